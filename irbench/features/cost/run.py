@@ -16,7 +16,7 @@ from irbench.cost_model.rows import CostRow, CostScope, cost_rows
 from irbench.errors import IrbenchError
 from irbench.features.cost.keywords import CostKeywords
 from irbench.features.cost.options import COST
-from irbench.features.cost.quantities_view import exact_text
+from irbench.features.cost.view import exact_text
 from irbench.options import values
 from irbench.options.graph_sizes import GraphSizes
 from irbench.options.option import read_keywords

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irbench.features.doctor.facts import Cache, Machine
+from irbench.features.doctor.machine import Cache, Machine
 from irbench.measure.bandwidth import ACCESSES, ONE_THREAD, Access, MemoryTimes, begins_soon, shared_window
 from irbench.roofline import MEMORY, Bandwidth, BandwidthSamples
 from irbench.stats.intervals import FEWEST_LAUNCHES, Looks, interval_at

@@ -13,12 +13,28 @@ import msgspec
 import psutil
 
 from irbench.counters import GROUPS, CounterPlan
-from irbench.features.doctor.facts import Cache, CounterFacts, Machine
 from irbench.measure import freeze
 from irbench.measure.counter_support import counting_for
 from irbench.measure.evidence import schedstat_ns
 from irbench.system import host
 from irbench.system.confinement import confinement_support
+from irbench.system.host import read_text
+import math
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from irbench.counters import Obstacle
+from irbench.stats.modes import near_and_far
+from irbench.system.confinement import ConfinementSupport
+import os
+import re
+from collections import Counter
+from collections.abc import Container, Sequence
+from pathlib import Path
+import psutil
+from irbench.measure.clock import Stopwatch, sleep
+from irbench.measure.core_to_core import CoreLink
+from irbench.measure.machine import MachineSnapshot, cpu_pressure, foreign_cpu_ns, snapshot
 from irbench.system.host import read_text
 
 _CPU = Path("/sys/devices/system/cpu")
@@ -166,3 +182,318 @@ def describe_counters() -> CounterFacts:
         available=tuple(name for name in GROUPS if name not in counting.unavailable),
         unavailable={name: counting.unavailable[name] for name in GROUPS if name in counting.unavailable},
     )
+
+
+FEWEST_LOOKS = 6
+"""Core-to-core latencies below which nobody can tell one regime from two: each needs three."""
+
+
+@dataclass(frozen=True)
+class Cache:
+    """One level of cache: its name such as ``L1d``, the size of each one in bytes, and how many there are."""
+
+    name: str
+    size_bytes: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What does not change while we look. ``None`` is what the kernel or the hypervisor does not tell.
+
+    Attributes:
+        processor: Its model.
+        architecture: Such as ``x86_64``.
+        sockets: Sockets.
+        cores_per_socket: Physical cores of each.
+        threads_per_core: Hardware threads of each core.
+        processors: Logical processors that are online, ascending.
+        caches: Smallest level first.
+        instructions: Instruction set extensions that inference profits from.
+        numa_nodes: Memory nodes.
+        memory_bytes: Memory of the machine.
+        available_memory_bytes: What can be allocated, the limit of the container included.
+        swap_used_bytes: What lies in swap.
+        huge_pages: Policy of transparent huge pages: ``always``, ``madvise`` or ``never``.
+        cpus: Logical processors that irbench may use, ascending.
+        cpu_per_core: The first of them on each physical core.
+        foreign_siblings: Hardware threads on the cores of ``cpus`` that are not ours.
+        quota: Processors' worth of time that a cgroup grants; ``None`` without a limit.
+        threads: How many irbench uses unless told otherwise.
+        governors: Frequency governors of ``cpus``, each once; empty where they are unknown.
+        turbo: Whether the clock may rise above its nominal frequency.
+        turbo_file: The kernel's switch for it.
+        clock_source: What the kernel reads the time from.
+        hypervisor: Who virtualises the machine, ``unknown`` if it does not say; ``None`` on bare metal.
+        container: What contains us, such as ``docker``; ``None`` outside containers.
+        kernel: Its release.
+        distribution: The operating system's name and version.
+        python: Version of the interpreter.
+        freezes: Whether idle workers can be stopped here.
+        schedstat: Whether the kernel tells how long threads waited for a processor.
+        confinement: What holds the processes that read files of unknown origin.
+    """
+
+    processor: str
+    architecture: str
+    sockets: int | None
+    cores_per_socket: int | None
+    threads_per_core: int | None
+    processors: tuple[int, ...]
+    caches: tuple[Cache, ...]
+    instructions: tuple[str, ...]
+    numa_nodes: int | None
+    memory_bytes: int
+    available_memory_bytes: int
+    swap_used_bytes: int
+    huge_pages: str | None
+    cpus: tuple[int, ...]
+    cpu_per_core: tuple[int, ...]
+    foreign_siblings: tuple[int, ...]
+    quota: float | None
+    threads: int
+    governors: tuple[str, ...]
+    turbo: bool | None
+    turbo_file: str | None
+    clock_source: str | None
+    hypervisor: str | None
+    container: str | None
+    kernel: str
+    distribution: str
+    python: str
+    freezes: bool
+    schedstat: bool
+    confinement: ConfinementSupport
+
+
+@dataclass(frozen=True)
+class Program:
+    """A process outside our own tree, and the share of a processor that it used while we looked.
+
+    Attributes:
+        name: Of its program.
+        process_id: Its number.
+        share: Of one processor.
+        command: The beginning of its command line; empty where that is unknown.
+        stoppable: Whether stopping it for a while stops nothing else: it lives, is our user's, leads no session, and
+            did not start us, not even over others.
+    """
+
+    name: str
+    process_id: int
+    share: float
+    command: str = ""
+    stoppable: bool = False
+
+
+@dataclass(frozen=True)
+class CoreToCore:
+    """Latencies between the first two processors that irbench may use.
+
+    Attributes:
+        samples_ns: Half a round trip each, in the order in which they were taken; at least one.
+    """
+
+    samples_ns: tuple[float, ...]
+
+    @property
+    def median_ns(self) -> float:
+        """The median over the samples."""
+        return statistics.median(self.samples_ns)
+
+    @property
+    def regimes_ns(self) -> tuple[float, ...]:
+        """The medians of the near and the far regime, or of the only one; empty where there are too few to tell."""
+        if len(self.samples_ns) < FEWEST_LOOKS:
+            return ()
+        split = near_and_far([math.log(sample_ns) for sample_ns in self.samples_ns])
+        parts = (range(len(self.samples_ns)),) if split is None else (split.lower, split.upper)
+        return tuple(statistics.median(self.samples_ns[index] for index in part) for part in parts)
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What went on while we looked for a moment. Shares are of one processor.
+
+    Attributes:
+        seconds: How long we looked.
+        foreign_share: What programs outside our own tree used of the processors that irbench may use.
+        programs: Those that used most, largest first.
+        stolen_share: What the hypervisor gave to others.
+        throttled_share: How long a quota held us back.
+        pressure: Share of the last 10 s in which some task waited for a processor; ``None`` where it is unknown.
+        load_average: Over the last minute.
+        core_to_core: ``None`` with one processor, or where no look was answered.
+        unanswered_looks: Looks at core-to-core latency to which the other processor gave no answer in time.
+    """
+
+    seconds: float
+    foreign_share: float
+    programs: tuple[Program, ...]
+    stolen_share: float
+    throttled_share: float
+    pressure: float | None
+    load_average: float
+    core_to_core: CoreToCore | None
+    unanswered_looks: int = 0
+
+
+@dataclass(frozen=True)
+class CounterFacts:
+    """What ``irbench run --counters`` can count.
+
+    Attributes:
+        version: Of perf; ``None`` without it.
+        available: Groups that can be counted, at least in part.
+        unavailable: Why others cannot.
+    """
+
+    version: str | None
+    available: tuple[str, ...]
+    unavailable: Mapping[str, Obstacle] = field(default_factory=dict[str, Obstacle])
+
+    @property
+    def fixable(self) -> Mapping[str, Obstacle]:
+        """Those of ``unavailable`` that something done on the machine makes available."""
+        return {name: obstacle for name, obstacle in self.unavailable.items() if obstacle.is_fixable}
+
+    @property
+    def lacking(self) -> Mapping[str, Obstacle]:
+        """Those that the machine does not have, or its hypervisor does not pass on."""
+        return {name: obstacle for name, obstacle in self.unavailable.items() if not obstacle.is_fixable}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that the rules judge.
+
+    Attributes:
+        machine: What stays.
+        activity: What went on.
+        clock_ns: The least time between two readings of the clock, one right after the other.
+        counters: What can be counted; ``None`` where nobody looked.
+    """
+
+    machine: Machine
+    activity: Activity
+    clock_ns: float
+    counters: CounterFacts | None = None
+
+
+LOOK_S = 1.5
+_BETWEEN_LOOKS_S = 0.05
+_NAMED = 4
+"""Programs that are named, at most."""
+_WORDS_OF_PROGRAM = 5
+"""Of a command line: an interpreter, its flags, and the module."""
+_WORTH_NAMING = 0.01
+_INTERPRETER = re.compile(r"(python|pypy|node|ruby|perl|java|bash|sh)[0-9.]*")
+_COMMAND = 40
+"""Characters of a command line that are shown."""
+
+
+def watch(cpus: Sequence[int]) -> Activity:
+    """Return what goes on for a second and a half; our own processes are left out.
+
+    Args:
+        cpus: The processors that irbench may use; what others do elsewhere is left out too.
+    """
+    # what we have just loaded must not count as pressure
+    load_average, pressure = os.getloadavg()[0], cpu_pressure()
+    with CoreLink(tuple(cpus)) as link:
+        before = snapshot(cpus)
+        looks = _look(link)
+        after = snapshot(cpus)
+    wall_ns = after.at_ns - before.at_ns
+    answered = tuple(latency_ns for latency_ns in looks if latency_ns is not None)
+    return Activity(
+        seconds=wall_ns / 1e9,
+        foreign_share=foreign_cpu_ns(before, after) / wall_ns,
+        programs=_programs(before, after),
+        stolen_share=(after.steal_ns - before.steal_ns) / wall_ns,
+        throttled_share=(after.throttled_ns - before.throttled_ns) / wall_ns,
+        pressure=pressure,
+        load_average=load_average,
+        core_to_core=CoreToCore(answered) if answered else None,
+        unanswered_looks=len(looks) - len(answered) if len(cpus) > 1 else 0,
+    )
+
+
+def _look(link: CoreLink) -> tuple[float | None, ...]:
+    """Return core-to-core latencies in nanoseconds, taken again and again; ``None`` for each without an answer."""
+    watch = Stopwatch()
+    found: list[float | None] = []
+    while watch.elapsed_s < LOOK_S:
+        found.append(link.core_to_core_ns())
+        sleep(_BETWEEN_LOOKS_S)
+    return tuple(found)
+
+
+def _programs(before: MachineSnapshot, after: MachineSnapshot) -> tuple[Program, ...]:
+    """Return who used the processors most, largest first."""
+    used_ns: Counter[int] = Counter()
+    near = None if before.near is None or after.near is None else before.near | after.near
+    for thread, cpu_ns in after.foreign.items():
+        if near is None or thread in near:
+            used_ns[process_of(thread)] += max(0, cpu_ns - before.foreign.get(thread, 0))
+    wall_ns = after.at_ns - before.at_ns
+    above = {parent.pid for parent in psutil.Process().parents()}
+    return tuple(
+        program_of(process, cpu_ns / wall_ns, above)
+        for process, cpu_ns in used_ns.most_common(_NAMED)
+        if cpu_ns >= _WORTH_NAMING * wall_ns
+    )
+
+
+def process_of(thread: int) -> int:
+    """Return the process that a thread belongs to; a process belongs to itself."""
+    for line in read_text(Path("/proc") / str(thread) / "status").splitlines():
+        if line.startswith("Tgid:"):
+            return int(line.split()[1])
+    return thread
+
+
+def program_of(number: int, share: float, above: Container[int]) -> Program:
+    """Return what can be told of a process.
+
+    Args:
+        number: The process.
+        share: Of one processor.
+        above: The processes that started us.
+    """
+    try:
+        process = psutil.Process(number)
+        words = process.cmdline()
+        name, command = name_of(process.name(), words), _command(words)
+        lives = bool(command) and process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+        ours = process.uids().effective == os.geteuid()
+        leads = os.getsid(number) == number
+    except (psutil.Error, OSError):
+        return Program("a program that has ended", number, share)
+    stoppable = lives and ours and not leads and number not in above and not is_of_irbench(words)
+    return Program(name, number, share, command, stoppable=stoppable)
+
+
+def is_of_irbench(words: Sequence[str]) -> bool:
+    """Whether a process belongs to another call of irbench, whose measurement would stop with it."""
+    return any(
+        word.partition(".")[0] == "irbench" or Path(word).name == "irbench" for word in words[:_WORDS_OF_PROGRAM]
+    )
+
+
+def name_of(name: str, words: Sequence[str]) -> str:
+    """Return what tells a program from others: of an interpreter also its script or module, not its thread's name."""
+    if not words:
+        return name
+    program = Path(words[0]).name
+    if _INTERPRETER.fullmatch(program) is None:
+        return name if name != "MainThread" else program
+    module = words[1:] if list(words[1:2]) != ["-m"] else words[2:]
+    script = Path(module[0]).name if module and not module[0].startswith("-") else ""
+    return f"{program} {script}".strip()
+
+
+def _command(words: Sequence[str]) -> str:
+    """Return the beginning of a command line, without the folder of its program: what follows tells more."""
+    line = " ".join((Path(words[0]).name, *words[1:])).rstrip() if words else ""
+    return line if len(line) <= _COMMAND else f"{line[: _COMMAND - 3]}..."

@@ -12,10 +12,9 @@ from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.backends.run import BackendRow, as_json, as_table, backend_rows
-from irbench.features.doctor.aa_run import self_comparison_request
-from irbench.features.doctor.activity import watch
-from irbench.features.doctor.document import diagnosis_document
-from irbench.features.doctor.facts import Facts
+from irbench.features.doctor.self_comparison import self_comparison_request
+from irbench.features.doctor.machine import watch
+from irbench.features.doctor.machine import Facts
 from irbench.features.doctor.findings import find, findings_summary
 from irbench.features.doctor.keywords import DoctorKeywords
 from irbench.features.doctor.machine import describe_counters, describe_machine
@@ -38,6 +37,17 @@ from irbench.runs.run_destination import RunDestination
 from irbench.system import host
 from irbench.worker import call_in_worker
 from irbench.worker.scratch import scratch_folder
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+import msgspec
+from irbench.features.doctor.machine import CoreToCore
+from irbench.features.doctor.findings import Finding, findings_summary
+from irbench.features.doctor.view import peaks_document
+from irbench.features.doctor.report import GOAL_NS, Report, quartiles_ns
+from irbench.features.doctor.self_comparison import SelfComparison
+from irbench.features.doctor.view import self_comparison_message
+from irbench.measure.overhead import Overhead
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -195,3 +205,73 @@ def _place(model: str | None, options: DoctorOptions) -> AbstractContextManager[
     if options.peak:
         return measuring("the peaks of this machine", insist=options.no_lock)
     return nullcontext()
+
+
+def diagnosis_document(report: Report, backends: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return everything as JSON values.
+
+    Args:
+        report: What was found.
+        backends: The installed and the missing ones, as JSON values.
+    """
+    activity = asdict(report.facts.activity)
+    del activity["core_to_core"]  # it has a place of its own
+    return {
+        "machine": asdict(report.facts.machine),
+        "activity": activity,
+        "counters": None if report.facts.counters is None else msgspec.to_builtins(report.facts.counters),
+        "core_to_core": _link(report.facts.activity.core_to_core),
+        "overhead": _overhead(report.overhead),
+        "backends": list(backends),
+        "findings": [_finding(finding, compared=report.self_comparison is not None) for finding in report.findings],
+        "verdict": findings_summary(report.findings),
+        "peak": peaks_document(report.peak),
+        "aa": None if report.self_comparison is None else _self_comparison(report.self_comparison),
+    }
+
+
+def _finding(finding: Finding, *, compared: bool) -> dict[str, Any]:
+    words = asdict(finding.words_after_comparison() if compared else finding.words())
+    return {"code": finding.code, "facts": msgspec.to_builtins(finding.facts), **words, "lasting": finding.lasting}
+
+
+def _link(link: CoreToCore | None) -> dict[str, Any] | None:
+    if link is None:
+        return None
+    samples_ns = link.samples_ns
+    return {
+        "median_ns": link.median_ns,
+        "low_ns": min(samples_ns),
+        "high_ns": max(samples_ns),
+        "regimes_ns": list(link.regimes_ns),
+        "samples_ns": list(samples_ns),
+    }
+
+
+def _overhead(overhead: Overhead) -> dict[str, Any]:
+    low_ns, high_ns = quartiles_ns(overhead.cost)
+    return {
+        "cost_ns": overhead.cost.median_ns,
+        "cost_low_ns": low_ns,
+        "cost_high_ns": high_ns,
+        "bare_ns": overhead.bare.median_ns,
+        "repeats": len(overhead.bare.values_ns),
+        "goal_ns": GOAL_NS,
+        "within_goal": overhead.cost.median_ns <= GOAL_NS,
+    }
+
+
+def _self_comparison(self_comparison: SelfComparison) -> dict[str, Any]:
+    found = self_comparison.speedup
+    return {
+        "run_id": self_comparison.run_id,
+        "folder": str(self_comparison.folder),
+        "model": self_comparison.table.model,
+        "backend": self_comparison.table.cells[0].backend,
+        "launches": self_comparison.table.launches,
+        "speedup": None if found is None else {"value": found.value, "low": found.low, "high": found.high},
+        "verdict": None if found is None else found.verdict,
+        "smallest_difference": self_comparison.smallest_difference,
+        "outcome": self_comparison.outcome,
+        "message": self_comparison_message(self_comparison),
+    }

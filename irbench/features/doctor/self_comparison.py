@@ -14,6 +14,18 @@ from irbench.core.row import Speedup
 from irbench.spec import Timing
 from irbench.stats.intervals import Looks, interval_at, looks_of
 from irbench.stats.stopping.rule import unit_half_width
+from pathlib import Path
+from irbench.api.progress import Say
+from irbench.core import registry
+from irbench.core.address import BackendAddress
+from irbench.features.doctor.options import DoctorOptions
+from irbench.notices import Context, Note
+from irbench.notices.notes import ChosenBackend, ChosenModel
+from irbench.onnx.probe_graph import matmul
+from irbench.requests.processors import allowed_cpus, total_threads
+from irbench.requests.resolve import resolve_backends, resolve_bundles
+from irbench.runner.request import RunRequest
+from irbench.store import bundles
 
 FOUND = 0.8
 """The share of runs that must find a difference for it to count as one that can be seen."""
@@ -139,3 +151,48 @@ def _standard_ends(launches: int, looks: Looks, confidence: float) -> tuple[tupl
     runs = ([draw.gauss(0, 1) for _ in range(launches)] for _ in range(_DRAWS))
     found = (interval_at(values, looks, confidence) for values in runs)
     return tuple((interval.low, interval.high) for interval in found)
+
+
+_OWN_SHAPE = (1, 512, 512)
+"""Of our own model's input: enough for some milliseconds of work, so that overheads do not decide."""
+
+
+def self_comparison_request(model: str, asked: DoctorOptions, scratch: Path, say: Say) -> RunRequest:
+    """Return the plan of a run in which one backend is named twice, and say what was chosen for want of a name."""
+    backend, why_backend = _backend(asked.backend)
+    model, why_model = _model(model, scratch)
+    notes = tuple(note for note in (why_backend, why_model) if note is not None)
+    for note in notes:
+        say(note.text(Context()))
+    cpus = allowed_cpus(asked.cpus)
+    return RunRequest(
+        bundles=resolve_bundles([model], everything=False, say=say),
+        backends=(backend, backend),
+        notes=notes,
+        threads=(total_threads(asked.threads, cpus),),
+        cpus=cpus,
+        budget_s=asked.budget,
+    ).with_budget_for(1, 1)
+
+
+def _backend(asked: str | None) -> tuple[BackendAddress, Note | None]:
+    """Return the backend, and why it was chosen where none was named.
+
+    A runtime that others are held against is the one whose steadiness says most of the machine.
+    """
+    if asked is not None:
+        return resolve_backends([asked])[0], None
+    installed = resolve_backends(())
+    trusted = [address for address in map(BackendAddress, registry.references_in_order()) if address in installed]
+    chosen = (trusted or installed)[0]
+    return chosen, ChosenBackend(backend=str(chosen), is_reference=bool(trusted))
+
+
+def _model(asked: str, scratch: Path) -> tuple[str, Note | None]:
+    """Return the model's name, folder or file, and why it was chosen where none was named."""
+    if asked:
+        return asked, None
+    latest = bundles.latest()
+    if latest is None:
+        return str(matmul(scratch, "fp32", _OWN_SHAPE).path), ChosenModel(model=None)
+    return str(latest), ChosenModel(model=latest.parent.name)

@@ -12,11 +12,9 @@ from rich.text import Text
 from irbench.core.plain_text import plain
 from irbench.core.quantities import binary_size, gigabytes, listing, percent, plural
 from irbench.counters import not_counted
-from irbench.features.doctor.facts import Activity, CoreToCore, CounterFacts, Machine
+from irbench.features.doctor.machine import Activity, CoreToCore, CounterFacts, Machine
 from irbench.features.doctor.findings import Finding, findings_summary
-from irbench.features.doctor.peaks_view import bandwidth_table, compute_table, peaks_message
 from irbench.features.doctor.report import GOAL_NS, PeakReport, Report, quartiles_ns
-from irbench.features.doctor.self_comparison_view import self_comparison_message
 from irbench.measure.overhead import Overhead
 from irbench.options.values import cpu_list
 from irbench.render.group import GroupView
@@ -24,6 +22,18 @@ from irbench.render.line_wrapping import wrap
 from irbench.render.table import ListingTable
 from irbench.system.confinement import ConfinementSupport
 from irbench.system.landlock import SCOPES_SINCE
+from irbench.core.quantities import percent, plural
+from irbench.core.row import Speedup
+from irbench.features.doctor.self_comparison import FOUND, SelfComparison
+from irbench.render.figures import ratio_with_ends
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+from irbench.core.quantities import NOT_MEASURED, age, binary_size, listing, percent, plural, significant
+from irbench.features.doctor.report import NOT_KEPT_TEXTS, NotKept, PeakReport
+from irbench.measure.bandwidth import ACCESSES
+from irbench.render.table import Column, Row, TextTable
+from irbench.roofline import MEMORY, Bandwidth, ComputePeak, MachinePeaks, best_bandwidth, ridge_point
 
 _WIDTH = 100
 """How wide sentences are where nothing sets a limit."""
@@ -224,3 +234,244 @@ def _finding(number: int, finding: Finding, width: int, *, compared: bool) -> It
 def _paragraph(text: str, width: int, style: str) -> Iterator[Text]:
     for line in wrap(text, width):
         yield Text(line, style=style)
+
+
+def self_comparison_message(compared: SelfComparison) -> str:
+    """Return what it means, what to do about it, and how small a difference such a run finds."""
+    return " ".join(filter(None, (_outcome(compared), _resolution(compared))))
+
+
+def _outcome(compared: SelfComparison) -> str:
+    found, launches, backend = compared.speedup, compared.table.launches, compared.table.cells[0].backend
+    if compared.outcome == "interrupted":
+        return f"Interrupted after {plural(launches, 'launch')}: there is no result."
+    if found is None:
+        return f"Failed: {backend} does not have two valid results to compare; its row says why."
+    if found.verdict == "preview":
+        needed = plural(compared.timing.min_launches, "required launch")
+        return f"Undecided: only {launches} of the {needed} fit into the budget. Allow more time with --budget."
+    if compared.outcome == "busy":
+        share = f"{compared.table.blocks_disturbed} of {plural(compared.table.blocks_measured, 'block')}"
+        return (
+            f"Undecided: other programs disturbed {share}, so this run says nothing about {backend} or this machine."
+            " Close other programs (top lists them), and repeat the run."
+        )
+    return _decided(compared, found)
+
+
+def _decided(compared: SelfComparison, found: Speedup) -> str:
+    value, ends = ratio_with_ends(found.value, found.ends)
+    itself = f"{compared.table.cells[0].backend} against itself is {value}x{ends}"
+    band = f"±{100 * compared.timing.within:g} %"
+    if compared.outcome == "failed":
+        return (
+            f"Failed: {itself}, so a difference was found where there is none. That happens by chance in one run of"
+            " twenty: repeat it. If it fails again, fix what disturbs the machine, and do not trust differences of this"
+            " size here until it passes."
+        )
+    if compared.outcome == "undecided":
+        return (
+            f"Undecided: {itself}, which neither lies within {band} nor excludes 1. Fix what disturbs the machine, or"
+            " allow more time with --budget."
+        )
+    return f"Passed: {itself}{_place(found, band)}."
+
+
+def _place(found: Speedup, band: str) -> str:
+    """Return where a passed interval lies; inside the band it may still leave 1 out."""
+    if not found.excludes_one:
+        return f", within {band}"
+    return f": it differs from itself by {percent(abs(found.value - 1))}, inside the {band} that counts as the same"
+
+
+def _resolution(compared: SelfComparison) -> str:
+    smallest = compared.smallest_difference
+    if smallest is None:
+        return ""
+    return (
+        f"In a run of this length ({plural(compared.table.launches, 'launch')}) a true difference of about"
+        f" {100 * smallest:.2g} % is detected in {percent(FOUND, 0)} of the runs, and a smaller one in fewer."
+    )
+
+
+_MOST_DISTURBED = 0.5
+"""Of the blocks: below, those that count are undisturbed."""
+
+
+def products_progress(*, chosen: bool) -> str:
+    """Return what is measured now: every size on every backend, or the fastest of them."""
+    if chosen:
+        return "measuring the fastest matrix products of each precision ..."
+    return "looking for the fastest matrix products: every size and backend, one launch each ..."
+
+
+def bandwidth_progress(launch: int, launches: int) -> str:
+    """Return which launch of the measurement of bandwidths begins."""
+    return f"measuring the bandwidth of caches and memory, launch {launch} of {launches} ..."
+
+
+def peaks_message(report: PeakReport) -> str:
+    """Return what is attained, what limits computations, and when that was measured."""
+    if report.peaks is None:
+        return "Interrupted: no peak is known of this machine yet."
+    return " ".join((*_compute_sentences(report.peaks), *_memory_sentence(report.peaks), *_doubt(report.peaks), *_when(report)))
+
+
+def compute_table(peaks: MachinePeaks) -> TextTable:
+    """Return the peaks of matrix products, a row for each precision and number of cores."""
+    columns = (
+        Column("precision", words=True),
+        Column("cores"),
+        Column(f"GFLOP/s {_confidence(peaks)}"),
+        Column("backend", words=True),
+        Column("matrices", words=True, drops=1),
+        Column("launches", drops=2),
+    )
+    rows = (
+        Row(
+            (
+                peak.precision,
+                str(peak.threads),
+                _interval(peak.gflop_per_s, peak.low, peak.high),
+                peak.backend,
+                f"{peak.side} x {peak.side}",
+                str(peak.launches),
+            )
+        )
+        for peak in peaks.compute
+    )
+    return TextTable(columns, tuple(rows))
+
+
+def bandwidth_table(peaks: MachinePeaks) -> TextTable:
+    """Return the bandwidth of each level, a row for each level and number of cores."""
+    headings = [Column(f"{access} GB/s", drops=2 if access == "copy" else 0) for access in ACCESSES]
+    columns = (Column("level", words=True), Column("cores"), Column("working set", drops=1), *headings)
+    places = dict.fromkeys((found.level, found.threads) for found in peaks.bandwidth)
+    return TextTable(columns, tuple(_level_row(peaks, level, threads) for level, threads in places))
+
+
+def peaks_document(report: PeakReport | None) -> dict[str, Any] | None:
+    """Return everything but the raw times as JSON values; ``None`` where no peaks are known and none were asked for."""
+    if report is None:
+        return None
+    peaks = report.peaks
+    if peaks is None:
+        return {"outcome": report.outcome, "measured": None, "compute": [], "bandwidth": []}
+    known = {name: value for name, value in asdict(peaks).items() if name != "samples"}
+    return {"outcome": report.outcome, "not_kept": report.not_kept, **known, "ridge_points": list(_ridge_points(peaks))}
+
+
+def _ridge_points(peaks: MachinePeaks) -> Iterator[dict[str, Any]]:
+    for peak in peaks.compute:
+        for level in peaks.levels:
+            found = ridge_point(peaks, peak.precision, peak.threads, level)
+            if found is not None:
+                yield {
+                    "precision": peak.precision,
+                    "threads": peak.threads,
+                    "level": level,
+                    "operations_per_byte": found,
+                }
+
+
+def _compute_sentences(peaks: MachinePeaks) -> Iterator[str]:
+    if not peaks.compute:
+        yield "No peak of matrix products is known: no installed backend that reads ONNX gave right answers."
+    for threads in dict.fromkeys(peak.threads for peak in peaks.compute):
+        of_threads = [peak for peak in peaks.compute if peak.threads == threads]
+        attained = listing(
+            f"{_rate(peak)} {'GFLOP/s ' * (place == 0)}in {peak.precision} ({peak.backend})"
+            for place, peak in enumerate(of_threads)
+        )
+        yield f"{_cores(threads)} at most {attained}."
+
+
+def _cores(threads: int) -> str:
+    return "One core attains" if threads == 1 else f"{threads} cores attain"
+
+
+def _rate(peak: ComputePeak) -> str:
+    return significant(peak.gflop_per_s, _spread(peak.gflop_per_s, peak.low, peak.high))
+
+
+def _memory_sentence(peaks: MachinePeaks) -> Iterator[str]:
+    rates = [(threads, best) for threads in peaks.threads if (best := best_bandwidth(peaks, threads)) is not None]
+    if not rates:
+        return
+    each = listing(
+        f"{significant(best.gb_per_s, _spread(best.gb_per_s, best.low, best.high))} {'GB/s ' * (place == 0)}"
+        f"for {plural(threads, 'core')}"
+        for place, (threads, best) in enumerate(rates)
+    )
+    yield f"Main memory moves {each}."
+    threads = rates[-1][0]
+    ridges = [(peak.precision, ridge_point(peaks, peak.precision, threads)) for peak in peaks.compute]
+    known = [f"{ridge:.0f} in {precision}" for precision, ridge in dict(ridges).items() if ridge is not None]
+    if known:
+        yield (
+            f"With {plural(threads, 'core')} and data from main memory, arithmetic is the limit only from so many"
+            f" operations per byte on: {listing(known)}."
+        )
+
+
+def _doubt(peaks: MachinePeaks) -> Iterator[str]:
+    if peaks.disturbed_share is not None and peaks.disturbed_share > _MOST_DISTURBED:
+        yield (
+            f"Other programs disturbed {percent(peaks.disturbed_share, 0)} of the measurement, so the machine attains"
+            " more when it is idle: measure again then."
+        )
+
+
+def _when(report: PeakReport) -> Iterator[str]:
+    if report.peaks is None:
+        return
+    if report.outcome == "measured":
+        yield _kept(report.peaks, report.not_kept)
+        return
+    ago = age(report.peaks.measured, report.now)
+    if report.outcome == "interrupted":
+        yield "Interrupted: these are the peaks that were known before."
+    yield f"Measured {'just now' if ago == 'now' else f'{ago} ago'}; {report.peaks.command} measures them again."
+
+
+def _kept(peaks: MachinePeaks, not_kept: NotKept | None) -> str:
+    if not_kept is None:
+        return "Measured now, and kept for this machine."
+    return f"Measured now by {peaks.command}, and not kept: {NOT_KEPT_TEXTS[not_kept]}."
+
+
+def _level_row(peaks: MachinePeaks, level: str, threads: int) -> Row:
+    found = [peaks.bandwidth_of(level, threads, access) for access in ACCESSES]
+    size = next((each.working_set_bytes for each in found if each is not None), 0)
+    name = "main memory" if level == MEMORY else level
+    return Row((name, str(threads), _whole_size(size), *(_bandwidth_text(each) for each in found)))
+
+
+def _bandwidth_text(found: Bandwidth | None) -> str:
+    return NOT_MEASURED if found is None else _interval(found.gb_per_s, found.low, found.high)
+
+
+def _whole_size(count: int) -> str:
+    """Return a size in whole KiB, or in whole MiB from ten of them on."""
+    step = 1 << (20 if count >= 10 << 20 else 10)
+    return binary_size(count // step * step)
+
+
+def _interval(value: float, low: float, high: float) -> str:
+    spread = _spread(value, low, high)
+    decimals = _decimals(significant(value, spread))
+    return f"{value:.{decimals}f} [{low:.{decimals}f}, {high:.{decimals}f}]"
+
+
+def _decimals(text: str) -> int:
+    return len(text.partition(".")[2])
+
+
+def _spread(value: float, low: float, high: float) -> float:
+    return max((high - low) / 2 / value, 1e-3)
+
+
+def _confidence(peaks: MachinePeaks) -> str:
+    levels = {peak.confidence for peak in peaks.compute}
+    return "[95 %]" if None not in levels else "[range]"

@@ -14,10 +14,8 @@ from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.core.plain_text import plain
 from irbench.errors import IrbenchError
-from irbench.features.optimize.check_inputs import sized_inputs
 from irbench.features.optimize.keywords import OptimizeKeywords
 from irbench.features.optimize.options import OPTIMIZE, OptimizeOptions
-from irbench.features.optimize.output_graph import copy_to, refuse_overwrite
 from irbench.features.optimize.view import advice
 from irbench.optimizer import Conversion, Lineage, Optimized, Recipe, build_recipe, drawn_from
 from irbench.optimizer import optimize as optimize_graph
@@ -29,6 +27,20 @@ from irbench.runner.inputs import refuse_unknown_values
 from irbench.spec import BATCH, Bundle
 from irbench.spec.requested_sizes import refuse_unknown_names
 from irbench.worker.scratch import scratch_folder
+from collections.abc import Mapping
+from pathlib import Path
+from irbench.optimizer import CheckInputs
+from irbench.options.input_request import InputRequest
+from irbench.options.values import Shapes
+from irbench.runner.inputs import read_data
+from irbench.runner.sizes import fixed_batch
+from irbench.spec import Bundle
+from irbench.spec.requested_sizes import has_name
+from pathlib import Path
+from irbench.errors import IrbenchError
+from irbench.optimizer import copy_model
+from irbench.spec import Bundle
+from irbench.system.file_states import exists
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -104,7 +116,7 @@ class OptimizedModel(Displayable):
         from rich.padding import Padding
         from rich.text import Text
 
-        from irbench.features.optimize.check_view import check_lines
+        from irbench.features.optimize.view import check_lines
         from irbench.notices.conversions import agreement_lines
         from irbench.render.optimization_record import sizes_line, steps_view
 
@@ -219,3 +231,56 @@ def _conversion(options: OptimizeOptions) -> Conversion | None:
         return None
     plain = Conversion(options.precision)
     return Conversion(options.precision, options.quantize or plain.method, options.calibrate or plain.samples)
+
+
+_DYNAMIC_BATCH = 2
+"""As without data: a batch of 1 would hide broadcasting along a dynamic batch."""
+
+
+def sized_inputs(
+    bundle: Bundle, asked: InputRequest, batch: int | None, shapes: Shapes, folder: Path
+) -> tuple[Mapping[str, int], CheckInputs | None]:
+    """Return the sizes to bind in the graph, none where none was asked for, and the inputs of its checks.
+
+    Args:
+        bundle: The model.
+        asked: Data and constants; without either the inputs are ``None``.
+        batch: The batch asked for.
+        shapes: Shapes asked for, by input name; those of other models' inputs are left out.
+        folder: Where samples are written.
+
+    Raises:
+        IrbenchError: Data or shapes do not fit the model.
+    """
+    shapes = {name: shape for name, shape in shapes.items() if has_name(bundle, name)}
+    data = read_data(asked, bundle, shapes)
+    bound = data.bind(batch, shapes) if batch is not None or shapes else {}
+    if not data.samples and not asked.values:
+        return bound, None
+    sizes = bound or data.bind(_DYNAMIC_BATCH if fixed_batch(bundle) is None else None, {})
+    return bound, CheckInputs(data.feeding(sizes, bundle.seed, folder), sizes if data.samples else {})
+
+
+def refuse_overwrite(bundle: Bundle, output: Path) -> None:
+    """Refuse to write over the graph that is to be optimised.
+
+    Raises:
+        IrbenchError: That is what the output names.
+    """
+    artifact = bundle.artifact(("onnx",))
+    if artifact is not None and exists(output) and output.samefile(artifact.path):
+        raise IrbenchError(f"-o {output} would overwrite the input graph.", hint="Give another path with -o.")
+
+
+def copy_to(source: Path, output: Path) -> None:
+    """Copy a graph with its weights.
+
+    Raises:
+        IrbenchError: The output cannot be written.
+    """
+    try:
+        copy_model(source, output)
+    except OSError as error:
+        raise IrbenchError(
+            f"{output} cannot be written: {error.strerror}.", hint="Give another path with -o."
+        ) from error

@@ -19,7 +19,7 @@ from irbench.features.verify.keywords import VerifyKeywords
 from irbench.features.verify.model import trials, verified_cells
 from irbench.features.verify.options import VERIFY, VerifyOptions
 from irbench.features.verify.report import ModelReport, NoReference, PlannedTrials, VerificationRequest
-from irbench.features.verify.suite_run import readers_of_onnx, run_suite
+from irbench.features.verify.suite import readers_of_onnx, run_suite
 from irbench.features.verify.view import model_view, suite_view
 from irbench.notices import Context
 from irbench.options.input_request import InputRequest

@@ -13,7 +13,7 @@ import pytest
 from launches import even, group
 from machines import facts
 
-from irbench.features.doctor.facts import Program
+from irbench.features.doctor.machine import Program
 from irbench.features.doctor.findings import find
 from irbench.notices import Context, Mark, Note, Warn
 from irbench.notices.base import Notice

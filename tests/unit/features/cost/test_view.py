@@ -15,7 +15,7 @@ from written_graphs import graph, ones
 
 from irbench.cost_model import model_cost
 from irbench.cost_model.formulas import Polynomial, model_formulas
-from irbench.features.cost.quantities_view import bytes_text, count_text, exact_text
+from irbench.features.cost.view import bytes_text, count_text, exact_text
 from irbench.features.cost.view import GraphCosts, cost_csv
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS

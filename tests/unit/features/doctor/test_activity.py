@@ -11,8 +11,8 @@ from typing import Self
 
 import pytest
 
-from irbench.features.doctor import activity
-from irbench.features.doctor.activity import watch
+from irbench.features.doctor import machine as activity
+from irbench.features.doctor.machine import watch
 from irbench.measure.machine import MachineSnapshot
 
 GONE = 2**22 + 1

@@ -12,7 +12,7 @@ from launches import measured, synchronous
 from irbench.core.record import CellLaunch, LaunchRecord
 from irbench.core.result import RunDocument
 from irbench.core.row import CellResult
-from irbench.features.doctor.matrix_peaks import (
+from irbench.features.doctor.peaks import (
     disturbed_share,
     fastest_rows,
     matrix_chains,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from irbench.features.doctor.bandwidth import memory_levels
-from irbench.features.doctor.facts import Cache
+from irbench.features.doctor.machine import Cache
 
 CACHES = (Cache("L1d", 48 << 10, 4), Cache("L2", 2 << 20, 4), Cache("L3", 36 << 20, 1))
 PLENTY = 64 << 30

@@ -16,8 +16,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from irbench.features.doctor.document import diagnosis_document
-from irbench.features.doctor.peaks_view import bandwidth_table, peaks_document, peaks_message
+from irbench.features.doctor.run import diagnosis_document
+from irbench.features.doctor.view import bandwidth_table, peaks_document, peaks_message
 from irbench.features.doctor.report import PeakReport, Report
 from irbench.features.doctor.view import ReportView
 from irbench.render.group import GroupView

@@ -9,7 +9,7 @@ from documents import cell, document, failed, group, speedup
 
 from irbench.core.row import Verdict
 from irbench.features.doctor.self_comparison import SelfComparison, judge_self_comparison
-from irbench.features.doctor.self_comparison_view import self_comparison_message
+from irbench.features.doctor.view import self_comparison_message
 from irbench.spec import Timing
 
 

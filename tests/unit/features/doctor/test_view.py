@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.text import Text
 
 from irbench.counters import NoPerf, NoPmu
-from irbench.features.doctor.document import diagnosis_document
-from irbench.features.doctor.facts import CoreToCore, CounterFacts, Facts, Program
+from irbench.features.doctor.run import diagnosis_document
+from irbench.features.doctor.machine import CoreToCore, CounterFacts, Facts, Program
 from irbench.features.doctor.findings import Turbo, find, findings_summary
 from irbench.features.doctor.report import Report
 from irbench.features.doctor.self_comparison import SelfComparison, judge_self_comparison

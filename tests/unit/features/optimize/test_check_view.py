@@ -1,7 +1,7 @@
 """What was compared is said in a line, and what was not is a warning with a remedy."""
 
 from irbench.core.graph_record import CheckedInput, GraphCheck, UncheckedBody
-from irbench.features.optimize.check_view import check_lines, unchecked_texts
+from irbench.features.optimize.view import check_lines, unchecked_texts
 
 INPUTS = tuple(CheckedInput("seeded", {"batch": batch, "length": length}) for batch, length in ((2, 8), (3, 5), (1, 8)))
 SHAPES = "Fix such sizes with --shape to check it"
