@@ -6,6 +6,8 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from fractions import Fraction
+from operator import le
 
 from irbench.core.plain_text import plain
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
@@ -20,12 +22,6 @@ from irbench.render.table_title import SEPARATOR, sizes_text
 from irbench.render.text_document import Document
 from irbench.spec import BATCH, TensorSpec
 from irbench.spec.requested_sizes import with_name_in_file
-from collections.abc import Iterator, Sequence
-from fractions import Fraction
-from operator import le
-from irbench.core.quantities import NOT_MEASURED, significant
-from irbench.cost_model.formulas import Polynomial
-from irbench.cost_model.rows import Quantity
 
 _MOST_NAMES = 5
 _TERMS = " + "

@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
+import re
+import statistics
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import psutil
 
-from irbench.counters import GROUPS, CounterPlan
+from irbench.counters import GROUPS, CounterPlan, Obstacle
 from irbench.measure import freeze
-from irbench.measure.counter_support import counting_for
-from irbench.measure.evidence import schedstat_ns
-from irbench.system import host
-from irbench.system.confinement import confinement_support
-from irbench.system.host import read_text
-import math
-import statistics
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from irbench.counters import Obstacle
-from irbench.stats.modes import near_and_far
-from irbench.system.confinement import ConfinementSupport
-import os
-import re
-from collections import Counter
-from collections.abc import Container, Sequence
-from pathlib import Path
-import psutil
 from irbench.measure.clock import Stopwatch, sleep
 from irbench.measure.core_to_core import CoreLink
+from irbench.measure.counter_support import counting_for
+from irbench.measure.evidence import schedstat_ns
 from irbench.measure.machine import MachineSnapshot, cpu_pressure, foreign_cpu_ns, snapshot
+from irbench.stats.modes import near_and_far
+from irbench.system import host
+from irbench.system.confinement import ConfinementSupport, confinement_support
 from irbench.system.host import read_text
 
 _CPU = Path("/sys/devices/system/cpu")

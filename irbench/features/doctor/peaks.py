@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -11,14 +12,16 @@ from irbench.across_runs.environments import fingerprint
 from irbench.api.progress import Reporter
 from irbench.core import registry
 from irbench.core.address import BackendAddress
-from irbench.core.result import SEARCH_RUN
+from irbench.core.record import LaunchRecord
+from irbench.core.result import SEARCH_RUN, RunDocument
+from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
 from irbench.exporter import from_onnx_file
 from irbench.features.doctor.bandwidth import BandwidthPlan, bandwidth_from, bandwidth_plan, measure_bandwidth
 from irbench.features.doctor.machine import Machine
 from irbench.features.doctor.options import DoctorOptions
-from irbench.features.doctor.view import bandwidth_progress, products_progress
 from irbench.features.doctor.report import NotKept
+from irbench.features.doctor.view import bandwidth_progress, products_progress
 from irbench.measure.clock import utc_now
 from irbench.measure.lock import MeasurementLock
 from irbench.onnx.matrix_chain import MatrixChain, write_matrix_chain
@@ -34,20 +37,11 @@ from irbench.runs.known_peaks import known_peaks
 from irbench.runs.measurement import StoredRun, measure_planned
 from irbench.runs.run_destination import RunDestination
 from irbench.spec import Precision, Timing
-from irbench.stats.intervals import FEWEST_LAUNCHES
+from irbench.stats.intervals import FEWEST_LAUNCHES, Interval, Looks, interval_at
 from irbench.store import bundles
 from irbench.store.peaks import keep_peaks
 from irbench.store.reading import read_launches
 from irbench.system import host
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from irbench.core.record import LaunchRecord
-from irbench.core.result import RunDocument
-from irbench.core.row import CellResult
-from irbench.onnx.matrix_chain import MatrixChain
-from irbench.roofline import ComputePeak
-from irbench.stats.intervals import FEWEST_LAUNCHES, Interval, Looks, interval_at
 
 _COMMAND = "irbench doctor --peak"
 _READS = "onnx"
@@ -353,7 +347,9 @@ def runtime_versions(document: RunDocument) -> dict[str, str]:
 _ORDER: Mapping[str, int] = {"fp32": 0, "bf16": 1, "fp16": 2, "int8": 3}
 
 
-def _best(document: RunDocument, records: Iterable[LaunchRecord], chains: Iterable[MatrixChain]) -> Iterable[_MeasuredRow]:
+def _best(
+    document: RunDocument, records: Iterable[LaunchRecord], chains: Iterable[MatrixChain]
+) -> Iterable[_MeasuredRow]:
     """Return the fastest row of each precision and number of threads."""
     best: dict[tuple[str, int], _MeasuredRow] = {}
     for measured in _measured(document, _fastest_ns(records), chains):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from irbench.features.doctor.machine import Facts
 from irbench.features.doctor.findings import Finding
+from irbench.features.doctor.machine import Facts
 from irbench.features.doctor.self_comparison import SelfComparison
 from irbench.measure.overhead import Overhead, Repeats
 from irbench.roofline import MachinePeaks

@@ -5,24 +5,29 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Unpack
+
+import msgspec
 
 from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.backends.run import BackendRow, as_json, as_table, backend_rows
-from irbench.features.doctor.self_comparison import self_comparison_request
-from irbench.features.doctor.machine import watch
-from irbench.features.doctor.machine import Facts
-from irbench.features.doctor.findings import find, findings_summary
+from irbench.features.doctor.findings import Finding, find, findings_summary
 from irbench.features.doctor.keywords import DoctorKeywords
-from irbench.features.doctor.machine import describe_counters, describe_machine
+from irbench.features.doctor.machine import CoreToCore, Facts, describe_counters, describe_machine, watch
 from irbench.features.doctor.options import DOCTOR, DoctorOptions
 from irbench.features.doctor.peaks import keep_whole_peaks, measure_peaks, peak_plan
-from irbench.features.doctor.report import PeakReport, Report
-from irbench.features.doctor.self_comparison import Outcome, judge_self_comparison
-from irbench.features.doctor.view import ReportView
+from irbench.features.doctor.report import GOAL_NS, PeakReport, Report, quartiles_ns
+from irbench.features.doctor.self_comparison import (
+    Outcome,
+    SelfComparison,
+    judge_self_comparison,
+    self_comparison_request,
+)
+from irbench.features.doctor.view import ReportView, peaks_document, self_comparison_message
 from irbench.measure.clock import reading_ns, utc_now
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.measure.overhead import Overhead
@@ -37,17 +42,6 @@ from irbench.runs.run_destination import RunDestination
 from irbench.system import host
 from irbench.worker import call_in_worker
 from irbench.worker.scratch import scratch_folder
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
-import msgspec
-from irbench.features.doctor.machine import CoreToCore
-from irbench.features.doctor.findings import Finding, findings_summary
-from irbench.features.doctor.view import peaks_document
-from irbench.features.doctor.report import GOAL_NS, Report, quartiles_ns
-from irbench.features.doctor.self_comparison import SelfComparison
-from irbench.features.doctor.view import self_comparison_message
-from irbench.measure.overhead import Overhead
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

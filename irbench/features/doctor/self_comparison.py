@@ -9,15 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from irbench.core.result import GroupResult, RunDocument
-from irbench.core.row import Speedup
-from irbench.spec import Timing
-from irbench.stats.intervals import Looks, interval_at, looks_of
-from irbench.stats.stopping.rule import unit_half_width
-from pathlib import Path
 from irbench.api.progress import Say
 from irbench.core import registry
 from irbench.core.address import BackendAddress
+from irbench.core.result import GroupResult, RunDocument
+from irbench.core.row import Speedup
 from irbench.features.doctor.options import DoctorOptions
 from irbench.notices import Context, Note
 from irbench.notices.notes import ChosenBackend, ChosenModel
@@ -25,6 +21,9 @@ from irbench.onnx.probe_graph import matmul
 from irbench.requests.processors import allowed_cpus, total_threads
 from irbench.requests.resolve import resolve_backends, resolve_bundles
 from irbench.runner.request import RunRequest
+from irbench.spec import Timing
+from irbench.stats.intervals import Looks, interval_at, looks_of
+from irbench.stats.stopping.rule import unit_half_width
 from irbench.store import bundles
 
 FOUND = 0.8

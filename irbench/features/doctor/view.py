@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.measure import Measurement
@@ -10,30 +12,23 @@ from rich.padding import Padding
 from rich.text import Text
 
 from irbench.core.plain_text import plain
-from irbench.core.quantities import binary_size, gigabytes, listing, percent, plural
+from irbench.core.quantities import NOT_MEASURED, age, binary_size, gigabytes, listing, percent, plural, significant
+from irbench.core.row import Speedup
 from irbench.counters import not_counted
-from irbench.features.doctor.machine import Activity, CoreToCore, CounterFacts, Machine
 from irbench.features.doctor.findings import Finding, findings_summary
-from irbench.features.doctor.report import GOAL_NS, PeakReport, Report, quartiles_ns
+from irbench.features.doctor.machine import Activity, CoreToCore, CounterFacts, Machine
+from irbench.features.doctor.report import GOAL_NS, NOT_KEPT_TEXTS, NotKept, PeakReport, Report, quartiles_ns
+from irbench.features.doctor.self_comparison import FOUND, SelfComparison
+from irbench.measure.bandwidth import ACCESSES
 from irbench.measure.overhead import Overhead
 from irbench.options.values import cpu_list
+from irbench.render.figures import ratio_with_ends
 from irbench.render.group import GroupView
 from irbench.render.line_wrapping import wrap
-from irbench.render.table import ListingTable
+from irbench.render.table import Column, ListingTable, Row, TextTable
+from irbench.roofline import MEMORY, Bandwidth, ComputePeak, MachinePeaks, best_bandwidth, ridge_point
 from irbench.system.confinement import ConfinementSupport
 from irbench.system.landlock import SCOPES_SINCE
-from irbench.core.quantities import percent, plural
-from irbench.core.row import Speedup
-from irbench.features.doctor.self_comparison import FOUND, SelfComparison
-from irbench.render.figures import ratio_with_ends
-from collections.abc import Iterator
-from dataclasses import asdict
-from typing import Any
-from irbench.core.quantities import NOT_MEASURED, age, binary_size, listing, percent, plural, significant
-from irbench.features.doctor.report import NOT_KEPT_TEXTS, NotKept, PeakReport
-from irbench.measure.bandwidth import ACCESSES
-from irbench.render.table import Column, Row, TextTable
-from irbench.roofline import MEMORY, Bandwidth, ComputePeak, MachinePeaks, best_bandwidth, ridge_point
 
 _WIDTH = 100
 """How wide sentences are where nothing sets a limit."""
@@ -314,7 +309,9 @@ def peaks_message(report: PeakReport) -> str:
     """Return what is attained, what limits computations, and when that was measured."""
     if report.peaks is None:
         return "Interrupted: no peak is known of this machine yet."
-    return " ".join((*_compute_sentences(report.peaks), *_memory_sentence(report.peaks), *_doubt(report.peaks), *_when(report)))
+    return " ".join(
+        (*_compute_sentences(report.peaks), *_memory_sentence(report.peaks), *_doubt(report.peaks), *_when(report))
+    )
 
 
 def compute_table(peaks: MachinePeaks) -> TextTable:

@@ -17,30 +17,19 @@ from irbench.errors import IrbenchError
 from irbench.features.optimize.keywords import OptimizeKeywords
 from irbench.features.optimize.options import OPTIMIZE, OptimizeOptions
 from irbench.features.optimize.view import advice
-from irbench.optimizer import Conversion, Lineage, Optimized, Recipe, build_recipe, drawn_from
+from irbench.optimizer import CheckInputs, Conversion, Lineage, Optimized, Recipe, build_recipe, copy_model, drawn_from
 from irbench.optimizer import optimize as optimize_graph
 from irbench.options.input_request import InputRequest
 from irbench.options.signatures import names_keywords
+from irbench.options.values import Shapes
 from irbench.render.optimization_record import in_words
 from irbench.requests.resolve import resolve_bundles
-from irbench.runner.inputs import refuse_unknown_values
-from irbench.spec import BATCH, Bundle
-from irbench.spec.requested_sizes import refuse_unknown_names
-from irbench.worker.scratch import scratch_folder
-from collections.abc import Mapping
-from pathlib import Path
-from irbench.optimizer import CheckInputs
-from irbench.options.input_request import InputRequest
-from irbench.options.values import Shapes
-from irbench.runner.inputs import read_data
+from irbench.runner.inputs import read_data, refuse_unknown_values
 from irbench.runner.sizes import fixed_batch
-from irbench.spec import Bundle
-from irbench.spec.requested_sizes import has_name
-from pathlib import Path
-from irbench.errors import IrbenchError
-from irbench.optimizer import copy_model
-from irbench.spec import Bundle
+from irbench.spec import BATCH, Bundle
+from irbench.spec.requested_sizes import has_name, refuse_unknown_names
 from irbench.system.file_states import exists
+from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -7,12 +7,6 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from irbench.errors import IrbenchError
-from irbench.notices import Context
-from irbench.notices.conversions import missed_limit_text
-from irbench.notices.notes import LayoutUnchanged
-from irbench.spec import BATCH, shape_text
-from collections.abc import Iterator, Mapping
 from irbench.core.graph_record import (
     KIND_TEXTS,
     LEFT_OUT_TEXTS,
@@ -23,6 +17,11 @@ from irbench.core.graph_record import (
 )
 from irbench.core.plain_text import plain
 from irbench.core.quantities import listing, plural
+from irbench.errors import IrbenchError
+from irbench.notices import Context
+from irbench.notices.conversions import missed_limit_text
+from irbench.notices.notes import LayoutUnchanged
+from irbench.spec import BATCH, shape_text
 
 if TYPE_CHECKING:
     from irbench.core.graph_record import GraphStep

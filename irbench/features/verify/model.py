@@ -14,7 +14,7 @@ from irbench.core.output_check import compare, input_scale, judge
 from irbench.core.record import Failure
 from irbench.core.row import CellResult, State, row_of
 from irbench.errors import IrbenchError
-from irbench.features.verify.collect import DataSet
+from irbench.features.verify.data_sets import DataSet
 from irbench.features.verify.report import DataSets, NoReference, PlannedTrials, Trial, VerificationRequest
 from irbench.features.verify.trial import Answered
 from irbench.onnx.reading.element_types import STRING, numpy_dtype
@@ -51,7 +51,7 @@ def trials(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
     counts = (len(artifact.inputs), len(artifact.outputs))
     try:
         sets: tuple[DataSet, ...] = call_in_worker(
-            "irbench.features.verify.collect:read_for_model",
+            "irbench.features.verify.data_sets:read_for_model",
             *(asked.data, *counts, memory_for_data_bytes()),
             deadline_s=asked.deadline_s,
         )

@@ -13,8 +13,8 @@ from irbench.core.plain_text import plain
 from irbench.core.row import CellResult
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.verify import report as verification
-from irbench.features.verify.case import CaseResult, SuiteReport
-from irbench.features.verify.case import exit_code as suite_exit_code
+from irbench.features.verify.cases import CaseResult, SuiteReport
+from irbench.features.verify.cases import exit_code as suite_exit_code
 from irbench.features.verify.keywords import VerifyKeywords
 from irbench.features.verify.model import trials, verified_cells
 from irbench.features.verify.options import VERIFY, VerifyOptions

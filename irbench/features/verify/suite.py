@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import product
-from pathlib import Path
-
-from irbench.core.address import BackendAddress
-from irbench.errors import IrbenchError
-from irbench.features.verify.case import Case, CaseResult, Tried
-from irbench.spec import PythonEnvironment
-from irbench.worker.failures import CallFailed, WorkerDied
-from irbench.worker.process import Worker, call_in_worker
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
+
 from irbench import __version__
 from irbench.api.progress import Say
 from irbench.core import registry
 from irbench.core.address import BackendAddress
 from irbench.errors import IrbenchError
-from irbench.features.verify.case import CaseResult, Runtime, SuiteReport, operator_changes
-from irbench.features.verify.case import counts as outcome_counts
+from irbench.features.verify.cases import Case, CaseResult, Runtime, SuiteReport, Tried, operator_changes
+from irbench.features.verify.cases import counts as outcome_counts
 from irbench.measure.clock import Stopwatch
 from irbench.spec import PythonEnvironment
+from irbench.worker.failures import CallFailed, WorkerDied
+from irbench.worker.process import Worker, call_in_worker
 
 _COLLECT_DEADLINE_S = 900.0
 _CASE_DEADLINE_S = 120.0
@@ -36,7 +29,7 @@ _FILE = re.compile(r"[^\w.]")
 def collect_cases(folder: Path, pattern: str) -> tuple[Case, ...]:
     """Return the suite's cases whose names match ``pattern``, written into ``folder`` where they are no files yet."""
     found: tuple[Case, ...] = call_in_worker(
-        "irbench.features.verify.collect:collect", folder, pattern, deadline_s=_COLLECT_DEADLINE_S
+        "irbench.features.verify.cases:collect", folder, pattern, deadline_s=_COLLECT_DEADLINE_S
     )
     if not found:
         raise IrbenchError(

@@ -14,8 +14,8 @@ from irbench.core import registry
 from irbench.core.output_check import compare
 from irbench.core.record import OutputError
 from irbench.errors import one_line
-from irbench.features.verify.case import Case, Tried
-from irbench.features.verify.collect import DataSet, kind_of, read_sets
+from irbench.features.verify.cases import Case, Tried
+from irbench.features.verify.data_sets import DataSet, kind_of, read_sets
 from irbench.onnx.reading.element_types import spec_dtype
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Artifact, Bundle, Cell, Feeding, Load, Scalar, TensorSpec

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from irbench.core.quantities import NOT_MEASURED, error_size, plural
 from irbench.core.row import CellResult
-from irbench.features.verify.case import OUTCOMES, OperatorScore, Outcome, SuiteReport, operator_scores
+from irbench.features.verify.cases import OUTCOMES, OperatorScore, Outcome, SuiteReport, operator_scores
 from irbench.features.verify.report import DataSets, ModelReport
 from irbench.notices import Context
 from irbench.render.line_wrapping import shorten_middle

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from irbench.core.record import Failure, OutputError
 from irbench.core.row import CellResult, GivenInputs, Requested
-from irbench.features.verify.case import CaseResult, OperatorChange, Runtime, SuiteReport, counts
+from irbench.features.verify.cases import CaseResult, OperatorChange, Runtime, SuiteReport, counts
 from irbench.features.verify.report import DataSets, ModelReport, exit_code
 from irbench.features.verify.view import model_view, suite_view
 from irbench.notices import Reference

@@ -11,7 +11,7 @@ from data_sets import write_set
 from onnx import TensorProto, helper, numpy_helper
 
 from irbench.errors import IrbenchError
-from irbench.features.verify.collect import kind_of, read_for_model, read_sets
+from irbench.features.verify.data_sets import kind_of, read_for_model, read_sets
 
 ONE = np.ones((2, 3), np.float32)
 _ROOM = 1 << 20

@@ -1,15 +1,25 @@
-"""Cases of the test suite and their outcomes, counted and compared, as immutable values."""
+"""The cases of ONNX's test suite: written as files, and their outcomes counted and compared.
+
+The suite is the models and data that the ``onnx`` package carries or generates. Generating the cases of single
+operators runs hundreds of small NumPy programs: do it in a worker.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from irbench.core.record import OutputError
 from irbench.errors import ExitCode
+from irbench.features.verify.data_sets import kind_of, write_set
+
+if TYPE_CHECKING:
+    import onnx
+    from onnx.backend.test.case.test_case import TestCase
 
 Outcome = Literal["passed", "wrong", "unsupported", "crashed", "skipped"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -210,3 +220,90 @@ def _differ(before: CaseResult, after: CaseResult) -> bool:
 def _reason_of_change(pairs: Sequence[tuple[CaseResult, CaseResult]]) -> str:
     reasons = Counter(after.reason or before.reason for before, after in pairs)
     return reasons.most_common(1)[0][0]
+
+
+_KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
+
+
+_EXPANDED = "_expanded"
+
+
+_COMPARED = ("tensor_type", "sequence_type")
+
+
+def collect(folder: Path, pattern: str) -> tuple[Case, ...]:
+    """Write what is not yet a file into ``folder`` and return the cases whose names match a pattern."""
+    from onnx.backend.test.loader import load_model_tests
+
+    found: list[Case] = []
+    for kind in _KINDS:
+        tests = sorted(load_model_tests(kind=kind), key=lambda test: test.name)
+        operators = _operators(tests) if kind == "node" else {}
+        chosen = (test for test in tests if fnmatchcase(test.name, pattern))
+        found += [_case(test, folder / test.name, operators) for test in chosen]
+    return tuple(found)
+
+
+def operator_of(graph: onnx.GraphProto) -> str:
+    """Return the one operator that a graph is made of, constants aside; ``several`` where it has more."""
+    names = {f"{node.domain}.{node.op_type}".lstrip(".") for node in graph.node if node.op_type != "Constant"}
+    return names.pop() if len(names) == 1 else "several"
+
+
+def unfit(graph: onnx.GraphProto) -> str:
+    """Return why irbench cannot feed or compare a model, which takes tensors and gives tensors or sequences of them."""
+    strange = [("input", tensor) for tensor in graph.input if not tensor.type.HasField("tensor_type")]
+    strange += [("output", tensor) for tensor in graph.output if kind_of(tensor) not in _COMPARED]
+    for role, value in strange:
+        held = str(value.type.WhichOneof("value")).removesuffix("_type")
+        return f"its {role} '{value.name}' is no tensor: {held}"
+    return ""
+
+
+def _operators(tests: Sequence[TestCase]) -> Mapping[str, str]:
+    """Return the operator of each case; of one that spells out a function's body, that of the function."""
+    names = {test.name: operator_of(test.model.graph) for test in tests if test.model is not None}
+    return {name: names.get(name.split(_EXPANDED)[0], own) for name, own in names.items()}
+
+
+def _case(test: TestCase, folder: Path, operators: Mapping[str, str]) -> Case:
+    import onnx
+
+    model = folder / "model.onnx"
+    case = Case(test.name, test.kind, "", model, folder, test.rtol, test.atol)
+    if test.model is not None:
+        folder.mkdir(parents=True)
+        model.write_bytes(test.model.SerializeToString())
+    elif test.model_dir is not None:
+        case = replace(case, model=Path(test.model_dir) / "model.onnx", data=Path(test.model_dir))
+    else:
+        case = replace(case, model=_package_file(str(test.url)))
+        _write_light_data(case)
+    graph = onnx.load(case.model).graph
+    case = replace(case, operator=operators.get(test.name) or operator_of(graph), skip=unfit(graph))
+    if any(tensor is None for _, outputs in test.data_sets or () for tensor in outputs):
+        case = replace(case, skip="one of its outputs is an optional that holds nothing")
+    if test.data_sets is not None and not case.skip:
+        for number, (inputs, outputs) in enumerate(test.data_sets):
+            write_set(case.data / f"test_data_set_{number}", inputs, outputs)
+    return case
+
+
+def _package_file(url: str) -> Path:
+    """Return the path of a file that the suite names as a repository has it, ``onnx/backend/test/data/...``."""
+    import onnx
+
+    return Path(onnx.__file__).parent.parent / url
+
+
+def _write_light_data(case: Case) -> None:
+    """Write the inputs of a network without weights as ONNX's own runner makes them, beside its expected output."""
+    import onnx
+    from onnx import numpy_helper
+    from onnx.backend.test.runner import Runner
+
+    graph = onnx.load(case.model).graph
+    weights = {initializer.name for initializer in graph.initializer}
+    inputs = [Runner.generate_dummy_data(tensor) for tensor in graph.input if tensor.name not in weights]
+    expected = case.model.with_name(f"{case.model.stem}_output_0.pb").read_bytes()
+    write_set(case.data / "test_data_set_0", inputs, [numpy_helper.to_array(onnx.TensorProto.FromString(expected))])
