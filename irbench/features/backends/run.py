@@ -50,12 +50,7 @@ class BackendListing(Displayable, tuple[BackendRow, ...]):
 
 
 def backend_rows(*, look: bool, say: Say) -> list[BackendRow]:
-    """Return what is known of every backend, importing no runtime.
-
-    Args:
-        look: Whether each runtime is started to see what it has here; otherwise a former look is remembered.
-        say: Receives which backend is looking.
-    """
+    """Return what is known of every backend, importing no runtime unless it is to look."""
     described: dict[str, Description] = registry.describe_all(registry.BACKENDS)
     return [_row(description, say if look else None) for description in described.values()]
 
@@ -99,7 +94,6 @@ def _row(description: Description, say: Say | None) -> BackendRow:
 
 
 def _state(row: BackendRow) -> str:
-    """Say what is known of a backend's devices, or how to get there."""
     if row.description.version is None:
         return f"not installed: {row.description.install}"
     if row.problem:
@@ -109,9 +103,9 @@ def _state(row: BackendRow) -> str:
     return "\n".join(_device(row.found, device) for device in row.found.devices) or "none"
 
 
-def _device(found: Availability, device: str) -> str:
-    precisions = ", ".join(precision for precision in found.precisions.get(device, ()) if precision != "native")
-    return f"{device}: {precisions}; native is {found.native.get(device, 'unknown')}"
+def _device(availability: Availability, device: str) -> str:
+    precisions = ", ".join(precision for precision in availability.precisions.get(device, ()) if precision != "native")
+    return f"{device}: {precisions}; native is {availability.native.get(device, 'unknown')}"
 
 
 def backends(*, probe: bool = False, progress: ProgressOption = "auto") -> tuple[BackendRow, ...]:

@@ -90,7 +90,6 @@ def _title(costs: GraphCosts) -> str:
 
 
 def _headline(costs: GraphCosts) -> str:
-    """Return the sums in a sentence, and what most of the arithmetic is; the table has the formulas of bytes."""
     total = costs.total
     if costs.formulas is not None:
         flops, macs = _sum(total.flops, total.without_flops), _sum(total.macs, total.without_macs)
@@ -105,7 +104,6 @@ def _headline(costs: GraphCosts) -> str:
 
 
 def _sum(quantity: Quantity, missing: int, unit: str = "") -> str:
-    """Return a sum in a sentence, with what is said of it where nodes are missing."""
     if quantity is None:
         return f"unknown {unit}".rstrip()
     return f"at least {count_text(quantity, unit)}" if missing else count_text(quantity, unit)
@@ -136,7 +134,6 @@ def _listing(
 
 
 def _detail_table(costs: GraphCosts, scope: CostScope) -> ListingTable:
-    """Return a row for each operator, or for each node with its operator."""
     if scope == "op":
         rows = tuple(_row(costs, row, (row.name,)) for row in costs.rows(scope))
         return _listing(costs, (Column("operator", words=True, folds=True),), _columns(costs), rows)
@@ -242,7 +239,6 @@ def _range(formulas: ModelFormulas) -> str:
 
 
 def _types(what: str, sizes: Mapping[str, int]) -> Iterator[str]:
-    """Yield the bytes of each element type, where there are several that show."""
     largest = sorted(sizes, key=lambda dtype: -sizes[dtype])
     shown = [dtype for dtype in largest if sizes[dtype] > _LEAST_SHARE * sum(sizes.values())]
     if len(shown) > 1:
@@ -255,7 +251,6 @@ def _asked_for(names: Sequence[str]) -> str:
 
 
 def _named(nodes: Sequence[UncountedNode]) -> str:
-    """Return operators with the names of their nodes, the first few of each."""
     operators: dict[str, list[str]] = {}
     for node in nodes:
         operators.setdefault(node.operator, []).append(plain(node.name))
@@ -275,12 +270,7 @@ _NEGLIGIBLE = Fraction(1, 2000)
 
 
 def count_text(quantity: Quantity, unit: str = "") -> str:
-    """Return ``3.86 G``, ``3.86 G·batch + 12 k`` or ``-`` where it is unknown.
-
-    Args:
-        quantity: A number or a formula.
-        unit: What follows the prefix: ``FLOP``, ``B``.
-    """
+    """Return ``3.86 G``, ``3.86 G·batch + 12 k`` or ``-`` where it is unknown; a unit follows the prefix."""
     if quantity is None:
         return NOT_MEASURED
     if not isinstance(quantity, Polynomial):
@@ -313,7 +303,6 @@ def _significant_terms(formula: Polynomial) -> Iterator[tuple[tuple[int, ...], F
 
 
 def _term(names: Sequence[str], powers: Sequence[int], factor: Fraction, unit: str) -> str:
-    """Return a factor and the dimensions that it is multiplied with; a factor of 1 is left out."""
     symbols = [
         _symbol(name) + (str(power).translate(_SUPERSCRIPTS) if power > 1 else "")
         for name, power in zip(names, powers, strict=True)

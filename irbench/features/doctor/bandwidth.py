@@ -49,13 +49,8 @@ def memory_levels(caches: Sequence[Cache], threads: int, cores: int, available_b
     """Return every level, the smallest first.
 
     Half of a cache is left to all else. Threads that share a cache share its half. Main memory is measured with four
-    times what all caches of the largest level hold together, as far as there is memory for that.
-
-    Args:
-        caches: Those for data, the smallest level first; empty where the kernel does not report them.
-        threads: How many move data at the same time.
-        cores: Physical cores of the machine, over which the caches of a level are spread.
-        available_bytes: Memory that can be allocated.
+    times what all caches of the largest level hold together, as far as there is memory for that. ``cores`` are the
+    physical cores of the machine, over which the caches of a level are spread.
     """
     levels = [_cached(cache, threads, cores) for cache in caches]
     beyond = _BEYOND_CACHES * max((cache.size_bytes * cache.count for cache in caches), default=_LARGEST_CACHE_BYTES)
@@ -94,12 +89,7 @@ class BandwidthPlan:
 
 
 def bandwidth_plan(machine: Machine, cpus: Sequence[int]) -> BandwidthPlan:
-    """Return what is measured on a machine.
-
-    Args:
-        machine: As it was described.
-        cpus: Processors, one on each physical core that may be used; at least one.
-    """
+    """Return what is measured on a machine, on processors of which each is on a core of its own."""
     cores = (machine.sockets or 1) * (machine.cores_per_socket or len(machine.cpu_per_core))
     levels = [
         level
@@ -114,15 +104,7 @@ def measure_bandwidth(
 ) -> tuple[BandwidthSamples, ...]:
     """Return the raw times of every access to every level, in the order of the plan.
 
-    Args:
-        plan: What is measured.
-        scratch: A folder for the logs of processes.
-        say: Receives the number of each launch, counted from 1, before it begins.
-        start: Makes a worker; ``None`` for a process.
-
-    Raises:
-        IrbenchError: A process cannot be started.
-        WorkerDied: A process ended, for example for want of memory.
+    ``say`` receives the number of each launch, counted from 1, before it begins.
     """
     found: dict[tuple[MemoryLevel, Access], list[tuple[MemoryTimes, ...]]] = {
         (level, access): [] for level in plan.levels for access in ACCESSES
@@ -141,12 +123,7 @@ def measure_bandwidth(
 
 
 def bandwidth_from(samples: Sequence[BandwidthSamples], levels: Sequence[MemoryLevel]) -> tuple[Bandwidth, ...]:
-    """Return the bandwidths with their intervals over launches; what was too fast to time is left out.
-
-    Args:
-        samples: The raw times.
-        levels: Those that were measured.
-    """
+    """Return the bandwidths with their intervals over launches; what was too fast to time is left out."""
     of_level = {(level.name, level.threads): level for level in levels}
     found = (_bandwidth(each, of_level[each.level, each.threads]) for each in samples)
     return tuple(each for each in found if each is not None)

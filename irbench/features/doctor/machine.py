@@ -127,7 +127,6 @@ def _swap_used_bytes() -> int:
 
 
 def _bracketed(text: str) -> str | None:
-    """Return the choice that stands in square brackets among its alternatives."""
     return next((word[1:-1] for word in text.split() if word.startswith("[")), None)
 
 
@@ -385,11 +384,7 @@ _COMMAND = 40
 
 
 def watch(cpus: Sequence[int]) -> Activity:
-    """Return what goes on for a second and a half; our own processes are left out.
-
-    Args:
-        cpus: The processors that irbench may use; what others do elsewhere is left out too.
-    """
+    """Return what goes on for a second and a half on these processors; irbench's own processes are left out."""
     # what we have just loaded must not count as pressure
     load_average, pressure = os.getloadavg()[0], cpu_pressure()
     with CoreLink(tuple(cpus)) as link:
@@ -422,7 +417,6 @@ def _look(link: CoreLink) -> tuple[float | None, ...]:
 
 
 def _programs(before: MachineSnapshot, after: MachineSnapshot) -> tuple[Program, ...]:
-    """Return who used the processors most, largest first."""
     used_ns: Counter[int] = Counter()
     near = None if before.near is None or after.near is None else before.near | after.near
     for thread, cpu_ns in after.foreign.items():
@@ -446,13 +440,7 @@ def process_of(thread: int) -> int:
 
 
 def program_of(number: int, share: float, above: Container[int]) -> Program:
-    """Return what can be told of a process.
-
-    Args:
-        number: The process.
-        share: Of one processor.
-        above: The processes that started us.
-    """
+    """Return what can be told of a process; ``above`` are the processes that started irbench."""
     try:
         process = psutil.Process(number)
         words = process.cmdline()

@@ -73,11 +73,7 @@ class PeakPlan:
 
 
 def peak_plan(options: DoctorOptions, machine: Machine) -> PeakPlan:
-    """Return what is measured.
-
-    Raises:
-        IrbenchError: The backend is not there or does not read ONNX, or a processor is not available.
-    """
+    """Return what is measured."""
     allowed = host.allowance(allowed_cpus(options.cpus))
     cpus = host.one_per_core(allowed.cpus)[: allowed.threads]
     return PeakPlan(
@@ -91,21 +87,7 @@ def peak_plan(options: DoctorOptions, machine: Machine) -> PeakPlan:
 def measure_peaks(
     asked: PeakPlan, options: DoctorOptions, scratch: Path, lock: MeasurementLock, reporter: Reporter
 ) -> MachinePeaks | None:
-    """Measure what was planned.
-
-    Args:
-        asked: From :func:`peak_plan`.
-        options: What it was made from.
-        scratch: A folder that is gone afterwards.
-        lock: Our place among those who measure on this machine.
-        reporter: Receives progress.
-
-    Returns:
-        ``None`` where it was interrupted.
-
-    Raises:
-        IrbenchError: A process cannot be started, or the run cannot be stored.
-    """
+    """Measure what was planned; return ``None`` where that was interrupted."""
     products = _ProductRuns(asked, options, scratch, lock, reporter).measured()
     if products is None:
         return None
@@ -135,13 +117,6 @@ def keep_whole_peaks(peaks: MachinePeaks, options: DoctorOptions) -> NotKept | N
 
     Roofs are those of the whole machine: peaks of one backend or of some processors would have others exceed them, and
     an environment without backends says nothing of what is known.
-
-    Args:
-        peaks: What was measured.
-        options: How.
-
-    Raises:
-        IrbenchError: They cannot be stored.
     """
     reason = "restricted" if options.is_restricted else _missing(peaks, known_peaks())
     if reason is None:
@@ -305,13 +280,7 @@ class _MeasuredRow:
 def fastest_rows(
     document: RunDocument, records: Iterable[LaunchRecord], chains: Iterable[MatrixChain]
 ) -> dict[str, frozenset[str]]:
-    """Return which rows are measured again, by the name of their table: the fastest of each precision and threads.
-
-    Args:
-        document: A run of all sizes and backends.
-        records: Its launches.
-        chains: What its models are.
-    """
+    """Return which rows of a run of all sizes and backends are measured again, by the name of their table."""
     tables: dict[str, set[str]] = {}
     for best in _best(document, records, chains):
         tables.setdefault(best.chain.name, set()).add(best.row.id)
@@ -321,13 +290,7 @@ def fastest_rows(
 def matrix_peaks(
     document: RunDocument, records: Iterable[LaunchRecord], chains: Iterable[MatrixChain]
 ) -> tuple[ComputePeak, ...]:
-    """Return the peaks that a run shows: the fastest row of each precision and number of threads.
-
-    Args:
-        document: A run of the fastest rows.
-        records: Its launches.
-        chains: What its models are.
-    """
+    """Return the peaks that a run of the fastest rows shows, by precision and number of threads."""
     found = map(_peak, _best(document, records, chains))
     return tuple(sorted(found, key=lambda peak: (_ORDER.get(peak.precision, len(_ORDER)), peak.threads)))
 
@@ -350,7 +313,6 @@ _ORDER: Mapping[str, int] = {"fp32": 0, "bf16": 1, "fp16": 2, "int8": 3}
 def _best(
     document: RunDocument, records: Iterable[LaunchRecord], chains: Iterable[MatrixChain]
 ) -> Iterable[_MeasuredRow]:
-    """Return the fastest row of each precision and number of threads."""
     best: dict[tuple[str, int], _MeasuredRow] = {}
     for measured in _measured(document, _fastest_ns(records), chains):
         known = best.get(measured.key)

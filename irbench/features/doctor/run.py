@@ -123,11 +123,6 @@ def doctor(
 
 
 def _refuse_unwanted(options: DoctorOptions) -> None:
-    """Refuse options that belong to what is not measured; nothing is measured against itself.
-
-    Raises:
-        IrbenchError: There are some.
-    """
     of_peak = {"peak", "backend", "cpus", "no_lock", "results"} if options.peak else set[str]()
     if any(getattr(options, name) for name in DOCTOR.options if name not in of_peak):
         raise IrbenchError(
@@ -139,14 +134,8 @@ def _refuse_unwanted(options: DoctorOptions) -> None:
 def diagnose(model: str | None, options: DoctorOptions, reporter: Reporter) -> Diagnosis:
     """Return what was found.
 
-    Args:
-        model: What a backend is measured against itself with: anything that ``irbench run`` takes, empty for the model
-            exported last, or one of our own; ``None`` where none is.
-        options: Whether peaks are measured, and how.
-        reporter: Receives progress.
-
-    Raises:
-        IrbenchError: This is not Linux, or what is to be measured cannot be.
+    ``model`` is what a backend is measured against itself with: empty for the model exported last, or for one of
+    irbench's own; ``None`` where no backend is.
     """
     host.require_linux()
     if model is not None:  # what is mistyped waits for nobody who measures

@@ -86,13 +86,7 @@ class SelfComparison:
 
 
 def judge_self_comparison(document: RunDocument, folder: Path, timing: Timing) -> SelfComparison:
-    """Return what a run of one backend named twice says of the machine.
-
-    Args:
-        document: The run, with one table.
-        folder: Where it is stored.
-        timing: The numbers it was measured by.
-    """
+    """Return what a run of one backend named twice says of the machine."""
     (table,) = document.groups
     return SelfComparison(document.run_id, folder, table, timing)
 
@@ -100,16 +94,8 @@ def judge_self_comparison(document: RunDocument, folder: Path, timing: Timing) -
 def smallest_difference(self_comparison: Speedup, launches: int, timing: Timing) -> float:
     """Return the least true difference that :data:`FOUND` of all runs of this length call faster, as a fraction.
 
-    The scatter of a launch's log ratio is taken from the half-width of the self_comparison' interval, as
+    The scatter of a launch's log ratio is taken from the half-width of the interval of a backend against itself, as
     :func:`irbench.stats.stopping.rule.launches_to_reach` does.
-
-    Args:
-        self_comparison: One backend against itself.
-        launches: How many its interval was made from; at least ``timing.min_launches``.
-        timing: Confidence of the interval, and the band that is called the same.
-
-    Raises:
-        ValueError: The comparison has no interval.
     """
     if self_comparison.low is None or self_comparison.high is None:
         raise ValueError("nothing is known without an interval")
@@ -126,16 +112,10 @@ def smallest_difference(self_comparison: Speedup, launches: int, timing: Timing)
 
 
 def chance_of_faster(difference: float, scatter: float, launches: int, timing: Timing) -> float:
-    """Return how likely a true difference is to be called ``faster``.
+    """Return how likely a true log ratio is to be called ``faster``, if launches have this standard deviation.
 
     That verdict (:func:`irbench.stats.compare.verdict`) wants the interval to lie above 0 and not wholly inside the
     band. An interval moves and stretches with its values, so those of standard normal launches serve for all.
-
-    Args:
-        difference: The true log ratio; positive.
-        scatter: Standard deviation of a launch's log ratio, taken to be normal; 0 for none.
-        launches: How many launches the interval is made from.
-        timing: Confidence of the interval, and the band that is called the same.
     """
     edge = math.log1p(timing.within)
     ends = _standard_ends(launches, looks_of(timing), timing.confidence)
@@ -175,10 +155,7 @@ def self_comparison_request(model: str, asked: DoctorOptions, scratch: Path, say
 
 
 def _backend(asked: str | None) -> tuple[BackendAddress, Note | None]:
-    """Return the backend, and why it was chosen where none was named.
-
-    A runtime that others are held against is the one whose steadiness says most of the machine.
-    """
+    """Return the backend, the steadiest of which says most of the machine: a reference where none was named."""
     if asked is not None:
         return resolve_backends([asked])[0], None
     installed = resolve_backends(())
@@ -188,7 +165,6 @@ def _backend(asked: str | None) -> tuple[BackendAddress, Note | None]:
 
 
 def _model(asked: str, scratch: Path) -> tuple[str, Note | None]:
-    """Return the model's name, folder or file, and why it was chosen where none was named."""
     if asked:
         return asked, None
     latest = bundles.latest()

@@ -37,12 +37,7 @@ _UNKNOWN = "unknown"
 
 
 class ReportView:
-    """Everything a person sees of a report, in as much width as there is.
-
-    Args:
-        report: What was found.
-        backends: The list of backends.
-    """
+    """Everything a person sees of a report, in as much width as there is."""
 
     def __init__(self, report: Report, backends: RenderableType) -> None:
         self._report = report

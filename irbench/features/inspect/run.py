@@ -256,11 +256,11 @@ def diff(before: str | PathLike[str], after: str | PathLike[str]) -> GraphDiffer
     return GraphDifference(inspect(before), inspect(after))
 
 
-def to_json(found: Sequence[GraphInspection] | GraphDifference) -> str:
+def to_json(shown: Sequence[GraphInspection] | GraphDifference) -> str:
     """Return the document of ``irbench inspect --format json``."""
-    if isinstance(found, GraphDifference):
-        return json.dumps(found.to_dict(), indent=2)
-    return json.dumps({"graphs": [graph.to_dict() for graph in found]}, indent=2)
+    if isinstance(shown, GraphDifference):
+        return json.dumps(shown.to_dict(), indent=2)
+    return json.dumps({"graphs": [graph.to_dict() for graph in shown]}, indent=2)
 
 
 def _node_json(node: NodeEntry) -> dict[str, Any]:

@@ -51,12 +51,9 @@ def read_for_model(folder: Path, inputs: int, outputs: int, most_bytes: int) -> 
 
 
 def read_sets(folder: Path, inputs: Sequence[str], outputs: Sequence[str]) -> tuple[DataSet, ...]:
-    """Read every data set in a folder, in the order of their numbers.
+    """Read every data set in a folder, which may be one itself, in the order of their numbers.
 
-    Args:
-        folder: Holds ``test_data_set_*``, or is one.
-        inputs: What each input of the model holds, ``tensor_type`` or ``sequence_type``.
-        outputs: Likewise for its outputs.
+    ``inputs`` and ``outputs`` are what those of the model hold: ``tensor_type`` or ``sequence_type``.
     """
     return tuple(
         DataSet(place.name, _values(place, "input", inputs), _values(place, "output", outputs))
@@ -107,7 +104,7 @@ def _sequence(file: Path) -> list[Any]:
 
 
 def _numbered(folder: Path, pattern: str) -> list[Path]:
-    """Return what is named so, by number: 10 comes after 9."""
+    """Return files sorted by number: 10 comes after 9."""
     return sorted(folder.glob(pattern), key=lambda path: [int(number) for number in _NUMBER.findall(path.name)])
 
 

@@ -34,12 +34,7 @@ _FROM_GOOD_TO_BAD: tuple[State, ...] = ("not-applicable", "ok", "mismatch", "fai
 
 
 def trials(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
-    """Return what each backend must answer, and where that comes from.
-
-    Raises:
-        IrbenchError: A shape is missing, or the data do not fit the model.
-        NoReference: No reference could answer.
-    """
+    """Return what each backend must answer, and where that comes from."""
     if asked.data is None:
         return _seeded(asked, scratch)
     artifact = asked.bundle.artifact(("onnx",))
@@ -72,10 +67,6 @@ def answers_of(trial: Trial, cell: Cell) -> Answered:
     """Return what a cell answers to each call of a trial, in a process of its own.
 
     Where its runtime refuses the graph with bound shapes, it runs the one with dynamic ones.
-
-    Raises:
-        CallFailed: It runs neither of them.
-        WorkerDied: Its process ended.
     """
     try:
         return _answers(trial, cell)
@@ -175,7 +166,6 @@ def _row(trial: Trial, cell: Cell, *, named: bool) -> CellResult:
 
 
 def _with_either_graph(trial: Trial, cell: Cell, row: CellResult) -> CellResult:
-    """Return the row with its answers; where the runtime refuses bound shapes, with those of dynamic ones."""
     found = _answered(trial, cell, row)
     other = other_form(cell, trial.others) if found.state == "failed" else None
     if other is None:

@@ -118,11 +118,7 @@ def verify(
 
 
 def verify_with(options: VerifyOptions, say: Say) -> Verification:
-    """Verify what was asked for; an interrupt leaves the report incomplete.
-
-    Raises:
-        IrbenchError: The call is impossible, or there is nothing to compare with; nothing was verified.
-    """
+    """Verify what was asked for; an interrupt leaves the report incomplete."""
     host.require_linux()
     refuse_contradictions(options)
     backends, environments = _participants(options, say)
@@ -134,7 +130,6 @@ def verify_with(options: VerifyOptions, say: Say) -> Verification:
 
 
 def _participants(options: VerifyOptions, say: Say) -> tuple[tuple[BackendAddress, ...], tuple[PythonEnvironment, ...]]:
-    """Return the backends, and the environments of two versions where these are compared."""
     if options.between is None:
         return resolve_backends(options.backends or ()), ()
     if len(options.backends or ()) > 1:
@@ -157,7 +152,7 @@ def _asked(
 
 
 def _able_backends(backends: tuple[BackendAddress, ...], bundle: Bundle, say: Say) -> tuple[BackendAddress, ...]:
-    """Return the backends that can read the model, as ``irbench run`` chooses them, and say which cannot."""
+    """Return the backends that can read the model, and say which cannot."""
     able = able_backends(backends, (bundle,))
     left_out = [str(address) for address in backends if address not in able]
     if left_out:
@@ -172,18 +167,7 @@ def planned_trials(
     scratch: Path,
     environments: tuple[PythonEnvironment, ...] = (),
 ) -> PlannedTrials:
-    """Return what each backend must answer.
-
-    Args:
-        options: What is verified.
-        bundle: The model.
-        backends: In the order of the rows.
-        scratch: Where copies of the model with bound shapes are written.
-        environments: Pythons whose runtimes are compared.
-
-    Raises:
-        IrbenchError: The data do not fit the model, or there is nothing to compare with.
-    """
+    """Return what each backend must answer."""
     try:
         return trials(_asked(options, bundle, backends, environments), scratch)
     except NoReference as lack:
@@ -214,11 +198,7 @@ def _model(
 
 
 def refuse_contradictions(options: VerifyOptions) -> None:
-    """Refuse options that cannot be obeyed together, before anything is looked up.
-
-    Raises:
-        IrbenchError: Two of them contradict each other, or there is nothing to verify.
-    """
+    """Refuse options that cannot be obeyed together, before anything is looked up."""
     InputRequest(options.data).require_data()
     if options.suite is None:
         if options.only is not None:

@@ -51,15 +51,7 @@ def run_cases(
     deadline_s: float = _CASE_DEADLINE_S,
     environments: Sequence[PythonEnvironment] = (),
 ) -> Iterator[tuple[CaseResult, ...]]:
-    """Yield what became of each case, one result for each backend; the backends work side by side.
-
-    Args:
-        cases: In the order in which they are run.
-        backends: In the order of the results.
-        scratch: Where logs and copies of models are written.
-        deadline_s: When a worker that gives no answer to a case is ended.
-        environments: Pythons in each of which every backend runs the cases; none for the one that irbench runs in.
-    """
+    """Yield what became of each case, one result for each backend; the backends work side by side."""
     each = product(backends, environments or (None,))
     benches = [_Bench(address, environment, scratch, deadline_s) for address, environment in each]
     try:
@@ -76,8 +68,6 @@ def run_cases(
 
 
 class _Bench:
-    """One backend's worker, which tries one case after the other for as long as it lives."""
-
     def __init__(
         self, address: BackendAddress, environment: PythonEnvironment | None, scratch: Path, deadline_s: float
     ) -> None:
@@ -139,15 +129,7 @@ _SAY_EVERY = 100
 
 
 def readers_of_onnx(backends: Sequence[BackendAddress], *, named: bool) -> tuple[BackendAddress, ...]:
-    """Return the backends that can run the suite's graphs.
-
-    Args:
-        backends: All that are meant.
-        named: Whether the user named them.
-
-    Raises:
-        IrbenchError: One that was named cannot.
-    """
+    """Return the backends that can run the suite's graphs; one that was named and cannot is refused."""
     readers = tuple(address for address in backends if "onnx" in registry.backend(address.name).consumes)
     for address in backends:
         if named and address not in readers:
@@ -165,18 +147,7 @@ def run_suite(
     scratch: Path,
     say: Say,
 ) -> SuiteReport:
-    """Run the cases that match; an interrupt leaves the report incomplete.
-
-    Args:
-        pattern: Of the names of cases; ``None`` for all.
-        backends: Those that run them.
-        environments: Two versions of the runtime; none for the one that is installed.
-        scratch: Where cases and logs are written.
-        say: Receives how it goes.
-
-    Raises:
-        IrbenchError: No case matches.
-    """
+    """Run the cases that match; an interrupt leaves the report incomplete."""
     say(f"collecting the cases of onnx {version('onnx')}")
     cases = collect_cases(scratch, pattern or "*")
     watch = Stopwatch()
