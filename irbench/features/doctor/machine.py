@@ -1,4 +1,4 @@
-"""Read what the kernel reports about the machine: lscpu, ``/proc``, ``/sys`` and cgroups."""
+"""What the kernel reports about the machine, and what goes on there for a moment; the rules judge nothing else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 import statistics
 import subprocess
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,140 +43,18 @@ _INSTRUCTIONS = (
     "amx_int8", "asimd", "asimddp", "i8mm", "bf16", "sve", "sve2",
 )  # fmt: skip
 """Those that matrix products of some precision profit from, in ``/proc/cpuinfo``'s words."""
-
-
-def describe_machine() -> Machine:
-    """Return what can be told of this machine without measuring anything."""
-    described = host.describe()
-    reported: Mapping[str, str] = described["cpu"]
-    allowed = host.allowance()
-    turbo, turbo_file = _turbo()
-    return Machine(
-        processor=reported["Model name"],
-        architecture=platform.machine(),
-        sockets=_number(reported.get("Socket(s)")),
-        cores_per_socket=_number(reported.get("Core(s) per socket")),
-        threads_per_core=_number(reported.get("Thread(s) per core")),
-        processors=_online(),
-        caches=_caches(),
-        instructions=_instructions(),
-        numa_nodes=_number(reported.get("NUMA node(s)")),
-        memory_bytes=described["memory_bytes"],
-        available_memory_bytes=host.available_memory_bytes(),
-        swap_used_bytes=_swap_used_bytes(),
-        huge_pages=_bracketed(read_text(_HUGE_PAGES)),
-        cpus=allowed.cpus,
-        cpu_per_core=host.one_per_core(allowed.cpus),
-        foreign_siblings=tuple(sorted(host.with_siblings(allowed.cpus) - set(allowed.cpus))),
-        quota=allowed.quota,
-        threads=allowed.threads,
-        governors=_governors(allowed.cpus),
-        turbo=turbo,
-        turbo_file=turbo_file,
-        clock_source=read_text(_CLOCK_SOURCE) or None,
-        hypervisor=reported.get("Hypervisor vendor") or ("unknown" if "hypervisor" in _flags() else None),
-        container=_container(),
-        kernel=described["kernel"],
-        distribution=_distribution(),
-        python=described["python"],
-        freezes=freeze.SUPPORTED,
-        schedstat=_tells_schedstat(),
-        confinement=confinement_support(),
-    )
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdigit() else None
-
-
-def _online() -> tuple[int, ...]:
-    try:
-        return host.parse_cpu_list(read_text(_CPU / "online"))
-    except ValueError:
-        return tuple(range(psutil.cpu_count() or 1))
-
-
-def _caches() -> tuple[Cache, ...]:
-    """Return the caches for data as lscpu tells them; none where it is missing or too old to."""
-    try:
-        levels: list[dict[str, Any]] = host.lscpu("--json", "--bytes", "--caches=NAME,ONE-SIZE,ALL-SIZE,TYPE")["caches"]
-        return tuple(
-            Cache(level["name"], int(level["one-size"]), int(level["all-size"]) // int(level["one-size"]))
-            for level in levels
-            if level["type"] != "Instruction"
-        )
-    except (OSError, subprocess.SubprocessError, msgspec.DecodeError, KeyError, ValueError, ZeroDivisionError):
-        return ()
-
-
-def _flags() -> frozenset[str]:
-    info = host.cpu_info()
-    return frozenset((info.get("flags") or info.get("Features") or "").split())
-
-
-def _instructions() -> tuple[str, ...]:
-    flags = _flags()
-    return tuple(instruction for instruction in _INSTRUCTIONS if instruction in flags)
-
-
-def _swap_used_bytes() -> int:
-    """Return what lies in swap; psutil warns where a container hides how often pages go there."""
-    sizes = dict(line.split(":", 1) for line in read_text(_MEMORY_INFO).splitlines() if ":" in line)
-    total, free = (int((sizes.get(name) or "0").split()[0]) for name in ("SwapTotal", "SwapFree"))
-    return max(0, total - free) * 1024
-
-
-def _bracketed(text: str) -> str | None:
-    return next((word[1:-1] for word in text.split() if word.startswith("[")), None)
-
-
-def _governors(cpus: Iterable[int]) -> tuple[str, ...]:
-    reported = {read_text(_CPU / f"cpu{cpu}" / "cpufreq/scaling_governor") for cpu in cpus}
-    return tuple(sorted(reported - {""}))
-
-
-def _turbo() -> tuple[bool | None, str | None]:
-    for name, on in _TURBO:
-        reported = read_text(_CPU / name)
-        if reported:
-            return reported == on, str(_CPU / name)
-    return None, None
-
-
-def _container() -> str | None:
-    if "KUBERNETES_SERVICE_HOST" in os.environ:
-        return "kubernetes"
-    named = next((name for name, mark in CONTAINERS.items() if mark.exists()), None)
-    return named or read_text(_SYSTEMD_CONTAINER) or None
-
-
-def _distribution() -> str:
-    try:
-        return platform.freedesktop_os_release()["PRETTY_NAME"]
-    except (OSError, KeyError):
-        return platform.system()
-
-
-def _tells_schedstat() -> bool:
-    try:
-        cpu_ns, _ = schedstat_ns(_OWN_PROCESS)
-    except (OSError, IndexError, ValueError):
-        return False
-    return cpu_ns > 0
-
-
-def describe_counters() -> CounterFacts:
-    """Return which groups of counters are available, and why others are not; perf counts a short program for that."""
-    counting = counting_for(CounterPlan(tuple(GROUPS)))
-    return CounterFacts(
-        version=counting.version or None,
-        available=tuple(name for name in GROUPS if name not in counting.unavailable),
-        unavailable={name: counting.unavailable[name] for name in GROUPS if name in counting.unavailable},
-    )
-
-
 FEWEST_LOOKS = 6
 """Core-to-core latencies below which nobody can tell one regime from two: each needs three."""
+LOOK_S = 1.5
+_BETWEEN_LOOKS_S = 0.05
+_NAMED = 4
+"""Programs that are named, at most."""
+_WORDS_OF_PROGRAM = 5
+"""Of a command line: an interpreter, its flags, and the module."""
+_WORTH_NAMING = 0.01
+_INTERPRETER = re.compile(r"(python|pypy|node|ruby|perl|java|bash|sh)[0-9.]*")
+_COMMAND = 40
+"""Characters of a command line that are shown."""
 
 
 @dataclass(frozen=True)
@@ -193,18 +71,10 @@ class Machine:
     """What does not change while we look. ``None`` is what the kernel or the hypervisor does not tell.
 
     Attributes:
-        processor: Its model.
-        architecture: Such as ``x86_64``.
-        sockets: Sockets.
-        cores_per_socket: Physical cores of each.
-        threads_per_core: Hardware threads of each core.
         processors: Logical processors that are online, ascending.
         caches: Smallest level first.
         instructions: Instruction set extensions that inference profits from.
-        numa_nodes: Memory nodes.
-        memory_bytes: Memory of the machine.
         available_memory_bytes: What can be allocated, the limit of the container included.
-        swap_used_bytes: What lies in swap.
         huge_pages: Policy of transparent huge pages: ``always``, ``madvise`` or ``never``.
         cpus: Logical processors that irbench may use, ascending.
         cpu_per_core: The first of them on each physical core.
@@ -213,13 +83,8 @@ class Machine:
         threads: How many irbench uses unless told otherwise.
         governors: Frequency governors of ``cpus``, each once; empty where they are unknown.
         turbo: Whether the clock may rise above its nominal frequency.
-        turbo_file: The kernel's switch for it.
-        clock_source: What the kernel reads the time from.
         hypervisor: Who virtualises the machine, ``unknown`` if it does not say; ``None`` on bare metal.
         container: What contains us, such as ``docker``; ``None`` outside containers.
-        kernel: Its release.
-        distribution: The operating system's name and version.
-        python: Version of the interpreter.
         freezes: Whether idle workers can be stopped here.
         schedstat: Whether the kernel tells how long threads waited for a processor.
         confinement: What holds the processes that read files of unknown origin.
@@ -262,8 +127,6 @@ class Program:
     """A process outside our own tree, and the share of a processor that it used while we looked.
 
     Attributes:
-        name: Of its program.
-        process_id: Its number.
         share: Of one processor.
         command: The beginning of its command line; empty where that is unknown.
         stoppable: Whether stopping it for a while stops nothing else: it lives, is our user's, leads no session, and
@@ -313,7 +176,6 @@ class Activity:
         stolen_share: What the hypervisor gave to others.
         throttled_share: How long a quota held us back.
         pressure: Share of the last 10 s in which some task waited for a processor; ``None`` where it is unknown.
-        load_average: Over the last minute.
         core_to_core: ``None`` with one processor, or where no look was answered.
         unanswered_looks: Looks at core-to-core latency to which the other processor gave no answer in time.
     """
@@ -359,8 +221,6 @@ class Facts:
     """All that the rules judge.
 
     Attributes:
-        machine: What stays.
-        activity: What went on.
         clock_ns: The least time between two readings of the clock, one right after the other.
         counters: What can be counted; ``None`` where nobody looked.
     """
@@ -371,28 +231,133 @@ class Facts:
     counters: CounterFacts | None = None
 
 
-LOOK_S = 1.5
-_BETWEEN_LOOKS_S = 0.05
-_NAMED = 4
-"""Programs that are named, at most."""
-_WORDS_OF_PROGRAM = 5
-"""Of a command line: an interpreter, its flags, and the module."""
-_WORTH_NAMING = 0.01
-_INTERPRETER = re.compile(r"(python|pypy|node|ruby|perl|java|bash|sh)[0-9.]*")
-_COMMAND = 40
-"""Characters of a command line that are shown."""
+def describe_machine() -> Machine:
+    """Return what can be told of this machine without measuring anything."""
+    described = host.describe()
+    reported: Mapping[str, str] = described["cpu"]
+    allowed = host.allowance()
+    info = host.cpu_info()
+    flags = frozenset((info.get("flags") or info.get("Features") or "").split())
+    governors = {read_text(_CPU / f"cpu{cpu}" / "cpufreq/scaling_governor") for cpu in allowed.cpus}
+    turbo, turbo_file = _turbo()
+    return Machine(
+        processor=reported["Model name"],
+        architecture=platform.machine(),
+        sockets=_number(reported.get("Socket(s)")),
+        cores_per_socket=_number(reported.get("Core(s) per socket")),
+        threads_per_core=_number(reported.get("Thread(s) per core")),
+        processors=_online(),
+        caches=_caches(),
+        instructions=tuple(instruction for instruction in _INSTRUCTIONS if instruction in flags),
+        numa_nodes=_number(reported.get("NUMA node(s)")),
+        memory_bytes=described["memory_bytes"],
+        available_memory_bytes=host.available_memory_bytes(),
+        swap_used_bytes=_swap_used_bytes(),
+        huge_pages=next((word[1:-1] for word in read_text(_HUGE_PAGES).split() if word.startswith("[")), None),
+        cpus=allowed.cpus,
+        cpu_per_core=host.one_per_core(allowed.cpus),
+        foreign_siblings=tuple(sorted(host.with_siblings(allowed.cpus) - set(allowed.cpus))),
+        quota=allowed.quota,
+        threads=allowed.threads,
+        governors=tuple(sorted(governors - {""})),
+        turbo=turbo,
+        turbo_file=turbo_file,
+        clock_source=read_text(_CLOCK_SOURCE) or None,
+        hypervisor=reported.get("Hypervisor vendor") or ("unknown" if "hypervisor" in flags else None),
+        container=_container(),
+        kernel=described["kernel"],
+        distribution=_distribution(),
+        python=described["python"],
+        freezes=freeze.SUPPORTED,
+        schedstat=_tells_schedstat(),
+        confinement=confinement_support(),
+    )
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdigit() else None
+
+
+def _online() -> tuple[int, ...]:
+    try:
+        return host.parse_cpu_list(read_text(_CPU / "online"))
+    except ValueError:
+        return tuple(range(psutil.cpu_count() or 1))
+
+
+def _caches() -> tuple[Cache, ...]:
+    """Return the caches for data as lscpu tells them; none where it is missing or too old to."""
+    try:
+        levels: list[dict[str, Any]] = host.lscpu("--json", "--bytes", "--caches=NAME,ONE-SIZE,ALL-SIZE,TYPE")["caches"]
+        return tuple(
+            Cache(level["name"], int(level["one-size"]), int(level["all-size"]) // int(level["one-size"]))
+            for level in levels
+            if level["type"] != "Instruction"
+        )
+    except (OSError, subprocess.SubprocessError, msgspec.DecodeError, KeyError, ValueError, ZeroDivisionError):
+        return ()
+
+
+def _swap_used_bytes() -> int:
+    """Return what lies in swap; psutil warns where a container hides how often pages go there."""
+    sizes = dict(line.split(":", 1) for line in read_text(_MEMORY_INFO).splitlines() if ":" in line)
+    total, free = (int((sizes.get(name) or "0").split()[0]) for name in ("SwapTotal", "SwapFree"))
+    return max(0, total - free) * 1024
+
+
+def _turbo() -> tuple[bool | None, str | None]:
+    for name, on in _TURBO:
+        reported = read_text(_CPU / name)
+        if reported:
+            return reported == on, str(_CPU / name)
+    return None, None
+
+
+def _container() -> str | None:
+    if "KUBERNETES_SERVICE_HOST" in os.environ:
+        return "kubernetes"
+    named = next((name for name, mark in CONTAINERS.items() if mark.exists()), None)
+    return named or read_text(_SYSTEMD_CONTAINER) or None
+
+
+def _distribution() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return platform.system()
+
+
+def _tells_schedstat() -> bool:
+    try:
+        cpu_ns, _ = schedstat_ns(_OWN_PROCESS)
+    except (OSError, IndexError, ValueError):
+        return False
+    return cpu_ns > 0
+
+
+def describe_counters() -> CounterFacts:
+    """Return which groups of counters are available, and why others are not; perf counts a short program for that."""
+    counting = counting_for(CounterPlan(tuple(GROUPS)))
+    return CounterFacts(
+        version=counting.version or None,
+        available=tuple(name for name in GROUPS if name not in counting.unavailable),
+        unavailable={name: counting.unavailable[name] for name in GROUPS if name in counting.unavailable},
+    )
 
 
 def watch(cpus: Sequence[int]) -> Activity:
     """Return what goes on for a second and a half on these processors; irbench's own processes are left out."""
     # what we have just loaded must not count as pressure
     load_average, pressure = os.getloadavg()[0], cpu_pressure()
+    latencies_ns: list[float | None] = []
     with CoreLink(tuple(cpus)) as link:
-        before = snapshot(cpus)
-        looks = _look(link)
+        before, elapsed = snapshot(cpus), Stopwatch()
+        while elapsed.elapsed_s < LOOK_S:
+            latencies_ns.append(link.core_to_core_ns())
+            sleep(_BETWEEN_LOOKS_S)
         after = snapshot(cpus)
     wall_ns = after.at_ns - before.at_ns
-    answered = tuple(latency_ns for latency_ns in looks if latency_ns is not None)
+    answered = tuple(latency_ns for latency_ns in latencies_ns if latency_ns is not None)
     return Activity(
         seconds=wall_ns / 1e9,
         foreign_share=foreign_cpu_ns(before, after) / wall_ns,
@@ -402,18 +367,8 @@ def watch(cpus: Sequence[int]) -> Activity:
         pressure=pressure,
         load_average=load_average,
         core_to_core=CoreToCore(answered) if answered else None,
-        unanswered_looks=len(looks) - len(answered) if len(cpus) > 1 else 0,
+        unanswered_looks=len(latencies_ns) - len(answered) if len(cpus) > 1 else 0,
     )
-
-
-def _look(link: CoreLink) -> tuple[float | None, ...]:
-    """Return core-to-core latencies in nanoseconds, taken again and again; ``None`` for each without an answer."""
-    watch = Stopwatch()
-    found: list[float | None] = []
-    while watch.elapsed_s < LOOK_S:
-        found.append(link.core_to_core_ns())
-        sleep(_BETWEEN_LOOKS_S)
-    return tuple(found)
 
 
 def _programs(before: MachineSnapshot, after: MachineSnapshot) -> tuple[Program, ...]:

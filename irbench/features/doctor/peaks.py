@@ -1,10 +1,11 @@
-"""Measure what this machine can attain at most."""
+"""Measure what this machine can attain at most: matrix products through backends, and bandwidths."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from irbench.features.doctor.bandwidth import BandwidthPlan, bandwidth_from, ban
 from irbench.features.doctor.machine import Machine
 from irbench.features.doctor.options import DoctorOptions
 from irbench.features.doctor.report import NotKept
-from irbench.features.doctor.view import bandwidth_progress, products_progress
+from irbench.features.doctor.view import PEAK_PROGRESS
 from irbench.measure.clock import utc_now
 from irbench.measure.lock import MeasurementLock
 from irbench.onnx.matrix_chain import MatrixChain, write_matrix_chain
@@ -51,19 +52,20 @@ _ONCE = Timing(look_calls=0, min_launches=1, max_launches=1, blocks=3, max_block
 _PRECISE = Timing(
     min_launches=FEWEST_LAUNCHES, max_launches=FEWEST_LAUNCHES, blocks=4, max_blocks=6, budget=600.0, sized_for=90.0
 )
+_CONFIDENCE = 0.95
+_SIDES = (256, 512, 1024, 2048)
+"""Three float32 matrices take 0.75, 3, 12 and 48 MiB: what second- and third-level caches hold."""
+_SIDES_OF_MANY = (512, 1024, 2048, 4096)
+_MANY_THREADS = 8
+_OPERATIONS = 1 << 31
+"""Of an inference at least; some ten milliseconds of a core."""
+_FEWEST_PRODUCTS, _MOST_PRODUCTS = 2, 64
+_ORDER: Mapping[str, int] = {"fp32": 0, "bf16": 1, "fp16": 2, "int8": 3}
 
 
 @dataclass(frozen=True)
 class PeakPlan:
-    """What is measured.
-
-    Attributes:
-        chains: Products of matrices.
-        backends: Whose; none where no installed backend reads ONNX.
-        threads: Numbers of threads of a process.
-        bandwidth: Working sets, on which processors.
-        timing: The protocol's numbers for the fastest products.
-    """
+    """Which matrix products and working sets are measured; no backends where no installed one reads ONNX."""
 
     chains: tuple[MatrixChain, ...]
     backends: tuple[BackendAddress, ...]
@@ -85,17 +87,15 @@ def peak_plan(options: DoctorOptions, machine: Machine) -> PeakPlan:
 
 
 def measure_peaks(
-    asked: PeakPlan, options: DoctorOptions, scratch: Path, lock: MeasurementLock, reporter: Reporter
+    planned: PeakPlan, options: DoctorOptions, scratch: Path, lock: MeasurementLock, reporter: Reporter
 ) -> MachinePeaks | None:
     """Measure what was planned; return ``None`` where that was interrupted."""
-    products = _ProductRuns(asked, options, scratch, lock, reporter).measured()
+    products = _ProductRuns(planned, options, scratch, lock, reporter).measured()
     if products is None:
         return None
-    launches = asked.bandwidth.launches
+    tell = partial(PEAK_PROGRESS["bandwidth"].format, launches=planned.bandwidth.launches)
     try:
-        samples = measure_bandwidth(
-            asked.bandwidth, scratch, lambda launch: reporter.say(bandwidth_progress(launch, launches))
-        )
+        samples = measure_bandwidth(planned.bandwidth, scratch, lambda launch: reporter.say(tell(launch=launch)))
     except KeyboardInterrupt:
         return None
     return MachinePeaks(
@@ -105,7 +105,7 @@ def measure_peaks(
         irbench_version=version("irbench"),
         run_id=products.run_id,
         compute=products.peaks,
-        bandwidth=bandwidth_from(samples, asked.bandwidth.levels),
+        bandwidth=bandwidth_from(samples, planned.bandwidth.levels),
         samples=samples,
         disturbed_share=products.disturbed_share,
         versions=products.versions,
@@ -144,23 +144,21 @@ class _ProductPeaks:
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+@dataclass(frozen=True)
 class _ProductRuns:
     """The runs of matrix products: every size and backend once, then the fastest of each precision as runs are."""
 
-    def __init__(
-        self, asked: PeakPlan, options: DoctorOptions, scratch: Path, lock: MeasurementLock, reporter: Reporter
-    ) -> None:
-        self._asked = asked
-        self._options = options
-        self._scratch = scratch
-        self._lock = lock
-        self._reporter = reporter
+    plan: PeakPlan
+    options: DoctorOptions
+    scratch: Path
+    lock: MeasurementLock
+    reporter: Reporter
 
     def measured(self) -> _ProductPeaks | None:
         """Return the peaks; ``None`` where the measurement was interrupted."""
-        if not self._asked.backends:
+        if not self.plan.backends:
             return _ProductPeaks()
-        self._reporter.say(products_progress(chosen=False))
+        self.reporter.say(PEAK_PROGRESS["choice"])
         request = self._request()
         groups = self._groups(request)
         if not groups:
@@ -168,42 +166,46 @@ class _ProductRuns:
         search = self._run(replace(request, timing=_ONCE, is_part_of=SEARCH_RUN), groups)
         if search.is_interrupted:
             return None
-        fastest = fastest_rows(search.document, read_launches(search.folder, search.document), self._asked.chains)
+        fastest = fastest_rows(search.document, read_launches(search.folder, search.document), self.plan.chains)
         if not fastest:
             return _ProductPeaks((), search.document.run_id)
         chosen = [with_rows(group, fastest.get(_model(group), frozenset())) for group in groups]
-        self._reporter.say(products_progress(chosen=True))
+        self.reporter.say(PEAK_PROGRESS["products"])
         run = self._run(request, [group for group in chosen if group.group.cells])
         if run.is_interrupted:
             return None
-        found = run.document
-        peaks = matrix_peaks(found, read_launches(run.folder, found), self._asked.chains)
-        return _ProductPeaks(peaks, found.run_id, disturbed_share(found), runtime_versions(search.document))
+        document = run.document
+        peaks = matrix_peaks(document, read_launches(run.folder, document), self.plan.chains)
+        return _ProductPeaks(peaks, document.run_id, disturbed_share(document), runtime_versions(search.document))
 
     def _request(self) -> RunRequest:
-        files = (write_matrix_chain(chain, self._scratch) for chain in self._asked.chains)
+        files = (write_matrix_chain(chain, self.scratch) for chain in self.plan.chains)
         return RunRequest(
             bundles=tuple(map(from_onnx_file, files)),
-            backends=self._asked.backends,
+            backends=self.plan.backends,
             precisions=_PRECISIONS,
-            threads=self._asked.threads,
-            cpus=self._options.cpus,
+            threads=self.plan.threads,
+            cpus=self.options.cpus,
             io="bound",
             apart=True,
-            timing=self._asked.timing,
+            timing=self.plan.timing,
             is_part_of="peak",
         )
 
     def _groups(self, request: RunRequest) -> list[PlannedGroup]:
         """Return the tables with the rows that may be possible: quantised graphs in int8, and others in floats."""
-        quantised = {chain.name: chain.quantised for chain in self._asked.chains}
-        groups = without_refused_rows(plan(request, prepare(request, self._scratch)), lambda _line: None)
-        kept = [with_rows(group, _fitting(group, quantised=quantised[_model(group)])) for group in groups]
-        return [group for group in kept if group.can_run]
+        quantised = {chain.name: chain.quantised for chain in self.plan.chains}
+        groups = without_refused_rows(plan(request, prepare(request, self.scratch)), lambda _line: None)
+        fitting = []
+        for group in groups:
+            is_int8 = quantised[_model(group)]
+            rows = frozenset(cell.id for cell in group.measured if (cell.load.precision == "int8") == is_int8)
+            fitting.append(with_rows(group, rows))
+        return [group for group in fitting if group.can_run]
 
     def _run(self, request: RunRequest, groups: Sequence[PlannedGroup]) -> StoredRun:
-        place = RunDestination(self._options.results)
-        return measure_planned(request, groups, self._scratch, place, self._lock, self._reporter)
+        destination = RunDestination(self.options.results)
+        return measure_planned(request, groups, self.scratch, destination, self.lock, self.reporter)
 
 
 def _command(options: DoctorOptions) -> str:
@@ -212,17 +214,13 @@ def _command(options: DoctorOptions) -> str:
     return " ".join((_COMMAND, *backend, *cpus))
 
 
-def _fitting(group: PlannedGroup, *, quantised: bool) -> frozenset[str]:
-    return frozenset(cell.id for cell in group.measured if (cell.load.precision == "int8") == quantised)
-
-
 def _model(group: PlannedGroup) -> str:
     return group.group.workloads[0].bundle.name
 
 
-def _backends(asked: str | None) -> tuple[BackendAddress, ...]:
-    if asked is not None:
-        (address,) = resolve_backends([asked])
+def _backends(name: str | None) -> tuple[BackendAddress, ...]:
+    if name is not None:
+        (address,) = resolve_backends([name])
         if not _reads_onnx(address.name):
             raise IrbenchError(
                 f"{address.name} does not read ONNX, which the matrix products are.",
@@ -234,16 +232,6 @@ def _backends(asked: str | None) -> tuple[BackendAddress, ...]:
 
 def _reads_onnx(backend: str) -> bool:
     return _READS in registry.backend(backend).consumes
-
-
-_CONFIDENCE = 0.95
-_SIDES = (256, 512, 1024, 2048)
-"""Three float32 matrices take 0.75, 3, 12 and 48 MiB: what second- and third-level caches hold."""
-_SIDES_OF_MANY = (512, 1024, 2048, 4096)
-_MANY_THREADS = 8
-_OPERATIONS = 1 << 31
-"""Of an inference at least; some ten milliseconds of a core."""
-_FEWEST_PRODUCTS, _MOST_PRODUCTS = 2, 64
 
 
 def matrix_chains(threads: int) -> tuple[MatrixChain, ...]:
@@ -281,18 +269,18 @@ def fastest_rows(
     document: RunDocument, records: Iterable[LaunchRecord], chains: Iterable[MatrixChain]
 ) -> dict[str, frozenset[str]]:
     """Return which rows of a run of all sizes and backends are measured again, by the name of their table."""
-    tables: dict[str, set[str]] = {}
+    tables: dict[str, frozenset[str]] = {}
     for best in _best(document, records, chains):
-        tables.setdefault(best.chain.name, set()).add(best.row.id)
-    return {table: frozenset(rows) for table, rows in tables.items()}
+        tables[best.chain.name] = tables.get(best.chain.name, frozenset()) | {best.row.id}
+    return tables
 
 
 def matrix_peaks(
     document: RunDocument, records: Iterable[LaunchRecord], chains: Iterable[MatrixChain]
 ) -> tuple[ComputePeak, ...]:
     """Return the peaks that a run of the fastest rows shows, by precision and number of threads."""
-    found = map(_peak, _best(document, records, chains))
-    return tuple(sorted(found, key=lambda peak: (_ORDER.get(peak.precision, len(_ORDER)), peak.threads)))
+    peaks = map(_peak, _best(document, records, chains))
+    return tuple(sorted(peaks, key=lambda peak: (_ORDER.get(peak.precision, len(_ORDER)), peak.threads)))
 
 
 def disturbed_share(document: RunDocument) -> float | None:
@@ -305,9 +293,6 @@ def runtime_versions(document: RunDocument) -> dict[str, str]:
     """Return the version of the runtime of each backend that gave right answers in a run, by the backend's name."""
     rows = (row for table in document.groups for row in table.cells if row.state == "ok")
     return {row.backend: str(row.effective["version"]) for row in rows if row.effective.get("version") is not None}
-
-
-_ORDER: Mapping[str, int] = {"fp32": 0, "bf16": 1, "fp16": 2, "int8": 3}
 
 
 def _best(
@@ -338,13 +323,13 @@ def _fastest_ns(records: Iterable[LaunchRecord]) -> dict[tuple[int, str], list[f
     Others can slow down calls and make none faster, so the fastest one is what the machine attains; STREAM reports the
     best of its trials for the same reason.
     """
-    found: dict[tuple[int, str], list[float]] = {}
+    fastest: dict[tuple[int, str], list[float]] = {}
     for record in records:
         for launch in record.cells:
             calls_ns = [int(round_.latency_ns.min()) for round_ in launch.rounds if round_.latency_ns.size]
             if calls_ns:
-                found.setdefault((record.group, launch.cell), []).append(min(calls_ns) / launch.calls_per_sample)
-    return found
+                fastest.setdefault((record.group, launch.cell), []).append(min(calls_ns) / launch.calls_per_sample)
+    return fastest
 
 
 def _peak(measured: _MeasuredRow) -> ComputePeak:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.measure import Measurement
@@ -17,7 +15,7 @@ from irbench.core.row import Speedup
 from irbench.counters import not_counted
 from irbench.features.doctor.findings import Finding, findings_summary
 from irbench.features.doctor.machine import Activity, CoreToCore, CounterFacts, Machine
-from irbench.features.doctor.report import GOAL_NS, NOT_KEPT_TEXTS, NotKept, PeakReport, Report, quartiles_ns
+from irbench.features.doctor.report import GOAL_NS, NotKept, PeakReport, Report, quartiles_ns
 from irbench.features.doctor.self_comparison import FOUND, SelfComparison
 from irbench.measure.bandwidth import ACCESSES
 from irbench.measure.overhead import Overhead
@@ -26,7 +24,7 @@ from irbench.render.figures import ratio_with_ends
 from irbench.render.group import GroupView
 from irbench.render.line_wrapping import wrap
 from irbench.render.table import Column, ListingTable, Row, TextTable
-from irbench.roofline import MEMORY, Bandwidth, ComputePeak, MachinePeaks, best_bandwidth, ridge_point
+from irbench.roofline import MEMORY, MachinePeaks, best_bandwidth, ridge_point
 from irbench.system.confinement import ConfinementSupport
 from irbench.system.landlock import SCOPES_SINCE
 
@@ -34,6 +32,20 @@ _WIDTH = 100
 """How wide sentences are where nothing sets a limit."""
 _LABEL = 14
 _UNKNOWN = "unknown"
+_MOST_DISTURBED = 0.5
+"""Of the blocks: below, those that count are undisturbed."""
+PEAK_PROGRESS = {
+    "choice": "looking for the fastest matrix products: every size and backend, one launch each ...",
+    "products": "measuring the fastest matrix products of each precision ...",
+    "bandwidth": "measuring the bandwidth of caches and memory, launch {launch} of {launches} ...",
+}
+"""What is told while peaks are measured."""
+_NOT_KEPT_TEXTS: Mapping[NotKept, str] = {
+    "restricted": "roofs are those of the whole machine, and --backend and --cpus measure a part of it",
+    "no-products": "it has no matrix products, which the peaks that are known have",
+    "no-bandwidth": "it has no bandwidth, which the peaks that are known have",
+    "fewer-cores": "this process may use fewer cores than the peaks that are known were measured with",
+}
 
 
 class ReportView:
@@ -111,13 +123,13 @@ def _machine(machine: Machine, clock_ns: float) -> Iterator[tuple[str, str]]:
     yield "confinement", _confinement(machine.confinement)
 
 
-def _confinement(found: ConfinementSupport) -> str:
-    files = f"Landlock {found.landlock}" if found.landlock else "no Landlock here"
-    calls = "seccomp" if found.seccomp else "no seccomp here"
+def _confinement(support: ConfinementSupport) -> str:
+    files = f"Landlock {support.landlock}" if support.landlock else "no Landlock here"
+    calls = "seccomp" if support.seccomp else "no seccomp here"
     readers = f"{files}, {calls}, for processes that read model files"
-    if not (found.landlock and found.seccomp):
+    if not (support.landlock and support.seccomp):
         return readers
-    reach = "" if found.landlock >= SCOPES_SINCE else "; signals to other processes stay open before Landlock 6"
+    reach = "" if support.landlock >= SCOPES_SINCE else "; signals to other processes stay open before Landlock 6"
     return f"{readers}, and with IRBENCH_CONFINE=1 for those that run them{reach}"
 
 
@@ -228,16 +240,22 @@ def _paragraph(text: str, width: int, style: str) -> Iterator[Text]:
 
 def self_comparison_message(compared: SelfComparison) -> str:
     """Return what it means, what to do about it, and how small a difference such a run finds."""
-    return " ".join(filter(None, (_outcome(compared), _resolution(compared))))
+    smallest = compared.smallest_difference
+    if smallest is None:
+        return _outcome(compared)
+    return (
+        f"{_outcome(compared)} In a run of this length ({plural(compared.table.launches, 'launch')}) a true difference"
+        f" of about {100 * smallest:.2g} % is detected in {percent(FOUND, 0)} of the runs, and a smaller one in fewer."
+    )
 
 
 def _outcome(compared: SelfComparison) -> str:
-    found, launches, backend = compared.speedup, compared.table.launches, compared.table.cells[0].backend
+    speedup, launches, backend = compared.speedup, compared.table.launches, compared.table.cells[0].backend
     if compared.outcome == "interrupted":
         return f"Interrupted after {plural(launches, 'launch')}: there is no result."
-    if found is None:
+    if speedup is None:
         return f"Failed: {backend} does not have two valid results to compare; its row says why."
-    if found.verdict == "preview":
+    if speedup.verdict == "preview":
         needed = plural(compared.timing.min_launches, "required launch")
         return f"Undecided: only {launches} of the {needed} fit into the budget. Allow more time with --budget."
     if compared.outcome == "busy":
@@ -246,11 +264,11 @@ def _outcome(compared: SelfComparison) -> str:
             f"Undecided: other programs disturbed {share}, so this run says nothing about {backend} or this machine."
             " Close other programs (top lists them), and repeat the run."
         )
-    return _decided(compared, found)
+    return _decided(compared, speedup)
 
 
-def _decided(compared: SelfComparison, found: Speedup) -> str:
-    value, ends = ratio_with_ends(found.value, found.ends)
+def _decided(compared: SelfComparison, speedup: Speedup) -> str:
+    value, ends = ratio_with_ends(speedup.value, speedup.ends)
     itself = f"{compared.table.cells[0].backend} against itself is {value}x{ends}"
     band = f"±{100 * compared.timing.within:g} %"
     if compared.outcome == "failed":
@@ -264,74 +282,36 @@ def _decided(compared: SelfComparison, found: Speedup) -> str:
             f"Undecided: {itself}, which neither lies within {band} nor excludes 1. Fix what disturbs the machine, or"
             " allow more time with --budget."
         )
-    return f"Passed: {itself}{_place(found, band)}."
-
-
-def _place(found: Speedup, band: str) -> str:
-    """Return where a passed interval lies; inside the band it may still leave 1 out."""
-    if not found.excludes_one:
-        return f", within {band}"
-    return f": it differs from itself by {percent(abs(found.value - 1))}, inside the {band} that counts as the same"
-
-
-def _resolution(compared: SelfComparison) -> str:
-    smallest = compared.smallest_difference
-    if smallest is None:
-        return ""
-    return (
-        f"In a run of this length ({plural(compared.table.launches, 'launch')}) a true difference of about"
-        f" {100 * smallest:.2g} % is detected in {percent(FOUND, 0)} of the runs, and a smaller one in fewer."
-    )
-
-
-_MOST_DISTURBED = 0.5
-"""Of the blocks: below, those that count are undisturbed."""
-
-
-def products_progress(*, chosen: bool) -> str:
-    """Return what is measured now: every size on every backend, or the fastest of them."""
-    if chosen:
-        return "measuring the fastest matrix products of each precision ..."
-    return "looking for the fastest matrix products: every size and backend, one launch each ..."
-
-
-def bandwidth_progress(launch: int, launches: int) -> str:
-    """Return which launch of the measurement of bandwidths begins."""
-    return f"measuring the bandwidth of caches and memory, launch {launch} of {launches} ..."
+    if not speedup.excludes_one:
+        return f"Passed: {itself}, within {band}."
+    difference = percent(abs(speedup.value - 1))
+    return f"Passed: {itself}: it differs from itself by {difference}, inside the {band} that counts as the same."
 
 
 def peaks_message(report: PeakReport) -> str:
     """Return what is attained, what limits computations, and when that was measured."""
-    if report.peaks is None:
+    peaks = report.peaks
+    if peaks is None:
         return "Interrupted: no peak is known of this machine yet."
-    return " ".join(
-        (*_compute_sentences(report.peaks), *_memory_sentence(report.peaks), *_doubt(report.peaks), *_when(report))
-    )
+    return " ".join((*_compute_sentences(peaks), *_memory_sentences(peaks), *_doubt(peaks), *_age(peaks, report)))
 
 
 def compute_table(peaks: MachinePeaks) -> TextTable:
     """Return the peaks of matrix products, a row for each precision and number of cores."""
+    confidences = {peak.confidence for peak in peaks.compute}
     columns = (
         Column("precision", words=True),
         Column("cores"),
-        Column(f"GFLOP/s {_confidence(peaks)}"),
+        Column(f"GFLOP/s {'[range]' if None in confidences else '[95 %]'}"),
         Column("backend", words=True),
         Column("matrices", words=True, drops=1),
         Column("launches", drops=2),
     )
-    rows = (
-        Row(
-            (
-                peak.precision,
-                str(peak.threads),
-                _interval(peak.gflop_per_s, peak.low, peak.high),
-                peak.backend,
-                f"{peak.side} x {peak.side}",
-                str(peak.launches),
-            )
-        )
-        for peak in peaks.compute
-    )
+    rows = []
+    for peak in peaks.compute:
+        rate = _interval(peak.gflop_per_s, peak.low, peak.high)
+        sizes = (f"{peak.side} x {peak.side}", str(peak.launches))
+        rows.append(Row((peak.precision, str(peak.threads), rate, peak.backend, *sizes)))
     return TextTable(columns, tuple(rows))
 
 
@@ -339,32 +319,8 @@ def bandwidth_table(peaks: MachinePeaks) -> TextTable:
     """Return the bandwidth of each level, a row for each level and number of cores."""
     headings = [Column(f"{access} GB/s", drops=2 if access == "copy" else 0) for access in ACCESSES]
     columns = (Column("level", words=True), Column("cores"), Column("working set", drops=1), *headings)
-    places = dict.fromkeys((found.level, found.threads) for found in peaks.bandwidth)
+    places = dict.fromkeys((bandwidth.level, bandwidth.threads) for bandwidth in peaks.bandwidth)
     return TextTable(columns, tuple(_level_row(peaks, level, threads) for level, threads in places))
-
-
-def peaks_document(report: PeakReport | None) -> dict[str, Any] | None:
-    """Return everything but the raw times as JSON values; ``None`` where no peaks are known and none were asked for."""
-    if report is None:
-        return None
-    peaks = report.peaks
-    if peaks is None:
-        return {"outcome": report.outcome, "measured": None, "compute": [], "bandwidth": []}
-    known = {name: value for name, value in asdict(peaks).items() if name != "samples"}
-    return {"outcome": report.outcome, "not_kept": report.not_kept, **known, "ridge_points": list(_ridge_points(peaks))}
-
-
-def _ridge_points(peaks: MachinePeaks) -> Iterator[dict[str, Any]]:
-    for peak in peaks.compute:
-        for level in peaks.levels:
-            found = ridge_point(peaks, peak.precision, peak.threads, level)
-            if found is not None:
-                yield {
-                    "precision": peak.precision,
-                    "threads": peak.threads,
-                    "level": level,
-                    "operations_per_byte": found,
-                }
 
 
 def _compute_sentences(peaks: MachinePeaks) -> Iterator[str]:
@@ -373,27 +329,20 @@ def _compute_sentences(peaks: MachinePeaks) -> Iterator[str]:
     for threads in dict.fromkeys(peak.threads for peak in peaks.compute):
         of_threads = [peak for peak in peaks.compute if peak.threads == threads]
         attained = listing(
-            f"{_rate(peak)} {'GFLOP/s ' * (place == 0)}in {peak.precision} ({peak.backend})"
+            f"{_rate(peak.gflop_per_s, peak.low, peak.high)} {'GFLOP/s ' * (place == 0)}"
+            f"in {peak.precision} ({peak.backend})"
             for place, peak in enumerate(of_threads)
         )
-        yield f"{_cores(threads)} at most {attained}."
+        cores = "One core attains" if threads == 1 else f"{threads} cores attain"
+        yield f"{cores} at most {attained}."
 
 
-def _cores(threads: int) -> str:
-    return "One core attains" if threads == 1 else f"{threads} cores attain"
-
-
-def _rate(peak: ComputePeak) -> str:
-    return significant(peak.gflop_per_s, _spread(peak.gflop_per_s, peak.low, peak.high))
-
-
-def _memory_sentence(peaks: MachinePeaks) -> Iterator[str]:
+def _memory_sentences(peaks: MachinePeaks) -> Iterator[str]:
     rates = [(threads, best) for threads in peaks.threads if (best := best_bandwidth(peaks, threads)) is not None]
     if not rates:
         return
     each = listing(
-        f"{significant(best.gb_per_s, _spread(best.gb_per_s, best.low, best.high))} {'GB/s ' * (place == 0)}"
-        f"for {plural(threads, 'core')}"
+        f"{_rate(best.gb_per_s, best.low, best.high)} {'GB/s ' * (place == 0)}for {plural(threads, 'core')}"
         for place, (threads, best) in enumerate(rates)
     )
     yield f"Main memory moves {each}."
@@ -415,55 +364,32 @@ def _doubt(peaks: MachinePeaks) -> Iterator[str]:
         )
 
 
-def _when(report: PeakReport) -> Iterator[str]:
-    if report.peaks is None:
-        return
+def _age(peaks: MachinePeaks, report: PeakReport) -> Iterator[str]:
     if report.outcome == "measured":
-        yield _kept(report.peaks, report.not_kept)
+        if report.not_kept is None:
+            yield "Measured now, and kept for this machine."
+        else:
+            yield f"Measured now by {peaks.command}, and not kept: {_NOT_KEPT_TEXTS[report.not_kept]}."
         return
-    ago = age(report.peaks.measured, report.now)
+    ago = age(peaks.measured, report.now)
     if report.outcome == "interrupted":
         yield "Interrupted: these are the peaks that were known before."
-    yield f"Measured {'just now' if ago == 'now' else f'{ago} ago'}; {report.peaks.command} measures them again."
-
-
-def _kept(peaks: MachinePeaks, not_kept: NotKept | None) -> str:
-    if not_kept is None:
-        return "Measured now, and kept for this machine."
-    return f"Measured now by {peaks.command}, and not kept: {NOT_KEPT_TEXTS[not_kept]}."
+    yield f"Measured {'just now' if ago == 'now' else f'{ago} ago'}; {peaks.command} measures them again."
 
 
 def _level_row(peaks: MachinePeaks, level: str, threads: int) -> Row:
-    found = [peaks.bandwidth_of(level, threads, access) for access in ACCESSES]
-    size = next((each.working_set_bytes for each in found if each is not None), 0)
+    bandwidths = [peaks.bandwidth_of(level, threads, access) for access in ACCESSES]
+    size_bytes = next((each.working_set_bytes for each in bandwidths if each is not None), 0)
+    step = 1 << (20 if size_bytes >= 10 << 20 else 10)  # whole KiB, or whole MiB from ten of them on
+    rates = (NOT_MEASURED if each is None else _interval(each.gb_per_s, each.low, each.high) for each in bandwidths)
     name = "main memory" if level == MEMORY else level
-    return Row((name, str(threads), _whole_size(size), *(_bandwidth_text(each) for each in found)))
-
-
-def _bandwidth_text(found: Bandwidth | None) -> str:
-    return NOT_MEASURED if found is None else _interval(found.gb_per_s, found.low, found.high)
-
-
-def _whole_size(count: int) -> str:
-    """Return a size in whole KiB, or in whole MiB from ten of them on."""
-    step = 1 << (20 if count >= 10 << 20 else 10)
-    return binary_size(count // step * step)
+    return Row((name, str(threads), binary_size(size_bytes // step * step), *rates))
 
 
 def _interval(value: float, low: float, high: float) -> str:
-    spread = _spread(value, low, high)
-    decimals = _decimals(significant(value, spread))
+    decimals = len(_rate(value, low, high).partition(".")[2])
     return f"{value:.{decimals}f} [{low:.{decimals}f}, {high:.{decimals}f}]"
 
 
-def _decimals(text: str) -> int:
-    return len(text.partition(".")[2])
-
-
-def _spread(value: float, low: float, high: float) -> float:
-    return max((high - low) / 2 / value, 1e-3)
-
-
-def _confidence(peaks: MachinePeaks) -> str:
-    levels = {peak.confidence for peak in peaks.compute}
-    return "[95 %]" if None not in levels else "[range]"
+def _rate(value: float, low: float, high: float) -> str:
+    return significant(value, max((high - low) / 2 / value, 1e-3))

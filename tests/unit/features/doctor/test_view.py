@@ -21,9 +21,9 @@ from irbench.counters import NoPerf, NoPmu
 from irbench.features.doctor.findings import Turbo, find, findings_summary
 from irbench.features.doctor.machine import CoreToCore, CounterFacts, Facts, Program
 from irbench.features.doctor.report import PeakReport, Report
-from irbench.features.doctor.run import diagnosis_document
+from irbench.features.doctor.run import diagnosis_document, peaks_document
 from irbench.features.doctor.self_comparison import SelfComparison, judge_self_comparison
-from irbench.features.doctor.view import ReportView, bandwidth_table, peaks_document, peaks_message
+from irbench.features.doctor.view import ReportView, bandwidth_table, peaks_message
 from irbench.render.group import GroupView
 from irbench.spec import InferenceWork, Roof, Timing
 from irbench.system.confinement import ConfinementSupport
