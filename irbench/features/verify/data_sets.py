@@ -62,10 +62,10 @@ def read_sets(folder: Path, inputs: Sequence[str], outputs: Sequence[str]) -> tu
 
 
 def _sets_in(folder: Path) -> list[Path]:
-    found = [folder] if any(folder.glob("output_*.pb")) else _numbered(folder, "test_data_set_*")
-    if not found:
+    folders = [folder] if any(folder.glob("output_*.pb")) else _numbered(folder, "test_data_set_*")
+    if not folders:
         raise IrbenchError(f"{folder} contains no data set.", hint=_CONVENTION)
-    return found
+    return folders
 
 
 def kind_of(value: onnx.ValueInfoProto) -> str:
@@ -81,11 +81,8 @@ def _values(folder: Path, role: str, kinds: Sequence[str]) -> tuple[Any, ...]:
             f"{folder} contains {len(files)} {role}s, and the model has {len(kinds)}.",
             hint=f"{_CONVENTION} Every {role} of the model needs one, in the model's order.",
         )
-    return tuple(_value(file, kind) for file, kind in zip(files, kinds, strict=True))
-
-
-def _value(file: Path, kind: str) -> Any:
-    return _sequence(file) if kind == "sequence_type" else tensor_of_file(file)
+    pairs = zip(files, kinds, strict=True)
+    return tuple(_sequence(file) if kind == "sequence_type" else tensor_of_file(file) for file, kind in pairs)
 
 
 def _sequence(file: Path) -> list[Any]:

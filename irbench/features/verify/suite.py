@@ -1,9 +1,10 @@
-"""The coordinator's side of the suite: one worker per backend, restarted after a crash."""
+"""ONNX's test suite on backends, or in two versions of a runtime: one worker each, restarted after a crash."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
@@ -22,21 +23,23 @@ from irbench.worker.process import Worker, call_in_worker
 
 _COLLECT_DEADLINE_S = 900.0
 _CASE_DEADLINE_S = 120.0
+_SAY_EVERY = 100
+"""Cases."""
 _FILE = re.compile(r"[^\w.]")
-"""What no name of a log is given."""
+"""Characters that the name of a log does not have."""
 
 
 def collect_cases(folder: Path, pattern: str) -> tuple[Case, ...]:
     """Return the suite's cases whose names match ``pattern``, written into ``folder`` where they are no files yet."""
-    found: tuple[Case, ...] = call_in_worker(
+    cases: tuple[Case, ...] = call_in_worker(
         "irbench.features.verify.cases:collect", folder, pattern, deadline_s=_COLLECT_DEADLINE_S
     )
-    if not found:
+    if not cases:
         raise IrbenchError(
             f"No case of the suite is called {pattern!r}.",
             hint="Names begin with test_, and * matches anything: --only 'test_add*'.",
         )
-    return found
+    return cases
 
 
 def participant(address: BackendAddress, environment: PythonEnvironment | None) -> str:
@@ -67,19 +70,17 @@ def run_cases(
             bench.close()
 
 
+@dataclass
 class _Bench:
-    def __init__(
-        self, address: BackendAddress, environment: PythonEnvironment | None, scratch: Path, deadline_s: float
-    ) -> None:
-        self._address = address
-        self._environment = environment
-        self._scratch = scratch
-        self._deadline_s = deadline_s
-        self._worker: Worker | None = None
+    address: BackendAddress
+    environment: PythonEnvironment | None
+    scratch: Path
+    deadline_s: float
+    worker: Worker | None = None
 
     @property
     def label(self) -> str:
-        return participant(self._address, self._environment)
+        return participant(self.address, self.environment)
 
     def begin(self, case: Case) -> None:
         try:
@@ -89,16 +90,16 @@ class _Bench:
             self._send(case)
 
     def _send(self, case: Case) -> None:
-        if self._worker is None:
-            python = self._environment.python if self._environment is not None else None
-            self._worker = Worker(self._scratch / f"{_FILE.sub('-', self.label)}.log", python=python)
+        if self.worker is None:
+            python = self.environment.python if self.environment is not None else None
+            self.worker = Worker(self.scratch / f"{_FILE.sub('-', self.label)}.log", python=python)
         target = "irbench.features.verify.trial:try_case"
-        self._worker.send(target, case, *self._address, self._scratch, deadline_s=self._deadline_s)
+        self.worker.send(target, case, *self.address, self.scratch, deadline_s=self.deadline_s)
 
     def finish(self) -> Tried:
-        assert self._worker is not None
+        assert self.worker is not None
         try:
-            tried: Tried = self._worker.receive(deadline_s=self._deadline_s)
+            tried: Tried = self.worker.receive(deadline_s=self.deadline_s)
         except CallFailed as error:
             return Tried("unsupported", error.message)
         except WorkerDied as death:
@@ -107,25 +108,12 @@ class _Bench:
         return tried
 
     def result(self, case: Case, tried: Tried) -> CaseResult:
-        return CaseResult(
-            name=case.name,
-            kind=case.kind,
-            operator=case.operator,
-            backend=self.label,
-            outcome=tried.outcome,
-            reason=tried.reason,
-            precision=tried.precision,
-            output_error=tried.output_error,
-            outputs_sha256=tried.outputs_sha256,
-        )
+        return CaseResult(name=case.name, kind=case.kind, operator=case.operator, backend=self.label, **vars(tried))
 
     def close(self) -> None:
-        if self._worker is not None:
-            self._worker.kill()
-            self._worker = None
-
-
-_SAY_EVERY = 100
+        if self.worker is not None:
+            self.worker.kill()
+            self.worker = None
 
 
 def readers_of_onnx(backends: Sequence[BackendAddress], *, named: bool) -> tuple[BackendAddress, ...]:
@@ -151,12 +139,15 @@ def run_suite(
     say(f"collecting the cases of onnx {version('onnx')}")
     cases = collect_cases(scratch, pattern or "*")
     watch = Stopwatch()
-
-    def report(done: int) -> None:
-        say(f"{done} of {len(cases)} cases after {watch.elapsed_s:.0f} s")
-
-    results, complete = _results(run_cases(cases, backends, scratch, environments=environments), report)
-    if not complete:
+    results: list[CaseResult] = []
+    complete = False
+    try:
+        for number, case_results in enumerate(run_cases(cases, backends, scratch, environments=environments), 1):
+            results += case_results
+            if number % _SAY_EVERY == 0:
+                say(f"{number} of {len(cases)} cases after {watch.elapsed_s:.0f} s")
+        complete = True
+    except KeyboardInterrupt:
         say("interrupted")
     between = tuple(participant(address, each) for address, each in product(backends, environments))
     return SuiteReport(
@@ -173,19 +164,6 @@ def run_suite(
         between=between,
         changes=operator_changes(results, *between) if between else (),
     )
-
-
-def _results(running: Iterable[tuple[CaseResult, ...]], report: Callable[[int], None]) -> tuple[list[CaseResult], bool]:
-    """Return what became of the cases, and whether there was no interrupt; hundreds are reported."""
-    results: list[CaseResult] = []
-    try:
-        for number, done in enumerate(running, 1):
-            results += done
-            if number % _SAY_EVERY == 0:
-                report(number)
-    except KeyboardInterrupt:
-        return results, False
-    return results, True
 
 
 def _runtime(address: BackendAddress, environment: PythonEnvironment | None, results: Sequence[CaseResult]) -> Runtime:

@@ -88,8 +88,8 @@ def specs(graph: onnx.GraphProto) -> tuple[tuple[TensorSpec, ...], tuple[TensorS
     Nothing is refused: a type that NumPy lacks keeps the name that ONNX has for it, and an unknown rank is ().
     """
     weights = {initializer.name for initializer in graph.initializer}
-    given = tuple(_spec(tensor) for tensor in graph.input if tensor.name not in weights)
-    return given, tuple(_spec(tensor) for tensor in graph.output)
+    inputs = tuple(_spec(tensor) for tensor in graph.input if tensor.name not in weights)
+    return inputs, tuple(_spec(tensor) for tensor in graph.output)
 
 
 def _session(cell: Cell, artifact: Artifact) -> OpenSession:

@@ -12,8 +12,8 @@ from irbench.features.verify.cases import (
     OUTCOMES,
     CaseResult,
     Outcome,
+    SuiteReport,
     counts,
-    exit_code,
     operator_changes,
     operator_of,
     operator_scores,
@@ -67,7 +67,8 @@ def test_what_was_skipped_takes_nothing_from_an_operator():
     ],
 )
 def test_wrong_answers_go_before_crashes_and_what_is_unsupported_is_no_failure(outcomes: tuple[str, ...], code: int):
-    assert exit_code([case_result(outcome) for outcome in outcomes]) == code
+    cases = tuple(case_result(outcome) for outcome in outcomes)
+    assert SuiteReport("onnx", "", "", None, 0.0, True, (), cases).exit_code == code
 
 
 def result(name: str, backend: str, outcome: Outcome, digest: str | None = "a", reason: str = "") -> CaseResult:
@@ -140,5 +141,5 @@ def test_tensors_and_sequences_and_optionals_can_be_compared():
 
 
 def test_an_input_that_is_no_tensor_is_skipped_by_name():
-    assert unfit(graph("SequenceAt", given=SEQUENCE)) == "its input 'x' is no tensor: sequence"
-    assert unfit(graph("OptionalGetElement", given=OPTIONAL)) == "its input 'x' is no tensor: optional"
+    assert unfit(graph("SequenceAt", given=SEQUENCE)) == "its input 'x' is not a tensor: sequence"
+    assert unfit(graph("OptionalGetElement", given=OPTIONAL)) == "its input 'x' is not a tensor: optional"
