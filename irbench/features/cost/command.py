@@ -47,13 +47,14 @@ def command(
     counted is named, and never counted as zero.
     """
     from irbench.api.progress import reporting
-    from irbench.features.cost.run import cost_with
+    from irbench.features.cost.run import GraphCost
     from irbench.render.progress import counting_text
+    from irbench.requests.graphs import find_graph
     from irbench.terminal.console import print_data, to_text
 
     with reporting("auto") as reporter:  # which says on a terminal what takes seconds of large graphs
         reporter.status(counting_text(model))
-        costs = cost_with(model, GraphSizes(**options))
+        costs = GraphCost(find_graph(model), GraphSizes(**options))
         reporter.status("")
     if costs.outdated:
         say(costs.outdated)

@@ -21,7 +21,6 @@ from irbench.options import values
 from irbench.options.graph_sizes import GraphSizes
 from irbench.options.option import read_keywords
 from irbench.options.signatures import names_keywords
-from irbench.options.values import Shapes
 from irbench.render.export_texts import export_notice_text
 from irbench.render.text_document import Document
 from irbench.requests.choices import ReportForm, require_form, require_rows
@@ -48,14 +47,14 @@ class GraphCost(Displayable):
             all dimensions have a size.
     """
 
-    def __init__(self, graph: StoredGraph, batch: int | None = None, shape: Shapes | None = None) -> None:
+    def __init__(self, graph: StoredGraph, sizes: GraphSizes) -> None:
         self._graph = graph
         self.name = graph.name
         self.path = graph.path
-        sizes = asked_sizes(graph, batch, shape) if batch is not None or shape else {}
+        bound = asked_sizes(graph, sizes.batch, sizes.shape) if sizes != GraphSizes() else {}
         signature = read_signature(graph.path, every_output=False)
         self._batch_in_file = signature.batch_in_file if graph.bundle is None else ""
-        self.inputs: tuple[TensorSpec, ...] = tuple(spec.bind(sizes) for spec in signature.inputs)
+        self.inputs: tuple[TensorSpec, ...] = tuple(spec.bind(bound) for spec in signature.inputs)
         self.formulas: ModelFormulas | None = None
         if any(spec.dynamic_dimensions for spec in self.inputs):
             self.formulas = _formulas(graph, self.inputs)
@@ -194,12 +193,7 @@ def cost(model: str | PathLike[str], **options: Unpack[CostKeywords]) -> GraphCo
         IrbenchError: There is no such graph, the file is damaged, a shape does not fit, or the counts follow no
             polynomial in the dimensions that have no size.
     """
-    return cost_with(model, COST.asked(options))
-
-
-def cost_with(model: str | PathLike[str], sizes: GraphSizes) -> GraphCost:
-    """Return what :func:`cost` does, for options that were read before."""
-    return GraphCost(find_graph(str(model)), sizes.batch, sizes.shape)
+    return GraphCost(find_graph(str(model)), COST.asked(options))
 
 
 def _formulas(graph: StoredGraph, inputs: tuple[TensorSpec, ...]) -> ModelFormulas:

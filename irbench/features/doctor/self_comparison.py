@@ -62,16 +62,16 @@ class SelfComparison:
     @property
     def outcome(self) -> Outcome:
         """What that says of the machine."""
-        found = self.speedup
+        speedup = self.speedup
         if self.table.stopped_by == "interrupt":
             return "interrupted"
-        if found is None:
+        if speedup is None:
             return "mismatch" if any(cell.state == "mismatch" for cell in self.table.cells) else "broken"
-        if self.table.is_busy and found.verdict != "preview":
+        if self.table.is_busy and speedup.verdict != "preview":
             return "busy"
-        if found.verdict == "same":
+        if speedup.verdict == "same":
             return "passed"
-        return "failed" if found.verdict in ("faster", "slower") else "undecided"
+        return "failed" if speedup.verdict in ("faster", "slower") else "undecided"
 
     @property
     def smallest_difference(self) -> float | None:
@@ -79,10 +79,10 @@ class SelfComparison:
 
         ``None`` without an interval, and where the machine told a backend from itself: what it finds means nothing.
         """
-        found = self.speedup
-        if found is None or found.low is None or self.outcome not in ("passed", "undecided"):
+        speedup = self.speedup
+        if speedup is None or speedup.low is None or self.outcome not in ("passed", "undecided"):
             return None
-        return smallest_difference(found, self.table.launches, self.timing)
+        return smallest_difference(speedup, self.table.launches, self.timing)
 
 
 def judge_self_comparison(document: RunDocument, folder: Path, timing: Timing) -> SelfComparison:
@@ -128,45 +128,45 @@ def _standard_ends(launches: int, looks: Looks, confidence: float) -> tuple[tupl
     """Return the interval's ends in many runs whose launches are standard normal, always the same ones."""
     draw = random.Random(launches)  # noqa: S311 - a simulation
     runs = ([draw.gauss(0, 1) for _ in range(launches)] for _ in range(_DRAWS))
-    found = (interval_at(values, looks, confidence) for values in runs)
-    return tuple((interval.low, interval.high) for interval in found)
+    intervals = (interval_at(values, looks, confidence) for values in runs)
+    return tuple((interval.low, interval.high) for interval in intervals)
 
 
 _OWN_SHAPE = (1, 512, 512)
 """Of our own model's input: enough for some milliseconds of work, so that overheads do not decide."""
 
 
-def self_comparison_request(model: str, asked: DoctorOptions, scratch: Path, say: Say) -> RunRequest:
+def self_comparison_request(model: str, options: DoctorOptions, scratch: Path, say: Say) -> RunRequest:
     """Return the plan of a run in which one backend is named twice, and say what was chosen for want of a name."""
-    backend, why_backend = _backend(asked.backend)
+    backend, why_backend = _backend(options.backend)
     model, why_model = _model(model, scratch)
     notes = tuple(note for note in (why_backend, why_model) if note is not None)
     for note in notes:
         say(note.text(Context()))
-    cpus = allowed_cpus(asked.cpus)
+    cpus = allowed_cpus(options.cpus)
     return RunRequest(
         bundles=resolve_bundles([model], everything=False, say=say),
         backends=(backend, backend),
         notes=notes,
-        threads=(total_threads(asked.threads, cpus),),
+        threads=(total_threads(options.threads, cpus),),
         cpus=cpus,
-        budget_s=asked.budget,
+        budget_s=options.budget,
     ).with_budget_for(1, 1)
 
 
-def _backend(asked: str | None) -> tuple[BackendAddress, Note | None]:
+def _backend(name: str | None) -> tuple[BackendAddress, Note | None]:
     """Return the backend, the steadiest of which says most of the machine: a reference where none was named."""
-    if asked is not None:
-        return resolve_backends([asked])[0], None
+    if name is not None:
+        return resolve_backends([name])[0], None
     installed = resolve_backends(())
     trusted = [address for address in map(BackendAddress, registry.references_in_order()) if address in installed]
     chosen = (trusted or installed)[0]
     return chosen, ChosenBackend(backend=str(chosen), is_reference=bool(trusted))
 
 
-def _model(asked: str, scratch: Path) -> tuple[str, Note | None]:
-    if asked:
-        return asked, None
+def _model(name: str, scratch: Path) -> tuple[str, Note | None]:
+    if name:
+        return name, None
     latest = bundles.latest()
     if latest is None:
         return str(matmul(scratch, "fp32", _OWN_SHAPE).path), ChosenModel(model=None)

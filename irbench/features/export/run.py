@@ -32,6 +32,7 @@ from irbench.store import bundles
 from irbench.worker.scratch import scratch_folder
 
 _GENERATED_ONLY = InputRequest()
+_DEADLINE_S = 900.0
 
 
 @dataclass(frozen=True)
@@ -128,12 +129,7 @@ def require_exportable(models: Sequence[str], options: ExportOptions) -> None:
 
 @dataclass(frozen=True)
 class ExportListener:
-    """What an export reports to.
-
-    Attributes:
-        say: Receives progress, a few words at a time.
-        announce: Receives what is to stay on the screen: which bundle is used, and why one is made again.
-    """
+    """What an export reports to: ``say`` receives progress, ``announce`` what is to stay on the screen."""
 
     say: Say
     announce: Say
@@ -161,9 +157,6 @@ def export_with(
     return ExportedModel(bundles.load(folder), folder, None if used else watch.elapsed_s)
 
 
-_DEADLINE_S = 900.0
-
-
 def check_on_inputs(bundle: Bundle, request: InputRequest, deadline_s: float | None = None) -> OutputError:
     """Compare the ONNX graph of a bundle, on a reference, with the original framework; return the worst error.
 
@@ -176,7 +169,9 @@ def check_on_inputs(bundle: Bundle, request: InputRequest, deadline_s: float | N
         )
     refuse_unknown_values(request, (bundle,))
     with scratch_folder() as folder:
-        workload = _workload(bundle, request, folder)
+        data = read_data(request, bundle, {})
+        sizes = data.bind(None, {})
+        workload = Workload(bundle, sizes, data.feeding(sizes, bundle.seed, folder / "inputs"))
         first = {kind: name for kind, name, _ in reversed(tuple(references_for(workload)))}
         missing = next((kind for kind in (registry.BACKENDS, registry.REFERENCES) if kind not in first), None)
         if missing is not None:
@@ -196,17 +191,10 @@ def check_on_inputs(bundle: Bundle, request: InputRequest, deadline_s: float | N
     except ValueError as problem:
         raise _different(bundle, str(problem)) from problem
     worst = max(errors, key=lambda error: error.max_rel)
-    wrong = judge(worst, "fp32")
-    if wrong is not None:
-        raise _different(bundle, wrong.message)
+    failure = judge(worst, "fp32")
+    if failure is not None:
+        raise _different(bundle, failure.message)
     return worst
-
-
-def _workload(bundle: Bundle, request: InputRequest, folder: Path) -> Workload:
-    data = read_data(request, bundle, {})
-    sizes = data.bind(None, {})
-    feeding = data.feeding(sizes, bundle.seed, folder / "inputs")
-    return Workload(bundle, sizes, feeding)
 
 
 def _different(bundle: Bundle, reason: str) -> IrbenchError:

@@ -70,14 +70,15 @@ def command(
 
 def _inspected(models: Sequence[str], sizes: GraphSizes, *, counts: bool) -> list[GraphInspection]:
     from irbench.api.progress import reporting
-    from irbench.features.inspect.run import inspect_at
+    from irbench.features.inspect.run import GraphInspection
     from irbench.render.progress import counting_text, reading_text
+    from irbench.requests.graphs import find_graph
 
     graphs: list[GraphInspection] = []
     with reporting("auto") as reporter:
         for model in models:
             reporter.status(reading_text(model))
-            graphs.append(inspect_at(model, sizes))
+            graphs.append(GraphInspection(find_graph(model), sizes))
             if counts:
                 reporter.status(counting_text(model))
                 graphs[-1].count()

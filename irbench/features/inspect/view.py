@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -20,46 +20,30 @@ from irbench.onnx.reading.value_shapes import ValueShape
 from irbench.render.table import Column, Row, TextTable
 from irbench.spec import Bundle, shape_text
 
+if TYPE_CHECKING:
+    from irbench.features.inspect.run import GraphInspection
+
 _MOST_NAMES = 10
 """So many nodes are named of each kind; JSON has them all."""
 
 
-@dataclass(frozen=True)
-class Arithmetic:
-    """What a graph computes.
-
-    Attributes:
-        work: How much it takes; ``None`` where nobody knows.
-        values: The shapes of what its nodes compute; empty where no sizes were asked for.
-    """
-
-    work: ModelCost | None
-    values: Sequence[ValueShape] = ()
-
-
-def graph_view(
-    name: str,
-    graph: Inventory,
-    signature: Signature | None,
-    arithmetic: Arithmetic,
-    file_bytes: int,
-    bundle: Bundle | None,
-) -> Group:
+def graph_view(inspection: GraphInspection, file_bytes: int, bundle: Bundle | None) -> Group:
     """Return a graph's description: what it is, its signature, operators, weights and origin."""
+    graph = inspection.inventory
     external = sum(weight.size_bytes for weight in graph.weights if weight.external)
     sizes = f"{size_text(file_bytes)}{f' and {size_text(external)} of external weights' if external else ''}"
     opsets = ", ".join(f"{domain} {version}" for domain, version in graph.opsets.items())
     inner = sum(node.inner for node in graph.nodes)
     nodes = f"{plural(len(graph.nodes), 'node')}{f' ({inner} inside other nodes)' if inner else ''}"
     parts = (nodes, f"{graph.parameters:,} parameters", sizes, f"opset {opsets}", f"IR version {graph.ir_version}")
-    title = Text.assemble((plain(name), "bold"), "  ", plain(" · ".join(parts)))
+    title = Text.assemble((plain(inspection.name), "bold"), "  ", plain(" · ".join(parts)))
     blocks: list[RenderableType] = [title]
-    if signature is not None:
-        blocks += ["", _signature(signature)]
-    if arithmetic.work is not None:
-        blocks += ["", Text(_work(arithmetic.work))]
-    if arithmetic.values:
-        blocks += ["", _values(arithmetic.values)]
+    if inspection.signature is not None:
+        blocks += ["", _signature(inspection.signature)]
+    if inspection.work is not None:
+        blocks += ["", Text(_work(inspection.work))]
+    if inspection.values:
+        blocks += ["", _values(inspection.values)]
     blocks += ["", _operators(graph), ""]
     blocks += [_weights(graph), ""] if graph.weights else []
     return Group(*blocks, *_origin(graph, bundle))

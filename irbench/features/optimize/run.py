@@ -35,6 +35,9 @@ from irbench.worker.scratch import scratch_folder
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+_DYNAMIC_BATCH = 2
+"""As without data: a batch of 1 would hide broadcasting along a dynamic batch."""
+
 
 class OptimizedModel(Displayable):
     """A graph that passes made of a model's.
@@ -136,17 +139,17 @@ def optimize_with(
     if options.output is not None and len(models) > 1:
         raise IrbenchError("-o is a single file.", hint="Optimize one model at a time, or leave -o out.")
     InputRequest(options.data).require_data()
-    recipe = recipe_of(options)
+    recipe = _recipe_of(options)
     optimized: list[OptimizedModel] = []
     bundles = resolve_bundles(models, everything=False, say=say)
     refuse_unknown_names(options.shape, bundles)
     refuse_unknown_values(InputRequest(options.data, options.value), bundles)
     for model, bundle in zip(models, bundles, strict=True):
         if options.output is not None:
-            refuse_overwrite(bundle, options.output)
+            _refuse_overwrite(bundle, options.output)
         optimized.append(OptimizedModel(model, bundle, _optimized(bundle, options, recipe, status), options))
         if options.output is not None:
-            copy_to(optimized[-1].kept_path, options.output)
+            _copy_to(optimized[-1].kept_path, options.output)
     return tuple(optimized)
 
 
@@ -154,12 +157,11 @@ def _optimized(bundle: Bundle, options: OptimizeOptions, recipe: Recipe, status:
     inputs = InputRequest(options.data, options.value)
     listener = in_words(lambda _line: None, status)
     with scratch_folder() as folder:
-        sizes, checked = sized_inputs(bundle, inputs, options.batch, options.shape, folder)
+        sizes, checked = _sized_inputs(bundle, inputs, options.batch, options.shape, folder)
         return optimize_graph(bundle, sizes, recipe, listener, drawn_from(options.distribution, checked))
 
 
-def recipe_of(options: OptimizeOptions) -> Recipe:
-    """Return what is to be done."""
+def _recipe_of(options: OptimizeOptions) -> Recipe:
     if options.level is not None and options.passes is not None:
         raise IrbenchError("--passes and --level cannot be combined.", hint="Leave --level or --passes out.")
     return build_recipe(options.level or "basic", options.passes, _conversion(options), options.layout)
@@ -179,11 +181,7 @@ def _conversion(options: OptimizeOptions) -> Conversion | None:
     return Conversion(options.precision, options.quantize or plain.method, options.calibrate or plain.samples)
 
 
-_DYNAMIC_BATCH = 2
-"""As without data: a batch of 1 would hide broadcasting along a dynamic batch."""
-
-
-def sized_inputs(
+def _sized_inputs(
     bundle: Bundle, request: InputRequest, batch: int | None, shapes: Shapes, folder: Path
 ) -> tuple[Mapping[str, int], CheckInputs | None]:
     """Return the sizes to bind in the graph, none without a batch or shapes, and the inputs of its checks."""
@@ -196,15 +194,13 @@ def sized_inputs(
     return bound, CheckInputs(data.feeding(sizes, bundle.seed, folder), sizes if data.samples else {})
 
 
-def refuse_overwrite(bundle: Bundle, output: Path) -> None:
-    """Refuse to write over the graph that is to be optimised."""
+def _refuse_overwrite(bundle: Bundle, output: Path) -> None:
     artifact = bundle.artifact(("onnx",))
     if artifact is not None and exists(output) and output.samefile(artifact.path):
         raise IrbenchError(f"-o {output} would overwrite the input graph.", hint="Give another path with -o.")
 
 
-def copy_to(source: Path, output: Path) -> None:
-    """Copy a graph with its weights."""
+def _copy_to(source: Path, output: Path) -> None:
     try:
         copy_model(source, output)
     except OSError as error:

@@ -29,8 +29,7 @@ _FILE = re.compile(r"[^\w.]")
 """Characters that the name of a log does not have."""
 
 
-def collect_cases(folder: Path, pattern: str) -> tuple[Case, ...]:
-    """Return the suite's cases whose names match ``pattern``, written into ``folder`` where they are no files yet."""
+def _collect_cases(folder: Path, pattern: str) -> tuple[Case, ...]:
     cases: tuple[Case, ...] = call_in_worker(
         "irbench.features.verify.cases:collect", folder, pattern, deadline_s=_COLLECT_DEADLINE_S
     )
@@ -137,7 +136,7 @@ def run_suite(
 ) -> SuiteReport:
     """Run the cases that match; an interrupt leaves the report incomplete."""
     say(f"collecting the cases of onnx {version('onnx')}")
-    cases = collect_cases(scratch, pattern or "*")
+    cases = _collect_cases(scratch, pattern or "*")
     watch = Stopwatch()
     results: list[CaseResult] = []
     complete = False
