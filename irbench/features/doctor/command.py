@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import click
 
@@ -12,9 +12,6 @@ from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared, format_option
 from irbench.terminal.formats import OUTPUT, RESULTS
 from irbench.terminal.stderr import plugin_warnings_shown, say
-
-if TYPE_CHECKING:
-    from irbench.features.doctor.run import Diagnosis
 
 _EXAMPLES = """\b
 Examples:
@@ -61,6 +58,7 @@ def command(
     """
     from irbench.api.progress import displayed
     from irbench.features.doctor.run import diagnose
+    from irbench.terminal.console import print_data, to_text
 
     settings = DoctorOptions(**options)
     if model is None and (settings.threads or settings.budget):
@@ -73,14 +71,8 @@ def command(
         raise click.UsageError("--backend, --cpus, --no-lock and --results need --aa or --peak.")
     with displayed() as reporter, plugin_warnings_shown():
         diagnosis = diagnose(model, settings, reporter)
-    _show(diagnosis, form, output)
-    return int(diagnosis.exit_code)
-
-
-def _show(diagnosis: Diagnosis, form: Literal["table", "json"], output: Path | None) -> None:
-    from irbench.terminal.console import print_data, to_text
-
     text = diagnosis.to_json() if form == "json" else to_text(diagnosis.__rich__(), to_file=output is not None)
     print_data(text, output)
     if diagnosis.report.self_comparison is not None:
         say(f"stored in {diagnosis.report.self_comparison.folder}")
+    return int(diagnosis.exit_code)

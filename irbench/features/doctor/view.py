@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.measure import Measurement
@@ -14,7 +15,7 @@ from irbench.core.quantities import NOT_MEASURED, age, binary_size, gigabytes, l
 from irbench.core.row import Speedup
 from irbench.counters import not_counted
 from irbench.features.doctor.findings import Finding, findings_summary
-from irbench.features.doctor.machine import Activity, CoreToCore, CounterFacts, Machine
+from irbench.features.doctor.machine import Activity, CounterFacts, Machine
 from irbench.features.doctor.report import GOAL_NS, NotKept, PeakReport, Report, quartiles_ns
 from irbench.features.doctor.self_comparison import FOUND, SelfComparison
 from irbench.measure.bandwidth import ACCESSES
@@ -48,32 +49,32 @@ _NOT_KEPT_TEXTS: Mapping[NotKept, str] = {
 }
 
 
+@dataclass(frozen=True)
 class ReportView:
     """Everything a person sees of a report, in as much width as there is."""
 
-    def __init__(self, report: Report, backends: RenderableType) -> None:
-        self._report = report
-        self._backends = backends
+    report: Report
+    backends: RenderableType
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the width that reads well and shows every column; called by rich."""
-        parts = [self._backends]
-        if self._report.self_comparison is not None:
-            parts.append(GroupView(self._report.self_comparison.table))
+        parts = [self.backends]
+        if self.report.self_comparison is not None:
+            parts.append(GroupView(self.report.self_comparison.table))
         widest = max(Measurement.get(console, options, part).maximum for part in parts)
         width = min(options.max_width, max(_WIDTH, widest + 1))
         return Measurement(width, width)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the parts; called by rich."""
-        report, width = self._report, options.max_width
+        report, width = self.report, options.max_width
         yield Text("Machine", style="bold")
         yield from _entries(_machine(report.facts.machine, report.facts.clock_ns), width)
         yield from _entries(_counters(report.facts.counters), width)
         yield Text("\nCurrent activity", style="bold")
         yield from _entries(_here_and_now(report.facts.activity, report.overhead), width)
         yield Text("\nBackends", style="bold")
-        yield Padding(self._backends, (0, 0, 0, 1), expand=False)
+        yield Padding(self.backends, (0, 0, 0, 1), expand=False)
         if report.peak is not None:
             yield Text("\nAttainable peak", style="bold")
             yield from _peak(report.peak, width)
@@ -108,17 +109,16 @@ def _peak(report: PeakReport, width: int) -> Iterator[RenderableType]:
 def _machine(machine: Machine, clock_ns: float) -> Iterator[tuple[str, str]]:
     yield "processor", ", ".join(filter(None, (machine.processor, machine.architecture, _topology(machine))))
     yield "instructions", " ".join(machine.instructions) or _UNKNOWN
-    caches = [
-        f"{cache_entry.name} {cache_entry.count} x {binary_size(cache_entry.size_bytes)}"
-        for cache_entry in machine.caches
-    ]
+    caches = [f"{cache.name} {cache.count} x {binary_size(cache.size_bytes)}" for cache in machine.caches]
     yield "caches", ", ".join(caches) or _UNKNOWN
     yield "memory", ", ".join(_memory(machine))
     yield "available", _allowance(machine)
     turbo = {True: "turbo on", False: "turbo off", None: f"turbo {_UNKNOWN}"}[machine.turbo]
     yield "frequency", f"governor {listing(machine.governors) if machine.governors else _UNKNOWN}, {turbo}"
     yield "clock", f"{machine.clock_source or _UNKNOWN}, {clock_ns:.0f} ns between two readings"
-    yield "runs in", _surroundings(machine)
+    container = machine.container and f"a container ({machine.container})"
+    virtual = machine.hypervisor and f"a virtual machine ({machine.hypervisor})"
+    yield "runs in", " on ".join(filter(None, (container, virtual))) or "no container, no virtual machine"
     yield "system", f"Linux {machine.kernel}, {machine.distribution}, Python {machine.python}"
     yield "confinement", _confinement(machine.confinement)
 
@@ -168,32 +168,16 @@ def _allowance(machine: Machine) -> str:
     return f"{processors} on {cores}, {quota}: {plural(machine.threads, 'thread')} by default"
 
 
-def _surroundings(machine: Machine) -> str:
-    container = machine.container and f"a container ({machine.container})"
-    virtual = machine.hypervisor and f"a virtual machine ({machine.hypervisor})"
-    return " on ".join(filter(None, (container, virtual))) or "no container, no virtual machine"
-
-
 def _here_and_now(activity: Activity, overhead: Overhead) -> Iterator[tuple[str, str]]:
-    yield "others", ", ".join(_others(activity))
+    pressure = _UNKNOWN if activity.pressure is None else percent(activity.pressure, 0)
+    others = f"{percent(activity.foreign_share, 0)} of a processor in {activity.seconds:.1f} s"
+    load = f"load average {activity.load_average:.2f}, pressure {pressure}"
+    yield "others", f"{others}, {load}, stolen {percent(activity.stolen_share, 0)}"
     yield "core to core", _link(activity)
-    yield "timed call", _cost(overhead)
-
-
-def _others(activity: Activity) -> Iterator[str]:
-    yield f"{percent(activity.foreign_share, 0)} of a processor in {activity.seconds:.1f} s"
-    yield f"load average {activity.load_average:.2f}"
-    yield f"pressure {_UNKNOWN if activity.pressure is None else percent(activity.pressure, 0)}"
-    yield f"stolen {percent(activity.stolen_share, 0)}"
-
-
-def _cost(overhead: Overhead) -> str:
     cost, (low_ns, high_ns) = overhead.cost, quartiles_ns(overhead.cost)
-    return (
-        f"{cost.median_ns:.0f} ns [{low_ns:.0f}, {high_ns:.0f}] more than a bare loop of"
-        f" {overhead.bare.median_ns:.0f} ns,"
-        f" {len(cost.values_ns)} repeats; goal {GOAL_NS:.0f} ns: {'met' if cost.median_ns <= GOAL_NS else 'missed'}"
-    )
+    goal = f"goal {GOAL_NS:.0f} ns: {'met' if cost.median_ns <= GOAL_NS else 'missed'}"
+    bare = f"more than a bare loop of {overhead.bare.median_ns:.0f} ns, {len(cost.values_ns)} repeats"
+    yield "timed call", f"{cost.median_ns:.0f} ns [{low_ns:.0f}, {high_ns:.0f}] {bare}; {goal}"
 
 
 def _link(activity: Activity) -> str:
@@ -203,14 +187,11 @@ def _link(activity: Activity) -> str:
         return f"not measured: {why}"
     low_ns, high_ns = min(link.samples_ns), max(link.samples_ns)
     looks = plural(len(link.samples_ns), "measurement") + (f", {unanswered} more failed" if unanswered else "")
-    return f"{link.median_ns:.0f} ns [{low_ns:.0f}, {high_ns:.0f}] in {looks}; {_regimes(link, activity.seconds)}"
-
-
-def _regimes(link: CoreToCore, seconds: float) -> str:
     regimes = [f"{latency_ns:.0f} ns" for latency_ns in link.regimes_ns]
-    if not regimes:
-        return "too few to see changes"
-    return f"stable for {seconds:.1f} s" if len(regimes) == 1 else f"changed between {listing(regimes)}"
+    change = f"changed between {listing(regimes)}" if regimes else "too few to see changes"
+    if len(regimes) == 1:
+        change = f"stable for {activity.seconds:.1f} s"
+    return f"{link.median_ns:.0f} ns [{low_ns:.0f}, {high_ns:.0f}] in {looks}; {change}"
 
 
 def _entries(pairs: Iterable[tuple[str, str]], width: int) -> Iterator[Text]:
