@@ -10,7 +10,7 @@ from irbench.core.activity import Activity, Outlook
 from irbench.core.record import CellLaunch, LaunchRecord
 from irbench.core.result import GroupResult, RunDocument, StoppedBy
 from irbench.core.row import ENDED_EARLY
-from irbench.features.counters.launches import count_tables
+from irbench.features.counters.run import count_tables
 from irbench.measure.clock import Stopwatch
 from irbench.measure.core_to_core import CoreLink
 from irbench.measure.lock import Holder
@@ -28,17 +28,7 @@ from irbench.runner.schedule import UNTIL_PRECISE, Schedule, launched, most_laun
 from irbench.runner.signals import signals_deferred
 from irbench.runner.tables import same_inputs, swept_sizes
 from irbench.spec import Cell, Group
-from irbench.stats import (
-    Admission,
-    Next,
-    Pace,
-    Room,
-    launches_planned,
-    outlook,
-    parts_of,
-    scatters,
-    summarise,
-)
+from irbench.stats import Admission, Next, Pace, Room, launches_planned, outlook, parts_of, scatters, summarise
 from irbench.store import RunWriter
 from irbench.system import host
 

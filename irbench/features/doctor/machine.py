@@ -17,7 +17,9 @@ from typing import Any
 import msgspec
 import psutil
 
-from irbench.counters import GROUPS, CounterPlan, Obstacle
+from irbench.counters.counter_plan import CounterPlan
+from irbench.counters.event_names import GROUPS
+from irbench.counters.obstacles import Obstacle
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch, sleep
 from irbench.measure.core_to_core import CoreLink

@@ -17,7 +17,7 @@ from irbench.core.record import LaunchRecord
 from irbench.core.result import SEARCH_RUN, RunDocument
 from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
-from irbench.exporter import from_onnx_file
+from irbench.exporter.foreign import from_onnx_file
 from irbench.features.doctor.bandwidth import BandwidthPlan, bandwidth_from, bandwidth_plan, measure_bandwidth
 from irbench.features.doctor.machine import Machine
 from irbench.features.doctor.options import DoctorOptions

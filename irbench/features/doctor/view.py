@@ -13,7 +13,7 @@ from rich.text import Text
 from irbench.core.plain_text import plain
 from irbench.core.quantities import NOT_MEASURED, age, binary_size, gigabytes, listing, percent, plural, significant
 from irbench.core.row import Speedup
-from irbench.counters import not_counted
+from irbench.counters.obstacles import not_counted
 from irbench.features.doctor.findings import Finding, findings_summary
 from irbench.features.doctor.machine import Activity, CounterFacts, Machine
 from irbench.features.doctor.report import GOAL_NS, NotKept, PeakReport, Report, quartiles_ns

@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from irbench.counters import NoPerf, NoPmu
+from irbench.counters.obstacles import NoPerf, NoPmu
 from irbench.features.doctor.findings import Turbo, find, findings_summary
 from irbench.features.doctor.machine import CoreToCore, CounterFacts, Facts, Program
 from irbench.features.doctor.report import PeakReport, Report
