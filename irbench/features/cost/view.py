@@ -57,7 +57,7 @@ class GraphCosts:
 
     @property
     def total(self) -> CostRow:
-        """The row of all nodes."""
+        """The row that sums all nodes."""
         return self.rows("total")[0]
 
 

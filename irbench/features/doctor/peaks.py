@@ -75,7 +75,7 @@ class PeakPlan:
 
 
 def peak_plan(options: DoctorOptions, machine: Machine) -> PeakPlan:
-    """Return what is measured."""
+    """Return which products and bandwidths are measured with these options."""
     allowed = host.allowance(allowed_cpus(options.cpus))
     cpus = host.one_per_core(allowed.cpus)[: allowed.threads]
     return PeakPlan(

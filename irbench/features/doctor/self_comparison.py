@@ -61,7 +61,7 @@ class SelfComparison:
 
     @property
     def outcome(self) -> Outcome:
-        """What that says of the machine."""
+        """What the comparison says of the machine."""
         speedup = self.speedup
         if self.table.stopped_by == "interrupt":
             return "interrupted"

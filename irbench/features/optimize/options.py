@@ -16,7 +16,7 @@ from irbench.spec.models import GraphPrecision, Layout, Quantize
 
 @dataclass(frozen=True)
 class OptimizeOptions:
-    """How graphs are made better."""
+    """How graphs are optimised."""
 
     level: str | None = option(
         kinds.LEVEL,

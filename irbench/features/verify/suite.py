@@ -23,8 +23,7 @@ from irbench.worker.process import Worker, call_in_worker
 
 _COLLECT_DEADLINE_S = 900.0
 _CASE_DEADLINE_S = 120.0
-_SAY_EVERY = 100
-"""Cases."""
+_CASES_PER_REPORT = 100
 _FILE = re.compile(r"[^\w.]")
 """Characters that the name of a log does not have."""
 
@@ -143,7 +142,7 @@ def run_suite(
     try:
         for number, case_results in enumerate(run_cases(cases, backends, scratch, environments=environments), 1):
             results += case_results
-            if number % _SAY_EVERY == 0:
+            if number % _CASES_PER_REPORT == 0:
                 say(f"{number} of {len(cases)} cases after {watch.elapsed_s:.0f} s")
         complete = True
     except KeyboardInterrupt:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answered:
-    """What a session said."""
+    """The outputs of a session, and what it reports to have computed them with."""
 
     effective: Mapping[str, Scalar]
     outputs: tuple[Sequence[Any], ...]
