@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from irbench.render.origin import command_text
+from irbench.render.table_title import command_text
 from irbench.runs.document import DocumentView
 from irbench.store.document import decode_document
 

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from irbench.across_runs.changes import Change, change_between, verdict_of
+from irbench.across_runs.changes import Change, Unjudged, change_between, checked_condition, verdict_of
 from irbench.across_runs.comparison import ComparedRow, RunComparison
-from irbench.across_runs.conditions import Unjudged, checked_condition
 from irbench.across_runs.measured_cells import FIGURES, CellSamples, ComparedFigure, MeasuredCell
 from irbench.across_runs.obstacles import Interrupted, Obstacle
 from irbench.options.conditions import Condition

@@ -20,7 +20,7 @@ from irbench.errors import IrbenchError
 from irbench.stats.rederive import rederive
 from irbench.store.folders import RUN_FILE, UNSEARCHED_TEXTS, UnsearchedReason
 from irbench.store.launches import decode_launch
-from irbench.store.reading import load_document, read_launch
+from irbench.store.runs import load_document, read_launch
 
 
 class Nothing(msgspec.Struct, frozen=True):

@@ -18,8 +18,8 @@ from irbench.core.result import SEARCH_RUN, GroupResult, RunDocument
 from irbench.core.row import CellResult
 from irbench.spec import GraphFiles
 from irbench.store.folders import RUN_FILE, Stamp
-from irbench.store.index import Index
-from irbench.store.reading import load_document
+from irbench.store.listing import Index
+from irbench.store.runs import load_document
 
 _FILE = "history.sqlite"
 VERSION = 1
@@ -86,7 +86,7 @@ class SummarisedRun:
         return self.summary.run_id
 
     def document(self) -> RunDocument:
-        """Read its document; raises as :func:`irbench.store.reading.load_document`."""
+        """Read its document; raises as :func:`irbench.store.runs.load_document`."""
         return load_document(self.folder)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from irbench.core.plain_text import plain
@@ -10,11 +10,12 @@ from irbench.core.quantities import plural
 from irbench.core.record import Failure
 from irbench.core.result import STOPPED_TEXTS, GroupResult, RunDocument
 from irbench.core.row import CellResult, State
-from irbench.notices import Context
+from irbench.notices import Context, Warn
+from irbench.notices.warnings import by_cost
 from irbench.render.columns import IN_SPEEDS
-from irbench.render.line_wrapping import shorten, shorten_middle
-from irbench.render.remedies import remedy
+from irbench.render.line_wrapping import cell_count, shorten, shorten_middle
 from irbench.render.table_title import SEPARATOR
+from irbench.render.words import remedy
 
 _LONGEST_MESSAGE = 140
 _LONGEST_HEAD = 40
@@ -167,3 +168,22 @@ def _legend(result: GroupResult, context: Context, hidden: Collection[str]) -> I
 def _assumes_one_mode(result: GroupResult) -> bool:
     in_rows = any(cell.speedup is not None and cell.speedup.assumes_one_mode for cell in result.cells)
     return in_rows or (result.lead is not None and result.lead.assumes_one_mode)
+
+
+def whole_warnings(warnings: Iterable[Warn], context: Context) -> Iterator[str]:
+    """Yield all that is to be said of each warning, with its remedy and the code under which it is explained."""
+    for warning in by_cost(warnings):
+        yield plain(f"warning: {warning.whole(context)} [{warning.code}]")
+
+
+def short_warnings(warnings: Iterable[Warn], context: Context, width: int) -> Iterator[str]:
+    """Yield what is wrong for each warning, and what else there is to say where all fits into ``width`` cells."""
+    ordered = by_cost(warnings)
+    for warning, whole in zip(ordered, whole_warnings(ordered, context), strict=True):
+        brief = plain(f"warning: {warning.brief(context)} [{warning.code}]")
+        yield whole if cell_count(whole) <= width else brief
+
+
+def is_shortened(warnings: Iterable[Warn], context: Context, width: int) -> bool:
+    """Whether some warning has more to say than is shown."""
+    return list(whole_warnings(warnings, context)) != list(short_warnings(warnings, context, width))

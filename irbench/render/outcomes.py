@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from irbench.core.quantities import significant
-from irbench.store.entries import OUTCOME_TEXTS, Outcome, RunEntry
+from irbench.store.entries import OUTCOME_TEXTS, Outcome, OutcomeKind, RunEntry
+from irbench.store.outcomes import BestOfTables, TableLeader
 
 
 def outcome_text(outcome: Outcome) -> str:
@@ -25,3 +28,30 @@ def outcomes_text(entry: RunEntry) -> str:
     """Return what came of each table of a run, and whether it ended by itself."""
     texts = dict.fromkeys(map(outcome_text, entry.outcomes))
     return f"{'; '.join(texts)}{'' if entry.complete else ' (incomplete)'}"
+
+
+_BUSY: Mapping[OutcomeKind, str] = {
+    "busy": "machine too busy",
+    "busy-winner": "busy machine",
+    "busy-same": "busy machine",
+}
+
+
+def best_text(found: BestOfTables) -> str:
+    """Return which row is best over all tables, what comes next, and that their order has no interval."""
+    what = "Highest FPS" if found.objective == "fps" else "Lowest p50"
+    return (
+        f"{what} of {found.tables} tables of {found.model}: {_leader(found.best, found)}; next is"
+        f" {_leader(found.second, found)}. The tables were measured one after the other, so there is no interval"
+        " for this."
+    )
+
+
+def _leader(leader: TableLeader, found: BestOfTables) -> str:
+    unit = "FPS" if found.objective == "fps" else "ms"
+    doubts = (
+        _BUSY.get(leader.outcome.kind, ""),
+        "not verified" if leader.outcome.unverified else "",
+    )
+    facts = (f"{significant(leader.figure(found.objective))} {unit}", *filter(None, doubts))
+    return f"{leader.outcome.leader} at {leader.table} ({', '.join(facts)})"

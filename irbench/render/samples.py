@@ -12,7 +12,7 @@ from irbench.core.record import CellLaunch, LaunchRecord, Sustained
 from irbench.core.result import RunDocument
 from irbench.core.row_names import row_names
 from irbench.errors import IrbenchError
-from irbench.render.csv_text import csv_cells
+from irbench.render.text_formats import csv_cells
 from irbench.stats.observed import Blocks, sort_blocks
 from irbench.stats.rederive import planned_timing
 from irbench.store.folders import removal_of

@@ -15,9 +15,8 @@ from rich.segment import Segment
 from rich.text import Text
 
 from irbench.core.plain_text import plain
-from irbench.render.csv_text import csv_cells
 from irbench.render.line_wrapping import cell_count, fold, is_prose, parts_of, pieces_of, wrap
-from irbench.render.markdown import markdown_cell
+from irbench.render.text_formats import csv_cells, markdown_cell
 
 _GAP = "  "
 _NARROWEST_SENTENCE = 30

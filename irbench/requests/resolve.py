@@ -29,8 +29,7 @@ from irbench.exporter import (
 from irbench.notices.exports import ExportedOften, PathPreferred
 from irbench.onnx.reading.protobuf import require_model_file
 from irbench.options.export import ExportOptions
-from irbench.render.confinement_texts import unconfined_root_text
-from irbench.render.export_texts import export_notice_text, export_problems
+from irbench.render.words import export_notice_text, export_problems, unconfined_root_text
 from irbench.spec import Bundle
 from irbench.store import bundles
 from irbench.system.file_states import is_file

@@ -39,7 +39,7 @@ from irbench.stats import (
     scatters,
     summarise,
 )
-from irbench.store import RunWriter
+from irbench.store.runs import RunWriter
 from irbench.system import host
 
 

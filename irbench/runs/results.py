@@ -220,7 +220,7 @@ class Run(Displayable):
             IrbenchError: A file is missing, changed or damaged.
         """
         from irbench.render.samples import samples_of
-        from irbench.store.reading import check_launches, read_launches
+        from irbench.store.runs import check_launches, read_launches
 
         check_launches(self.folder, self.document)
         return samples_of(self.document, read_launches(self.folder, self.document), self.folder)

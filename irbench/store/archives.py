@@ -28,7 +28,7 @@ from irbench.errors import IrbenchError
 from irbench.store.document import decode_document
 from irbench.store.files import LARGEST_BYTES, LARGEST_DOCUMENT_BYTES, explained, read_bytes, readable
 from irbench.store.folders import LOGS, RUN_FILE, place_of
-from irbench.store.reading import read_launch
+from irbench.store.runs import read_launch
 from irbench.system.document_damage import damage_text
 from irbench.system.file_states import exists, is_file
 from irbench.system.files import replacing

@@ -14,7 +14,7 @@ import msgspec
 
 from irbench.core.result import SCHEMA_VERSION, GroupResult, RunDocument
 from irbench.errors import IrbenchError
-from irbench.store.ulid import is_ulid, seconds_of
+from irbench.store.folders import is_ulid, seconds_of
 from irbench.system.document_damage import damage_text
 
 _DEEPEST, _LARGEST = 100, 1 << 63

@@ -20,7 +20,8 @@ from irbench.across_runs.confirmation import Confirmation, ConfirmationOutcome
 from irbench.errors import IrbenchError
 from irbench.features.compare.run import ComparedRuns
 from irbench.stats.rederive import rederive
-from irbench.store import RunWriter, Store, default_root
+from irbench.store.folders import default_root
+from irbench.store.runs import RunWriter, Store
 
 ALONE = ("--backends", "fake-a", *ENOUGH)
 

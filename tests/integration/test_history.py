@@ -10,7 +10,7 @@ from compared_runs import EVEN, MACHINE, store, times
 from front_door import irbench
 
 import irbench as api
-from irbench.store import default_root
+from irbench.store.folders import default_root
 
 
 def a_loss(root: Path) -> None:

@@ -12,8 +12,9 @@ from made_peaks import peaks
 
 from irbench.across_runs.environments import fingerprint
 from irbench.stats.rederive import rederive
-from irbench.store import Store, bundles
+from irbench.store import bundles
 from irbench.store.peaks import keep_peaks
+from irbench.store.runs import Store
 from irbench.system import host
 
 pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]

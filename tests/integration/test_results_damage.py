@@ -116,7 +116,7 @@ import sys
 from pathlib import Path
 from dataclasses import replace
 from documents import example, launch
-from irbench.store import Store
+from irbench.store.runs import Store
 for _ in range(20):
     writer = Store(Path(sys.argv[1])).begin({}, {})
     for number in range(3):

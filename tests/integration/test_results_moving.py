@@ -18,7 +18,7 @@ import pytest
 from front_door import irbench
 from stored_runs import altered, measured, names, refused, results
 
-from irbench.store import Store
+from irbench.store.runs import Store
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from irbench.features.bisect.report import (
 )
 from irbench.render.figures import are_ranges, as_fast_text, ends_heading, speedup_cell
 from irbench.render.table import Column, Row, TextTable
-from irbench.render.text_document import Document
+from irbench.render.views import Document
 from irbench.spec import Timing
 from irbench.store.folders import results_option
 

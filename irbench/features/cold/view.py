@@ -12,12 +12,11 @@ from irbench.notices import Context
 from irbench.render.columns import IN_COLD_STARTS
 from irbench.render.columns.declaration import Column, ShownCold
 from irbench.render.columns.row_facts import computed_precision
-from irbench.render.footer import failure_text
-from irbench.render.plain_view import PlainView
-from irbench.render.rows import heading
+from irbench.render.footer import failure_text, whole_warnings
+from irbench.render.group import heading
 from irbench.render.table import Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
-from irbench.render.warnings import whole_warnings
+from irbench.render.views import PlainView
 from irbench.spec import Timing
 from irbench.stats.intervals import FEWEST_LAUNCHES, median
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from irbench.across_runs.comparison import ComparedRow, RunComparison, compare_sides
-from irbench.across_runs.conditions import Unjudged
+from irbench.across_runs.changes import Unjudged
+from irbench.across_runs.comparison import ComparedRow, RunComparison, Side, compare_sides, read_side
 from irbench.across_runs.confirmation import Confirmation, has_regressed, unjudged_of
-from irbench.across_runs.sides import Side, read_side
 from irbench.across_runs.texts import blocked_message
 from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
@@ -17,7 +16,7 @@ from irbench.features.compare.keywords import CompareKeywords
 from irbench.features.compare.options import COMPARE, CompareOptions
 from irbench.options.signatures import names_keywords
 from irbench.options.values import RunName, run_name
-from irbench.render.json_text import json_text
+from irbench.render.text_formats import json_text
 from irbench.store.folders import default_root, results_option
 from irbench.worker import WorkerDied, call_in_worker
 from irbench.worker.scratch import scratch_folder

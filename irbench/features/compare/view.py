@@ -5,22 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted
-from irbench.across_runs.changes_view import change_and_figures, signed_percent_end
+from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted, Unjudged
 from irbench.across_runs.comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
-from irbench.across_runs.conditions import Unjudged
 from irbench.across_runs.confirmation import (
     CONFIRMATION_TEXTS,
     Confirmation,
     has_regressed,
     unjudged_of,
 )
-from irbench.across_runs.texts import checked_text, difference_text, unjudged_text
+from irbench.across_runs.texts import (
+    change_and_figures,
+    checked_text,
+    difference_text,
+    signed_percent_end,
+    unjudged_text,
+)
 from irbench.core.quantities import NOT_MEASURED, listing, plural
 from irbench.core.row import Verdict
-from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR
+from irbench.render.views import PlainView
 
 _MOST_NAMES = 8
 _STYLES = {"slower": "red", "faster": "green"}

@@ -22,7 +22,7 @@ from irbench.options.graph_sizes import GraphSizes
 from irbench.options.option import read_keywords
 from irbench.options.signatures import names_keywords
 from irbench.options.values import Shapes
-from irbench.render.export_texts import export_notice_text
+from irbench.render.words import export_notice_text
 from irbench.requests.choices import ReportForm, require_form, require_rows
 from irbench.requests.graph_costs import cost_at, formulas_at
 from irbench.requests.graph_sizes import asked_sizes

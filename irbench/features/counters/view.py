@@ -15,9 +15,9 @@ from irbench.counters.topdown import TOPDOWN_TEXTS
 from irbench.features.counters.texts import figure_text, figure_value, nodes_missing_text
 from irbench.render.figures import are_ranges, ends_heading, ends_text
 from irbench.render.footer import failure_text
-from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, shared_facts, sizes_text
+from irbench.render.views import PlainView
 from irbench.stats.intervals import FEWEST_LAUNCHES
 
 _LOSSES = {

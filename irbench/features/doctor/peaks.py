@@ -44,7 +44,7 @@ from irbench.spec import Precision, Timing
 from irbench.stats.intervals import FEWEST_LAUNCHES
 from irbench.store import bundles
 from irbench.store.peaks import keep_peaks
-from irbench.store.reading import read_launches
+from irbench.store.runs import read_launches
 from irbench.system import host
 
 _COMMAND = "irbench doctor --peak"

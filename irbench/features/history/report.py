@@ -8,8 +8,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from irbench.across_runs.changes import FEWEST_RUNS, Change, change_of_values
-from irbench.across_runs.conditions import CheckedCondition, ConditionOutcome, Unjudged, checked_condition, outcome_of
+from irbench.across_runs.changes import (
+    FEWEST_RUNS,
+    Change,
+    CheckedCondition,
+    ConditionOutcome,
+    Unjudged,
+    change_of_values,
+    checked_condition,
+    outcome_of,
+)
 from irbench.across_runs.environments import Difference, differences_between, graph_difference
 from irbench.across_runs.measured_cells import FIGURES, CellKey, ComparedFigure, key_names
 from irbench.across_runs.reading import Problem

@@ -8,8 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
+from irbench.across_runs.comparison import machine_called
 from irbench.across_runs.reading import Error, Problem, SameNames, Unreadable
-from irbench.across_runs.sides import machine_called
 from irbench.across_runs.summaries import read_summaries
 from irbench.api.display import Displayable
 from irbench.core.plain_text import plain
@@ -22,7 +22,7 @@ from irbench.features.history.report import ModelHistory, RowHistory, history_of
 from irbench.features.results.options import RunFilter
 from irbench.features.results.run import chosen_entries
 from irbench.options.signatures import names_keywords
-from irbench.render.json_text import json_text
+from irbench.render.text_formats import json_text
 from irbench.store.folders import default_root
 from irbench.store.listing import find_run, latest_run, list_runs
 

@@ -5,14 +5,20 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
-from irbench.across_runs.changes_view import amount, change_and_figures, signed_percent
-from irbench.across_runs.conditions import CONDITION_TEXTS
-from irbench.across_runs.texts import checked_text, difference_text, unjudged_text
+from irbench.across_runs.changes import CONDITION_TEXTS
+from irbench.across_runs.texts import (
+    amount,
+    change_and_figures,
+    checked_text,
+    difference_text,
+    signed_percent,
+    unjudged_text,
+)
 from irbench.core.quantities import listing, plural
 from irbench.features.history.report import FigureHistory, LevelChange, ModelHistory, RowHistory
 from irbench.options.conditions import Unit
-from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable
+from irbench.render.views import PlainView
 
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_BARS = 40

@@ -23,7 +23,7 @@ from irbench.optimizer import Conversion, Lineage, Optimized, Recipe, build_reci
 from irbench.optimizer import optimize as optimize_graph
 from irbench.options.input_request import InputRequest
 from irbench.options.signatures import names_keywords
-from irbench.render.optimization_record import in_words
+from irbench.render.optimized_graphs import in_words
 from irbench.requests.resolve import resolve_bundles
 from irbench.runner.inputs import refuse_unknown_values
 from irbench.spec import BATCH, Bundle
@@ -106,7 +106,7 @@ class OptimizedModel(Displayable):
 
         from irbench.features.optimize.check_view import check_lines
         from irbench.notices.conversions import agreement_lines
-        from irbench.render.optimization_record import sizes_line, steps_view
+        from irbench.render.optimized_graphs import sizes_line, steps_view
 
         lineage = self.lineage
         lines = [sizes_line(self.bound, list(self.bound_by_default))] if self.bound else []

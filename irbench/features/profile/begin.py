@@ -27,7 +27,7 @@ from irbench.runs.run_environment import describe_environment
 from irbench.spec import Artifact, Cell, TensorSpec, Workload
 from irbench.spi import ProfilingBackend
 from irbench.stats.workload_facts import table_of
-from irbench.store.ulid import new_ulid
+from irbench.store.folders import new_ulid
 from irbench.worker.model_files import read_file
 
 _DEADLINE_S = 120.0

@@ -16,8 +16,8 @@ from irbench.features.profile.report import CellSummary, ProfileReport
 from irbench.features.profile.texts import class_name
 from irbench.features.reduce.view import uncuttable_text
 from irbench.render.figures import are_ranges, ends_heading
-from irbench.render.remedies import failure_sentence
 from irbench.render.table import Column, Row, TextTable
+from irbench.render.words import failure_sentence
 
 COUNTERS_HEADING = "Counters of each class, per inference:"
 _CALL, _MODEL = "empty call", "whole model"

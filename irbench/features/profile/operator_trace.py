@@ -17,7 +17,7 @@ from typing import Any
 
 from irbench.features.profile.joining import JoinedCell, joined_cells
 from irbench.features.profile.record import ProfileDocument
-from irbench.render.json_text import json_line
+from irbench.render.text_formats import json_line
 from irbench.store.files import explained
 from irbench.system.files import replacing
 

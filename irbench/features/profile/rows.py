@@ -13,8 +13,7 @@ from irbench.errors import IrbenchError
 from irbench.features.profile.class_counters import ClassCounters
 from irbench.features.profile.record import ProfileDocument
 from irbench.features.profile.report import By, PartRow, ProfileReport
-from irbench.render.csv_text import csv_cell
-from irbench.render.json_text import json_line
+from irbench.render.text_formats import csv_cell, json_line
 
 if TYPE_CHECKING:
     import pandas as pd

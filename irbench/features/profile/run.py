@@ -37,8 +37,8 @@ from irbench.runner.progress import Listener
 from irbench.runner.signals import signals_deferred
 from irbench.runs.measurement import refuse_within_a_worker
 from irbench.runs.results import Interrupted
-from irbench.store import default_root
 from irbench.store.files import read_bytes
+from irbench.store.folders import default_root
 from irbench.store.profiles import PROFILE_FILE, begin_profile, find_profile, profile_argument
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
@@ -135,7 +135,7 @@ class Profile(Displayable):
         require_form(form, ReportForm)
         require_rows(by, By)
         if form == "json":
-            from irbench.render.json_text import without_control_characters
+            from irbench.render.text_formats import without_control_characters
 
             return without_control_characters(encode_profile(self.document).decode())
         if form == "csv":

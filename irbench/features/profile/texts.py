@@ -23,9 +23,8 @@ from irbench.features.profile.report import (
 from irbench.notices import Context
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.render.figures import ratio_with_ends
-from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
-from irbench.render.remedies import failure_sentence
 from irbench.render.table_title import SEPARATOR, confinement_text, sizes_text
+from irbench.render.words import OPERATOR_CLASS_TEXTS, failure_sentence
 from irbench.spec import Timing
 
 _SHORT_MS = 0.1

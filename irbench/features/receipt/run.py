@@ -24,7 +24,7 @@ from irbench.features.receipt.report import Receipt, decode_receipt, encode_rece
 from irbench.options.run import RunOptions
 from irbench.options.signatures import names_keywords
 from irbench.options.values import RunName, run_name
-from irbench.render.json_text import json_text
+from irbench.render.text_formats import json_text
 from irbench.runs.measurement import measure
 from irbench.runs.planned_graphs import ModelChanged, requires_graphs
 from irbench.runs.stored_code import own_code_obstacle, refuse_stored_folders

@@ -32,8 +32,8 @@ from irbench.features.receipt.report import (
 from irbench.notices import Context
 from irbench.notices.warnings import by_cost
 from irbench.render.figures import ends_text, ratio_with_ends
-from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable
+from irbench.render.views import PlainView
 
 _STYLES: Mapping[ReplayOutcome, str] = {"refuted": "red", "confirmed": "green"}
 

@@ -11,8 +11,8 @@ from irbench.core.quantities import plural
 from irbench.features.reduce.files import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE
 from irbench.features.reduce.report import ReducedGraph, ReductionReport, TensorFacts
 from irbench.features.reduce.view import conclusion_text, difference_text, doubts_text, evidence_table, shown_text
-from irbench.render.markdown import bullets, code_block, heading, markdown_text
 from irbench.render.table import Column, Row, TextTable
+from irbench.render.text_formats import bullets, code_block, heading, markdown_text
 from irbench.spec import shape_text
 
 _MOST_NODES = 60

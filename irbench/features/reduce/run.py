@@ -36,7 +36,7 @@ from irbench.measure.lock import measuring
 from irbench.options.expectation import SlowerThan
 from irbench.options.run import RunOptions
 from irbench.options.signatures import names_keywords
-from irbench.render.json_text import json_text
+from irbench.render.text_formats import json_text
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import refuse_contradictions
 from irbench.runner.signals import signals_deferred
@@ -49,7 +49,7 @@ from irbench.worker.scratch import scratch_folder
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from irbench.render.text_document import Document
+    from irbench.render.views import Document
 
 
 class Reduction(Displayable):

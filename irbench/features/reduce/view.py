@@ -28,7 +28,7 @@ from irbench.features.reduce.schedule import CONFIRMATION
 from irbench.render.figures import are_ranges, as_fast_text, ends_heading, speedup_cell
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR
-from irbench.render.text_document import CodeBlock, Document
+from irbench.render.views import CodeBlock, Document
 from irbench.spec import Timing
 from irbench.store.folders import results_option
 

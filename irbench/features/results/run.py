@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from irbench.render.formats.registry import FormatName
     from irbench.runs.results import Run
     from irbench.store.entries import RunEntry
-    from irbench.store.import_staging import Staged
-    from irbench.store.moving import Arrivals
+    from irbench.store.moving import Arrivals, Staged
 
 _DEADLINE_S = 600.0
 
@@ -62,7 +61,7 @@ def load(run: RunName = "latest", *, results: Folder = None) -> Run:
     """
     from irbench.runs.results import Run
     from irbench.store.listing import find_run
-    from irbench.store.reading import load_document
+    from irbench.store.runs import load_document
 
     folder = find_run(results_folder(results), run_name(run))
     return Run(load_document(folder), folder)
@@ -238,9 +237,7 @@ def _stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
     from irbench.worker import WorkerDied, call_in_worker
 
     try:
-        staged: Staged = call_in_worker(
-            "irbench.store.import_staging:stage", sources, root, scratch, deadline_s=_DEADLINE_S
-        )
+        staged: Staged = call_in_worker("irbench.store.moving:stage", sources, root, scratch, deadline_s=_DEADLINE_S)
     except WorkerDied as death:
         remedy = "It may be damaged, or made to do harm: copy it again, or pack it again with irbench results export."
         raise death.during(f"The check of {', '.join(map(str, sources))} failed.", remedy) from death

@@ -11,12 +11,11 @@ from irbench.core.soak_row import SOAK_STOP_TEXTS, Growth, SoakRow, SoakTable
 from irbench.notices import Context
 from irbench.render.columns import IN_SOAKS
 from irbench.render.columns.row_facts import computed_precision
-from irbench.render.footer import failure_text
-from irbench.render.plain_view import PlainView
-from irbench.render.rows import heading
+from irbench.render.footer import failure_text, whole_warnings
+from irbench.render.group import heading
 from irbench.render.table import Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
-from irbench.render.warnings import whole_warnings
+from irbench.render.views import PlainView
 from irbench.stats.soak import blocks_left_out
 from irbench.stats.trend import FEWEST_VALUES
 

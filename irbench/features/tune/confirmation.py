@@ -32,7 +32,7 @@ from irbench.stats.notices.table_state import TableState
 from irbench.stats.observed import observe
 from irbench.stats.rederive import planned_mixing, planned_timing, stored_admission
 from irbench.stats.winner import LeadEstimate, find_winner
-from irbench.store.reading import read_launches
+from irbench.store.runs import read_launches
 
 
 @dataclass(frozen=True)

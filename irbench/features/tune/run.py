@@ -30,7 +30,7 @@ from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.options.run import RunOptions
 from irbench.options.signatures import names_keywords
-from irbench.render.json_text import json_text
+from irbench.render.text_formats import json_text
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import refuse_contradictions, requested
 from irbench.runner.plan import PlannedGroup, with_rows
@@ -45,7 +45,7 @@ from irbench.worker.scratch import scratch_folder
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from irbench.render.text_document import Document
+    from irbench.render.views import Document
 
 _CONFIRMED = 3
 """How many settings of a search are confirmed, where there is time for them."""

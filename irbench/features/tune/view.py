@@ -11,11 +11,11 @@ from irbench.core.quantities import NOT_MEASURED, plural, significant
 from irbench.features.tune.flip_map_view import flip_map_parts
 from irbench.features.tune.recommendation_view import gain_text, is_recommended, recommendation_texts
 from irbench.features.tune.report import KIND_TEXTS, Alternative, Excluded, FrontPoint, Gain, TunedSetting, TuningReport
-from irbench.render.accuracy import accuracy_text, limit_text, measure_text
 from irbench.render.figures import are_ranges, ends_heading
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR
-from irbench.render.text_document import CodeBlock, Document
+from irbench.render.views import CodeBlock, Document
+from irbench.render.words import accuracy_text, limit_text, measure_text
 from irbench.spec import AccuracyLimit, Objective, Timing
 from irbench.store.folders import results_option
 

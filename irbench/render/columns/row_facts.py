@@ -28,8 +28,7 @@ from irbench.render.columns.declaration import (
     Shown,
     ShownSpeed,
 )
-from irbench.render.origin import command_text, is_confined, machine_text, versions
-from irbench.render.table_title import is_own_code
+from irbench.render.table_title import command_text, is_confined, is_own_code, machine_text, versions
 from irbench.spec import Disagreement, GraphFiles, Program, PythonEnvironment
 
 

@@ -11,7 +11,6 @@ from irbench.core.record import OutputError
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult, EnergyUse, LatencyMs, PacedLatency, PhasesMs, Speedup
 from irbench.notices import Context, Reference
-from irbench.render.accuracy import accuracy_text, limit_text
 from irbench.render.columns.cold_and_soak import ready_time
 from irbench.render.columns.declaration import (
     COUNT,
@@ -30,6 +29,7 @@ from irbench.render.columns.declaration import (
 )
 from irbench.render.columns.row_facts import row_counters
 from irbench.render.figures import are_ranges, ends_heading, ends_text, percent, seconds, speedup_cell
+from irbench.render.words import accuracy_text, limit_text
 from irbench.spec import Accuracy, InferenceWork
 from irbench.stats.figures import calls_to_bound
 from irbench.stats.intervals import median

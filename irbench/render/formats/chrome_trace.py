@@ -21,10 +21,10 @@ from irbench.core.result import RunDocument
 from irbench.core.soak_row import SoakTable
 from irbench.render.formats.exported_run import Export, ExportedRun
 from irbench.render.formats.row_table import row_sources
-from irbench.render.json_text import json_line
+from irbench.render.text_formats import json_line
 from irbench.stats.observed import Blocks, sort_blocks
 from irbench.stats.rederive import planned_timing
-from irbench.store.reading import read_launches
+from irbench.store.runs import read_launches
 
 _PHASES = ("import", "load", "compile", "first_inference", "new_shape", "warm_up")
 """In the order of time."""

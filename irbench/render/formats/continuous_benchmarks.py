@@ -8,7 +8,7 @@ from typing import Any
 
 from irbench.render.formats.exported_run import Export
 from irbench.render.formats.row_table import named_rows, row_values
-from irbench.render.json_text import json_text
+from irbench.render.text_formats import json_text
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from irbench.errors import IrbenchError
 from irbench.render.columns.declaration import Kind, RowSource
 from irbench.render.formats.row_table import RowTable, kinds_of, row_sources, table_of
 from irbench.store.folders import removal_of
-from irbench.store.reading import check_launches, load_document, outline_of, read_launches
+from irbench.store.runs import check_launches, load_document, outline_of, read_launches
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ExportedRun:
 
     @property
     def document(self) -> RunDocument:
-        """All that is known of it; raises as :func:`irbench.store.reading.load_document` does."""
+        """All that is known of it; raises as :func:`irbench.store.runs.load_document` does."""
         return self.load()
 
 

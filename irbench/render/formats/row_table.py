@@ -19,9 +19,9 @@ from irbench.core.suggestions import nearest
 from irbench.errors import IrbenchError
 from irbench.render.columns import COLUMNS, columns_of
 from irbench.render.columns.declaration import KINDS, Column, Kind, RowSource
-from irbench.render.json_text import json_line
+from irbench.render.text_formats import json_line
 from irbench.store.document import representable
-from irbench.store.reading import Outline
+from irbench.store.runs import Outline
 
 Convert: TypeAlias = Callable[[Column[Any], Any], Any]
 """Makes of a value, which is not ``None``, what a format holds."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.across_runs.changes_view import change_and_figures, signed_amount, signed_percent, signed_percent_end
+from irbench.across_runs.texts import change_and_figures, signed_amount, signed_percent, signed_percent_end
 
 FIGURES = st.floats(1e-4, 1e6)
 

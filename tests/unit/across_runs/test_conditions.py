@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from compared_runs import EVEN, times
 
-from irbench.across_runs.changes import Change, change_of_values
-from irbench.across_runs.conditions import outcome_of
+from irbench.across_runs.changes import Change, change_of_values, outcome_of
 from irbench.across_runs.measured_cells import FIGURES
 from irbench.options.conditions import Condition, read_condition, slower_than
 

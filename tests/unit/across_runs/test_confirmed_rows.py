@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 from compared_runs import EVEN, store, times
 
-from irbench.across_runs.comparison import ComparedRow, compare_sides
+from irbench.across_runs.comparison import ComparedRow, Side, compare_sides
 from irbench.across_runs.confirmation import confirmed_row, judge
 from irbench.across_runs.measured_cells import MeasuredCell, measured_cells
 from irbench.across_runs.reading import CheckedRun, read_run
-from irbench.across_runs.sides import Side
 from irbench.options.conditions import read_condition
 
 LIMIT = read_condition("time>5%")

@@ -17,7 +17,7 @@ from combinations import each_once
 
 from irbench import cli
 from irbench.errors import ExitCode, IrbenchError
-from irbench.store import default_root
+from irbench.store.folders import default_root
 
 PRINTING = [
     ["--help"], ["models"], ["models", "--format", "json"], ["backends"], ["completion", "zsh"], ["plan", "list"],

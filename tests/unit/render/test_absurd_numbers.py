@@ -19,7 +19,7 @@ from irbench.features.results.view import run_table
 from irbench.render.formats.registry import FORMATS
 from irbench.runs.document import DocumentView
 from irbench.runs.export import render_document
-from irbench.store import decode_document
+from irbench.store.document import decode_document
 from irbench.store.outcomes import entry_of
 from irbench.terminal.console import to_text
 

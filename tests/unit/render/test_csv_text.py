@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from irbench.render.csv_text import csv_cell
 from irbench.render.table import Column, Row, TextTable
+from irbench.render.text_formats import csv_cell
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from irbench.render.sanitized import Sanitized
 from irbench.runs.document import DocumentView
 from irbench.runs.export import render_document
 from irbench.runs.results import Run
-from irbench.store import decode_document, encode_document
+from irbench.store.document import decode_document, encode_document
 from irbench.store.outcomes import entry_of
 from irbench.terminal.console import to_text
 

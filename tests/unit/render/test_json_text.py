@@ -8,7 +8,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.render.json_text import json_line, json_text
+from irbench.render.text_formats import json_line, json_text
 
 
 @given(

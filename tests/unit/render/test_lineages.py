@@ -12,7 +12,7 @@ from irbench.core.record import OutputError
 from irbench.notices import Context
 from irbench.notices.conversions import agreement_lines
 from irbench.optimizer import Conversion, Lineage, build_recipe, calibration_note
-from irbench.render.lineages import kept_view, settings_text
+from irbench.render.optimized_graphs import kept_view, settings_text
 
 PASSES = ("fold_shapes", "remove_redundant", "fuse_layer_normalization", "fuse_attention") * 5
 STEPS = (GraphStep("original", False, {"Add": 630}), *(GraphStep(name, True, {"Add": 42}, 2e-6) for name in PASSES))

@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from irbench.render.markdown import bullets, code_block, heading, markdown_cell, markdown_text
 from irbench.render.table import Column, Row, TextTable
+from irbench.render.text_formats import bullets, code_block, heading, markdown_cell, markdown_text
 
 READER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 ACTIVE = "#<>[]()!*_`~|\\&;:/@w+-=.1 a\n"

@@ -7,7 +7,7 @@ from typing import get_args, get_type_hints
 import pytest
 
 from irbench.core.graph_record import OptimizerActivity
-from irbench.render.optimization_record import in_words
+from irbench.render.optimized_graphs import in_words
 
 
 @pytest.mark.parametrize(

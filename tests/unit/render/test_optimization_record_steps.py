@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from irbench.core.graph_record import GraphStep, Obstacle
-from irbench.render.optimization_record import steps_view
+from irbench.render.optimized_graphs import steps_view
 
 PLAIN = {"Add": 20, "Gelu": 6, "LayerNormalization": 12}
 SKIPPED = {"Add": 8, "com.microsoft.SkipLayerNormalization": 12, "com.microsoft.Gelu": 6}

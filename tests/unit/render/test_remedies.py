@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irbench.core.record import Failure
 from irbench.render.footer import failure_text
-from irbench.render.remedies import remedy
+from irbench.render.words import remedy
 
 
 def test_a_row_says_that_the_budget_ended_it_and_what_gives_it_longer() -> None:

@@ -26,7 +26,7 @@ from irbench.notices.doubts import (
 from irbench.notices.marks import ChangesOverLaunches, LateCalls, Oversubscribed
 from irbench.notices.notes import AnotherIrbench
 from irbench.notices.warnings import FewCleanBlocks, by_cost
-from irbench.render.context import context_of
+from irbench.render.group import context_of
 from irbench.runs.document import DocumentView
 from irbench.runs.export import render_document
 

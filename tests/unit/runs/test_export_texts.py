@@ -8,7 +8,7 @@ import pytest
 
 from irbench.notices import ExportNotice
 from irbench.notices.exports import BundleOutdated, BundleUsed, SourceChanged
-from irbench.render.export_texts import agreement, export_problems
+from irbench.render.words import agreement, export_problems
 from irbench.spec import RANDOM_DRAWS, Bundle
 
 NOW = datetime(2026, 1, 31, 14, 5, tzinfo=UTC)

@@ -19,10 +19,9 @@ from irbench.core.record import OutputError
 from irbench.core.result import SCHEMA_VERSION, RunDocument
 from irbench.errors import IrbenchError
 from irbench.notices.marks import OtherPrecision
-from irbench.store import Store, decode_document, encode_document
-from irbench.store.document import json_schema
+from irbench.store.document import decode_document, encode_document, json_schema
 from irbench.store.files import LARGEST_DOCUMENT_BYTES
-from irbench.store.reading import load_document
+from irbench.store.runs import Store, load_document
 
 
 def shipped_schema() -> bytes:

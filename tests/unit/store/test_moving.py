@@ -22,10 +22,9 @@ from irbench.core.record import LaunchRecord
 from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
 from irbench.render.samples import samples_of
-from irbench.store import RunWriter, Store, decode_launch, encode_launch
-from irbench.store.import_staging import Staged, stage
-from irbench.store.moving import Arrivals, import_runs, remove_runs
-from irbench.store.reading import check_launches
+from irbench.store.launches import decode_launch, encode_launch
+from irbench.store.moving import Arrivals, Staged, import_runs, remove_runs, stage
+from irbench.store.runs import RunWriter, Store, check_launches
 from irbench.worker import call_in_worker
 
 ROWS = tuple(row.id for row in example().cells[:2])
@@ -33,7 +32,7 @@ ROWS = tuple(row.id for row in example().cells[:2])
 
 @pytest.fixture(autouse=True)
 def unlimited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("irbench.store.import_staging.limit_memory", lambda memory_bytes: None)
+    monkeypatch.setattr("irbench.store.moving.limit_memory", lambda memory_bytes: None)
 
 
 @pytest.fixture
@@ -230,7 +229,7 @@ def test_a_run_that_is_removed_while_it_is_compared_is_imported(
         shutil.rmtree(place, ignore_errors=True)  # as another process does
         check_launches(folder, document)
 
-    monkeypatch.setattr("irbench.store.import_staging.check_launches", compare)
+    monkeypatch.setattr("irbench.store.moving.check_launches", compare)
     assert brought(there, tmp_path / "a").added == (place,)
     assert run.folder.name == place.name
 

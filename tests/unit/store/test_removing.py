@@ -15,15 +15,14 @@ from documents import ENVIRONMENT
 from stored_runs import measured
 
 from irbench.errors import IrbenchError
-from irbench.store import Store
-from irbench.store.import_staging import stage
-from irbench.store.moving import Arrivals, import_runs, remove_runs
+from irbench.store.moving import Arrivals, import_runs, remove_runs, stage
+from irbench.store.runs import Store
 from irbench.system.locks import hold, waiting_for
 
 
 @pytest.fixture(autouse=True)
 def unlimited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("irbench.store.import_staging.limit_memory", lambda memory_bytes: None)
+    monkeypatch.setattr("irbench.store.moving.limit_memory", lambda memory_bytes: None)
 
 
 @pytest.fixture

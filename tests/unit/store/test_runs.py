@@ -9,8 +9,8 @@ import pytest
 from stored_runs import measured_model
 
 from irbench.errors import IrbenchError
-from irbench.store import Store
-from irbench.store.ulid import new_ulid
+from irbench.store.folders import new_ulid
+from irbench.store.runs import Store
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from documents import launch
 from stored_runs import measured_model
 
 from irbench.errors import IrbenchError
-from irbench.store import Store
+from irbench.store.runs import Store
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from documents import example, launch
-from irbench.store import Store
+from irbench.store.runs import Store
 from irbench.store.entries import Outcome
 writer = Store(Path(sys.argv[1])).begin({}, {})
 for number in range(100):

@@ -13,9 +13,9 @@ from stored_runs import measured_model
 
 from irbench.core.result import Winner
 from irbench.errors import IrbenchError
-from irbench.store import Store
 from irbench.store.entries import Outcome
 from irbench.store.listing import resumable_runs
+from irbench.store.runs import Store
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_an_index_of_an_older_layout_is_made_anew(store: Store):
 def test_the_index_serves_what_it_knows_without_reading_the_runs(store: Store, monkeypatch: pytest.MonkeyPatch):
     measured_model(store)
     before = store.listing()
-    monkeypatch.setattr("irbench.store.reading.load_document", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr("irbench.store.runs.load_document", lambda *_: pytest.fail("read again"))
     assert store.listing() == before
 
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 from golden_files import check_golden
 
-from irbench.across_runs.changes import change_of_values
+from irbench.across_runs.changes import CheckedCondition, change_of_values, checked_condition
 from irbench.across_runs.comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
-from irbench.across_runs.conditions import CheckedCondition, checked_condition
 from irbench.across_runs.confirmation import Confirmation
 from irbench.across_runs.environments import Difference
 from irbench.across_runs.measured_cells import FIGURES, CellKey

@@ -18,7 +18,7 @@ from irbench.cost_model.formulas import Polynomial, model_formulas
 from irbench.features.cost.quantities_view import bytes_text, count_text, exact_text
 from irbench.features.cost.view import GraphCosts, cost_csv
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
+from irbench.render.words import OPERATOR_CLASS_TEXTS
 from irbench.spec import TensorSpec
 
 

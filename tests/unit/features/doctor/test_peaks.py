@@ -28,8 +28,9 @@ from irbench.onnx.matrix_chain import MatrixChain
 from irbench.roofline import MachinePeaks
 from irbench.runs.known_peaks import known_peaks
 from irbench.spec import Timing
-from irbench.store import Store, bundles
+from irbench.store import bundles
 from irbench.store.peaks import keep_peaks
+from irbench.store.runs import Store
 from irbench.system import host
 
 pytestmark = pytest.mark.usefixtures("known_backends")

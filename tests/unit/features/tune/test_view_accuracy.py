@@ -9,7 +9,7 @@ import pytest
 
 from irbench.features.tune.report import Alternative, Excluded, FrontPoint, TunedSetting, TuningReport
 from irbench.features.tune.view import tuning_view
-from irbench.render.accuracy import accuracy_text, limit_text
+from irbench.render.words import accuracy_text, limit_text
 from irbench.spec import AccuracyLimit
 
 AGREEMENT = AccuracyLimit(0.99)

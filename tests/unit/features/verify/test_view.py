@@ -13,7 +13,7 @@ from irbench.features.verify.case import CaseResult, OperatorChange, Runtime, Su
 from irbench.features.verify.report import DataSets, ModelReport, exit_code
 from irbench.features.verify.view import model_view, suite_view
 from irbench.notices import Reference
-from irbench.render.text_document import Document
+from irbench.render.views import Document
 
 
 def result(name: str, operator: str, backend: str, outcome: Any, reason: str = "") -> CaseResult:

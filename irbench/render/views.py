@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.text import Text
 
-from irbench.render.line_wrapping import wrap
-from irbench.render.markdown import bullets, heading, markdown_text
-from irbench.render.table import TextTable
+from irbench.core.plain_text import plain
+from irbench.render.line_wrapping import wrap, wrap_message
+from irbench.render.table import ListingTable, TextTable
+from irbench.render.text_formats import bullets, code_block, heading, markdown_text
 
 _NARROWEST = 100
 _INDENT = " "
@@ -85,3 +86,50 @@ def paragraph(text: str, width: int, style: str) -> Iterator[Text]:
     """Yield the lines of a text, as wide as they may be."""
     for line in wrap(text, width) if text else ():
         yield Text(line, style=style)
+
+
+@dataclass(frozen=True)
+class CodeBlock:
+    """Code to copy: no line of it is wrapped by irbench.
+
+    Attributes:
+        code: It.
+        language: What Markdown calls its language.
+    """
+
+    code: str
+    language: str
+
+    def as_markdown(self) -> str:
+        """Return it between fences."""
+        return code_block(self.code, self.language)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        """Yield its lines, each indented; called by rich."""
+        for line in self.code.splitlines():
+            yield Text(f"  {plain(line)}", no_wrap=True, overflow="ignore")
+
+
+@dataclass(frozen=True)
+class Document:
+    """Paragraphs and tables, one below the other, in every text format."""
+
+    parts: tuple[str | TextTable | ListingTable | CodeBlock, ...]
+
+    def as_markdown(self) -> str:
+        """Return the paragraphs and tables as Markdown."""
+        parts = (markdown_text(part) if isinstance(part, str) else part.as_markdown() for part in self.parts)
+        return "\n\n".join(parts) + "\n"
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the parts with an empty line between them; called by rich."""
+        lines: list[RenderableType] = []
+        for part in self.parts:
+            shown = ListingTable(part) if isinstance(part, TextTable) else part
+            lines += ["", *(_paragraph(shown, options.max_width) if isinstance(shown, str) else (shown,))]
+        yield Group(*lines[1:])
+
+
+def _paragraph(text: str, width: int) -> Iterator[Text]:
+    """Yield the lines of a paragraph; a command that it ends with is to be typed, and has no line break in it."""
+    return (Text(line, no_wrap=True, overflow="ignore") for line in wrap_message(text, width))
