@@ -176,11 +176,7 @@ class CheckedCondition:
 
 @dataclass(frozen=True)
 class Unjudged:
-    """A condition that could not be judged on a row.
-
-    Attributes:
-        change: Of its figure; ``None`` where a side does not have it.
-    """
+    """A condition that could not be judged on a row."""
 
     row: str
     condition: str

@@ -42,7 +42,6 @@ class ComparedSide:
     Attributes:
         runs: Ids of its runs, oldest first.
         created: When the newest of them began, ISO 8601, UTC.
-        machine: Fingerprint of the machine of the newest.
     """
 
     name: str
@@ -56,10 +55,8 @@ class ComparedRow:
     """One cell that both sides have.
 
     Attributes:
-        name: What it is called; no other row of the comparison is called the same.
         base_key: The same in the older side; another only where models of different names are compared.
         verdict: What the interval of its time says of the newer side.
-        base_runs: Ids of the older side's runs that count for it.
         base_busy: Whether other programs disturbed most blocks of one of the older side's runs.
     """
 
@@ -319,11 +316,7 @@ Unpack = Callable[[Path, Path], None]
 
 @dataclass(frozen=True)
 class Side:
-    """One of two sides.
-
-    Attributes:
-        runs: Those that can be used, oldest first.
-    """
+    """One of two sides."""
 
     name: str
     runs: tuple[CheckedRun, ...]

@@ -33,7 +33,6 @@ class Confirmation:
     """What a second measurement said.
 
     Attributes:
-        outcome: Of all regressions together: confirmed if one of them is.
         method: What was measured; ``None`` where nothing was.
         run: Id of the run that was made for it; empty where nothing was measured.
     """

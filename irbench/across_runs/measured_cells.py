@@ -62,7 +62,6 @@ class ComparedFigure:
 
     Attributes:
         by_launch: Its value in each launch; nothing where a run has one value only.
-        exact: Whether it is counted and not measured, so that every difference is real.
         depends_on_load: Whether other programs change it: times do, memory and errors do not.
     """
 
@@ -177,13 +176,8 @@ class CellKey:
 
     Attributes:
         threads: Total for each process; ``None`` where the runtime chose.
-        variant: Level of optimisation; empty for the exported graph.
-        kind: Of the artifact, ``onnx`` for example.
         again: Whether it is the second row of a backend that is compared with itself.
-        instances: Processes that ran it side by side.
         environment: What tables call the Python whose runtime was measured; empty for the one that irbench ran in.
-        options: Properties of the backend that were varied between rows.
-        has_neighbour: Whether a process kept a processor busy meanwhile.
     """
 
     model: str

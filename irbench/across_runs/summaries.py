@@ -58,7 +58,6 @@ class RunSummary(msgspec.Struct, frozen=True, array_like=True):
     """A run.
 
     Attributes:
-        created: ISO 8601, UTC.
         facts: Digest of its machine, software, settings and inputs: runs with the same one do not differ in these.
         is_of_search: Whether a search measured it, which tries what nobody asked for.
         sources: The file or name that each model was read from, where the plan says so.

@@ -50,12 +50,7 @@ def _outcome(checked: CheckedCondition) -> str:
 
 
 def unjudged_text(unjudged: Iterable[Unjudged], *, regressed: bool) -> str:
-    """Return a line that says which conditions could not be judged and why; empty where all could.
-
-    Args:
-        unjudged: All of them.
-        regressed: Whether another condition is met, which decides the exit code.
-    """
+    """Return a line that says which conditions could not be judged and why; empty where all could."""
     conditions: dict[tuple[str, str], list[str]] = {}
     for item in unjudged:
         conditions.setdefault((UNJUDGED_TEXTS[item.reason](item.change), item.row), []).append(item.condition)
@@ -122,12 +117,7 @@ def change_and_figures(base: float, new: float, unit: Unit, *, relative: bool = 
 
 
 def digits_for_changes(steps: Iterable[tuple[float, float]], shown: Callable[[float, float], str]) -> int:
-    """Return how many significant digits figures take so that the changes between them follow from what is shown.
-
-    Args:
-        steps: Pairs of figures.
-        shown: Returns what is shown of the change from one figure to another.
-    """
+    """Return how many significant digits figures take so that the changes between them follow from what is shown."""
     pairs = list(steps)
     for digits in range(_FEWEST_DIGITS, _MOST_DIGITS):
         rounded = ((float(significant(value, digits=digits)) for value in pair) for pair in pairs)

@@ -39,7 +39,6 @@ class Context:
     """What words may depend on besides their facts: the names of rows, and which remedies are left.
 
     Attributes:
-        names: What each row is called, by its cell's id.
         thorough: Whether the run was a ``--thorough`` one already.
         has_idle_processors: Whether some processor that may be used is not measured on.
         can_add_processors: Whether ``--cpus`` left processors out that may be used.

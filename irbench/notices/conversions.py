@@ -44,12 +44,7 @@ def inputs_text(samples: int | None, source: str) -> str:
 
 
 def distribution_text(drawn: Distribution, ranges: Mapping[str, tuple[float, float]]) -> str:
-    """Return what generated floats are drawn from: ``uniform in [0, 1)``.
-
-    Args:
-        drawn: The distribution.
-        ranges: Between what the model declares its inputs to lie, by name.
-    """
+    """Return what generated floats are drawn from: ``uniform in [0, 1)``."""
     if drawn == "normal":
         return "normal with mean 0 and deviation 1"
     declared = {RANGES[drawn]} if drawn in RANGES else {tuple(ends) for ends in ranges.values()}

@@ -16,21 +16,13 @@ _SHOWN = 3
 
 
 class ExportNotice(Notice):
-    """What is said of a bundle.
-
-    Attributes:
-        is_warning: Whether it speaks against the figures.
-    """
+    """What is said of a bundle."""
 
     known: ClassVar[list[type[ExportNotice]]] = []
     is_warning: ClassVar[bool] = False
 
     def text(self, now: datetime) -> str:
-        """Return it in words.
-
-        Args:
-            now: What ages are counted from, in UTC.
-        """
+        """Return it in words."""
         raise NotImplementedError
 
 

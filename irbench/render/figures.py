@@ -28,13 +28,7 @@ def are_ranges(figures: Iterable[WithEnds | None]) -> bool:
 
 
 def ends_heading(name: str, figures: Iterable[WithEnds | None], confidence: float) -> str:
-    """Return the heading of a column of figures, which says what the brackets in it are.
-
-    Args:
-        name: Of the figures.
-        figures: All of the column; ``None`` for a row without one.
-        confidence: Of intervals.
-    """
+    """Return the heading of a column of figures, which says what the brackets in it are."""
     known = [found for found in figures if found is not None]
     if all(found.ends is None for found in known):
         return name
@@ -42,13 +36,7 @@ def ends_heading(name: str, figures: Iterable[WithEnds | None], confidence: floa
 
 
 def ends_text(ends: Ends | None, shown: Callable[[float], str] = significant, *, marks_ranges: bool = False) -> str:
-    """Return `` [1.29, 1.33]`` with a space before it; nothing where a figure has neither interval nor range.
-
-    Args:
-        ends: Of a figure.
-        shown: Writes a number.
-        marks_ranges: Whether a range is called so; not where the heading of its column does.
-    """
+    """Return `` [1.29, 1.33]`` with a space before it; nothing where a figure has neither interval nor range."""
     if ends is None:
         return ""
     return f" [{shown(ends.low)}, {shown(ends.high)}]{f' {RANGE}' if ends.is_range and marks_ranges else ''}"

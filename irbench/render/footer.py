@@ -24,13 +24,7 @@ _LONGEST_HINT = 160
 
 
 def footer(result: GroupResult, context: Context, hidden: Collection[str] = ()) -> Iterator[str]:
-    """Yield how it was measured, what the columns mean, what marks the rows, and notes.
-
-    Args:
-        result: The table.
-        context: What its rows are called.
-        hidden: Headings of the columns for which there is no room, and which therefore need no explanation.
-    """
+    """Yield how it was measured, what the columns mean, what marks the rows, and notes."""
     yield SEPARATOR.join(_protocol(result))
     legend = SEPARATOR.join(_legend(result, context, hidden))
     if legend:
@@ -106,13 +100,7 @@ def _shortened(failure: Failure) -> Failure:
 
 
 def failure_text(state: State, failure: Failure, *, has_figures: bool = False) -> str:
-    """Return a row's state, at which stage it came to that, and why.
-
-    Args:
-        state: Of the row.
-        failure: Why.
-        has_figures: Whether the row shows figures all the same; of wrong outputs the reason alone is then returned.
-    """
+    """Return a row's state, at which stage it came to that, and why."""
     words = state.replace("-", " ")
     where = f"{words} at {failure.stage.replace('_', ' ')}" if state == "failed" else words
     why = SEPARATOR.join(part.strip() for part in (failure.message, remedy(failure)) if part.strip())

@@ -144,14 +144,7 @@ _Columns: TypeAlias = Sequence[tuple[Column[Any], ShownSpeed]]
 def group_table(
     result: GroupResult, confidence: float = 0.95, *, intervals: bool = False, whole_reasons: bool = True
 ) -> TextTable:
-    """Return the group's rows in their order, as text.
-
-    Args:
-        result: The group.
-        confidence: Of the intervals, for the heading.
-        intervals: Whether latencies and FPS are shown with theirs.
-        whole_reasons: Whether long reasons of rows without figures are shown whole.
-    """
+    """Return the group's rows in their order, as text."""
     columns = [(column, shown) for column, shown in IN_SPEEDS if shown.is_shown(result)]
     rows = (_row(cell, result, columns, intervals=intervals, whole=whole_reasons) for cell in result.cells)
     return TextTable(tuple(heading(shown, result, confidence) for _, shown in columns), tuple(rows))
@@ -207,12 +200,7 @@ _CONTRADICTED: Mapping[NoWinner, str] = {
 
 
 def headline(result: GroupResult, context: Context) -> str:
-    """Return who is fastest, against whom, by how much; or what can be said instead.
-
-    Args:
-        result: The table.
-        context: Which remedies are left.
-    """
+    """Return who is fastest, against whom, by how much; or what can be said instead."""
     said = _leader(result, context)
     return f"{said}; outputs not verified" if said and result.unverified else said
 
@@ -344,13 +332,7 @@ def _adjusted(result: GroupResult) -> str:
 
 
 def context_of(result: GroupResult, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> Context:
-    """Return what words below a table may depend on.
-
-    Args:
-        result: The table.
-        environment: The machine, from the run's document.
-        plan: What was asked for, from the run's document.
-    """
+    """Return what words below a table may depend on."""
     allowed, named = environment.get("cpus_allowed"), plan.get("cpus")
     known = allowed if isinstance(allowed, int) else None
     threads = [cell.requested.all_threads for cell in result.cells]

@@ -123,14 +123,7 @@ _MOST_OPERATORS = 6
 
 
 def steps_view(model: str, name: str, steps: Sequence[GraphStep], opsets: tuple[int, int]) -> Group:
-    """Return a row for each pass that changed something or could not, in order, and a line for all others.
-
-    Args:
-        model: What was optimised.
-        name: What the result is called.
-        steps: The graph as it came, then what each pass did.
-        opsets: ONNX's operator set of the graph as it came, and of the result.
-    """
+    """Return a row for each pass that changed something or could not, in order, and a line for all others."""
     first, last = steps[0], steps[-1]
     title = Text.assemble((plain(model), "bold"), f"  {name}: {first.nodes} to {last.nodes} nodes")
     rows = (Row((first.name, str(first.nodes), NOT_MEASURED, NOT_MEASURED, NOT_MEASURED)), *_rows(steps, opsets))

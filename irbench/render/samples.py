@@ -63,16 +63,7 @@ class Sample(NamedTuple):
 
 
 def samples_of(document: RunDocument, launches: Iterable[LaunchRecord], folder: Path) -> Iterator[Sample]:
-    """Yield every sample of a run.
-
-    Args:
-        document: Names the rows, and says which blocks count.
-        launches: Read one after the other.
-        folder: Where the run is stored.
-
-    Raises:
-        IrbenchError: What was measured does not fit the document.
-    """
+    """Yield every sample of a run."""
     try:
         yield from _samples_of(document, launches)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # msgspec's are ValueErrors too

@@ -30,9 +30,6 @@ class Column:
     """How a column is shown.
 
     Attributes:
-        heading: Its name.
-        words: Whether it holds words, which stand to the left; numbers stand to the right.
-        folds: Whether its cells may be folded where the table is too wide.
         drops: Columns are left out where the table is too wide, that with the largest number first; 0 never.
         least: Columns are left out before this one is folded to fewer cells.
         folds_at: What cells are folded behind: a space, or what stands between parts that belong on one line.
@@ -58,9 +55,7 @@ class Row:
     """Cells as text; a row that lacks figures ends in a sentence instead.
 
     Attributes:
-        cells: One for each column, or the first few where there is a sentence.
         sentence: Takes the place of the columns that are left, in words.
-        style: Of the whole row, on a terminal.
     """
 
     cells: tuple[str, ...]
@@ -70,12 +65,7 @@ class Row:
 
 @dataclass(frozen=True)
 class TextTable:
-    """Columns and rows; a rich renderable without borders, whose columns survive every width.
-
-    Attributes:
-        columns: From left to right.
-        rows: In the order in which they are shown.
-    """
+    """Columns and rows; a rich renderable without borders, whose columns survive every width."""
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
@@ -107,12 +97,7 @@ class TextTable:
         return tuple(column.heading for index, column in enumerate(self.columns) if index not in shown)
 
     def parts(self, width: int, leading: int) -> tuple[TextTable, ...]:
-        """Return tables that have all columns between them and fit into ``width`` cells, as far as folding allows.
-
-        Args:
-            width: Of each table.
-            leading: So many of the first columns are in each of them.
-        """
+        """Return tables that have all columns between them and fit into ``width`` cells, as far as folding allows."""
         parts: list[list[int]] = []
         for index in range(leading, len(self.columns)):
             if parts and self._width([*range(leading), *parts[-1], index], self._folded) <= width:
@@ -316,7 +301,6 @@ class ListingTable:
     """A table with a line below it that names the columns for which there was no room, or says that lines are cut.
 
     Attributes:
-        table: It.
         elsewhere: What has these columns: ``see --format csv``; may be empty.
         repeated: Columns without room follow in tables of their own behind so many of the first ones, which say what
             a row is of; with 0 they are hidden.

@@ -62,13 +62,7 @@ class _TableRow(Protocol):
 
 
 def shared_facts(rows: Sequence[_TableRow], environment: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the precision, the threads and the device of the rows of any table, or that they differ, and confinement.
-
-    Args:
-        rows: Of the table.
-        environment: The machine, from the run's document.
-        plan: What was asked for, from the run's document.
-    """
+    """Return the precision, threads, device and confinement of a table's rows, or that they differ."""
     ran = [row for row in rows if row.effective] or list(rows)
     return (
         _same({_precision(row) for row in ran}, "mixed precision"),
@@ -79,12 +73,7 @@ def shared_facts(rows: Sequence[_TableRow], environment: Mapping[str, Any], plan
 
 
 def is_own_code(backend: str, plan: Mapping[str, Any]) -> bool:
-    """Return whether what a row names is no backend, but the user's own code, which is never confined.
-
-    Args:
-        backend: As the row names it.
-        plan: What was asked for, from the run's document.
-    """
+    """Return whether what a row names is no backend, but the user's own code, which is never confined."""
     own = plan.get("cells")
     return isinstance(own, Mapping) and backend in own
 
@@ -136,12 +125,7 @@ def _values(values: Sequence[Number]) -> str:
 
 
 def sizes_text(shapes: Mapping[str, Sequence[int | str]], *, names_single: bool = False) -> str:
-    """Return shapes by input as :func:`shapes_text` does.
-
-    Args:
-        shapes: By the names of inputs.
-        names_single: Whether an input has its name where there is only one.
-    """
+    """Return shapes by input as :func:`shapes_text` does."""
     named = names_single or len(shapes) != 1
     return ", ".join(f"{name} {shape_text(shape)}" if named else shape_text(shape) for name, shape in shapes.items())
 

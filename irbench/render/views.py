@@ -20,15 +20,7 @@ _INDENT = " "
 
 @dataclass(frozen=True)
 class PlainView:
-    """What a person sees of a table, in as much width as there is.
-
-    Attributes:
-        title: What all rows have in common.
-        headline: What the table says; may be empty.
-        table: Its rows; no heading is shown above none.
-        notes: What the columns mean and how they were measured.
-        warnings: What speaks against the figures.
-    """
+    """What a person sees of a table, in as much width as there is."""
 
     title: str
     headline: str
@@ -90,12 +82,7 @@ def paragraph(text: str, width: int, style: str) -> Iterator[Text]:
 
 @dataclass(frozen=True)
 class CodeBlock:
-    """Code to copy: no line of it is wrapped by irbench.
-
-    Attributes:
-        code: It.
-        language: What Markdown calls its language.
-    """
+    """Code to copy: no line of it is wrapped by irbench."""
 
     code: str
     language: str

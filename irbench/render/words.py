@@ -52,11 +52,7 @@ def agreement(bundle: Bundle) -> str:
 
 
 def unconfined_root_text(variable: str) -> str:
-    """Return the warning that a model from elsewhere is run with the rights of root.
-
-    Args:
-        variable: Of the environment, which confines workers, or says that this is known.
-    """
+    """Return the warning that a model from elsewhere is run with the rights of root."""
     return (
         "warning: models of others run with all rights of root here: set"
         f" {variable}=1 to confine their workers, or {variable}=0 if you trust the model"
@@ -64,12 +60,7 @@ def unconfined_root_text(variable: str) -> str:
 
 
 class ClassText(NamedTuple):
-    """What a class of operators is called.
-
-    Attributes:
-        heading: In tables.
-        phrase: In sentences, after "in".
-    """
+    """What a class of operators is called."""
 
     heading: str
     phrase: str

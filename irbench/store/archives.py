@@ -44,11 +44,6 @@ def read_logs(run: Path, document: RunDocument, most_bytes: int) -> Iterator[tup
 
     Files of other names are left out, and nothing is read through a link: the folder may be from elsewhere, hold what
     irbench never wrote, and lead to files that are nobody else's business.
-
-    Args:
-        run: The run's folder.
-        document: The run's, with the rows that may have logs.
-        most_bytes: Of each log.
     """
     folder = run / LOGS
     if not os.path.lexists(folder):

@@ -38,11 +38,7 @@ ELSEWHERE = "Give another path with -o."
 
 
 def require_replaceable(target: Path) -> None:
-    """Refuse a folder that holds more than the bundle which an export into it would replace.
-
-    Raises:
-        IrbenchError: It names one of the files or folders that are no part of that bundle.
-    """
+    """Refuse a folder that holds more than the bundle which an export into it would replace."""
     try:
         if not target.is_dir() and (target.exists() or target.is_symlink()):
             raise IrbenchError(
@@ -61,14 +57,7 @@ def require_replaceable(target: Path) -> None:
 
 
 def put_elsewhere(folder: Path, target: Path) -> Path:
-    """Move a finished bundle from its staging folder to ``target``, in the place of a bundle that is there.
-
-    Returns:
-        The bundle's folder.
-
-    Raises:
-        IrbenchError: ``target`` holds other files, or cannot be replaced; it is as it was.
-    """
+    """Move a finished bundle from its staging folder to ``target``, in the place of a bundle that is there."""
     require_replaceable(target)
     try:
         replace_folder(folder, target.resolve())
@@ -206,11 +195,7 @@ def is_in_cache(folder: Path) -> bool:
 
 
 def latest() -> Path | None:
-    """Return the folder of the bundle that was exported last, ``None`` where nothing was exported.
-
-    Raises:
-        IrbenchError: It does not exist any more.
-    """
+    """Return the folder of the bundle that was exported last, ``None`` where nothing was exported."""
     pointer = _pointer(Path(_LATEST))
     if not pointer:
         return None
@@ -258,11 +243,7 @@ def with_key(key: str) -> tuple[Path, ...]:
 
 @contextlib.contextmanager
 def staging(target: Path | None = None) -> Iterator[Path]:
-    """Yield a new empty folder on the file system where the bundle will end up; it is gone afterwards.
-
-    Raises:
-        IrbenchError: The folder around it cannot be written.
-    """
+    """Yield a new empty folder on the file system where the bundle will end up; it is gone afterwards."""
     parent = _root() if target is None else target.resolve().parent
     with contextlib.ExitStack() as stack:
         with _written(parent, target):
@@ -295,9 +276,6 @@ def install(folder: Path, card: Card, target: Path | None = None, replaced: froz
 
     Returns:
         The bundle's folder.
-
-    Raises:
-        IrbenchError: The place cannot be written, or ``target`` holds other files; what was there is as it was.
     """
     home_of_name = _root() / card.bundle.name if target is None else target.parent
     with _written(home_of_name, target):
@@ -352,11 +330,7 @@ def point_to(place: Path) -> None:
 
 
 def load_intact(directory: Path) -> Bundle:
-    """Return the bundle in ``directory`` after comparing its files with its card.
-
-    Raises:
-        IrbenchError: It holds no bundle, or a file is missing or not what was written.
-    """
+    """Return the bundle in ``directory`` after comparing its files with its card."""
     directory = directory.absolute()
     card = load_card(directory)
     unknown = (path for path in _files(card.bundle) if path.name not in card.checksums)

@@ -31,9 +31,6 @@ _LONG = b"0" * _MOST_DIGITS
 def require_bounded(data: bytes) -> None:
     """Refuse nesting and figures that no document of ours has, and that what reads one would fail on.
 
-    Args:
-        data: JSON that was found to be well-formed.
-
     Raises:
         ValueError: Lists or objects are nested too deeply, or an integer does not fit into 64 bits.
     """
@@ -80,12 +77,7 @@ def encode_document(document: RunDocument) -> bytes:
 
 
 def decode_document(data: bytes, name: str) -> RunDocument:
-    """Return the document that ``data`` holds.
-
-    Args:
-        data: JSON.
-        name: What to call it in an error.
-    """
+    """Return the document that ``data`` holds."""
     try:
         document = _decoded(data, name)
         require_bounded(data)
@@ -129,23 +121,14 @@ def json_schema() -> bytes:
 
 
 def schema_of(document: type[Any], title: str) -> bytes:
-    """Return the JSON Schema (draft 2020-12) of a document that msgspec reads.
-
-    Args:
-        document: Its class.
-        title: What the schema calls it.
-    """
+    """Return the JSON Schema (draft 2020-12) of a document that msgspec reads."""
     schema = msgspec.json.schema(document)
     whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema}
     return msgspec.json.format(msgspec.json.encode(whole, order="sorted"), indent=1) + b"\n"
 
 
 def _require_sense(document: RunDocument) -> None:
-    """Refuse what the types allow and no irbench writes, so that readers may rely on it.
-
-    Raises:
-        ValueError: A name could lead out of the run's folder, the moment is not the name's, or a table makes no sense.
-    """
+    """Refuse what the types allow and no irbench writes, so that readers may rely on it."""
     if not is_ulid(document.run_id):
         raise ValueError(f"{document.run_id!r} is no run's name")
     created = datetime.fromisoformat(document.created)

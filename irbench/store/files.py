@@ -75,12 +75,7 @@ def unreadable(path: Path | str, error: OSError) -> IrbenchError:
 
 @contextmanager
 def explained(path: Path, otherwise: str = "name another folder with --results or IRBENCH_RESULTS") -> Iterator[None]:
-    """Turn the failure to write ``path`` into an error that says how to fix it.
-
-    Args:
-        path: What is written.
-        otherwise: What else can be done where it cannot be fixed.
-    """
+    """Turn the failure to write ``path`` into an error that says how to fix it."""
     try:
         yield
     except OSError as error:

@@ -91,11 +91,7 @@ def place_of(root: Path, created: str, run_id: str) -> Path:
 
 
 def results_option(root: str | Path | None) -> str:
-    """Return what a command needs behind it to find what lies in ``root``; nothing where it looks there anyway.
-
-    Args:
-        root: The folder of results; ``None`` for the usual place.
-    """
+    """Return what a command needs behind it to find what lies in ``root``; nothing where it looks there anyway."""
     if root is None:
         return ""
     try:
@@ -134,10 +130,6 @@ def run_folders(root: Path, unreadable: Unreadable = lambda _path, _error: None)
 
     Folders whose name begins with a dot are somebody's unfinished work and no runs. A link, a pipe or a folder that is
     called like a run's file makes a run too: who reads it says what is wrong with it.
-
-    Args:
-        root: The folder of results.
-        unreadable: Receives what is there and cannot be looked at, and why.
     """
     for month in _entries(root / _RUNS, unreadable):
         for run in _entries(month, unreadable):

@@ -55,12 +55,7 @@ def encode_launch(record: LaunchRecord) -> bytes:
 
 
 def decode_launch(data: bytes, name: str) -> LaunchRecord:
-    """Return the record that :func:`encode_launch` wrote.
-
-    Args:
-        data: The file's bytes.
-        name: What to call the file in an error.
-    """
+    """Return the record that :func:`encode_launch` wrote."""
     body = _checked_body(data, name)
     try:
         header, *series = _split(body)
@@ -73,11 +68,7 @@ def decode_launch(data: bytes, name: str) -> LaunchRecord:
 
 
 def _require_sense(record: LaunchRecord) -> None:
-    """Refuse what the types allow and no launch has, so that readers may rely on it.
-
-    Raises:
-        ValueError: The series of a round do not go together, or something that is divided by is not positive.
-    """
+    """Refuse what the types allow and no launch has, so that readers may rely on it."""
     for cell in record.cells:
         paced = () if cell.paced is None else (cell.paced,)
         for window in (*cell.rounds, *paced):

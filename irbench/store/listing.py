@@ -35,7 +35,6 @@ class Listing:
 
     Attributes:
         entries: Every run, newest first; one that was killed before its first launch has no rows.
-        problems: A sentence for each run that cannot be read.
     """
 
     entries: tuple[RunEntry, ...]
@@ -48,7 +47,6 @@ class Latest:
 
     Attributes:
         entry: The newest run in which at least one cell was measured; the newest with a table where there is none.
-        passed_over: Newer runs without a figure.
     """
 
     entry: RunEntry
@@ -56,12 +54,7 @@ class Latest:
 
 
 def list_runs(root: Path, *, anew: bool = False) -> Listing:
-    """Return every run below ``root``, and why others cannot be read.
-
-    Args:
-        root: The folder of results.
-        anew: Read every run again and make the index of what is found.
-    """
+    """Return every run below ``root``, and why others cannot be read."""
     _require_possible(root)
     index = Index(root / "index.sqlite", RunEntry, _VERSION)
     if anew:
@@ -221,23 +214,13 @@ class _NotOurs(sqlite3.DatabaseError):
 
 
 class Index(Generic[Line]):
-    """The SQLite file. Whatever is wrong with it is fixed by making it anew, and it may be missing altogether.
-
-    Args:
-        path: The file.
-        line: What is kept of each run.
-        version: Of the form of these lines: those of another one are dropped.
-    """
+    """The SQLite file. Whatever is wrong with it is fixed by making it anew, and it may be missing altogether."""
 
     def __init__(self, path: Path, line: type[Line], version: int) -> None:
         self._path, self._line, self._version = path, line, version
 
     def known(self, wanted: Container[str] | None = None) -> Mapping[str, tuple[Stamp, Line]]:
-        """Return the stamp and the line of each run, by folder relative to the root; empty where nothing is known.
-
-        Args:
-            wanted: Folders; ``None`` for all.
-        """
+        """Return the stamp and the line of each run, by folder relative to the root; empty where nothing is known."""
         if not os.path.lexists(self._path):
             return {}
         with self._damage_removed(), self._open() as connection:
@@ -314,11 +297,7 @@ class Index(Generic[Line]):
 
 
 def _make_table(connection: sqlite3.Connection, version: int) -> None:
-    """Make our table, in place of that of another version.
-
-    Raises:
-        _NotOurs: The database contains something that we did not put there.
-    """
+    """Make our table, in place of that of another version."""
     schema = connection.execute("select type, name, sql from sqlite_master").fetchall()
     if not {row[:2] for row in schema} <= {row[:2] for row in _SCHEMA}:
         raise _NotOurs
@@ -349,11 +328,7 @@ def _fitting(rows: Iterable[tuple[str, int, int, bytes]], room: float) -> Iterat
 
 
 def _require_harmless(path: Path) -> None:
-    """Refuse a file that SQLite would read for ever, or through which it would write elsewhere.
-
-    Raises:
-        _NotOurs: It is a link, no regular file, or larger than any index.
-    """
+    """Refuse a file that SQLite would read for ever, or through which it would write elsewhere."""
     try:
         found = path.lstat()
     except FileNotFoundError:

@@ -35,7 +35,6 @@ class Arrivals:
     """What an import did.
 
     Attributes:
-        added: Folders of the runs that are new here.
         present: Folders of those that were here already, with the same content.
         unsearched: What lies among the runs and was not searched.
     """
@@ -68,10 +67,6 @@ def remove_runs(folders: Sequence[Path], root: Path) -> Iterator[Path]:
 
     One that somebody else removed meanwhile is not yielded. Removals from one store take turns, so that none takes
     another's lock for that of a measurement.
-
-    Args:
-        folders: Where they lie, below ``root``.
-        root: The store's folder.
     """
     with contextlib.ExitStack() as stack:
         with explained(root):
@@ -126,11 +121,7 @@ def _publish(copies: Mapping[Path, Path]) -> tuple[Path, ...]:
 
 
 def _moved(copy: Path, place: Path) -> bool:
-    """Move a copy to its place; ``False`` where the same run came there meanwhile.
-
-    Raises:
-        OSError: It cannot be moved, or something else lies there.
-    """
+    """Move a copy to its place; ``False`` where the same run came there meanwhile."""
     try:
         move_folder(copy, place)
     except OSError as error:
@@ -179,8 +170,6 @@ class Staged:
 
     Attributes:
         copies: Where each new run lies for the moment, by the place that it is to have.
-        present: Folders of those that were here already, with the same content.
-        unsearched: What lies among the runs and was not searched.
     """
 
     copies: dict[Path, Path]
@@ -189,13 +178,7 @@ class Staged:
 
 
 def stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
-    """Check the runs in ``sources`` and copy those that are new into ``scratch``. Limits this process' memory for good.
-
-    Args:
-        sources: Archives, or folders with runs in them at any depth.
-        root: The store's folder.
-        scratch: An empty folder beside the runs.
-    """
+    """Check runs and copy those that are new into ``scratch``; limits this process' memory for good."""
     limit_memory(psutil.Process().memory_info().data + MEMORY_BYTES)
     copies: dict[Path, Path] = {}
     present: dict[Path, None] = {}

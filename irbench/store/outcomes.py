@@ -155,7 +155,6 @@ class TableLeader:
 
     Attributes:
         table: What tells the table from the others: ``batch 8``.
-        outcome: Of the table.
     """
 
     table: str
@@ -168,15 +167,7 @@ class TableLeader:
 
 @dataclass(frozen=True)
 class BestOfTables:
-    """The best row over several tables of one model with the same inputs.
-
-    Attributes:
-        model: Its name.
-        objective: What their leaders were compared by.
-        tables: How many tables have a leader.
-        best: The leader with the best figure.
-        second: The leader of another table that comes next.
-    """
+    """The best row over several tables of one model with the same inputs."""
 
     model: str
     objective: Objective
@@ -191,13 +182,7 @@ def has_leader(outcome: Outcome) -> bool:
 
 
 def best_of_tables(model: str, leaders: Sequence[TableLeader], objective: Objective | None) -> BestOfTables | None:
-    """Return which table's leader is best; ``None`` where there are no two that can be compared.
-
-    Args:
-        model: Its name.
-        leaders: Of tables of this model with the same inputs.
-        objective: What was asked for; ``None`` for what their own rows were compared by.
-    """
+    """Return which table's leader is best; ``None`` where there are no two that can be compared."""
     if not leaders:
         return None
     compared_by = leaders[0].outcome.objective if objective is None else objective

@@ -21,11 +21,7 @@ _LATEST = "latest"
 
 @dataclass(frozen=True)
 class ProfileWriter:
-    """A profile that is being measured.
-
-    Attributes:
-        folder: Its own folder.
-    """
+    """A profile that is being measured."""
 
     folder: Path
 
@@ -41,13 +37,7 @@ class ProfileWriter:
 
 
 def begin_profile(root: Path, created: str, profile_id: str) -> ProfileWriter:
-    """Make place for a new profile.
-
-    Args:
-        root: The folder of results.
-        created: When it began, ISO 8601, UTC.
-        profile_id: Its ULID.
-    """
+    """Make place for a new profile."""
     writer = ProfileWriter(profiles_folder(root) / created[: len("yyyy-mm")] / profile_id)
     make_folder(writer.logs)
     prove_writable(writer.folder)
@@ -55,21 +45,12 @@ def begin_profile(root: Path, created: str, profile_id: str) -> ProfileWriter:
 
 
 def profile_ids(root: Path) -> list[str]:
-    """Return the ids of stored profiles, the oldest first.
-
-    Args:
-        root: The folder of results.
-    """
+    """Return the ids of stored profiles, the oldest first."""
     return [_id_of(path) for path in _stored(root)]
 
 
 def find_profile(root: Path, name: str) -> Path:
-    """Return the file of a profile.
-
-    Args:
-        root: The folder of results.
-        name: A file, a folder, a ULID or the beginning of one, or ``latest``.
-    """
+    """Return the file of a profile."""
     path = Path(name)
     if name and is_file(path):
         return path

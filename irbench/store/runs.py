@@ -39,13 +39,7 @@ class _Table(msgspec.Struct):
 
 
 class Outline(msgspec.Struct):
-    """The tables of a run, read in a sixth of the time that its document takes.
-
-    Attributes:
-        groups: Of speeds.
-        cold_starts: Of times to the first output.
-        soaks: Of memory.
-    """
+    """The tables of a run, read in a sixth of the time that its document takes."""
 
     groups: tuple[_Table, ...] = ()
     cold_starts: tuple[_Table, ...] = ()
@@ -87,13 +81,7 @@ def read_launches(folder: Path, document: RunDocument) -> Iterator[LaunchRecord]
 
 
 def read_launch(folder: Path, name: str, document: RunDocument) -> bytes:
-    """Return the bytes of one launch's file, as they were measured.
-
-    Args:
-        folder: The run's.
-        name: The file's.
-        document: The run's, with the digest of the file.
-    """
+    """Return the bytes of one launch's file, as they were measured."""
     path = f"{folder}/{name}"
     data = read_bytes(path, follow=False)
     if hashlib.sha256(data).hexdigest() != document.launches[name]:
@@ -110,7 +98,6 @@ class RunWriter:
     The folder is held until the run is complete or released, so that nobody removes what is still being measured.
 
     Attributes:
-        folder: The run's own folder.
         document: As last committed; its launches are part of the run.
     """
 
@@ -160,11 +147,7 @@ class RunWriter:
 
 
 class Store:
-    """The runs below one folder: ``runs/<yyyy-mm>/<ulid>/``, with an index beside them.
-
-    Args:
-        root: The folder; made when the first run begins.
-    """
+    """The runs below one folder: ``runs/<yyyy-mm>/<ulid>/``, with an index beside them."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -172,13 +155,7 @@ class Store:
     def begin(
         self, environment: Mapping[str, Any], plan: Mapping[str, Any], file_digests: Mapping[str, str] | None = None
     ) -> RunWriter:
-        """Make a folder for a new run, and sure that results can be written there.
-
-        Args:
-            environment: The machine and its software.
-            plan: What was asked for.
-            file_digests: SHA-256 of what is measured, by what it is called.
-        """
+        """Make a folder for a new run, and sure that results can be written there."""
         now = utc_now()
         run_id = new_ulid(now)
         created = now.isoformat(timespec="seconds")
@@ -199,12 +176,7 @@ class Store:
         return writer
 
     def reopen(self, folder: Path, document: RunDocument) -> RunWriter:
-        """Return a run that ended early, to go on with it; the launches that its document names stay.
-
-        Args:
-            folder: The run's.
-            document: It, as it is stored.
-        """
+        """Return a run that ended early, to go on with it; the launches that its document names stay."""
         if is_held(folder):
             raise IrbenchError(
                 f"Run {folder.name} is still being measured.",

@@ -46,16 +46,7 @@ def confirm(
     *,
     allow_own_code: bool = False,
 ) -> Confirmation:
-    """Measure the plan of the newer side again, with the model of the older side beside it where both are there.
-
-    Args:
-        found: A comparison with regressions.
-        sides: What it compared, the older one first.
-        conditions: What it checked.
-        results: The folder where runs are kept; ``None`` for the usual place.
-        reporter: Receives what is measured.
-        allow_own_code: Whether rows of own code, and functions that make models, are run again.
-    """
+    """Measure the plan of the newer side again, with the model of the older side beside it where both are there."""
     base, new = (side.runs[-1].document for side in sides)
     obstacle = _obstacle(new)
     if obstacle is not None:
@@ -79,11 +70,7 @@ def confirm(
 
 
 def _measured(repetition: _Repetition, results: Path | None, reporter: Reporter) -> StoredRun:
-    """Measure both models in one table; apart where their outputs differ, as they do after training.
-
-    Raises:
-        IrbenchError: The models are not what was measured, or cannot be measured.
-    """
+    """Measure both models in one table; apart where their outputs differ, as they do after training."""
     same_graphs = requires_graphs([graph for run in repetition.documents for graph in measured_graphs(run)])
     options = replace(repetition.options, results=results)
     stored = measure(options, reporter, keep=same_graphs)
@@ -116,11 +103,7 @@ def _obstacle(new: RunDocument) -> Obstacle | None:
 
 
 def _repetition(base: RunDocument, new: RunDocument, found: RunComparison) -> _Repetition:
-    """Return what is measured again: both models where they are different ones under names of their own.
-
-    Raises:
-        IrbenchError: The plan of the newer side cannot be asked for again.
-    """
+    """Return what is measured again: both models where they are different ones under names of their own."""
     options = replace(stored_options(new.plan), name="", note=f"confirms {found.base.name} and {found.new.name}")
     try:
         before = stored_options(base.plan).models

@@ -125,12 +125,7 @@ def compare(
 
 
 def compare_with(options: CompareOptions, reporter: Reporter) -> ComparedRuns:
-    """Compare what was asked for; returns and raises what :func:`compare` does.
-
-    Args:
-        options: What is compared.
-        reporter: Receives what is wrong with runs, each in a line, and what is measured to confirm a regression.
-    """
+    """Compare what was asked for; returns and raises what :func:`compare` does."""
     with scratch_folder() as scratch:
         sides = _sides(options, scratch, reporter.say)
         found = compare_sides(*sides, options.checked, options.within)
@@ -153,11 +148,7 @@ def _confirmed(
 
 
 def unpack_apart(archive: Path, target: Path) -> None:
-    """Unpack an archive of runs in a process of its own, which may die of it alone.
-
-    Raises:
-        IrbenchError: It is no archive of runs, or its reader died of it.
-    """
+    """Unpack an archive of runs in a process of its own, which may die of it alone."""
     try:
         call_in_worker("irbench.store.archives:unpack", archive, target, deadline_s=_DEADLINE_S)
     except WorkerDied as death:

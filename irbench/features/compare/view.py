@@ -34,12 +34,7 @@ _COUNTED: dict[Counted, str] = {"launches": "launches", "runs": "runs", "values"
 
 
 def comparison_view(found: RunComparison, confirmation: Confirmation | None = None) -> PlainView:
-    """Return a comparison as a person reads it.
-
-    Args:
-        found: What was found.
-        confirmation: What a second measurement said.
-    """
+    """Return a comparison as a person reads it."""
     unjudged = unjudged_of(found, confirmation)
     return PlainView(
         title=_title(found),

@@ -42,12 +42,7 @@ _CONFIRMING_RUNS = 3
 
 @dataclass(frozen=True)
 class Point:
-    """A figure in one run.
-
-    Attributes:
-        created: When it began, ISO 8601, UTC.
-        value: In the figure's unit.
-    """
+    """A figure in one run."""
 
     run: str
     created: str
@@ -80,7 +75,6 @@ class FigureHistory:
     """A figure of a row over runs.
 
     Attributes:
-        points: Oldest first.
         changes: Of its level, oldest first, among the newest of the points.
         searched: How many of the newest points these were looked for in.
         conditions: Outcome of each condition on the newest confirmed change, by the condition as it was written.
@@ -101,7 +95,6 @@ class RowHistory:
     """One cell over the runs that measured it.
 
     Attributes:
-        name: What it is called; no other row of the history is called the same.
         unjudged: The conditions that could not be judged of what the newest run measured, or should have measured.
     """
 
@@ -116,7 +109,6 @@ class ModelHistory:
     """A model over the runs of one machine.
 
     Attributes:
-        runs: Ids of its runs there, oldest first.
         since_run: Id of the run since which total changes are taken.
     """
 
@@ -178,12 +170,7 @@ class _Series:
 
 @dataclass(frozen=True)
 class _Asked:
-    """What is judged.
-
-    Attributes:
-        since: Id of the run since which total changes are taken.
-        newest: Id of the newest run.
-    """
+    """What is judged."""
 
     conditions: Sequence[Condition]
     since: str

@@ -95,15 +95,7 @@ def history(model: str | PathLike[str] | None = None, **options: Unpack[HistoryK
 
 
 def history_with(options: HistoryOptions, unknown: Callable[[int], object] = lambda _count: None) -> RunHistory:
-    """Return the history that is asked for.
-
-    Args:
-        options: Which.
-        unknown: Receives how many runs are not known from former calls and have to be read, before they are.
-
-    Raises:
-        IrbenchError: As of :func:`history`.
-    """
+    """Return the history that is asked for."""
     root = options.results or default_root()
     model = _model(options, root)
     listing = list_runs(root)

@@ -81,7 +81,6 @@ class ReplayResult:
     """What a replay came to.
 
     Attributes:
-        claims: Each with its outcome; empty where nothing was measured.
         run: Id of the run that was made for it; empty where nothing was measured.
     """
 
@@ -105,13 +104,7 @@ class _Statement:
 
 
 def checked_claims(receipt: Receipt, document: RunDocument, within: float) -> tuple[CheckedClaim, ...]:
-    """Return every claim of a receipt, compared with a run of the same plan.
-
-    Args:
-        receipt: What is claimed.
-        document: Of the second run; its only model may have another name.
-        within: Intervals that lie closer to each other than this fraction agree.
-    """
+    """Return every claim of a receipt, compared with a run of the same plan."""
     nameless = len({claim.row.model for claim in receipt.claims}) == 1
     found = dict(_statements(document, nameless=nameless))
     return tuple(_checked(claim, found.get(_address(claim, nameless=nameless)), within) for claim in receipt.claims)

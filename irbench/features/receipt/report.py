@@ -75,9 +75,7 @@ class Reservations:
         no_winner: Why the claim's table calls no row the fastest; ``None`` where it does, or has nothing to compare.
         launches: How many measured what is claimed.
         preview: Whether the table had too few launches for an interval.
-        blocks_measured: Of the table, in all launches.
         blocks_disturbed: How many of them something outside disturbed; ``None`` where an older document does not say.
-        blocks_excluded: How many of them do not count.
         warnings: Of the table, those that name a row of the claim or none at all.
         marks: Those of the claim's rows, by their cells' ids: other precision, for example.
         rows: What the cells' ids in marks and in facts of warnings stand for.
@@ -99,13 +97,10 @@ class Claim:
     """One statement of a run.
 
     Attributes:
-        kind: What is stated.
         row: The cell it is about.
         other: The cell it is compared with: the winner's rival or the baseline; ``None`` for a latency.
         verdict: What is stated of the row; ``measured`` for a latency.
         value: The ratio of speeds, above 1 where the row is faster; of a latency, milliseconds.
-        low: Lower end of its interval.
-        high: Upper end.
         condition: What it holds under; ``None`` where nothing restricts it.
         reservations: What speaks against it.
     """
@@ -123,12 +118,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class NotClaimed:
-    """A row of the run of which the receipt states nothing.
-
-    Attributes:
-        row: Which.
-        reason: Its verdict, or its state where it has no valid figures.
-    """
+    """A row of the run of which the receipt states nothing."""
 
     row: CellKey
     reason: Unclaimed
@@ -168,11 +158,7 @@ class Receipt:
 
 
 def receipt_of(run: CheckedRun) -> Receipt:
-    """Return the receipt of a run, whose claims are derived from its samples again.
-
-    Raises:
-        IrbenchError: It claims nothing: no verdict is sure, or it compares no speeds.
-    """
+    """Return the receipt of a run, whose claims are derived from its samples again."""
     document = rederive(run.document, run.records)
     claims = tuple(claim for table in document.groups for claim in _claims(table))
     if not claims:
@@ -206,15 +192,7 @@ def encode_receipt(receipt: Receipt) -> bytes:
 
 
 def decode_receipt(data: bytes, name: str) -> Receipt:
-    """Return the receipt that a file holds.
-
-    Args:
-        data: Its content.
-        name: What to call it in an error.
-
-    Raises:
-        IrbenchError: It is of another format, no receipt, or was changed after it was written.
-    """
+    """Return the receipt that a file holds."""
     try:
         version = msgspec.json.decode(data, type=_Version).format
         if version > _FORMAT:
@@ -278,13 +256,7 @@ def condition_of(table: GroupResult) -> Condition | None:
 
 
 def reservations_of(table: GroupResult, named: Iterable[str], launches: int | None) -> Reservations:
-    """Return what a table says against a claim.
-
-    Args:
-        table: Whose claim it is.
-        named: Ids of the cells that the claim is about.
-        launches: How many measured all of these; ``None`` for those of the table.
-    """
+    """Return what a table says against a claim."""
     cells, own = {row.id for row in table.cells}, set(named)
     bearing = tuple(
         warning for warning in table.warnings if not (mentioned := warning.named_rows & cells) or mentioned & own

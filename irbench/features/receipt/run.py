@@ -194,11 +194,7 @@ def _own_code(planned: RunOptions, options: ReplayOptions) -> Obstacle | None:
 
 
 def _plan(claimed: Receipt, options: ReplayOptions) -> RunOptions:
-    """Return the options that ask for the claimed run again.
-
-    Raises:
-        IrbenchError: Its plan cannot be asked for again, or has another number of models.
-    """
+    """Return the options that ask for the claimed run again."""
     planned = stored_options(claimed.plan)
     if options.models and len(options.models) != len(planned.models):
         raise IrbenchError(

@@ -97,13 +97,7 @@ def replay_view(result: ReplayResult) -> PlainView:
 
 @dataclass(frozen=True)
 class _Made:
-    """A statement with what restricts it.
-
-    Attributes:
-        text: In words.
-        condition: What it holds under.
-        reservations: What speaks against it.
-    """
+    """A statement with what restricts it."""
 
     text: str
     condition: Condition | None

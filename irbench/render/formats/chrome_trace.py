@@ -39,7 +39,6 @@ class Track:
 
     Attributes:
         cell: The row's id, or :data:`BLOCKS`.
-        lane: Counted from 0.
     """
 
     cell: str
@@ -51,12 +50,9 @@ class Span:
     """Something that took time.
 
     Attributes:
-        name: What it is.
         category: ``phase``, ``block``, ``round``, ``call``, ``tail``, ``paced`` or ``sustained``.
-        track: Where it is drawn.
         start_ns: From the beginning of the launch.
         duration_ns: How long it took; measured, wherever it lies.
-        facts: What else is known of it.
     """
 
     name: str
@@ -73,13 +69,7 @@ class Span:
 
 
 def launch_spans(record: LaunchRecord, blocks: Blocks, in_flight: Mapping[str, int]) -> Iterator[Span]:
-    """Yield the spans of a launch.
-
-    Args:
-        record: The launch.
-        blocks: Which of its blocks were disturbed, and which count.
-        in_flight: How many requests each row keeps in flight, by its id.
-    """
+    """Yield the spans of a launch."""
     end_ns = 0
     for cell in record.cells:
         for span in _phases(cell):
@@ -192,14 +182,7 @@ _NS_PER_US = 1000
 
 @dataclass(frozen=True)
 class _Process:
-    """A launch, or a table whose raw times are in the document.
-
-    Attributes:
-        name: What it is called.
-        spans: From its own beginning.
-        rows: What each row is called, by the id of its track.
-        counters: Samples of a value over time: row, moment from its beginning, and value.
-    """
+    """A launch, or a table whose raw times are in the document."""
 
     name: str
     spans: tuple[Span, ...]

@@ -16,8 +16,6 @@ class _Figure:
     """A figure of a row, with its interval where it has one.
 
     Attributes:
-        text: What it is called on charts.
-        unit: What it is in there.
         columns: Of the figure: the first of them that has a value.
         interval: Columns of the ends of the interval of the first; none where there is no interval.
         slug: Bencher's name of the measure; empty where the figure is none of Bencher's.

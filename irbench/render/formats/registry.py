@@ -41,12 +41,9 @@ class ExportFormat:
     """One format.
 
     Attributes:
-        name: What ``--format`` calls it.
         writer: Module below :mod:`irbench` and function that yields the file's pieces, as text or bytes.
         endings: Of the names of its files; none where they are ``.json`` like those of other formats.
         takes: What the writer is given: all rows as a ``table``, or the ``runs`` themselves.
-        takes_columns: Whether columns can be chosen.
-        is_binary: Whether its pieces are bytes.
         reads_samples: Whether it holds raw samples.
         needs: Columns of which a row must have a value, and be ``ok``, to have a place in it; none where all rows have.
         library: The distribution that it needs besides irbench's own; empty where it needs none.
@@ -63,22 +60,14 @@ class ExportFormat:
     library: str = ""
 
     def pieces(self, export: Export) -> Iterator[Any]:
-        """Yield what its file consists of: ``bytes`` of a binary format, ``str`` of others.
-
-        Raises:
-            IrbenchError: Its library is not installed, there is no column of a name, or samples are damaged.
-        """
+        """Yield what its file consists of: ``bytes`` of a binary format, ``str`` of others."""
         self.require_library()
         module, _, function = self.writer.partition(":")
         write = getattr(import_module(f"irbench.{module}"), function)
         yield from write(export.table if self.takes == "table" else export)
 
     def require_library(self) -> None:
-        """Refuse where the library that it needs is missing.
-
-        Raises:
-            IrbenchError: It is not installed.
-        """
+        """Refuse where the library that it needs is missing."""
         if self.library and find_spec(self.library) is None:
             raise IrbenchError(
                 f"{self.library} is not installed, which --format {self.name} needs.",
@@ -129,11 +118,7 @@ FORMATS: Mapping[str, ExportFormat] = {form.name: form for form in _ALL}
 
 
 def format_called(name: str) -> ExportFormat:
-    """Return the format of a name.
-
-    Raises:
-        IrbenchError: There is none.
-    """
+    """Return the format of a name."""
     if name not in FORMATS:
         raise IrbenchError(
             f"{name!r} is no format of exports.", hint=f"{did_you_mean(name, FORMATS)}Formats: {', '.join(FORMATS)}."
@@ -142,11 +127,7 @@ def format_called(name: str) -> ExportFormat:
 
 
 def format_for(output: Path) -> ExportFormat | None:
-    """Return the format that the name of a file tells; ``None`` where it is that of an archive.
-
-    Raises:
-        IrbenchError: Several formats have files of such names, or none has.
-    """
+    """Return the format that the name of a file tells; ``None`` where it is that of an archive."""
     if output.name.lower().endswith(_ARCHIVE_ENDINGS):
         return None
     if output.suffix.lower() == ".json":

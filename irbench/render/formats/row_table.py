@@ -33,13 +33,7 @@ def plain_value(_column: Column[Any], value: Any) -> Any:
 
 
 class RowReader:
-    """Reads the columns of one kind of rows, one run after the other.
-
-    Args:
-        kind: Of the rows.
-        columns: Of the table; rows of this kind may lack some.
-        convert: What becomes of open-ended values, and of numbers that are not finite.
-    """
+    """Reads the columns of one kind of rows, one run after the other."""
 
     def __init__(self, kind: Kind, columns: Sequence[Column[Any]], convert: Convert) -> None:
         places = list(enumerate(columns))
@@ -81,7 +75,6 @@ class RowTable:
     """Rows of runs.
 
     Attributes:
-        columns: From left to right.
         sources: What the rows are made of, whenever they are asked for.
     """
 
@@ -117,29 +110,12 @@ class RowTable:
 
 
 def row_table(documents: Sequence[RunDocument], chosen: Sequence[str] = ()) -> RowTable:
-    """Return all rows of runs.
-
-    Args:
-        documents: The runs, in the order in which their rows come.
-        chosen: Names of columns; none for all that the kinds of tables at hand have.
-
-    Raises:
-        IrbenchError: There is no column of a name.
-    """
+    """Return all rows of runs."""
     return table_of([source for document in documents for source in row_sources(document)], chosen)
 
 
 def table_of(sources: Iterable[RowSource], chosen: Sequence[str] = (), kinds: tuple[Kind, ...] = ()) -> RowTable:
-    """Return a table of these rows.
-
-    Args:
-        sources: What they are made of; can be gone through more than once.
-        chosen: Names of columns; none for all that the kinds of rows have.
-        kinds: Of the rows; none where they are to be looked at.
-
-    Raises:
-        IrbenchError: There is no column of a name.
-    """
+    """Return a table of these rows."""
     check_columns(chosen)
     found = kinds or tuple(dict.fromkeys(source.kind for source in sources)) or ("speed",)
     return RowTable(_columns(found, chosen), sources)
@@ -168,11 +144,7 @@ def _reader(kind: Kind) -> RowReader:
 
 
 def check_columns(names: Sequence[str]) -> None:
-    """Refuse names that no column has, all of them at once.
-
-    Raises:
-        IrbenchError: There are such names.
-    """
+    """Refuse names that no column has, all of them at once."""
     unknown = [name for name in names if name not in COLUMNS]
     if unknown:
         what = "is no column" if len(unknown) == 1 else "are no columns"
