@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from irbench.across_runs.measured_cells import FIGURES, ComparedFigure, MeasuredCell
 from irbench.core.row import Verdict
 from irbench.options.conditions import Condition, Unit
-from irbench.spec import Timing
 from irbench.stats.compare import within_band
 from irbench.stats.two_samples import Shift, shift_between
 
@@ -21,6 +20,18 @@ FEWEST_RUNS = 4
 Counted = Literal["launches", "runs", "values", "pairs"]
 """What an interval is over. ``values``: each run has one, and there are too few runs for an interval. ``pairs``:
 launches in which both sides took turns."""
+
+
+ConditionOutcome = Literal["met", "not-met", "undecided", "not-measured"]
+"""``undecided``: the change is beyond the limit, and its interval includes no change."""
+UnjudgedReason = Literal[
+    "too-few", "no-figure", "base-busy", "new-busy", "base-load", "new-load", "row-missing", "not-repeated"
+]
+"""Why a condition could not be judged. ``too-few``: launches or runs for an interval; ``no-figure``: a side does not
+have it; ``base-busy``, ``new-busy``: other programs disturbed most blocks of that side, which may hide the change;
+``base-load``, ``new-load``: they did, and the condition is met, which may be for that reason alone;
+``row-missing``: the older side has the row, and the newer one has no figures of it; ``not-repeated``: it is met, and a
+second measurement neither confirmed nor refuted it."""
 
 
 @dataclass(frozen=True)
@@ -107,47 +118,6 @@ def _relative(base: Sequence[float], new: Sequence[float], confidence: float) ->
     shift = shift_between(list(map(math.log, base)), list(map(math.log, new)), confidence)
     value, low, high = map(math.expm1, (shift.value, shift.low, shift.high))
     return Shift(value, low, high, shift.confidence).around(statistics.median(new) / statistics.median(base) - 1)
-
-
-ConditionOutcome = Literal["met", "not-met", "undecided", "not-measured"]
-"""``undecided``: the change is beyond the limit, and its interval includes no change."""
-CONDITION_TEXTS: Mapping[ConditionOutcome, str] = {
-    "met": "met",
-    "not-met": "not met",
-    "undecided": "undecided: beyond the limit, but the interval includes no change",
-    "not-measured": "not measured on both sides",
-}
-
-UnjudgedReason = Literal[
-    "too-few", "no-figure", "base-busy", "new-busy", "base-load", "new-load", "row-missing", "not-repeated"
-]
-"""Why a condition could not be judged. ``too-few``: launches or runs for an interval; ``no-figure``: a side does not
-have it; ``base-busy``, ``new-busy``: other programs disturbed most blocks of that side, which may hide the change;
-``base-load``, ``new-load``: they did, and the condition is met, which may be for that reason alone;
-``row-missing``: the older side has the row, and the newer one has no figures of it; ``not-repeated``: it is met, and a
-second measurement neither confirmed nor refuted it."""
-
-_FEWEST_LAUNCHES = Timing().min_launches
-_WITHOUT_INTERVAL: Mapping[Counted, str] = {
-    "launches": f"an interval takes {_FEWEST_LAUNCHES} launches on both sides",
-    "pairs": f"an interval takes {_FEWEST_LAUNCHES} launches of both side by side",
-    "runs": f"it takes {2 * FEWEST_RUNS} runs, of which the oldest and the newest {FEWEST_RUNS} are compared",
-    "values": f"there is one value a run, and an interval takes {FEWEST_RUNS} runs on both sides",
-}
-"""What it takes to decide, by what an interval is over."""
-_BUSY = f"the machine was busy on {{side}}, which may hide the change; {FEWEST_RUNS} runs on both sides decide"
-_LOAD = f"met, but the machine was busy on {{side}}, which may be the reason; {FEWEST_RUNS} runs on both sides decide"
-UNJUDGED_TEXTS: Mapping[UnjudgedReason, Callable[[Change | None], str]] = {
-    "too-few": lambda change: "" if change is None else _WITHOUT_INTERVAL[change.counted],
-    "no-figure": lambda _change: "not measured on both sides",
-    "base-busy": lambda _change: _BUSY.format(side="the older side"),
-    "new-busy": lambda _change: _BUSY.format(side="the newer side"),
-    "base-load": lambda _change: _LOAD.format(side="the older side"),
-    "new-load": lambda _change: _LOAD.format(side="the newer side"),
-    "row-missing": lambda _change: "no figures on the newer side",
-    "not-repeated": lambda _change: "met, but undecided when measured again",
-}
-"""Why a condition could not be judged."""
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,11 @@ from irbench.store.listing import find_run
 from irbench.system.document_damage import named_by_archive
 from irbench.system.file_states import is_file, is_folder
 
+MACHINE = "machine:"
+"""What a name begins with that stands for every stored run of a machine."""
+Unpack = Callable[[Path, Path], None]
+"""Unpacks an archive of runs into an empty folder, in a process of its own where the archive may do harm."""
+
 
 @dataclass(frozen=True)
 class ComparedSide:
@@ -305,13 +310,6 @@ def _of_environments(before: MeasuredCell, after: MeasuredCell, name: str) -> It
     for package in sorted(base.keys() & new.keys()):
         if base[package] != new[package]:
             yield Difference("software", f"{package} of {name}", (base[package],), (new[package],))
-
-
-MACHINE = "machine:"
-"""What a name begins with that stands for every stored run of a machine."""
-
-Unpack = Callable[[Path, Path], None]
-"""Unpacks an archive of runs into an empty folder, in a process of its own where the archive may do harm."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -17,12 +17,6 @@ from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.two_samples import Shift
 
 ConfirmationOutcome = Literal["confirmed", "not-confirmed", "undecided", "not-possible"]
-CONFIRMATION_TEXTS: Mapping[ConfirmationOutcome, str] = {
-    "confirmed": "confirmed",
-    "not-confirmed": "not confirmed, so it is no regression",
-    "undecided": "undecided",
-    "not-possible": "not possible",
-}
 Method = Literal["both", "new"]
 """``both``: models of both sides were measured again in one run; ``new``: the newer side alone, which is compared with
 what is stored of the older one."""

@@ -19,13 +19,6 @@ from irbench.spec import GraphFiles
 DifferenceKind = Literal["machine", "software", "model", "settings", "inputs"]
 """``machine``: times are of different things. ``software``, ``model``, ``settings``: usually what is compared.
 ``inputs``: what was computed with, of which the time may depend."""
-DIFFERENCE_TEXTS: Mapping[DifferenceKind, str] = {
-    "machine": "another machine",
-    "software": "software",
-    "model": "model",
-    "settings": "settings",
-    "inputs": "inputs",
-}
 
 _FINGERPRINT_DIGITS = 12
 _DIGEST_DIGITS = 12

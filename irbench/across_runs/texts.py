@@ -6,27 +6,70 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from irbench.across_runs.changes import (
-    CONDITION_TEXTS,
-    UNJUDGED_TEXTS,
+    FEWEST_RUNS,
     Change,
     CheckedCondition,
+    ConditionOutcome,
+    Counted,
     Unjudged,
+    UnjudgedReason,
 )
 from irbench.across_runs.comparison import RunComparison
-from irbench.across_runs.environments import DIFFERENCE_TEXTS, Difference
+from irbench.across_runs.environments import Difference, DifferenceKind
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.errors import ExitCode
 from irbench.options.conditions import Unit
+from irbench.spec import Timing
 from irbench.stats.two_samples import Shift
 
 _LONGEST_VALUE = 60
 _REACHES = "not met, but cannot be ruled out: the interval reaches beyond the limit"
+_DIFFERENCES: Mapping[DifferenceKind, str] = {
+    "machine": "another machine",
+    "software": "software",
+    "model": "model",
+    "settings": "settings",
+    "inputs": "inputs",
+}
+CONDITION_TEXTS: Mapping[ConditionOutcome, str] = {
+    "met": "met",
+    "not-met": "not met",
+    "undecided": "undecided: beyond the limit, but the interval includes no change",
+    "not-measured": "not measured on both sides",
+}
+_FEWEST_LAUNCHES = Timing().min_launches
+_WITHOUT_INTERVAL: Mapping[Counted, str] = {
+    "launches": f"an interval takes {_FEWEST_LAUNCHES} launches on both sides",
+    "pairs": f"an interval takes {_FEWEST_LAUNCHES} launches of both side by side",
+    "runs": f"it takes {2 * FEWEST_RUNS} runs, of which the oldest and the newest {FEWEST_RUNS} are compared",
+    "values": f"there is one value a run, and an interval takes {FEWEST_RUNS} runs on both sides",
+}
+"""What it takes to decide, by what an interval is over."""
+_BUSY = f"the machine was busy on {{side}}, which may hide the change; {FEWEST_RUNS} runs on both sides decide"
+_LOAD = f"met, but the machine was busy on {{side}}, which may be the reason; {FEWEST_RUNS} runs on both sides decide"
+_UNJUDGED: Mapping[UnjudgedReason, str] = {
+    "too-few": "there are too few values for an interval",
+    "no-figure": "not measured on both sides",
+    "base-busy": _BUSY.format(side="the older side"),
+    "new-busy": _BUSY.format(side="the newer side"),
+    "base-load": _LOAD.format(side="the older side"),
+    "new-load": _LOAD.format(side="the newer side"),
+    "row-missing": "no figures on the newer side",
+    "not-repeated": "met, but undecided when measured again",
+}
+"""Why a condition could not be judged."""
+_FEWEST_DIGITS = 3
+_MOST_DIGITS = 9
+_LEAST_WITH_ONE_DECIMAL = 0.0005
+_SCALES: Mapping[Unit, float] = {"bytes": 1e6, "ms": 1, "fps": 1, "J": 1, "": 1}
+"""What figures are divided by where they are shown: bytes are shown as megabytes."""
+_NAMES: Mapping[Unit, str] = {"bytes": "MB", "ms": "ms", "fps": "FPS", "J": "J", "": ""}
 
 
 def difference_text(difference: Difference) -> str:
     """Return ``software: onnxruntime 1.22.0 → 1.23.0``."""
     before, after = (_values(values) for values in (difference.base, difference.new))
-    return f"{DIFFERENCE_TEXTS[difference.kind]}: {difference.name} {before} → {after}"
+    return f"{_DIFFERENCES[difference.kind]}: {difference.name} {before} → {after}"
 
 
 def blocked_message(found: RunComparison) -> str:
@@ -44,16 +87,20 @@ def checked_text(name: str, checked: CheckedCondition) -> str:
 def _outcome(checked: CheckedCondition) -> str:
     """Return whether a condition is met, and what it takes to decide where that is open."""
     if checked.unjudged is not None:
-        reason = UNJUDGED_TEXTS[checked.unjudged](checked.change)
+        reason = _why_unjudged(checked.unjudged, checked.change)
         return reason if checked.unjudged == "no-figure" else f"not judged: {reason}"
     return _REACHES if checked.outcome == "not-met" and not checked.excluded else CONDITION_TEXTS[checked.outcome]
+
+
+def _why_unjudged(reason: UnjudgedReason, change: Change | None) -> str:
+    return _WITHOUT_INTERVAL[change.counted] if reason == "too-few" and change is not None else _UNJUDGED[reason]
 
 
 def unjudged_text(unjudged: Iterable[Unjudged], *, regressed: bool) -> str:
     """Return a line that says which conditions could not be judged and why; empty where all could."""
     conditions: dict[tuple[str, str], list[str]] = {}
     for item in unjudged:
-        conditions.setdefault((UNJUDGED_TEXTS[item.reason](item.change), item.row), []).append(item.condition)
+        conditions.setdefault((_why_unjudged(item.reason, item.change), item.row), []).append(item.condition)
     rows: dict[tuple[str, str], list[str]] = {}
     for (reason, row), found in conditions.items():
         rows.setdefault((reason, listing(found)), []).append(row)
@@ -89,13 +136,6 @@ def _interval(shift: Shift, shown: Callable[[float], str], *, exact: bool) -> st
 def _values(values: tuple[str, ...]) -> str:
     text = " or ".join(value.strip('"') for value in values)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]} …"
-
-
-_FEWEST_DIGITS, _MOST_DIGITS = 3, 9
-_LEAST_WITH_ONE_DECIMAL = 0.0005
-_SCALES: Mapping[Unit, float] = {"bytes": 1e6, "ms": 1, "fps": 1, "J": 1, "": 1}
-"""What figures are divided by where they are shown: bytes are shown as megabytes."""
-_NAMES: Mapping[Unit, str] = {"bytes": "MB", "ms": "ms", "fps": "FPS", "J": "J", "": ""}
 
 
 def change_and_figures(base: float, new: float, unit: Unit, *, relative: bool = True) -> tuple[str, str, str]:

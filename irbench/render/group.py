@@ -12,7 +12,7 @@ from rich.measure import Measurement
 from rich.text import Text
 
 from irbench.core.quantities import plural, significant, times
-from irbench.core.result import GroupResult, Lead, NoWinner, UnevenLoad, Winner
+from irbench.core.result import GroupResult, Lead, UnevenLoad, Winner
 from irbench.core.row import CellResult, Ends, is_too_slow
 from irbench.core.row_names import row_names
 from irbench.notices import Context, Warn
@@ -34,10 +34,13 @@ from irbench.render.line_wrapping import wrap
 from irbench.render.table import Column as TableColumn
 from irbench.render.table import Row, TextTable
 from irbench.render.table_title import compared_how, title
+from irbench.render.verdicts import NO_WINNER_TEXTS, style_of
 
 _NARROWEST = 100
 _INDENT = " "
 """What a headline of a busy machine says already."""
+_WITHOUT_FIGURES_STYLE = "dim"
+_Columns: TypeAlias = Sequence[tuple[Column[Any], ShownSpeed]]
 
 
 class GroupView:
@@ -134,13 +137,6 @@ def _paragraph(text: str, width: int, style: str, hanging: str = "") -> Iterator
         yield Text(hanging * (number > 0) + line, style=style)
 
 
-_VERDICT_STYLES = {"faster": "green", "slower": "red", "undecided": "yellow", "preview": "dim"}
-_STATE_STYLES = {"mismatch": "red", "failed": "red"}
-_WITHOUT_FIGURES_STYLE = "dim"
-
-_Columns: TypeAlias = Sequence[tuple[Column[Any], ShownSpeed]]
-
-
 def group_table(
     result: GroupResult, confidence: float = 0.95, *, intervals: bool = False, whole_reasons: bool = True
 ) -> TextTable:
@@ -176,27 +172,11 @@ def _interval(shown: ShownSpeed, cell: CellResult) -> str:
 def _style(cell: CellResult) -> str:
     if cell.state != "ok":
         return _state_style(cell)
-    return _VERDICT_STYLES.get(cell.speedup.verdict, "") if cell.speedup is not None else ""
+    return style_of(cell.speedup.verdict) if cell.speedup is not None else ""
 
 
 def _state_style(cell: CellResult) -> str:
-    return _STATE_STYLES.get(cell.state, _WITHOUT_FIGURES_STYLE)
-
-
-_UNDECIDED: Mapping[NoWinner, str] = {
-    "same": "{leader} and {rival} are the same",
-    "undecided": "{leader} and {rival} cannot be distinguished",
-}
-_CONTRADICTED: Mapping[NoWinner, str] = {
-    "all-blocks-disagree": "{leader} leads in undisturbed blocks, {rival} over all blocks. Repeat the run on a quiet"
-    " machine",
-    "throughput-disagrees": "{leader} has the lower median latency, {rival} the higher throughput (FPS), which"
-    " includes slow calls. Compare p90, and choose by what matters to you",
-    "p50-disagrees": "{leader} leads by speedup, another row has the lower p50. Compare p90 and FPS",
-    "sustained-disagrees": "{leader} leads when rows are interleaved, {rival} when each runs alone. Choose by how"
-    " you deploy",
-}
-"""What contradicts the leader, and what to do about it."""
+    return style_of(cell.state) or _WITHOUT_FIGURES_STYLE
 
 
 def headline(result: GroupResult, context: Context) -> str:
@@ -251,10 +231,10 @@ def _lead(result: GroupResult, lead: Lead, context: Context) -> str:
         return f"no winner: {_too_busy(result, context)}"
     if lead.reason == "uneven-load" and result.uneven_load is not None:
         return f"no winner: {_unevenly_busy(result.uneven_load, names)}"
+    said = NO_WINNER_TEXTS[lead.reason].headline.format(leader=leader, rival=rival)
     if lead.reason in ("same", "undecided"):
-        said = _UNDECIDED[lead.reason].format(leader=leader, rival=rival)
         return f"no winner: {said}{where}: {ahead}{_adjusted(result)}{reservation}"
-    return f"no winner: {_CONTRADICTED[lead.reason].format(leader=leader, rival=rival)}"
+    return f"no winner: {said}"
 
 
 def _contradicted_order(result: GroupResult, lead: Lead) -> OrderRow | None:

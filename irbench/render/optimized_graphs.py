@@ -16,6 +16,15 @@ from irbench.notices.conversions import agreement_lines, disagreement_text
 from irbench.optimizer import Lineage
 from irbench.render.table import Column, ListingTable, Row, TextTable
 
+_STEP_COLUMNS = (
+    Column("pass", words=True, folds=True, folds_at="_"),
+    Column("nodes", drops=2),
+    Column("change"),
+    Column("max err", drops=1),
+    Column("what changed", words=True, folds=True, folds_at=", "),
+)
+_MOST_OPERATORS = 6
+
 
 def kept_view(kept: Sequence[Lineage]) -> Group:
     """Return a row for each graph that was made from another, and below them what is special about some.
@@ -110,16 +119,6 @@ _COLUMNS: tuple[tuple[Column, Callable[[Lineage], str], int], ...] = (
     (Column("with", words=True, drops=2), lambda lineage: f"irbench {lineage.versions.get('irbench', '?')}", 2),
 )
 """Each with what it shows of a graph, and how many different values it takes to be shown."""
-
-
-_STEP_COLUMNS = (
-    Column("pass", words=True, folds=True, folds_at="_"),
-    Column("nodes", drops=2),
-    Column("change"),
-    Column("max err", drops=1),
-    Column("what changed", words=True, folds=True, folds_at=", "),
-)
-_MOST_OPERATORS = 6
 
 
 def steps_view(model: str, name: str, steps: Sequence[GraphStep], opsets: tuple[int, int]) -> Group:

@@ -3,10 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from irbench.core.quantities import significant
-from irbench.store.entries import OUTCOME_TEXTS, Outcome, OutcomeKind, RunEntry
-from irbench.store.outcomes import BestOfTables, TableLeader
+from irbench.render.verdicts import NO_WINNER_TEXTS
+from irbench.store.entries import Outcome, OutcomeKind, RunEntry
+
+if TYPE_CHECKING:
+    from irbench.store.outcomes import BestOfTables, TableLeader
+_OUTCOMES: Mapping[OutcomeKind, str] = {
+    **{kind: text.outcome for kind, text in NO_WINNER_TEXTS.items()},
+    "winner": "{leader} {ratio:.2f}x {rival}",
+    "busy-winner": "{leader} {ratio:.2f}x {rival}, busy machine",
+    "busy-same": "{leader} and {rival} the same{figure}, busy machine",
+    "only": "only {leader}: {only}",
+    "cold-start": "cold start: {leader} {p50_ms:.0f} ms",
+    "grows": "{leader}: memory grows",
+    "steady": "memory steady",
+    "growth-undecided": "{leader}: growth undecided",
+    "mismatch": "mismatch",
+    "failed": "failed",
+    "interrupted": "interrupted",
+    "not-measured": "not measured",
+}
+_BUSY: Mapping[OutcomeKind, str] = {
+    "busy": "machine too busy",
+    "busy-winner": "busy machine",
+    "busy-same": "busy machine",
+}
 
 
 def outcome_text(outcome: Outcome) -> str:
@@ -14,7 +38,7 @@ def outcome_text(outcome: Outcome) -> str:
     known = figure_text(outcome)
     facts = {"leader": outcome.leader, "rival": outcome.rival, "ratio": outcome.ratio, "p50_ms": outcome.p50_ms}
     facts |= {"only": known, "figure": f" ({outcome.leader} {known})" if known else ""}
-    return f"{OUTCOME_TEXTS[outcome.kind].format(**facts)}{', not verified' if outcome.unverified else ''}"
+    return f"{_OUTCOMES[outcome.kind].format(**facts)}{', not verified' if outcome.unverified else ''}"
 
 
 def figure_text(outcome: Outcome) -> str:
@@ -28,13 +52,6 @@ def outcomes_text(entry: RunEntry) -> str:
     """Return what came of each table of a run, and whether it ended by itself."""
     texts = dict.fromkeys(map(outcome_text, entry.outcomes))
     return f"{'; '.join(texts)}{'' if entry.complete else ' (incomplete)'}"
-
-
-_BUSY: Mapping[OutcomeKind, str] = {
-    "busy": "machine too busy",
-    "busy-winner": "busy machine",
-    "busy-same": "busy machine",
-}
 
 
 def best_text(found: BestOfTables) -> str:

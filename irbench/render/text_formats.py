@@ -15,6 +15,22 @@ from irbench.core.plain_text import plain, plain_lines
 
 _FORMULA = re.compile(r"\s*[=+\-@]")
 _QUANTITY = re.compile(r"\s*[+-]?(\d[\w.,]*(e[+-]\d+)?( ?%)?)?\s*", re.ASCII)
+_ACTIVE = re.compile(
+    r"[\\`*|<~]"
+    r"|(?<!\w)_|_(?!\w)"  # within words it is none of Markdown's
+    r"|\](?=[(\[:])"  # of a link or image, or of the definition of one; an interval is none of these
+    r"|&(?=#?\w+;)"
+    r"|(?<=:)/(?=/)|(?<=(?i:www))\."
+)
+_REFERENCE = re.compile(r"(?<!\w)@(?=\w)|@(?=[\w\\-]+\.)|#(?=\d)|(?i:\bGH-)(?=\d)")
+"""What GitHub looks for in the text that Markdown shows, without its escapes: a user, an address of mail, an issue."""
+_INVISIBLE = "&#8203;"
+"""A blank without width."""
+_OPENING = re.compile(r"(?P<number>\d*)(?=[#>]|[-+=](?:\s|$|[-=])|(?<=\d)[.)]\s)")
+"""What makes a line a heading, a list or a rule where it begins like this."""
+_DELETE = "\x7f"
+"""The one control character of ASCII that JSON does not escape."""
+_LAST_OF_ONE_UNIT = 0xFFFF
 
 
 def csv_cell(value: Any) -> Any:
@@ -37,21 +53,6 @@ def _text_cell(value: str) -> str:
 def csv_cells(values: Iterable[Any]) -> tuple[Any, ...]:
     """Return values as cells."""
     return tuple(map(csv_cell, values))
-
-
-_ACTIVE = re.compile(
-    r"[\\`*|<~]"
-    r"|(?<!\w)_|_(?!\w)"  # within words it is none of Markdown's
-    r"|\](?=[(\[:])"  # of a link or image, or of the definition of one; an interval is none of these
-    r"|&(?=#?\w+;)"
-    r"|(?<=:)/(?=/)|(?<=(?i:www))\."
-)
-_REFERENCE = re.compile(r"(?<!\w)@(?=\w)|@(?=[\w\\-]+\.)|#(?=\d)|(?i:\bGH-)(?=\d)")
-"""What GitHub looks for in the text that Markdown shows, without its escapes: a user, an address of mail, an issue."""
-_INVISIBLE = "&#8203;"
-"""A blank without width."""
-_OPENING = re.compile(r"(?P<number>\d*)(?=[#>]|[-+=](?:\s|$|[-=])|(?<=\d)[.)]\s)")
-"""What makes a line a heading, a list or a rule where it begins like this."""
 
 
 def markdown_cell(text: str) -> str:
@@ -81,11 +82,6 @@ def code_block(code: str, language: str) -> str:
     longest = max(map(len, re.findall(r"`+", code)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{plain_lines(code)}\n{fence}"
-
-
-_DELETE = "\x7f"
-"""The one control character of ASCII that JSON does not escape."""
-_LAST_OF_ONE_UNIT = 0xFFFF
 
 
 def json_text(value: Any, indent: int = 1) -> str:

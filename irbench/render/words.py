@@ -13,6 +13,8 @@ from irbench.notices import ExportNotice
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.spec import RANDOM_DRAWS, Accuracy, AccuracyLimit, Bound, Bundle, Cell
 
+_BOUND_TEXTS: dict[Bound, str] = {"at-least": "at least", "at-most": "at most"}
+
 
 def remedy(failure: Failure) -> str:
     """Return what helps against a failure; an empty text where nobody knows."""
@@ -77,9 +79,6 @@ OPERATOR_CLASS_TEXTS: Mapping[OperatorClass, ClassText] = {
     OperatorClass.OTHER: ClassText("other", "other operators"),
     OperatorClass.OVERHEAD: ClassText("runtime's own", "the runtime's own work"),
 }
-
-
-_BOUND_TEXTS: dict[Bound, str] = {"at-least": "at least", "at-most": "at most"}
 
 
 def measure_text(limit: AccuracyLimit) -> str:

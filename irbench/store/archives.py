@@ -37,6 +37,31 @@ from irbench.system.regular_files import open_regular
 _LOG = re.compile(r"(?P<worker>.+?)(-\d+)?\.log", re.ASCII)
 """Of a row, of one of its instances (``ort-2.log``), or of a process that keeps a processor busy."""
 _NEIGHBOUR = "neighbour"
+MOST_FILES = 1 << 18
+"""Ten thousand runs of 26 files each; a run has a file for each launch, one for each row, and its document."""
+MOST_RUNS = 1 << 14
+"""Their documents are written to files before the rest of an archive is looked at, and each file takes a while."""
+MOST_BYTES = 1 << 32
+"""Of everything that is unpacked: ten thousand runs of the usual 200 kB take half of that."""
+MOST_RATIO = 100
+"""How many times larger than the archive what is unpacked may be. Launches, most of a run, are compressed already and
+shrink no further; documents shrink to a tenth, and logs that repeat one line to a hundred-and-fiftieth."""
+FREE_BYTES = 1 << 27
+"""So much may be unpacked at any ratio: the logs of a hundred rows that all repeat one line."""
+_LARGEST_LOG_BYTES = 1 << 20
+"""Of a log, so much is packed, its end: a run that fails says why last."""
+_UNTRUSTED = "irbench never writes such an archive: do not trust it."
+_ELSEWHERE = "name another file with -o"
+_GZIP = b"\x1f\x8b"
+_LARGEST_HEADER_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 20
+_FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)
+_HEADERS = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
+_OF_A_RUN = re.compile(
+    rf"(?:.*/)?([0-9A-Z]{{26}}/(?:{re.escape(RUN_FILE)}|launch-\d+-\d+(?:-sustained)?\.bin|{LOGS}/[^/.][^/]*\.log))",
+    re.ASCII,
+)
+_UNREADABLE = (tarfile.TarError, EOFError, zlib.error, OSError, ValueError)
 
 
 def read_logs(run: Path, document: RunDocument, most_bytes: int) -> Iterator[tuple[str, bytes]]:
@@ -67,23 +92,6 @@ def _is_of(name: str, workers: AbstractSet[str]) -> bool:
     return found is not None and name.isprintable() and bool({found["worker"], name.removesuffix(".log")} & workers)
 
 
-MOST_FILES = 1 << 18
-"""Ten thousand runs of 26 files each; a run has a file for each launch, one for each row, and its document."""
-
-MOST_RUNS = 1 << 14
-"""Their documents are written to files before the rest of an archive is looked at, and each file takes a while."""
-
-MOST_BYTES = 1 << 32
-"""Of everything that is unpacked: ten thousand runs of the usual 200 kB take half of that."""
-
-MOST_RATIO = 100
-"""How many times larger than the archive what is unpacked may be. Launches, most of a run, are compressed already and
-shrink no further; documents shrink to a tenth, and logs that repeat one line to a hundred-and-fiftieth."""
-
-FREE_BYTES = 1 << 27
-"""So much may be unpacked at any ratio: the logs of a hundred rows that all repeat one line."""
-
-
 def excess(files: int, runs: int, unpacked_bytes: int, packed_bytes: int) -> str:
     """Return what is too much about an archive, as the rest of a sentence; nothing where it may be unpacked.
 
@@ -102,23 +110,6 @@ def excess(files: int, runs: int, unpacked_bytes: int, packed_bytes: int) -> str
     if unpacked_bytes > max(FREE_BYTES, MOST_RATIO * packed_bytes):
         return f"unpacks to more than {MOST_RATIO} times its own size"
     return ""
-
-
-_LARGEST_LOG_BYTES = 1 << 20
-"""Of a log, so much is packed, its end: a run that fails says why last."""
-
-_UNTRUSTED = "irbench never writes such an archive: do not trust it."
-_ELSEWHERE = "name another file with -o"
-_GZIP = b"\x1f\x8b"
-_LARGEST_HEADER_BYTES = 1 << 20
-_PIECE_BYTES = 1 << 20
-_FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)
-_HEADERS = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
-_OF_A_RUN = re.compile(
-    rf"(?:.*/)?([0-9A-Z]{{26}}/(?:{re.escape(RUN_FILE)}|launch-\d+-\d+(?:-sustained)?\.bin|{LOGS}/[^/.][^/]*\.log))",
-    re.ASCII,
-)
-_UNREADABLE = (tarfile.TarError, EOFError, zlib.error, OSError, ValueError)
 
 
 class _Named(msgspec.Struct):

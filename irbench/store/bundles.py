@@ -35,6 +35,27 @@ from irbench.system.locks import temporary_folder
 from irbench.system.regular_files import read_regular
 
 ELSEWHERE = "Give another path with -o."
+__all__ = [
+    "CARD",
+    "Card",
+    "Origin",
+    "digest",
+    "home",
+    "homes",
+    "load",
+    "load_card",
+    "reference_outputs",
+    "with_absolute_paths",
+]
+_FOLDER = "bundles"
+_CURRENT = ".current"  # no bundle can have such a name
+_LATEST = ".latest"
+_STAGING = ".irbench-making-"
+_MOST_BYTES = 1 << 20
+_INTACT_FOLDER = "intact"
+_MOST_INTACT_BYTES = 1 << 24
+COARSEST_CLOCK_NS = 2_000_000_000
+"""Of file systems in use, FAT keeps times most coarsely: two changes within 2 s may have the same time."""
 
 
 def require_replaceable(target: Path) -> None:
@@ -81,11 +102,6 @@ def _names_of_bundle(directory: Path) -> set[str]:
             f"{directory} is not overwritten, because its contents are unknown: {error.message}",
             hint="Choose a new or empty folder, or delete this one.",
         ) from error
-
-
-_INTACT_FOLDER, _MOST_INTACT_BYTES = "intact", 1 << 24
-COARSEST_CLOCK_NS = 2_000_000_000
-"""Of file systems in use, FAT keeps times most coarsely: two changes within 2 s may have the same time."""
 
 
 def first_damaged(directory: Path, checksums: Mapping[str, str]) -> Path | None:
@@ -149,37 +165,6 @@ def _read(memory: Path) -> dict[str, FileState]:
         return msgspec.json.decode(read_regular(memory, _MOST_INTACT_BYTES), type=dict[str, FileState])
     except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
         return {}
-
-
-__all__ = [
-    "CARD",
-    "Card",
-    "Origin",
-    "all",
-    "by_export",
-    "digest",
-    "find",
-    "home",
-    "homes",
-    "install",
-    "is_in_cache",
-    "latest",
-    "load",
-    "load_card",
-    "load_intact",
-    "point_to",
-    "reference_outputs",
-    "require_replaceable",
-    "staging",
-    "versions_with_key",
-    "with_absolute_paths",
-    "with_key",
-]
-
-_FOLDER = "bundles"
-_CURRENT, _LATEST = ".current", ".latest"  # no bundle can have such a name
-_STAGING = ".irbench-making-"
-_MOST_BYTES = 1 << 20
 
 
 def find(name: str) -> Path | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -36,30 +35,6 @@ OutcomeKind: TypeAlias = Literal[
 ``busy-winner`` and ``busy-same`` are of a machine as loaded as it was, and may not hold for a quiet one.
 ``cold-start`` names the row that answers first with a cold cache; a soak finds that memory ``grows``, is ``steady``, or
 is ``growth-undecided``."""
-_CONTRADICTORY = "{leader} or {rival}: contradictory{figure}"
-OUTCOME_TEXTS: Mapping[OutcomeKind, str] = {
-    "winner": "{leader} {ratio:.2f}x {rival}",
-    "busy-winner": "{leader} {ratio:.2f}x {rival}, busy machine",
-    "preview": "preview: {leader} {ratio:.2f}x {rival}",
-    "same": "{leader} and {rival} the same{figure}",
-    "busy-same": "{leader} and {rival} the same{figure}, busy machine",
-    "undecided": "{leader} and {rival} undecided{figure}",
-    "busy": "machine too busy{figure}",
-    "uneven-load": "machine unevenly busy{figure}",
-    "all-blocks-disagree": _CONTRADICTORY,
-    "throughput-disagrees": _CONTRADICTORY,
-    "sustained-disagrees": _CONTRADICTORY,
-    "p50-disagrees": _CONTRADICTORY,
-    "only": "only {leader}: {only}",
-    "cold-start": "cold start: {leader} {p50_ms:.0f} ms",
-    "grows": "{leader}: memory grows",
-    "steady": "memory steady",
-    "growth-undecided": "{leader}: growth undecided",
-    "mismatch": "mismatch",
-    "failed": "failed",
-    "interrupted": "interrupted",
-    "not-measured": "not measured",
-}
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -43,6 +43,9 @@ UNSEARCHED_TEXTS: Mapping[UnsearchedReason, str] = {
     "unreadable": "was left out: it cannot be read. Change its permissions.",
 }
 _MOST_LINES = 10
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_LENGTH = 26
+_RANDOM_BITS = 80
 
 
 @dataclass(frozen=True)
@@ -204,11 +207,6 @@ def _entries(
     except OSError as error:
         unreadable(os.fspath(folder), error)
     return []
-
-
-_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_LENGTH = 26
-_RANDOM_BITS = 80
 
 
 def new_ulid(moment: datetime) -> str:

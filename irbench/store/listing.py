@@ -27,6 +27,22 @@ from irbench.system.locks import is_held
 LATEST = "latest"
 _VERSION = 7
 """Of the lines in the index."""
+Line = TypeVar("Line")
+_COLUMNS = "runs (folder text primary key, size integer, changed_ns integer, entry blob)"
+_SCHEMA = [("table", "runs", f"CREATE TABLE {_COLUMNS}"), ("index", "sqlite_autoindex_runs_1", None)]
+"""All that our database contains. A view in the place of the table, or a trigger beside it, could compute for ever."""
+_FILES = ("", "-wal", "-shm", "-journal")
+"""What SQLite appends to the name of the file for those that it keeps beside it."""
+MOST_BYTES = 1 << 28
+"""Of each file: lines of listings of a quarter of a million runs, or summaries of 200,000 rows."""
+_SHARE_FOR_LINES = 0.7
+"""Of the bytes of the file; SQLite needs some besides."""
+_MOST_BYTES_OF_LINE = 1 << 24
+_PATIENCE_S = 1.0
+"""How long a listing waits for another process before it reads the folders instead."""
+_OUT_OF_REACH = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+"""What says nothing against the file: it is only not ours for the moment."""
+_PRIMARY_CODE = 0xFF
 
 
 @dataclass(frozen=True)
@@ -182,31 +198,6 @@ def _beginning_with(root: Path, folders: Sequence[Path], name: str) -> Path:
 
 def _listed(names: Sequence[object]) -> str:
     return ", ".join(map(str, names))
-
-
-Line = TypeVar("Line")
-
-_COLUMNS = "runs (folder text primary key, size integer, changed_ns integer, entry blob)"
-_SCHEMA = [("table", "runs", f"CREATE TABLE {_COLUMNS}"), ("index", "sqlite_autoindex_runs_1", None)]
-"""All that our database contains. A view in the place of the table, or a trigger beside it, could compute for ever."""
-
-_FILES = ("", "-wal", "-shm", "-journal")
-"""What SQLite appends to the name of the file for those that it keeps beside it."""
-
-MOST_BYTES = 1 << 28
-"""Of each file: lines of listings of a quarter of a million runs, or summaries of 200,000 rows."""
-
-_SHARE_FOR_LINES = 0.7
-"""Of the bytes of the file; SQLite needs some besides."""
-
-_MOST_BYTES_OF_LINE = 1 << 24
-_PATIENCE_S = 1.0
-"""How long a listing waits for another process before it reads the folders instead."""
-
-_OUT_OF_REACH = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
-"""What says nothing against the file: it is only not ours for the moment."""
-
-_PRIMARY_CODE = 0xFF
 
 
 class _NotOurs(sqlite3.DatabaseError):

@@ -29,6 +29,9 @@ from irbench.system.file_states import is_folder
 from irbench.system.files import move_folder, sync_folder, write_synced
 from irbench.system.locks import hold, temporary_folder, waiting_for
 
+MEMORY_BYTES = 1 << 31
+"""A launch of the largest size is held several times over while it is unpacked."""
+
 
 @dataclass(frozen=True)
 class Arrivals:
@@ -149,10 +152,6 @@ def _hold(folder: Path, stack: contextlib.ExitStack) -> None:
         ) from error
     except OSError:
         pass  # some network file systems know no locks
-
-
-MEMORY_BYTES = 1 << 31
-"""A launch of the largest size is held several times over while it is unpacked."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,17 @@ from irbench.store.entries import Outcome, OutcomeKind, RunEntry
 
 _ON_BUSY_MACHINE: Mapping[OutcomeKind, OutcomeKind] = {"winner": "busy-winner", "same": "busy-same"}
 _GRAVEST: tuple[OutcomeKind, ...] = ("mismatch", "failed", "interrupted")
+_WITH_LEADER: tuple[OutcomeKind, ...] = (
+    "winner",
+    "busy-winner",
+    "preview",
+    "same",
+    "busy-same",
+    "undecided",
+    "busy",
+    "only",
+)
+"""Other tables have no row that could stand for them: none has figures, or figures contradict each other."""
 
 
 def entry_of(document: RunDocument, folder: str) -> RunEntry:
@@ -134,19 +145,6 @@ def _without_figures(states: Collection[State]) -> Outcome:
 
 def _why_not(group: GroupResult) -> OutcomeKind:
     return "undecided" if group.lead is None or group.lead.reason is None else group.lead.reason
-
-
-_WITH_LEADER: tuple[OutcomeKind, ...] = (
-    "winner",
-    "busy-winner",
-    "preview",
-    "same",
-    "busy-same",
-    "undecided",
-    "busy",
-    "only",
-)
-"""Other tables have no row that could stand for them: none has figures, or figures contradict each other."""
 
 
 @dataclass(frozen=True)

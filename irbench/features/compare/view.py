@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted, Unjudged
+from irbench.across_runs.changes import (
+    FEWEST_RUNS,
+    Change,
+    Unjudged,
+)
 from irbench.across_runs.comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
 from irbench.across_runs.confirmation import (
-    CONFIRMATION_TEXTS,
     Confirmation,
+    ConfirmationOutcome,
     has_regressed,
     unjudged_of,
 )
@@ -24,13 +28,18 @@ from irbench.core.quantities import NOT_MEASURED, listing, plural
 from irbench.core.row import Verdict
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR
+from irbench.render.verdicts import style_of
 from irbench.render.views import PlainView
 
 _MOST_NAMES = 8
-_STYLES = {"slower": "red", "faster": "green"}
 _ORDER: tuple[Verdict, ...] = ("slower", "faster", "same", "undecided", "preview")
 
-_COUNTED: dict[Counted, str] = {"launches": "launches", "runs": "runs", "values": "values", "pairs": "pairs"}
+_CONFIRMATIONS: Mapping[ConfirmationOutcome, str] = {
+    "confirmed": "confirmed",
+    "not-confirmed": "not confirmed, so it is no regression",
+    "undecided": "undecided",
+    "not-possible": "not possible",
+}
 
 
 def comparison_view(found: RunComparison, confirmation: Confirmation | None = None) -> PlainView:
@@ -77,7 +86,7 @@ def _headline(found: RunComparison, confirmation: Confirmation | None, unjudged:
         regressed = found.regressions if confirmation is None else found.suspects
         parts.append(_regressions(found, regressed, unjudged))
     if confirmation is not None:
-        parts.append(f"measured again: {CONFIRMATION_TEXTS[confirmation.outcome]}")
+        parts.append(f"measured again: {_CONFIRMATIONS[confirmation.outcome]}")
     return f"{'; '.join(parts)}."
 
 
@@ -148,12 +157,12 @@ def _row(row: ComparedRow) -> Row:
         row.verdict,
         _counted(time),
     )
-    return Row(cells, style=_STYLES.get(row.verdict, ""))
+    return Row(cells, style=style_of(row.verdict))
 
 
 def _counted(change: Change) -> str:
     counts = str(change.base_count) if change.counted == "pairs" else f"{change.base_count} and {change.new_count}"
-    return f"{counts} {_COUNTED[change.counted]}"
+    return f"{counts} {change.counted}"
 
 
 def _notes(found: RunComparison, confirmation: Confirmation | None) -> Iterator[str]:

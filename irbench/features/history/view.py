@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
-from irbench.across_runs.changes import CONDITION_TEXTS
 from irbench.across_runs.texts import (
+    CONDITION_TEXTS,
     amount,
     change_and_figures,
     checked_text,

@@ -20,12 +20,6 @@ from irbench.features.receipt.report import (
 )
 
 ReplayOutcome = Literal["confirmed", "refuted", "undecided", "not-comparable"]
-REPLAY_TEXTS: Mapping[ReplayOutcome, str] = {
-    "confirmed": "confirmed",
-    "refuted": "refuted",
-    "undecided": "undecided",
-    "not-comparable": "not comparable",
-}
 ClaimReason = Literal[
     "same", "other-verdict", "other-size", "other-condition", "other-load", "not-decided", "not-measured"
 ]
@@ -34,15 +28,6 @@ ClaimReason = Literal[
 busy machine; ``other-load``: nor do they, and both were, beside other programs that need not be the same;
 ``not-decided``: they do, but the second verdict is another, or none; ``not-measured``: a row has no figures this time.
 """
-REASON_TEXTS: Mapping[ClaimReason, str] = {
-    "same": "same verdict, and the intervals agree",
-    "other-verdict": "another verdict, and the intervals do not agree",
-    "other-size": "same verdict, but the intervals do not agree",
-    "other-condition": "the intervals do not agree, but only one of both was measured on a busy machine",
-    "other-load": "the intervals do not agree, but both were measured on a busy machine, each beside its own load",
-    "not-decided": "the intervals agree, but the verdict is another or open",
-    "not-measured": "not measured this time",
-}
 
 _OUTCOMES: Mapping[ClaimReason, ReplayOutcome] = {
     "same": "confirmed",

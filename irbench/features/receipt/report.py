@@ -34,37 +34,8 @@ _FORMAT = 2
 ClaimKind = Literal["winner", "speedup", "latency"]
 """``winner``: a row is faster than every other; ``speedup``: than the baseline; ``latency``: the p50 of a table's only
 row, in milliseconds."""
-CLAIM_TEXTS: Mapping[ClaimKind, str] = {
-    "winner": "{row} is the fastest, before {other}",
-    "speedup": "{row} against {other}",
-    "latency": "p50 of {row}",
-}
 ClaimedVerdict = Literal["faster", "slower", "same", "measured"]
-CLAIM_CONDITION_TEXTS: Mapping[Condition, str] = {
-    "busy": "this holds on the machine as busy as it was, and a quiet one may differ",
-}
 Unclaimed = Literal["undecided", "preview", "mismatch", "failed", "not-applicable", "interrupted", "not-measured"]
-UNCLAIMED_TEXTS: Mapping[Unclaimed, str] = {
-    "undecided": "undecided",
-    "preview": "too few launches",
-    "mismatch": "wrong outputs",
-    "failed": "failed",
-    "not-applicable": "not applicable",
-    "interrupted": "interrupted",
-    "not-measured": "not measured",
-}
-NO_WINNER_TEXTS: Mapping[NoWinner, str] = {
-    "preview": "too few launches",
-    "same": "the first two rows are the same",
-    "undecided": "the first two rows cannot be distinguished",
-    "busy": "the machine was too busy",
-    "uneven-load": "other programs were busier beside one row than beside another",
-    "all-blocks-disagree": "another row leads once disturbed blocks count",
-    "throughput-disagrees": "another row has the higher throughput (FPS)",
-    "sustained-disagrees": "another row leads where each runs alone",
-    "p50-disagrees": "another row has the lower p50",
-}
-"""Why a run called no row the fastest."""
 
 
 @dataclass(frozen=True)

@@ -11,31 +11,38 @@ from irbench.across_runs.measured_cells import CellKey, key_names
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.core.result import Condition
 from irbench.core.row import Ends
-from irbench.features.receipt.replay import (
-    REASON_TEXTS,
-    REPLAY_TEXTS,
-    CheckedClaim,
-    ReplayOutcome,
-    ReplayResult,
-)
-from irbench.features.receipt.report import (
-    CLAIM_CONDITION_TEXTS,
-    CLAIM_TEXTS,
-    NO_WINNER_TEXTS,
-    UNCLAIMED_TEXTS,
-    Claim,
-    ClaimKind,
-    NotClaimed,
-    Receipt,
-    Reservations,
-)
+from irbench.features.receipt.replay import CheckedClaim, ClaimReason, ReplayResult
+from irbench.features.receipt.report import Claim, ClaimKind, NotClaimed, Receipt, Reservations, Unclaimed
 from irbench.notices import Context
 from irbench.notices.warnings import by_cost
 from irbench.render.figures import ends_text, ratio_with_ends
 from irbench.render.table import Column, Row, TextTable
+from irbench.render.verdicts import NO_WINNER_TEXTS, style_of
 from irbench.render.views import PlainView
 
-_STYLES: Mapping[ReplayOutcome, str] = {"refuted": "red", "confirmed": "green"}
+_CLAIMS: Mapping[ClaimKind, str] = {
+    "winner": "{row} is the fastest, before {other}",
+    "speedup": "{row} against {other}",
+    "latency": "p50 of {row}",
+}
+_CONDITIONS: Mapping[Condition, str] = {
+    "busy": "this holds on the machine as busy as it was, and a quiet one may differ",
+}
+_UNCLAIMED: Mapping[Unclaimed, str] = {"preview": "too few launches", "mismatch": "wrong outputs"}
+"""Others are called what they are."""
+_REASONS: Mapping[ClaimReason, str] = {
+    "same": "same verdict, and the intervals agree",
+    "other-verdict": "another verdict, and the intervals do not agree",
+    "other-size": "same verdict, but the intervals do not agree",
+    "other-condition": "the intervals do not agree, but only one of both was measured on a busy machine",
+    "other-load": "the intervals do not agree, but both were measured on a busy machine, each beside its own load",
+    "not-decided": "the intervals agree, but the verdict is another or open",
+    "not-measured": "not measured this time",
+}
+
+
+def _spelled(code: str) -> str:
+    return code.replace("-", " ")
 
 
 def receipt_view(receipt: Receipt) -> PlainView:
@@ -117,14 +124,14 @@ def _reservation(made: _Made) -> str:
     against = made.reservations
     disturbed = "an unknown number" if against.blocks_disturbed is None else str(against.blocks_disturbed)
     share = f"{disturbed} of {plural(against.blocks_measured, 'block')} were disturbed"
-    condition = "" if made.condition is None else f": {CLAIM_CONDITION_TEXTS[made.condition]}"
+    condition = "" if made.condition is None else f": {_CONDITIONS[made.condition]}"
     reason = against.no_winner
-    winner = "" if reason is None else f" The run called no row the fastest: {NO_WINNER_TEXTS[reason]}."
+    winner = "" if reason is None else f" The run called no row the fastest: {NO_WINNER_TEXTS[reason].reason}."
     return f"{share}{condition}.{winner}"
 
 
 def _open(not_claimed: Iterable[NotClaimed], names: Mapping[CellKey, str]) -> Iterator[str]:
-    found = [f"{names[item.row]} ({UNCLAIMED_TEXTS[item.reason]})" for item in not_claimed]
+    found = [f"{names[item.row]} ({_UNCLAIMED.get(item.reason) or _spelled(item.reason)})" for item in not_claimed]
     if found:
         yield f"Nothing is claimed of {listing(found)}."
 
@@ -158,13 +165,13 @@ def _replay_notes(result: ReplayResult, names: Mapping[CellKey, str]) -> Iterato
     for checked in result.claims:
         if checked.outcome != "confirmed":
             claim = _claim(checked.claim, names)
-            yield f"{REPLAY_TEXTS[checked.outcome]}: {claim}: {REASON_TEXTS[checked.reason]}"
+            yield f"{_spelled(checked.outcome)}: {claim}: {_REASONS[checked.reason]}"
     if result.run:
         yield f"Measured again in run {result.run}."
 
 
 def _headline(result: ReplayResult) -> str:
-    outcome = REPLAY_TEXTS[result.outcome].capitalize()
+    outcome = _spelled(result.outcome).capitalize()
     if result.obstacle is not None:
         return f"{outcome}: {result.obstacle.text()}."
     return f"{outcome}."
@@ -176,14 +183,14 @@ def _row(checked: CheckedClaim, names: Mapping[CellKey, str]) -> Row:
         _claim(checked.claim, names),
         _claimed(checked.claim),
         again,
-        REPLAY_TEXTS[checked.outcome],
+        _spelled(checked.outcome),
     )
-    return Row(cells, style=_STYLES.get(checked.outcome, ""))
+    return Row(cells, style=style_of(checked.outcome))
 
 
 def _claim(claim: Claim, names: Mapping[CellKey, str]) -> str:
     other = "" if claim.other is None else names[claim.other]
-    return CLAIM_TEXTS[claim.kind].format(row=names[claim.row], other=other)
+    return _CLAIMS[claim.kind].format(row=names[claim.row], other=other)
 
 
 def _claimed(claim: Claim) -> str:

@@ -10,12 +10,13 @@ from documents import document, example
 
 from irbench.core.result import NoWinner
 from irbench.render.outcomes import outcome_text, outcomes_text
-from irbench.store.entries import OUTCOME_TEXTS, Outcome
+from irbench.render.verdicts import NO_WINNER_TEXTS
+from irbench.store.entries import Outcome
 from irbench.store.outcomes import entry_of
 
 
 def test_there_are_words_for_every_reason_why_nobody_wins():
-    assert set(OUTCOME_TEXTS) >= set(get_args(NoWinner))
+    assert set(NO_WINNER_TEXTS) == set(get_args(NoWinner))
 
 
 @pytest.mark.parametrize(
