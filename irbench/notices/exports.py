@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from shlex import quote
-from typing import Any, ClassVar
+from typing import ClassVar
+
+import msgspec
 
 from irbench.core.quantities import age, plural
 from irbench.notices.base import Notice
@@ -26,15 +28,19 @@ class ExportNotice(Notice):
         raise NotImplementedError
 
 
-class OfBundle(ExportNotice):
-    """Facts of a bundle: of which time it is, what it was made from and how, and which files changed since."""
+class BundleFacts(msgspec.Struct, frozen=True):
+    """Of which time a bundle is, what it was made from and how, and which files changed since.
+
+    Attributes:
+        options: Names and values as they are typed, without those that nobody chose.
+    """
 
     name: str
     created: str
     source: str
     location: str
-    options: Mapping[str, Any]
-    files: tuple[str, ...]
+    options: tuple[tuple[str, str], ...]
+    files: tuple[str, ...] = ()
 
     def exported(self, now: datetime, name: str = "") -> str:
         """Return ``net was exported 2 h ago (2026-01-31 14:05 UTC)``."""
@@ -54,35 +60,33 @@ class OfBundle(ExportNotice):
     @property
     def with_options(self) -> str:
         """Its options after a word; empty without any."""
-        return f" with{self.typed_options}" if self.typed_options else ""
+        return f" with{self.typed_options}" if self.options else ""
 
     @property
     def typed_options(self) -> str:
-        """The options as they are typed, each after a blank; those that nobody chose are left out."""
-        words: list[tuple[str, Any]] = []
-        for name, value in self.options.items():
-            if name == "imports":
-                words += [("import", module) for module in value]
-            elif name == "shape":
-                words += [("shape", f"{key}={'x'.join(map(str, sizes))}") for key, sizes in value.items()]
-            else:
-                words.append((name, value))
-        return "".join(f" --{name} {quote(str(value))}" for name, value in words)
+        """The options as they are typed, each after a blank."""
+        return "".join(f" --{name} {quote(value)}" for name, value in self.options)
+
+
+class OfBundle(ExportNotice):
+    """What is said of a bundle that is there."""
+
+    bundle: BundleFacts
 
 
 class BundleUsed(OfBundle):
     code = "bundle-used"
 
     def text(self, now: datetime) -> str:
-        origin = "" if self.location in ("", self.name) else f" from {_short(self.location)}"
-        return f"using {self.name}, exported {self.when(now)}{origin}{self.with_options}"
+        origin = "" if self.bundle.location in ("", self.bundle.name) else f" from {_short(self.bundle.location)}"
+        return f"using {self.bundle.name}, exported {self.bundle.when(now)}{origin}{self.bundle.with_options}"
 
 
 class SourceChanged(OfBundle):
     code = "source-changed"
 
     def text(self, now: datetime) -> str:
-        return f"{_files(self.files)} changed since {self.exported(now)}: {self.again}"
+        return f"{_files(self.bundle.files)} changed since {self.bundle.exported(now)}: {self.bundle.again}"
 
 
 class ToolsChanged(OfBundle):
@@ -93,7 +97,7 @@ class ToolsChanged(OfBundle):
     def text(self, now: datetime) -> str:
         versions = [f"{name} is {version or 'missing'}" for name, version in self.tools.items()]
         what = " and ".join(versions) or "irbench was changed"
-        return f"{self.exported(now)} with other tools ({what}): {self.again}"
+        return f"{self.bundle.exported(now)} with other tools ({what}): {self.bundle.again}"
 
 
 class OptionsChanged(OfBundle):
@@ -103,7 +107,7 @@ class OptionsChanged(OfBundle):
 
     def text(self, now: datetime) -> str:
         modules = " ".join(f"--import {module}" for module in self.imports)
-        return f"{self.exported(now)} with other options (now {modules}): exporting again"
+        return f"{self.bundle.exported(now)} with other options (now {modules}): exporting again"
 
 
 class SourceMissing(OfBundle):
@@ -112,8 +116,8 @@ class SourceMissing(OfBundle):
 
     def text(self, now: datetime) -> str:
         return (
-            f"{self.exported(now)} from {self.location}, which cannot be found any more: whether the model has changed"
-            " since is unknown"
+            f"{self.bundle.exported(now)} from {self.bundle.location}, which cannot be found any more: whether the"
+            " model has changed since is unknown"
         )
 
 
@@ -126,8 +130,8 @@ class NotExportable(OfBundle):
     def text(self, now: datetime) -> str:
         missing = " and ".join(name for name, version in self.tools.items() if version is None)
         return (
-            f"{self.exported(now)} with other tools, and is used as it is: without {missing} it cannot be exported"
-            " again"
+            f"{self.bundle.exported(now)} with other tools, and is used as it is: without {missing} it cannot be"
+            " exported again"
         )
 
 
@@ -138,7 +142,7 @@ class OriginUnknown(OfBundle):
     exports_again: bool
 
     def text(self, now: datetime) -> str:
-        what = f"{self.exported(now)} by an earlier irbench, which did not record its source"
+        what = f"{self.bundle.exported(now)} by an earlier irbench, which did not record its source"
         if self.exports_again:
             return f"{what}: exporting again"
         return f"{what}; whether the model has changed since is unknown"
@@ -154,8 +158,8 @@ class BundleOutdated(OfBundle):
     def text(self, now: datetime) -> str:
         place = "" if self.in_cache else f" -o {quote(self.folder)}"
         return (
-            f"{_files(self.files)} changed since {self.exported(now, self.folder)}; to measure the present model:"
-            f" irbench export {quote(self.source)}{self.typed_options}{place}"
+            f"{_files(self.bundle.files)} changed since {self.bundle.exported(now, self.folder)}; to measure the"
+            f" present model: irbench export {quote(self.bundle.source)}{self.bundle.typed_options}{place}"
         )
 
 
@@ -167,7 +171,7 @@ class PathPreferred(OfBundle):
 
     def text(self, now: datetime) -> str:
         return (
-            f"{self.path} is used; the bundle {self.name} was exported from {self.location}"
+            f"{self.path} is used; the bundle {self.bundle.name} was exported from {self.bundle.location}"
             f" (to use it: irbench run {quote(self.folder)})"
         )
 

@@ -246,7 +246,7 @@ def _means_path(name: str, found: Path, say: Callable[[str], None]) -> bool:
     if source.is_zoo or not is_exportable(source) or is_made_from(found, source):
         return False
     facts = bundle_facts(bundles.load_card(found))
-    _notifier(say)(PathPreferred(**facts, path=str(source.path), folder=str(found)))
+    _notifier(say)(PathPreferred(bundle=facts, path=str(source.path), folder=str(found)))
     return True
 
 

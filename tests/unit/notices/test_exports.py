@@ -5,21 +5,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from irbench.exporter.freshness import bundle_facts
 from irbench.notices import ExportNotice
-from irbench.notices.exports import BundleOutdated, BundleUsed, SourceChanged
+from irbench.notices.exports import BundleFacts, BundleOutdated, BundleUsed, OfBundle, SourceChanged
 from irbench.render.words import agreement, export_problems
 from irbench.spec import RANDOM_DRAWS, Bundle
+from irbench.store.card import Card, Origin
 
 NOW = datetime(2026, 1, 31, 14, 5, tzinfo=UTC)
-NET = {
-    "name": "net",
-    "created": "2026-01-31T12:00:00+00:00",
-    "source": "net.py:build",
-    "location": "/work/net.py:build",
-    "options": {},
-    "files": ("/work/net.py",),
-}
+NET = BundleFacts(
+    name="net",
+    created="2026-01-31T12:00:00+00:00",
+    source="net.py:build",
+    location="/work/net.py:build",
+    options=(),
+    files=("/work/net.py",),
+)
 EXAMPLES: dict[str, tuple[dict[str, Any], str]] = {
     "bundle-used": ({}, "using net, exported 2 h ago (2026-01-31 12:00 UTC) from /work/net.py:build"),
     "source-changed": (
@@ -67,7 +70,7 @@ EXAMPLES: dict[str, tuple[dict[str, Any], str]] = {
         "net.py:build was exported as small and net, a, b, ...: small, exported last, is used",
     ),
     "name-taken": (
-        {"wanted": "build", "owner": "/work/other.py:build"},
+        {"name": "net", "wanted": "build", "owner": "/work/other.py:build"},
         (
             "the name build belongs to /work/other.py:build: this model is called net (irbench export --name chooses"
             " another)"
@@ -84,29 +87,30 @@ def test_every_notice_has_words(subtests: pytest.Subtests):
     for kind in ExportNotice.known:
         with subtests.test(kind=kind):
             facts, words = EXAMPLES[kind.code]
-            own = {**NET, **facts}
-            notice = kind(**{name: own[name] for name in kind.Facts.__struct_fields__})
+            notice = kind(**({"bundle": NET} if issubclass(kind, OfBundle) else {}), **facts)
             assert f"{'warning: ' if notice.is_warning else ''}{notice.text(NOW)}" == words
 
 
 def test_paths_are_shown_as_they_are_typed_here_and_many_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    files = [f"{tmp_path}/nets/{name}.py" for name in "abcde"]
-    words = SourceChanged(**{**NET, "files": files}).text(NOW)
+    files = tuple(f"{tmp_path}/nets/{name}.py" for name in "abcde")
+    words = SourceChanged(bundle=replace(NET, files=files)).text(NOW)
     assert words.startswith("nets/a.py, nets/b.py, nets/c.py and 2 more files changed since net")
 
 
 def test_options_that_were_chosen_are_shown_as_they_are_typed():
     options = {"batch": 4, "imports": ["a b", "c"], "shape": {"tokens": [1, 64], "n": [2]}}
-    words = BundleUsed(**{**NET, "options": options}).text(NOW)
+    origin = Origin("net.py:build", "/work", "/work/net.py:build", "tf", options, {})
+    facts = bundle_facts(Card(Bundle("net", (), ()), "", NET.created, {}, origin))
+    words = BundleUsed(bundle=facts).text(NOW)
     assert words.endswith("/work/net.py:build with --batch 4 --import 'a b' --import c --shape tokens=1x64 --shape n=2")
-    facts = {**NET, "options": {"seed": 5}, "folder": "my out", "in_cache": False}
-    words = BundleOutdated(**facts).text(NOW)
+    seeded = replace(NET, options=(("seed", "5"),))
+    words = BundleOutdated(bundle=seeded, folder="my out", in_cache=False).text(NOW)
     assert words.endswith("irbench export net.py:build --seed 5 -o 'my out'")
 
 
 def test_a_zoo_model_is_named_once():
-    words = BundleUsed(**{**NET, "location": "net"}).text(NOW)
+    words = BundleUsed(bundle=replace(NET, location="net")).text(NOW)
     assert words == "using net, exported 2 h ago (2026-01-31 12:00 UTC)"
 
 
