@@ -236,9 +236,9 @@ def _missed(base: Side, before: _Cells, after: _Cells) -> set[CellKey]:
 
 def _matches(before: _Cells, after: _Cells) -> list[_Match]:
     """Return the cells of both sides; where no model is on both and each has one, these two are compared."""
-    found = [_Match(key, before[key], after[key]) for key in after if key in before]
-    if found or len({key.model for key in before}) != 1 or len({key.model for key in after}) != 1:
-        return found
+    matches = [_Match(key, before[key], after[key]) for key in after if key in before]
+    if matches or len({key.model for key in before}) != 1 or len({key.model for key in after}) != 1:
+        return matches
     by_rest = {without_model(key): cells for key, cells in before.items()}
     return [
         _Match(key, by_rest[rest], cells) for key, cells in after.items() if (rest := without_model(key)) in by_rest
@@ -353,11 +353,11 @@ def cells_of(side: Side) -> dict[CellKey, tuple[MeasuredCell, ...]]:
     These are the newest run that measured it, and those before on the same machine, with the same versions, settings
     and data and the same graph or program: what changed in between is no scatter.
     """
-    found: dict[CellKey, list[MeasuredCell]] = {}
+    cells_by_key: dict[CellKey, list[MeasuredCell]] = {}
     for run in side.runs:
         for key, cell in measured_cells(run).items():
-            found.setdefault(key, []).append(cell)
-    return {key: tuple(_like_the_newest(cells)) for key, cells in found.items()}
+            cells_by_key.setdefault(key, []).append(cell)
+    return {key: tuple(_like_the_newest(cells)) for key, cells in cells_by_key.items()}
 
 
 def machine_called(runs: Iterable[SummarisedRun], name: str) -> str:
@@ -398,10 +398,10 @@ def _folders(name: str, root: Path, scratch: Path, unpack: Unpack, unsearched: l
 
 
 def _below(folder: Path, name: str, unsearched: list[Unsearched]) -> list[Path]:
-    found = sorted(folders_of_runs(folder, unsearched.append))
-    if not found and not unsearched:
+    folders = sorted(folders_of_runs(folder, unsearched.append))
+    if not folders and not unsearched:
         raise IrbenchError(f"{name} contains no run.", hint="Give a run, or a folder or archive with runs in it.")
-    return found
+    return folders
 
 
 def _like_the_newest(cells: Sequence[MeasuredCell]) -> Iterator[MeasuredCell]:

@@ -43,23 +43,23 @@ class Confirmation:
         return isinstance(self.obstacle, Interrupted)
 
 
-def has_regressed(found: RunComparison, confirmation: Confirmation | None) -> bool:
+def has_regressed(comparison: RunComparison, confirmation: Confirmation | None) -> bool:
     """Return whether a row meets a condition, as a second measurement found where there is one."""
     if confirmation is None or confirmation.outcome == "not-possible":
-        return bool(found.regressions)
+        return bool(comparison.regressions)
     return confirmation.outcome == "confirmed"
 
 
-def unjudged_of(found: RunComparison, confirmation: Confirmation | None) -> tuple[Unjudged, ...]:
+def unjudged_of(comparison: RunComparison, confirmation: Confirmation | None) -> tuple[Unjudged, ...]:
     """Return the conditions that could not be judged, as a second measurement left them where there is one."""
     if confirmation is None or confirmation.outcome == "not-possible":
-        return found.unjudged
-    measured_once = (item for item in found.unjudged if item.reason not in ("base-load", "new-load"))
+        return comparison.unjudged
+    measured_once = (item for item in comparison.unjudged if item.reason not in ("base-load", "new-load"))
     if confirmation.outcome != "undecided":
         return tuple(measured_once)
     open_ = (
         Unjudged(row.name, checked.condition, "not-repeated", checked.change)
-        for row in found.suspects
+        for row in comparison.suspects
         for checked in row.conditions
         if checked.outcome == "met"
     )
@@ -144,9 +144,9 @@ def _paired(figure: ComparedFigure, base: MeasuredCell, new: MeasuredCell, confi
             together = bool(mine.records) and mine.records[0] is other.records[0]
             ratios = _log_ratios(figure, mine, other) if together else ()
             if ratios:
-                found = interval_at(ratios, looks_of(mine.timing), confidence)
-                value, low, high = map(math.expm1, (found.value, found.low, found.high))
-                return Shift(value, low, high, found.confidence)
+                interval = interval_at(ratios, looks_of(mine.timing), confidence)
+                value, low, high = map(math.expm1, (interval.value, interval.low, interval.high))
+                return Shift(value, low, high, interval.confidence)
     return None
 
 

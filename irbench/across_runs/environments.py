@@ -94,17 +94,17 @@ def software_facts(document: RunDocument) -> dict[str, str]:
     """Return the versions of irbench, Python and of every distribution that takes part, by name."""
     installed = document.environment.get("distributions")
     versions = dict(installed) if isinstance(installed, Mapping) else {}
-    found = {"irbench": document.irbench_version, "python": document.environment.get("python"), **versions}
-    return {name: str(version) for name, version in found.items() if version}
+    versions_by_name = {"irbench": document.irbench_version, "python": document.environment.get("python"), **versions}
+    return {name: str(version) for name, version in versions_by_name.items() if version}
 
 
 def differences_between(base: Iterable[RunDocument], new: Iterable[RunDocument]) -> tuple[Difference, ...]:
     """Return every fact of their environments and plans in which two sides differ, those that block first."""
     before, after = tuple(base), tuple(new)
     return tuple(
-        found
+        difference
         for kind, facts in _FACTS.items()
-        for found in _different(kind, list(map(facts, before)), list(map(facts, after)))
+        for difference in _different(kind, list(map(facts, before)), list(map(facts, after)))
     )
 
 
@@ -138,8 +138,8 @@ def _texts(facts: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
 
 
 def _family(release: object) -> str | None:
-    found = re.match(r"\d+\.\d+", str(release)) if release else None
-    return found[0] if found else None
+    match = re.match(r"\d+\.\d+", str(release)) if release else None
+    return match[0] if match else None
 
 
 _FACTS: Mapping[DifferenceKind, Callable[[RunDocument], dict[str, str]]] = {

@@ -305,11 +305,11 @@ class MeasuredCell:
 
 def measured_cells(run: CheckedRun) -> Mapping[CellKey, MeasuredCell]:
     """Return every cell of a run by what was asked of it, also those without figures."""
-    found: dict[CellKey, list[tuple[CellSamples, GroupResult]]] = {}
+    parts_by_key: dict[CellKey, list[tuple[CellSamples, GroupResult]]] = {}
     for number, table in enumerate(run.document.groups):
         for samples in _samples(run, number, table):
-            found.setdefault(key_of(table, samples.row), []).append((samples, table))
-    return {key: _cell(key, run, parts) for key, parts in found.items()}
+            parts_by_key.setdefault(key_of(table, samples.row), []).append((samples, table))
+    return {key: _cell(key, run, parts) for key, parts in parts_by_key.items()}
 
 
 def ambiguous_models(document: RunDocument) -> tuple[str, ...]:
@@ -319,11 +319,11 @@ def ambiguous_models(document: RunDocument) -> tuple[str, ...]:
 
 def ambiguous_cells(document: RunDocument) -> tuple[CellKey, ...]:
     """Return the cells of which there are several rows that ran different graphs."""
-    found: dict[CellKey, list[CellResult]] = {}
+    rows_by_key: dict[CellKey, list[CellResult]] = {}
     for table in document.groups:
         for row in table.cells:
-            found.setdefault(key_of(table, row), []).append(row)
-    return tuple(key for key, rows in found.items() if _several_graphs(rows))
+            rows_by_key.setdefault(key_of(table, row), []).append(row)
+    return tuple(key for key, rows in rows_by_key.items() if _several_graphs(rows))
 
 
 def _several_graphs(rows: Iterable[CellResult]) -> bool:
@@ -351,8 +351,8 @@ def _cell(key: CellKey, run: CheckedRun, parts: Sequence[tuple[CellSamples, Grou
 
 
 def _inputs(table: GroupResult, row: CellResult) -> str:
-    given = row.given_inputs or table.given_inputs
-    return "" if given is None else msgspec.json.encode(given.sha256, order="sorted").decode()
+    inputs = row.given_inputs or table.given_inputs
+    return "" if inputs is None else msgspec.json.encode(inputs.sha256, order="sorted").decode()
 
 
 @dataclass(frozen=True)
@@ -373,12 +373,12 @@ class MeasuredGraph:
 def measured_graphs(document: RunDocument) -> tuple[MeasuredGraph, ...]:
     """Return the graphs that a run measured, as far as its document says it, each once."""
     rows = ((row.model or table.model, row) for table in document.groups for row in table.cells)
-    found = (
+    graphs = (
         MeasuredGraph(model, row.artifact, row.batch, row.graph_files)
         for model, row in rows
         if row.graph_files is not None
     )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(graphs))
 
 
 def is_another_graph(known: Collection[MeasuredGraph], artifact: str, batch: int, files: GraphFiles | None) -> bool:

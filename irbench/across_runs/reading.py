@@ -277,11 +277,11 @@ def _altered_rows(document: RunDocument, records: tuple[LaunchRecord, ...]) -> t
         again = rederive(document, records)
     except IrbenchError:  # a table of an older irbench does not say what it was derived from
         return ()
-    found: list[str] = []
+    labels: list[str] = []
     for table, derived in zip(document.groups, again.groups, strict=True):
         rows = {row.id: row for row in derived.cells}
-        found += [row.label for row in table.cells if not _same_figures(row, rows.get(row.id))]
-    return tuple(found)
+        labels += [row.label for row in table.cells if not _same_figures(row, rows.get(row.id))]
+    return tuple(labels)
 
 
 def _same_figures(stored: CellResult, derived: CellResult | None) -> bool:

@@ -124,8 +124,8 @@ def read_summaries(
     problems: list[Problem] = []
     changed: dict[str, tuple[Stamp, RunSummary]] = {}
     for folder in missing:
-        document, found = read_document(root / folder)
-        problems += found
+        document, damage = read_document(root / folder)
+        problems += damage
         if document is not None:
             changed[folder] = (stamps[folder], summary_of(document))
     index.update(changed, _gone(root, index) if changed else ())
@@ -206,9 +206,9 @@ def _several_files(model: str, runs: Iterable[RunSummary]) -> Iterator[Problem]:
     graphs: dict[str, set[str]] = {}
     counts: dict[str, int] = {}
     for run in runs:
-        source, found = run.sources.get(model, ""), _graphs(run, model)
-        if source and found:
-            graphs.setdefault(source, set()).update(found)
+        source, digests = run.sources.get(model, ""), _graphs(run, model)
+        if source and digests:
+            graphs.setdefault(source, set()).update(digests)
             counts[source] = counts.get(source, 0) + 1
     if any(graphs[first].isdisjoint(graphs[second]) for first, second in combinations(graphs, 2)):
         yield SeveralFiles("", Files(model, counts))

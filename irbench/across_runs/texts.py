@@ -72,10 +72,10 @@ def difference_text(difference: Difference) -> str:
     return f"{_DIFFERENCES[difference.kind]}: {difference.name} {before} → {after}"
 
 
-def blocked_message(found: RunComparison) -> str:
+def blocked_message(comparison: RunComparison) -> str:
     """Return why two sides are not compared."""
-    facts = "; ".join(f"{item.name} {_values(item.base)} and {_values(item.new)}" for item in found.blocking)
-    return f"{found.base.name} and {found.new.name} were measured on different machines: {facts}."
+    facts = "; ".join(f"{item.name} {_values(item.base)} and {_values(item.new)}" for item in comparison.blocking)
+    return f"{comparison.base.name} and {comparison.new.name} were measured on different machines: {facts}."
 
 
 def checked_text(name: str, checked: CheckedCondition) -> str:
@@ -102,10 +102,10 @@ def unjudged_text(unjudged: Iterable[Unjudged], *, regressed: bool) -> str:
     for item in unjudged:
         conditions.setdefault((_why_unjudged(item.reason, item.change), item.row), []).append(item.condition)
     rows: dict[tuple[str, str], list[str]] = {}
-    for (reason, row), found in conditions.items():
-        rows.setdefault((reason, listing(found)), []).append(row)
-    reasons = "; ".join(f"{asked} on {listing(names)}: {reason}" for (reason, asked), names in rows.items())
-    code = "" if regressed else f", so this is no pass (exit code {ExitCode.NOT_JUDGED:d})"
+    for (reason, row), texts in conditions.items():
+        rows.setdefault((reason, listing(texts)), []).append(row)
+    reasons = "; ".join(f"{unmet} on {listing(names)}: {reason}" for (reason, unmet), names in rows.items())
+    code = "" if regressed else f", so this is not a pass (exit code {ExitCode.NOT_JUDGED:d})"
     return f"warning: not judged{code}: {reasons}." if reasons else ""
 
 

@@ -34,9 +34,9 @@ class Regime(msgspec.Struct, frozen=True):
 
     def text(self, caches: str, context: Context) -> str:
         """Return what was measured in a state that is called so."""
-        found = listing(f"{context.name(row.cell)} {times(row.speedup)}" for row in self.rows)
+        speedups = listing(f"{context.name(row.cell)} {times(row.speedup)}" for row in self.rows)
         where = f"{caches} ({self.core_to_core_ns:.0f} ns, {plural(self.blocks, 'block')})"
-        return f"{where} {found}" if found else where
+        return f"{where} {speedups}" if speedups else where
 
 
 class RegimeChange(Warn):
@@ -210,11 +210,11 @@ class AloneUnlikeRounds(Warn):
     example_facts: ClassVar[ExampleFacts] = {"rows": (AloneRow("ort", 0.536),), "seconds": 4.0}
 
     def brief(self, context: Context) -> str:
-        found = listing(
+        rows = listing(
             f"{context.name(row.cell)} is {percent(abs(row.faster))} {'faster' if row.faster > 0 else 'slower'}"
             for row in self.rows
         )
-        return f"Run alone for {self.seconds:g} s, {found} than in its rounds."
+        return f"Run alone for {self.seconds:g} s, {rows} than in its rounds."
 
     def remedy(self, context: Context) -> str:
         return (
@@ -238,11 +238,11 @@ class NotSteady(Warn):
     example_facts: ClassVar[ExampleFacts] = {"rows": (UnsteadyRow("tf-xla", -0.042),)}
 
     def brief(self, context: Context) -> str:
-        found = listing(
+        rows = listing(
             f"{context.name(row.cell)} {percent(abs(row.slower))} {'slower' if row.slower > 0 else 'faster'}"
             for row in self.rows
         )
-        return f"Speed changes within launches, from earlier to later blocks: {found}."
+        return f"Speed changes within launches, from earlier to later blocks: {rows}."
 
     def remedy(self, context: Context) -> str:
         return "The figures include part of the warm-up, or the clock frequency changed: --sustain shows a later speed."
@@ -289,8 +289,8 @@ class SustainedDiffers(Warn):
     example_facts: ClassVar[ExampleFacts] = {"rows": (RatioRow("ort", ratio=1.05, speedup=1.14),), "seconds": 3.0}
 
     def brief(self, context: Context) -> str:
-        found = _ratios(self.rows, context)
-        return f"When each row runs alone for {self.seconds:g} s, the speedup differs: {found}."
+        rows = _ratios(self.rows, context)
+        return f"When each row runs alone for {self.seconds:g} s, the speedup differs: {rows}."
 
     def remedy(self, context: Context) -> str:
         return "A long run heats the processor and has the caches to itself: for a server, quote the sustained FPS."

@@ -151,8 +151,8 @@ class AnswersDiffer(Mark):
 
     def text(self) -> str:
         excluded = "" if self.is_candidate else "cannot be the fastest: "
-        found = disagreement_text(Disagreement(self.measure, self.value, self.limit, self.samples, self.source))
-        return f"{excluded}outputs differ too much from the model's ({found}, when it was converted)"
+        disagreement = disagreement_text(Disagreement(self.measure, self.value, self.limit, self.samples, self.source))
+        return f"{excluded}outputs differ too much from the model's ({disagreement}, when it was converted)"
 
 
 class BeyondTolerance(Mark):

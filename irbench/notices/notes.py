@@ -52,6 +52,7 @@ class Reference:
     Attributes:
         source: ``export`` for those of the original framework, kept at export; ``backend`` for those of a reference
             backend.
+        name: The framework, or the reference backend.
         label: What the backend is called as a reference, by its own description; empty where it has none.
     """
 

@@ -141,8 +141,8 @@ class BaselineReplaced(Warn):
     example_facts: ClassVar[ExampleFacts] = {"asked": "tf", "used": "ort"}
 
     def brief(self, context: Context) -> str:
-        asked, used = context.name(self.asked), context.name(self.used)
-        return f"The baseline {asked} has no valid figures; speedups are relative to {used}."
+        baseline, used = context.name(self.asked), context.name(self.used)
+        return f"The baseline {baseline} has no valid figures; speedups are relative to {used}."
 
     def remedy(self, context: Context) -> str:
         return "See its row for the reason, or choose another one with --baseline."
@@ -380,10 +380,10 @@ class ExcludedBlocksRow(msgspec.Struct, frozen=True):
 
     def text(self, context: Context) -> str:
         """Return what would change."""
-        found = [f"{self.all_blocks_value or math.nan:.3f}x, outside its interval"] if self.moves else []
+        changes = [f"{self.all_blocks_value or math.nan:.3f}x, outside its interval"] if self.moves else []
         if self.all_blocks_verdict != self.verdict:
-            found.append(f"{self.all_blocks_verdict} instead of {self.verdict}")
-        return f"{context.name(self.cell)} is {listing(found)}"
+            changes.append(f"{self.all_blocks_verdict} instead of {self.verdict}")
+        return f"{context.name(self.cell)} is {listing(changes)}"
 
 
 class ExcludedBlocksMatter(Warn):

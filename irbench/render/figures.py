@@ -23,14 +23,14 @@ def percent(fraction: float | None) -> str:
 
 def are_ranges(figures: Iterable[WithEnds | None]) -> bool:
     """Whether some figures of a column have ends, and none of them has a confidence interval."""
-    kinds = {found.ends.is_range for found in figures if found is not None and found.ends is not None}
+    kinds = {figure.ends.is_range for figure in figures if figure is not None and figure.ends is not None}
     return kinds == {True}
 
 
 def ends_heading(name: str, figures: Iterable[WithEnds | None], confidence: float) -> str:
     """Return the heading of a column of figures, which says what the brackets in it are."""
-    known = [found for found in figures if found is not None]
-    if all(found.ends is None for found in known):
+    known = [figure for figure in figures if figure is not None]
+    if all(figure.ends is None for figure in known):
         return name
     return f"{name} [{RANGE if are_ranges(known) else f'{100 * confidence:g} %'}]"
 

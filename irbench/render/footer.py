@@ -69,12 +69,14 @@ def incomplete(document: RunDocument) -> str:
     """Return that the run did not end by itself, and which tables are missing; an empty line where it did."""
     if document.complete:
         return ""
-    planned, made = document.tables_planned, len(document.tables)
+    planned, measured = document.tables_planned, len(document.tables)
     if planned is None:
         missing = "tables may be missing"
-    elif made < planned:
-        missing = f"{planned - made} of {plural(planned, 'table')} {'is' if planned - made == 1 else 'are'} missing"
-    elif made > 1 or not document.groups:
+    elif measured < planned:
+        missing = (
+            f"{planned - measured} of {plural(planned, 'table')} {'is' if planned - measured == 1 else 'are'} missing"
+        )
+    elif measured > 1 or not document.groups:
         missing = "the last table holds what was measured until then"
     else:
         missing = "more launches were planned"
@@ -149,7 +151,7 @@ def _excluded(result: GroupResult) -> str:
 def _legend(result: GroupResult, context: Context, hidden: Collection[str]) -> Iterator[str]:
     """Yield what each column means that does not explain itself."""
     shown = (shown for _, shown in IN_SPEEDS if shown.heading not in hidden)
-    for legend in sorted((found.legend for found in shown if found.legend), key=lambda legend: legend.place):
+    for legend in sorted((column.legend for column in shown if column.legend), key=lambda legend: legend.place):
         yield from legend.texts(result, context)
 
 

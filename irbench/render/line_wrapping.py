@@ -98,10 +98,10 @@ def wrap_message(text: str, width: int) -> list[str]:
     and a terminal breaks what is too long without a line break in what is copied.
     """
     text = plain(text)
-    found = _TO_BE_TYPED.fullmatch(text)
-    if found is None or cell_count(text) <= width:
+    match = _TO_BE_TYPED.fullmatch(text)
+    if match is None or cell_count(text) <= width:
         return wrap(text, width, breaks_words=False)
-    words, typed = found.groups()
+    words, typed = match.groups()
     lines = wrap(words.rstrip(), width, breaks_words=False)
     if cell_count(f"{lines[-1]} {typed}") <= width:
         return [*lines[:-1], f"{lines[-1]} {typed}"]

@@ -170,10 +170,10 @@ def _rows(steps: Sequence[GraphStep], opsets: tuple[int, int]) -> Iterator[Row]:
 
 def _idle(steps: Sequence[GraphStep]) -> Iterator[Text]:
     """Yield a line with the passes that found nothing to do, and how often where that is more than once."""
-    found = Counter(step.name for step in steps[1:] if not step.modified and step.obstacle is None)
-    names = ", ".join(name if times == 1 else f"{name} x{times}" for name, times in found.items())
-    if found:
-        passes = "1 pass" if found.total() == 1 else f"{found.total()} passes"
+    idle = Counter(step.name for step in steps[1:] if not step.modified and step.obstacle is None)
+    names = ", ".join(name if times == 1 else f"{name} x{times}" for name, times in idle.items())
+    if idle:
+        passes = "1 pass" if idle.total() == 1 else f"{idle.total()} passes"
         yield Text(f"no change by {passes}: {names}", style="dim")
 
 

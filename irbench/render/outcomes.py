@@ -54,21 +54,21 @@ def outcomes_text(entry: RunEntry) -> str:
     return f"{'; '.join(texts)}{'' if entry.complete else ' (incomplete)'}"
 
 
-def best_text(found: BestOfTables) -> str:
+def best_text(best: BestOfTables) -> str:
     """Return which row is best over all tables, what comes next, and that their order has no interval."""
-    what = "Highest FPS" if found.objective == "fps" else "Lowest p50"
+    what = "Highest FPS" if best.objective == "fps" else "Lowest p50"
     return (
-        f"{what} of {found.tables} tables of {found.model}: {_leader(found.best, found)}; next is"
-        f" {_leader(found.second, found)}. The tables were measured one after the other, so there is no interval"
+        f"{what} of {best.tables} tables of {best.model}: {_leader(best.best, best)}; next is"
+        f" {_leader(best.second, best)}. The tables were measured one after the other, so there is no interval"
         " for this."
     )
 
 
-def _leader(leader: TableLeader, found: BestOfTables) -> str:
-    unit = "FPS" if found.objective == "fps" else "ms"
+def _leader(leader: TableLeader, best: BestOfTables) -> str:
+    unit = "FPS" if best.objective == "fps" else "ms"
     doubts = (
         _BUSY.get(leader.outcome.kind, ""),
         "not verified" if leader.outcome.unverified else "",
     )
-    facts = (f"{significant(leader.figure(found.objective))} {unit}", *filter(None, doubts))
+    facts = (f"{significant(leader.figure(best.objective))} {unit}", *filter(None, doubts))
     return f"{leader.outcome.leader} at {leader.table} ({', '.join(facts)})"

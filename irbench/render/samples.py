@@ -98,8 +98,8 @@ def _samples_of(document: RunDocument, launches: Iterable[LaunchRecord]) -> Iter
         blocks = sort_blocks(record, timing)
         for cell in record.cells:
             whose = (names.get(cell.cell, cell.cell), cell.cell, record.launch)
-            found = (*_rounds(cell, blocks), *_tail(cell), *_paced(cell))
-            yield from (Sample(*facts_of[cell.cell], *whose, *facts) for facts in found)
+            samples = (*_rounds(cell, blocks), *_tail(cell), *_paced(cell))
+            yield from (Sample(*facts_of[cell.cell], *whose, *facts) for facts in samples)
         for alone in record.sustained:
             whose = (names.get(alone.cell, alone.cell), alone.cell, record.launch)
             yield Sample(*facts_of[alone.cell], *whose, *_sustained(alone))

@@ -215,13 +215,13 @@ class TextTable:
         self, widths: Sequence[int], limits: Sequence[int], shown: Sequence[int], width: int
     ) -> tuple[int, ...]:
         """Return widths with which columns fit into ``width``, as far as the limit of each allows."""
-        found = list(widths)
-        for _ in range(self._width(shown, found) - width):  # the widest column gives way, whichever that is by then
-            able = [index for index in shown if found[index] > limits[index]]
+        narrowed = list(widths)
+        for _ in range(self._width(shown, narrowed) - width):  # the widest column gives way, whichever that is by then
+            able = [index for index in shown if narrowed[index] > limits[index]]
             if not able:
                 break
-            found[max(able, key=found.__getitem__)] -= 1
-        return tuple(found)
+            narrowed[max(able, key=narrowed.__getitem__)] -= 1
+        return tuple(narrowed)
 
     @cached_property
     def _folded(self) -> tuple[int, ...]:

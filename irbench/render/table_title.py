@@ -35,10 +35,10 @@ def title(
 
 def _inputs(result: GroupResult) -> str:
     """Return what the inputs were, of each batch where that differs: samples may be joined and repeated."""
-    given = {cell.batch: inputs_text(cell.given_inputs or result.given_inputs) for cell in result.cells}
-    if len(set(given.values())) <= 1:
+    texts = {cell.batch: inputs_text(cell.given_inputs or result.given_inputs) for cell in result.cells}
+    if len(set(texts.values())) <= 1:
         return inputs_text(result.given_inputs)
-    return SEPARATOR.join(f"batch {batch}: {text}" for batch, text in sorted(given.items()))
+    return SEPARATOR.join(f"batch {batch}: {text}" for batch, text in sorted(texts.items()))
 
 
 def _models(result: GroupResult) -> str:
@@ -96,26 +96,26 @@ def shapes_text(result: GroupResult) -> str:
     return sizes_text(result.shapes)
 
 
-def inputs_text(given: GivenInputs | None) -> str:
+def inputs_text(inputs: GivenInputs | None) -> str:
     """Return what the inputs were: ``data: speech (12 samples)``, constants, and what is fed back; or nothing."""
-    if given is None:
+    if inputs is None:
         return ""
     parts: list[str] = []
-    if given.samples:
-        source = f"data: {Path(given.source).name}" if given.source else "data in memory"
-        parts.append(f"{source} ({_samples(given)})")
-    parts += [f"{name}={_values(values)}" for name, values in given.values.items()]
-    if given.feedback:
-        parts.append(f"decode loop: {', '.join(f'{made} -> {name}' for name, made in given.feedback.items())}")
+    if inputs.samples:
+        source = f"data: {Path(inputs.source).name}" if inputs.source else "data in memory"
+        parts.append(f"{source} ({_samples(inputs)})")
+    parts += [f"{name}={_values(values)}" for name, values in inputs.values.items()]
+    if inputs.feedback:
+        parts.append(f"decode loop: {', '.join(f'{output} -> {name}' for name, output in inputs.feedback.items())}")
     return SEPARATOR.join(parts)
 
 
-def _samples(given: GivenInputs) -> str:
+def _samples(inputs: GivenInputs) -> str:
     """Return how many samples took turns, or how many made how many calls: ``8 samples in 2 calls of 4``."""
-    if given.rows_per_call <= 1:
-        return plural(given.samples, "sample")
-    joined = f"{plural(given.rows, 'sample')} in {plural(given.samples, 'call')} of {given.rows_per_call}"
-    missing = given.samples * given.rows_per_call - given.rows
+    if inputs.rows_per_call <= 1:
+        return plural(inputs.samples, "sample")
+    joined = f"{plural(inputs.rows, 'sample')} in {plural(inputs.samples, 'call')} of {inputs.rows_per_call}"
+    missing = inputs.samples * inputs.rows_per_call - inputs.rows
     return f"{joined}, filled up by repeating {missing}" if missing else joined
 
 
@@ -135,10 +135,10 @@ def _precision(cell: _TableRow) -> str:
 
 
 def _threads(cells: Sequence[_TableRow]) -> str:
-    found = {all_threads(cell.effective, cell.requested) or cell.requested.all_threads for cell in cells}
-    if len(found) != 1:
+    counts = {all_threads(cell.effective, cell.requested) or cell.requested.all_threads for cell in cells}
+    if len(counts) != 1:
         return "threads differ"
-    (threads,) = found
+    (threads,) = counts
     return "native threads" if threads is None else plural(threads, "thread")
 
 
@@ -200,10 +200,10 @@ def versions(document: RunDocument) -> dict[str, str]:
     """Return the versions of the system and of each distribution that takes part, by name."""
     environment = document.environment
     distributions = environment.get("distributions")
-    found: dict[str, Any] = {name: environment.get(name) for name in ("kernel", "python")}
-    found |= dict(distributions) if isinstance(distributions, Mapping) else {}
+    versions_by_name: dict[str, Any] = {name: environment.get(name) for name in ("kernel", "python")}
+    versions_by_name |= dict(distributions) if isinstance(distributions, Mapping) else {}
     elsewhere = _runtimes_elsewhere(document)
-    return {name: str(version) for name, version in found.items() if version and name not in elsewhere}
+    return {name: str(version) for name, version in versions_by_name.items() if version and name not in elsewhere}
 
 
 def _runtimes_elsewhere(document: RunDocument) -> set[str]:
@@ -224,9 +224,9 @@ def origin_lines(document: RunDocument) -> Iterator[str]:
     machine = machine_text(document)
     if machine:
         yield machine
-    found = ", ".join(f"{name} {version}" for name, version in versions(document).items())
-    if found:
-        yield found
+    versions_line = ", ".join(f"{name} {version}" for name, version in versions(document).items())
+    if versions_line:
+        yield versions_line
     command = command_text(document)
     if command:
         yield command

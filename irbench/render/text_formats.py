@@ -124,8 +124,8 @@ def without_control_characters(text: str) -> str:
     return text if text.isascii() and _DELETE not in text else re.sub(r"[^\n -~]", _escaped, text)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    character = found[0]
+def _escaped(match: re.Match[str]) -> str:
+    character = match[0]
     if character.isprintable():
         return character
     code = ord(character)

@@ -96,7 +96,7 @@ def limit_text(limit: AccuracyLimit) -> str:
     return f"{measure_text(limit)} {_BOUND_TEXTS[limit.bound]} {accuracy_text(limit.limit, limit)}"
 
 
-def accuracy_line(cell: Cell, found: Accuracy | Failure) -> str:
+def accuracy_line(cell: Cell, accuracy: Accuracy | Failure) -> str:
     """Return what came out for the rows that answer as one does: ``ort bf16: top-1 agreement 99.2 %``."""
     from irbench.optimizer import UNOPTIMIZED  # tables of stored runs do without
 
@@ -104,7 +104,7 @@ def accuracy_line(cell: Cell, found: Accuracy | Failure) -> str:
     graph = "" if level in ("", UNOPTIMIZED) else f"+{level}"
     varied = (f"{key}={value}" for key, value in cell.load.varied.items())
     name = " ".join((f"{cell.address}{graph}", cell.load.precision, *varied))
-    if isinstance(found, Failure):
-        return f"{name}: {found.message}"
-    excluded = "" if found.is_within_limit else ", excluded"
-    return f"{name}: {measure_text(found.limit)} {accuracy_text(found.value, found.limit)}{excluded}"
+    if isinstance(accuracy, Failure):
+        return f"{name}: {accuracy.message}"
+    excluded = "" if accuracy.is_within_limit else ", excluded"
+    return f"{name}: {measure_text(accuracy.limit)} {accuracy_text(accuracy.value, accuracy.limit)}{excluded}"

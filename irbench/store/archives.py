@@ -88,8 +88,8 @@ def read_logs(run: Path, document: RunDocument, most_bytes: int) -> Iterator[tup
 
 
 def _is_of(name: str, workers: AbstractSet[str]) -> bool:
-    found = _LOG.fullmatch(name)
-    return found is not None and name.isprintable() and bool({found["worker"], name.removesuffix(".log")} & workers)
+    match = _LOG.fullmatch(name)
+    return match is not None and name.isprintable() and bool({match["worker"], name.removesuffix(".log")} & workers)
 
 
 def excess(files: int, runs: int, unpacked_bytes: int, packed_bytes: int) -> str:
@@ -159,14 +159,14 @@ def _damage(archive: Path, error: Exception) -> str:
     return damage_text(error)
 
 
-def _unpack(archive: Path, target: Path, wanted: Callable[[PurePosixPath], bool]) -> None:
+def _unpack(archive: Path, target: Path, is_chosen: Callable[[PurePosixPath], bool]) -> None:
     """Write those files of runs that are wanted, by their paths below ``target``."""
     with open_regular(archive) as file, gzip.GzipFile(fileobj=file) as stream:
         for member in _members(stream, archive):
             end = stream.tell() + member.size
-            found = _OF_A_RUN.fullmatch(member.name)
-            if found and wanted(PurePosixPath(found[1])):
-                _write(target / found[1], stream, member.size)
+            match = _OF_A_RUN.fullmatch(member.name)
+            if match and is_chosen(PurePosixPath(match[1])):
+                _write(target / match[1], stream, member.size)
             stream.seek(end + -member.size % tarfile.BLOCKSIZE)
 
 

@@ -142,8 +142,10 @@ def _is_known(path: Path, expected: str, known: Mapping[str, FileState]) -> bool
 def _state(path: Path) -> FileState | None:
     """Return what a file contains now; its times are those from before it was read."""
     try:
-        found = path.stat()
-        return FileState(digest(path), found.st_size, found.st_mtime_ns, found.st_ctime_ns) if path.is_file() else None
+        status = path.stat()
+        return (
+            FileState(digest(path), status.st_size, status.st_mtime_ns, status.st_ctime_ns) if path.is_file() else None
+        )
     except OSError:
         return None
 
@@ -221,9 +223,9 @@ def with_key(key: str) -> tuple[Path, ...]:
     What was read to make them may have been different, or may have changed since.
     """
     files = (file for root in _roots() for file in root.glob(f"*/{key[:16]}-*/{CARD}"))
-    found = {file.parent: load_card(file.parent) for file in files}
-    alike = (folder for folder, card in found.items() if card.key == key)
-    return tuple(sorted(alike, key=lambda folder: found[folder].created, reverse=True))
+    cards = {file.parent: load_card(file.parent) for file in files}
+    alike = (folder for folder, card in cards.items() if card.key == key)
+    return tuple(sorted(alike, key=lambda folder: cards[folder].created, reverse=True))
 
 
 @contextlib.contextmanager

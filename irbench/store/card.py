@@ -141,12 +141,12 @@ def _had_no_zeros(spec: InputSpec) -> bool:
 
 def _require_possible(spec: TensorSpec) -> None:
     if not _DTYPE.fullmatch(spec.dtype):
-        raise ValueError(f"there are no inputs of type '{spec.dtype}'")
+        raise ValueError(f"'{spec.dtype}' is not a valid type of an input")
     for size in spec.shape:
         if isinstance(size, int) and size < 1:
             raise ValueError(f"the sizes of {spec.name} must be at least 1, not {size}")
     if spec.permutation is not None and sorted(spec.permutation) != list(range(len(spec.shape))):
-        raise ValueError(f"{spec.permutation} is no order of the {len(spec.shape)} axes of {spec.name}")
+        raise ValueError(f"{spec.permutation} is not an order of the {len(spec.shape)} axes of {spec.name}")
 
 
 def write_card(card: Card, directory: Path) -> None:
@@ -215,4 +215,4 @@ def _inside(directory: Path, path: Path) -> Path:
 def _decode(kind: type[Any], value: Any) -> Any:
     if kind is Path and isinstance(value, str):
         return Path(value)
-    raise TypeError(f"{value!r} is no {kind.__name__}")
+    raise TypeError(f"{value!r} is not a {kind.__name__}")

@@ -130,7 +130,7 @@ def schema_of(document: type[Any], title: str) -> bytes:
 def _require_sense(document: RunDocument) -> None:
     """Refuse what the types allow and no irbench writes, so that readers may rely on it."""
     if not is_ulid(document.run_id):
-        raise ValueError(f"{document.run_id!r} is no run's name")
+        raise ValueError(f"{document.run_id!r} is not a valid run id")
     created = datetime.fromisoformat(document.created)
     if created.tzinfo is None or created.utcoffset():
         raise ValueError(f"{document.created!r} is not in UTC")
@@ -138,7 +138,7 @@ def _require_sense(document: RunDocument) -> None:
         raise ValueError(f"{document.run_id} was not made at {document.created}")
     for name in document.launches:
         if _LAUNCH_FILE.fullmatch(name) is None:
-            raise ValueError(f"{name!r} is no launch's name")
+            raise ValueError(f"{name!r} is not a valid name of a launch")
     for group in document.groups:
         _require_table(group)
 
@@ -149,12 +149,12 @@ def _require_table(group: GroupResult) -> None:
         if cell.batch < 1:
             raise ValueError(f"{cell.id} has batches of {cell.batch}")
     rows = {cell.id for cell in group.cells}
-    for what, found in (("winner", group.winner), ("leader", group.lead)):
-        if found is not None and not rows.issuperset((found.cell, found.rival)):
-            raise ValueError(f"the {what} of {group.model} is none of its rows")
+    for what, lead in (("winner", group.winner), ("leader", group.lead)):
+        if lead is not None and not rows.issuperset((lead.cell, lead.rival)):
+            raise ValueError(f"the {what} of {group.model} is not in its rows")
     uneven = group.uneven_load
     if uneven is not None and not rows.issuperset((uneven.more, uneven.less)):
-        raise ValueError(f"other programs ran beside what is none of the rows of {group.model}")
+        raise ValueError(f"other programs ran beside a row that is not in those of {group.model}")
 
 
 def representable(value: Any) -> Any:

@@ -56,16 +56,16 @@ class Unsearched:
     reason: UnsearchedReason
 
 
-def unsearched_text(found: Unsearched) -> str:
+def unsearched_text(unsearched: Unsearched) -> str:
     """Return what was left out, why, and what to do about it, in a line."""
-    return f"{plain(str(found.path))} {UNSEARCHED_TEXTS[found.reason]}"
+    return f"{plain(str(unsearched.path))} {UNSEARCHED_TEXTS[unsearched.reason]}"
 
 
-def unsearched_lines(found: Sequence[Unsearched]) -> Iterator[str]:
+def unsearched_lines(unsearched: Sequence[Unsearched]) -> Iterator[str]:
     """Yield a line for each of the first things that were left out, and how many more there are."""
-    yield from map(unsearched_text, found[:_MOST_LINES])
-    if len(found) > _MOST_LINES:
-        yield f"{plural(len(found) - _MOST_LINES, 'more path')} were left out for such reasons."
+    yield from map(unsearched_text, unsearched[:_MOST_LINES])
+    if len(unsearched) > _MOST_LINES:
+        yield f"{plural(len(unsearched) - _MOST_LINES, 'more path')} were left out for such reasons."
 
 
 def default_root() -> Path:
@@ -79,13 +79,13 @@ def default_root() -> Path:
     here = Path("results")
     if is_folder(here) and _is_for_runs(here):
         return here.resolve()
-    found = data_home()
-    if found is None:
+    root = data_home()
+    if root is None:
         raise IrbenchError(
             "There is no folder for results: this user has no home folder.",
             hint="Name one with --results or IRBENCH_RESULTS.",
         )
-    return found / "results"
+    return root / "results"
 
 
 def place_of(root: Path, created: str, run_id: str) -> Path:
@@ -159,13 +159,13 @@ def folders_of_runs(folder: Path, unsearched: Callable[[Unsearched], object] = l
         here = pending.pop()
         try:
             with os.scandir(here) as entries:
-                found = [entry for entry in entries if not entry.name.startswith(".")]
+                visible = [entry for entry in entries if not entry.name.startswith(".")]
         except FileNotFoundError:
             continue
         except OSError:
             unsearched(Unsearched(here, "unreadable"))
             continue
-        for entry in found:
+        for entry in visible:
             if entry.name == RUN_FILE:
                 yield here
             elif entry.is_dir(follow_symlinks=False):
@@ -200,8 +200,8 @@ def _entries(
     folder: Path | os.DirEntry[str], unreadable: Unreadable = lambda _path, _error: None
 ) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(folder) as found:
-            return [path for path in found if not path.name.startswith(".")]
+        with os.scandir(folder) as entries:
+            return [path for path in entries if not path.name.startswith(".")]
     except (FileNotFoundError, NotADirectoryError):
         pass
     except OSError as error:

@@ -89,8 +89,8 @@ def list_runs(root: Path, *, anew: bool = False) -> Listing:
         except IrbenchError as error:
             problems.append(error.message)
     index.update(changed, known.keys() - entries.keys())
-    found = (replace(entry, folder=f"{root}/{folder}") for folder, entry in entries.items())
-    return Listing(tuple(sorted(found, key=lambda entry: entry.run_id, reverse=True)), tuple(sorted(problems)))
+    located = (replace(entry, folder=f"{root}/{folder}") for folder, entry in entries.items())
+    return Listing(tuple(sorted(located, key=lambda entry: entry.run_id, reverse=True)), tuple(sorted(problems)))
 
 
 def latest_run(root: Path) -> Latest:
@@ -126,9 +126,9 @@ def find_run(root: Path, name: str | None) -> Path:
     """
     if name is None or name == LATEST:
         return Path(latest_run(root).entry.folder)
-    found = _of_path(name)
-    if found is not None:
-        return found
+    folder = _of_path(name)
+    if folder is not None:
+        return folder
     folders = _folders_by_id(root, name.upper())
     return _of_id(folders, name) or _called(root, name) or _beginning_with(root, folders, name)
 
@@ -210,7 +210,7 @@ class Index(Generic[Line]):
     def __init__(self, path: Path, line: type[Line], version: int) -> None:
         self._path, self._line, self._version = path, line, version
 
-    def known(self, wanted: Container[str] | None = None) -> Mapping[str, tuple[Stamp, Line]]:
+    def known(self, folders: Container[str] | None = None) -> Mapping[str, tuple[Stamp, Line]]:
         """Return the stamp and the line of each run, by folder relative to the root; empty where nothing is known."""
         if not os.path.lexists(self._path):
             return {}
@@ -220,7 +220,7 @@ class Index(Generic[Line]):
             return {
                 folder: ((size, changed_ns), read(line))
                 for folder, size, changed_ns, line in rows
-                if wanted is None or folder in wanted
+                if folders is None or folder in folders
             }
         return {}
 
@@ -303,10 +303,10 @@ def _make_table(connection: sqlite3.Connection, version: int) -> None:
 
 
 def _bytes_of_lines(connection: sqlite3.Connection) -> int:
-    found: int = connection.execute("select coalesce(sum(2 * length(folder) + length(entry)), 0) from runs").fetchone()[
-        0
-    ]
-    return found
+    size_bytes: int = connection.execute(
+        "select coalesce(sum(2 * length(folder) + length(entry)), 0) from runs"
+    ).fetchone()[0]
+    return size_bytes
 
 
 def _fitting(rows: Iterable[tuple[str, int, int, bytes]], room: float) -> Iterator[tuple[str, int, int, bytes]]:
@@ -321,12 +321,12 @@ def _fitting(rows: Iterable[tuple[str, int, int, bytes]], room: float) -> Iterat
 def _require_harmless(path: Path) -> None:
     """Refuse a file that SQLite would read for ever, or through which it would write elsewhere."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return
     except OSError as error:
         raise _NotOurs from error
-    if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
+    if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
         raise _NotOurs
 
 

@@ -232,10 +232,10 @@ def _runs_in(source: Path, scratch: Path, unsearched: list[Unsearched]) -> Itera
         unpack(source, scratch)
         below = scratch
     known = len(unsearched)
-    found = sorted(folders_of_runs(below, unsearched.append))
-    if not found and len(unsearched) == known:
+    folders = sorted(folders_of_runs(below, unsearched.append))
+    if not folders and len(unsearched) == known:
         raise IrbenchError(f"{source} contains no run.", hint="Give an archive written by irbench results export.")
-    yield from found
+    yield from folders
 
 
 def _checked(folder: Path) -> _Run:

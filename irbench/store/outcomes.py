@@ -103,12 +103,14 @@ def _cold_outcome(table: ColdTable) -> Outcome:
 def _soak_outcome(table: SoakTable) -> Outcome:
     """Return the gravest thing that was found of a row's memory."""
     names = _names(table.rows)
-    found = {row.memory.verdict: names[row.id] for row in reversed(table.rows) if row.memory and not row.failure}
-    if "grows" in found:
-        return Outcome("grows", found["grows"])
-    if "undecided" in found:
-        return Outcome("growth-undecided", found["undecided"])
-    return Outcome("steady") if found else _without_figures({row.state for row in table.rows})
+    names_by_verdict = {
+        row.memory.verdict: names[row.id] for row in reversed(table.rows) if row.memory and not row.failure
+    }
+    if "grows" in names_by_verdict:
+        return Outcome("grows", names_by_verdict["grows"])
+    if "undecided" in names_by_verdict:
+        return Outcome("growth-undecided", names_by_verdict["undecided"])
+    return Outcome("steady") if names_by_verdict else _without_figures({row.state for row in table.rows})
 
 
 def _machine(environment: Mapping[str, Any]) -> str:
@@ -125,8 +127,8 @@ def outcome_of(group: GroupResult) -> Outcome:
         result: OutcomeKind = "winner" if group.winner is not None else _why_not(group)
         if group.condition == "busy":
             result = _ON_BUSY_MACHINE.get(result, result)
-        found = Outcome(result, names[lead.cell], names[lead.rival], lead.value, unverified=group.unverified)
-        return _with_figures(found, group, next(cell for cell in group.cells if cell.id == lead.cell))
+        outcome = Outcome(result, names[lead.cell], names[lead.rival], lead.value, unverified=group.unverified)
+        return _with_figures(outcome, group, next(cell for cell in group.cells if cell.id == lead.cell))
     for cell in group.cells:
         if cell.state == "ok" and cell.latency_ms is not None and not is_too_slow(cell):
             return _with_figures(Outcome("only", names[cell.id]), group, cell)
@@ -186,7 +188,7 @@ def best_of_tables(model: str, leaders: Sequence[TableLeader], objective: Object
     compared_by = leaders[0].outcome.objective if objective is None else objective
     if compared_by == "cost":  # the processor time of a row is not stored apart from its table's ratios
         return None
-    figures = [(figure, found) for found in leaders if (figure := found.figure(compared_by)) is not None]
+    figures = [(figure, leader) for leader in leaders if (figure := leader.figure(compared_by)) is not None]
     if len(figures) < 2:
         return None
     ranked = sorted(figures, key=lambda known: known[0], reverse=compared_by == "fps")
@@ -202,8 +204,8 @@ def best_of_run(document: RunDocument) -> tuple[BestOfTables, ...]:
     for table in document.groups:
         if all(row.model in (None, table.model) for row in table.cells):
             by_model.setdefault(table.model, []).append(table)
-    found = (_best_of_model(model, tables, plan.get("goal") or {}) for model, tables in by_model.items())
-    return tuple(best for best in found if best is not None)
+    best_by_model = (_best_of_model(model, tables, plan.get("goal") or {}) for model, tables in by_model.items())
+    return tuple(best for best in best_by_model if best is not None)
 
 
 def _best_of_model(model: str, tables: Sequence[GroupResult], goal: dict[str, Any]) -> BestOfTables | None:
@@ -211,7 +213,7 @@ def _best_of_model(model: str, tables: Sequence[GroupResult], goal: dict[str, An
         return None
     leaders = [TableLeader(f"batch {table.batch}", outcome_of(table)) for table in tables]
     return best_of_tables(
-        model, [found for found in leaders if has_leader(found.outcome)], goal.get("objective", "fps")
+        model, [leader for leader in leaders if has_leader(leader.outcome)], goal.get("objective", "fps")
     )
 
 

@@ -57,13 +57,13 @@ def find_profile(root: Path, name: str) -> Path:
     if name and os.path.lexists(path / PROFILE_FILE):
         return path / PROFILE_FILE
     stored = _stored(root)
-    found = stored[-1:] if name == _LATEST else [path for path in stored if _id_of(path).startswith(name.upper())]
-    if len(found) == 1 and name:
-        return found[0]
+    matches = stored[-1:] if name == _LATEST else [path for path in stored if _id_of(path).startswith(name.upper())]
+    if len(matches) == 1 and name:
+        return matches[0]
     if not stored:
         raise IrbenchError(f"No profiles are stored in {root}.", hint="Profile a model: irbench profile MODEL")
-    if found and name:
-        raise IrbenchError(f"{len(found)} profiles begin with {name}.", hint="Give more of the id.")
+    if matches and name:
+        raise IrbenchError(f"{len(matches)} profiles begin with {name}.", hint="Give more of the id.")
     newest = ", ".join(_id_of(path) for path in stored[:-4:-1])
     raise IrbenchError(f"There is no profile {name!r}.", hint=f"Name a file, latest, or an id. The newest: {newest}.")
 

@@ -38,7 +38,7 @@ class _Repetition:
 
 
 def confirm(
-    found: RunComparison,
+    comparison: RunComparison,
     sides: tuple[Side, Side],
     conditions: Sequence[Condition],
     results: Path | None,
@@ -52,7 +52,7 @@ def confirm(
     if obstacle is not None:
         return Confirmation("not-possible", obstacle=obstacle)
     try:
-        repetition = _repetition(base, new, found)
+        repetition = _repetition(base, new, comparison)
         refuse_stored_folders(repetition.options)
         refused = None if allow_own_code else own_code_obstacle(repetition.options)
         if refused is not None:
@@ -65,7 +65,7 @@ def confirm(
     again, _ = read_run(stored.folder)
     if again is None or not stored.document.complete:
         return Confirmation("undecided", repetition.method, stored.document.run_id, obstacle=obstacles.Interrupted())
-    rows = tuple(_again(found, conditions, cells_of(sides[0]), again))
+    rows = tuple(_again(comparison, conditions, cells_of(sides[0]), again))
     return Confirmation(judge(rows), repetition.method, again.run_id, rows)
 
 
@@ -102,9 +102,11 @@ def _obstacle(new: RunDocument) -> Obstacle | None:
     return obstacles.OtherSoftware(names=tuple(changed)) if changed else other_confinement(new.environment)
 
 
-def _repetition(base: RunDocument, new: RunDocument, found: RunComparison) -> _Repetition:
+def _repetition(base: RunDocument, new: RunDocument, comparison: RunComparison) -> _Repetition:
     """Return what is measured again: both models where they are different ones under names of their own."""
-    options = replace(stored_options(new.plan), name="", note=f"confirms {found.base.name} and {found.new.name}")
+    options = replace(
+        stored_options(new.plan), name="", note=f"confirms {comparison.base.name} and {comparison.new.name}"
+    )
     try:
         before = stored_options(base.plan).models
     except IrbenchError:
@@ -117,7 +119,7 @@ def _repetition(base: RunDocument, new: RunDocument, found: RunComparison) -> _R
 
 
 def _again(
-    found: RunComparison,
+    comparison: RunComparison,
     conditions: Sequence[Condition],
     before: Mapping[CellKey, tuple[MeasuredCell, ...]],
     again: CheckedRun,
@@ -125,12 +127,12 @@ def _again(
     """Return each regression as it was measured again."""
     cells = measured_cells(again)
     rows: list[ComparedRow] = []
-    for row in found.suspects:
+    for row in comparison.suspects:
         new, base = cells.get(row.key), cells.get(row.base_key)
         if new is None or not new.is_measured:
             continue
         is_other_model = row.base_key != row.key
         bases = (base,) if is_other_model and base is not None and base.is_measured else before[row.base_key]
-        measured = confirmed_row(row, bases, new, conditions, found.within, found.confidence)
+        measured = confirmed_row(row, bases, new, conditions, comparison.within, comparison.confidence)
         rows += [measured] if measured is not None else []
     return rows

@@ -103,7 +103,7 @@ def history_with(options: HistoryOptions, unknown: Callable[[int], object] = lam
     folders = (entry.folder.removeprefix(f"{root}/") for entry in entries)
     runs, problems = read_summaries(root, folders, unknown)
     unreadable = (Unreadable("", Error(message, "")) for message in listing.problems)
-    found = history_of(
+    history = history_of(
         model,
         runs,
         None if options.machine is None else machine_called(runs, options.machine),
@@ -113,10 +113,10 @@ def history_with(options: HistoryOptions, unknown: Callable[[int], object] = lam
         since_run=None if options.since_run is None else find_run(root, options.since_run).name,
     )
     if options.backend is not None:
-        found = replace(found, rows=tuple(row for row in found.rows if row.key.backend == options.backend))
-    if not found.rows:
-        raise _nothing(model, {name for entry in listing.entries for name in entry.models}, found.problems)
-    return RunHistory(found)
+        history = replace(history, rows=tuple(row for row in history.rows if row.key.backend == options.backend))
+    if not history.rows:
+        raise _nothing(model, {name for entry in listing.entries for name in entry.models}, history.problems)
+    return RunHistory(history)
 
 
 def _model(options: HistoryOptions, root: Path) -> str:

@@ -91,8 +91,10 @@ class _Statement:
 def checked_claims(receipt: Receipt, document: RunDocument, within: float) -> tuple[CheckedClaim, ...]:
     """Return every claim of a receipt, compared with a run of the same plan."""
     nameless = len({claim.row.model for claim in receipt.claims}) == 1
-    found = dict(_statements(document, nameless=nameless))
-    return tuple(_checked(claim, found.get(_address(claim, nameless=nameless)), within) for claim in receipt.claims)
+    statements = dict(_statements(document, nameless=nameless))
+    return tuple(
+        _checked(claim, statements.get(_address(claim, nameless=nameless)), within) for claim in receipt.claims
+    )
 
 
 def outcome_of_claims(claims: Iterable[CheckedClaim]) -> ReplayOutcome:
@@ -126,13 +128,13 @@ def _statements(document: RunDocument, *, nameless: bool) -> Iterator[tuple[_Add
             speedup, spans = row.speedup, row.p50_over_launches
             if speedup is not None and table.baseline in keys:
                 against = reservations_of(table, (row.id, str(table.baseline)), speedup.launches)
-                found = _Statement(speedup.value, speedup.low, speedup.high, speedup.verdict, condition, against)
-                yield ("speedup", keys[row.id], keys[str(table.baseline)]), found
+                statement = _Statement(speedup.value, speedup.low, speedup.high, speedup.verdict, condition, against)
+                yield ("speedup", keys[row.id], keys[str(table.baseline)]), statement
             if spans is not None and row.state == "ok":
                 against = reservations_of(table, (row.id,), row.launches_measured)
                 verdict = "preview" if table.preview else "measured"
-                found = _Statement(spans.value, spans.low, spans.high, verdict, condition, against)
-                yield ("latency", keys[row.id], None), found
+                statement = _Statement(spans.value, spans.low, spans.high, verdict, condition, against)
+                yield ("latency", keys[row.id], None), statement
 
 
 def _leads(table: GroupResult, keys: Mapping[str, CellKey]) -> Iterator[tuple[_Address, _Statement]]:

@@ -215,10 +215,10 @@ class _KeyTwice(Exception):
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    document = dict(pairs)
+    if len(document) < len(pairs):
         raise _KeyTwice
-    return found
+    return document
 
 
 def condition_of(table: GroupResult) -> Condition | None:
@@ -270,12 +270,12 @@ def _claims(table: GroupResult) -> Iterator[Claim]:
         ends = winner.value, winner.low, winner.high
         yield claim("winner", (winner.cell, winner.rival), "faster", ends, launches)
     for row in table.cells:
-        found = row.speedup
-        if found is None or found.low is None or found.high is None or table.baseline not in keys:
+        speedup = row.speedup
+        if speedup is None or speedup.low is None or speedup.high is None or table.baseline not in keys:
             continue
-        if found.verdict in ("faster", "slower", "same"):
-            ends = found.value, found.low, found.high
-            yield claim("speedup", (row.id, table.baseline), found.verdict, ends, found.launches)
+        if speedup.verdict in ("faster", "slower", "same"):
+            ends = speedup.value, speedup.low, speedup.high
+            yield claim("speedup", (row.id, table.baseline), speedup.verdict, ends, speedup.launches)
     spans = table.cells[0].p50_over_launches if len(table.cells) == 1 and not table.preview else None
     if spans is not None and spans.low is not None and spans.high is not None:
         (only,) = table.cells

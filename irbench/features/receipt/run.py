@@ -119,11 +119,11 @@ def write_receipt(run: str, output: Path | None, results: Path | None) -> Receip
     if read is None:
         remedy = problems[0].hint or f"Name another run: irbench results{results_option(root)}"
         raise IrbenchError(" ".join(problem.text() for problem in problems), hint=remedy)
-    made = receipt_of(read)
+    receipt = receipt_of(read)
     if output is not None:
         with explained(output, "name another file with -o"):
-            write_atomically(output, encode_receipt(made))
-    return made
+            write_atomically(output, encode_receipt(receipt))
+    return receipt
 
 
 @names_keywords(REPLAY)
@@ -146,9 +146,9 @@ def replay(
     Raises:
         IrbenchError: The file is no receipt, of a newer format, or was changed after it was written.
     """
-    asked = REPLAY.asked(options, claim=Path(claim), models=tuple(map(str, models)))
+    request = REPLAY.asked(options, claim=Path(claim), models=tuple(map(str, models)))
     with reporting(progress) as reporter:
-        return replay_with(asked, reporter)
+        return replay_with(request, reporter)
 
 
 def replay_with(options: ReplayOptions, reporter: Reporter) -> Replay:

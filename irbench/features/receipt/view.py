@@ -54,7 +54,7 @@ def receipt_view(receipt: Receipt) -> PlainView:
         Column("launches", drops=1),
     )
     names = _names(receipt)
-    made = [_Made(_claim(claim, names), claim.condition, claim.reservations) for claim in receipt.claims]
+    statements = [_Statement(_claim(claim, names), claim.condition, claim.reservations) for claim in receipt.claims]
     rows = (
         Row((_claim(claim, names), claim.verdict, _claimed(claim), str(claim.reservations.launches)))
         for claim in receipt.claims
@@ -63,8 +63,13 @@ def receipt_view(receipt: Receipt) -> PlainView:
         title=f"receipt of run {receipt.run_id} · {receipt.created} · machine {receipt.machine}",
         headline="",
         table=TextTable(columns, tuple(rows)),
-        notes=(*_reserved(made), *_marks(made, names), *_open(receipt.not_claimed, names), f"sha256 {receipt.sha256}"),
-        warnings=tuple(_warnings(made, names)),
+        notes=(
+            *_reserved(statements),
+            *_marks(statements, names),
+            *_open(receipt.not_claimed, names),
+            f"sha256 {receipt.sha256}",
+        ),
+        warnings=tuple(_warnings(statements, names)),
     )
 
 
@@ -77,17 +82,19 @@ def replay_view(result: ReplayResult) -> PlainView:
         Column("outcome", words=True),
     )
     names = _names(result.receipt)
-    made = [_Made(_claim(claim, names), claim.condition, claim.reservations) for claim in result.receipt.claims]
+    statements = [
+        _Statement(_claim(claim, names), claim.condition, claim.reservations) for claim in result.receipt.claims
+    ]
     again = [
-        _Made(_claim(checked.claim, names), checked.condition, checked.reservations)
+        _Statement(_claim(checked.claim, names), checked.condition, checked.reservations)
         for checked in result.claims
         if checked.reservations is not None
     ]
     notes = (
         *_replay_notes(result, names),
-        *(f"The run of the receipt: {line}" for line in _reserved(made)),
+        *(f"The run of the receipt: {line}" for line in _reserved(statements)),
         *(f"The second run: {line}" for line in _reserved(again)),
-        *_marks((*made, *again), names),
+        *_marks((*statements, *again), names),
         *_open(result.receipt.not_claimed, names),
     )
     return PlainView(
@@ -96,14 +103,14 @@ def replay_view(result: ReplayResult) -> PlainView:
         table=TextTable(columns, tuple(_row(checked, names) for checked in result.claims)),
         notes=notes,
         warnings=(
-            *(f"{line} (the run of the receipt)" for line in _warnings(made, names)),
+            *(f"{line} (the run of the receipt)" for line in _warnings(statements, names)),
             *(f"{line} (the second run)" for line in _warnings(again, names)),
         ),
     )
 
 
 @dataclass(frozen=True)
-class _Made:
+class _Statement:
     """A statement with what restricts it."""
 
     text: str
@@ -111,49 +118,49 @@ class _Made:
     reservations: Reservations
 
 
-def _reserved(made: Iterable[_Made]) -> Iterator[str]:
+def _reserved(statements: Iterable[_Statement]) -> Iterator[str]:
     """Yield how disturbed the measurement was and why it has no winner: once for all claims of which that is true."""
-    found: dict[str, list[str]] = {}
-    for item in made:
-        found.setdefault(_reservation(item), []).append(item.text)
-    for line, claims in found.items():
-        yield line if len(found) == 1 else f"{listing(claims)}: {line}"
+    claims_by_line: dict[str, list[str]] = {}
+    for item in statements:
+        claims_by_line.setdefault(_reservation(item), []).append(item.text)
+    for line, claims in claims_by_line.items():
+        yield line if len(claims_by_line) == 1 else f"{listing(claims)}: {line}"
 
 
-def _reservation(made: _Made) -> str:
-    against = made.reservations
+def _reservation(statement: _Statement) -> str:
+    against = statement.reservations
     disturbed = "an unknown number" if against.blocks_disturbed is None else str(against.blocks_disturbed)
     share = f"{disturbed} of {plural(against.blocks_measured, 'block')} were disturbed"
-    condition = "" if made.condition is None else f": {_CONDITIONS[made.condition]}"
+    condition = "" if statement.condition is None else f": {_CONDITIONS[statement.condition]}"
     reason = against.no_winner
     winner = "" if reason is None else f" The run called no row the fastest: {NO_WINNER_TEXTS[reason].reason}."
     return f"{share}{condition}.{winner}"
 
 
 def _open(not_claimed: Iterable[NotClaimed], names: Mapping[CellKey, str]) -> Iterator[str]:
-    found = [f"{names[item.row]} ({_UNCLAIMED.get(item.reason) or _spelled(item.reason)})" for item in not_claimed]
-    if found:
-        yield f"Nothing is claimed of {listing(found)}."
+    rows = [f"{names[item.row]} ({_UNCLAIMED.get(item.reason) or _spelled(item.reason)})" for item in not_claimed]
+    if rows:
+        yield f"Nothing is claimed of {listing(rows)}."
 
 
-def _warnings(made: Iterable[_Made], names: Mapping[CellKey, str]) -> Iterator[str]:
+def _warnings(statements: Iterable[_Statement], names: Mapping[CellKey, str]) -> Iterator[str]:
     """Yield each warning once, in the order of what it costs."""
-    found = {
+    warnings = {
         msgspec.json.encode(warning, order="sorted"): (warning, against.rows)
-        for against in (item.reservations for item in made)
+        for against in (item.reservations for item in statements)
         for warning in against.warnings
     }
-    rows = {id(warning): keys for warning, keys in found.values()}
-    for warning in by_cost([warning for warning, _ in found.values()]):
+    rows = {id(warning): keys for warning, keys in warnings.values()}
+    for warning in by_cost([warning for warning, _ in warnings.values()]):
         called = {cell: names.get(key, cell) for cell, key in rows[id(warning)].items()}
         yield f"warning: {warning.brief(Context(called))} [{warning.code}]"
 
 
-def _marks(made: Iterable[_Made], names: Mapping[CellKey, str]) -> Iterator[str]:
+def _marks(statements: Iterable[_Statement], names: Mapping[CellKey, str]) -> Iterator[str]:
     """Yield what is said of a claim's rows beside their figures, each once."""
     yield from dict.fromkeys(
         f"{names.get(against.rows[cell], cell)}: {mark.text()}."
-        for against in (item.reservations for item in made)
+        for against in (item.reservations for item in statements)
         for cell, marks in against.marks.items()
         if cell in against.rows
         for mark in marks

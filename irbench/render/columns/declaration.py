@@ -235,7 +235,7 @@ class Column(Generic[V]):
 
     def has(self, kind: Kind) -> bool:
         """Return whether rows of a kind have it."""
-        return any(found is not None for found in (self.run, self.of_row(kind), self.of_source(kind)))
+        return any(read is not None for read in (self.run, self.of_row(kind), self.of_source(kind)))
 
     def text(self, kind: Kind, shown: Shown[R, T], row: R, table: T) -> str:
         """Return what a table for people shows of a row."""

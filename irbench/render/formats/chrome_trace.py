@@ -121,7 +121,12 @@ def _block(record: LaunchRecord, block: BlockEvidence, blocks: Blocks, start_ns:
         "steal_ns": block.steal_ns,
     }
     yield Span(f"block {block.block}", "block", Track(BLOCKS), start_ns, block.wall_ns, facts)
-    rounds = {cell.cell: (cell, found) for cell in record.cells for found in cell.rounds if found.block == block.block}
+    rounds = {
+        cell.cell: (cell, measured)
+        for cell in record.cells
+        for measured in cell.rounds
+        if measured.block == block.block
+    }
     for name in block.order:
         if name in rounds:
             cell, round_ = rounds[name]
@@ -229,10 +234,10 @@ def _processes(run: ExportedRun) -> Iterator[_Process]:
 
 def _rows_of_tables(document: RunDocument) -> list[dict[str, str]]:
     """Return for each table what its rows are called, by the id of their tracks."""
-    found: list[dict[str, str]] = [{} for _ in document.tables]
+    labels: list[dict[str, str]] = [{} for _ in document.tables]
     for source in row_sources(document):
-        found[source.table_number][_track_id(source.row)] = source.label
-    return found
+        labels[source.table_number][_track_id(source.row)] = source.label
+    return labels
 
 
 def _track_id(row: Any) -> str:
@@ -249,8 +254,8 @@ def _launches(document: RunDocument, folder: Path, rows: Sequence[Mapping[str, s
     timing, empty = planned_timing(document.plan), set(range(len(rows)))
     for record in read_launches(folder, document):
         empty.discard(record.group)
-        asked = {row.id: row.requested for row in document.groups[record.group].cells}
-        in_flight = {row: requested.streams * requested.instances for row, requested in asked.items()}
+        requests = {row.id: row.requested for row in document.groups[record.group].cells}
+        in_flight = {row: requested.streams * requested.instances for row, requested in requests.items()}
         spans = tuple(launch_spans(record, sort_blocks(record, timing), in_flight))
         name = f"{_table_name(document, record.group)}, launch {record.launch}"
         yield _Process(name, spans, rows[record.group])

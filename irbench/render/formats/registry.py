@@ -121,7 +121,7 @@ def format_called(name: str) -> ExportFormat:
     """Return the format of a name."""
     if name not in FORMATS:
         raise IrbenchError(
-            f"{name!r} is no format of exports.", hint=f"{did_you_mean(name, FORMATS)}Formats: {', '.join(FORMATS)}."
+            f"{name!r} is not a format of exports.", hint=f"{did_you_mean(name, FORMATS)}Formats: {', '.join(FORMATS)}."
         )
     return FORMATS[name]
 
@@ -133,12 +133,12 @@ def format_for(output: Path) -> ExportFormat | None:
     if output.suffix.lower() == ".json":
         several = ", ".join(form.name for form in _ALL if not form.endings)
         raise IrbenchError(f"Several formats are .json files, as {output} would be.", hint=f"Add --format: {several}.")
-    found = next((form for form in _ALL if output.suffix.lower() in form.endings), None)
-    if found is None:
+    fitting = next((form for form in _ALL if output.suffix.lower() in form.endings), None)
+    if fitting is None:
         endings = ", ".join(ending for form in _ALL for ending in form.endings)
         raise IrbenchError(
             f"Unknown file format: {output}.",
             hint=f"Names end with {endings}, or {_ARCHIVE_ENDINGS[0]} for an archive of runs. Or add --format:"
             f" {', '.join(FORMATS)}.",
         )
-    return found
+    return fitting

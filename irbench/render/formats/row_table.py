@@ -50,24 +50,24 @@ class RowReader:
         """Return a row's values, one for each column."""
         if self._run is None or self._run[0] is not source.document:
             self._run = source.document, self._values_of_run(source.document)
-        found, row = self._run[1].copy(), source.row
+        values, row = self._run[1].copy(), source.row
         for place, of_source in self._of_source:
-            found[place] = of_source(source)
+            values[place] = of_source(source)
         for place, of_row in self._of_row:
-            found[place] = of_row(row)
+            values[place] = of_row(row)
         for place, column in self._numbers:
-            if (value := found[place]) is not None and not isfinite(value):
-                found[place] = self._convert(column, value)
+            if (value := values[place]) is not None and not isfinite(value):
+                values[place] = self._convert(column, value)
         for place, column in self._open_ended:
-            if (value := found[place]) is not None:
-                found[place] = self._convert(column, value)
-        return found
+            if (value := values[place]) is not None:
+                values[place] = self._convert(column, value)
+        return values
 
     def _values_of_run(self, document: RunDocument) -> list[Any]:
-        found = self._blank.copy()
+        values = self._blank.copy()
         for place, column, read in self._of_run:
-            found[place] = self._convert(column, read(document))
-        return found
+            values[place] = self._convert(column, read(document))
+        return values
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,8 @@ def row_table(documents: Sequence[RunDocument], chosen: Sequence[str] = ()) -> R
 def table_of(sources: Iterable[RowSource], chosen: Sequence[str] = (), kinds: tuple[Kind, ...] = ()) -> RowTable:
     """Return a table of these rows."""
     check_columns(chosen)
-    found = kinds or tuple(dict.fromkeys(source.kind for source in sources)) or ("speed",)
-    return RowTable(_columns(found, chosen), sources)
+    kinds_of_rows = kinds or tuple(dict.fromkeys(source.kind for source in sources)) or ("speed",)
+    return RowTable(_columns(kinds_of_rows, chosen), sources)
 
 
 def kinds_of(document: RunDocument | Outline) -> tuple[Kind, ...]:
@@ -170,8 +170,8 @@ def row_sources(document: RunDocument) -> Iterator[RowSource]:
 
 
 def _columns(kinds: Sequence[Kind], chosen: Sequence[str]) -> tuple[Column[Any], ...]:
-    wanted = chosen or [name for name, column in COLUMNS.items() if any(map(column.has, kinds))]
-    return tuple(_for_kinds(COLUMNS[name], kinds) for name in dict.fromkeys(wanted))
+    names = chosen or [name for name, column in COLUMNS.items() if any(map(column.has, kinds))]
+    return tuple(_for_kinds(COLUMNS[name], kinds) for name in dict.fromkeys(names))
 
 
 def _for_kinds(column: Column[Any], kinds: Sequence[Kind]) -> Column[Any]:

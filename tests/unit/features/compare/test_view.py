@@ -157,7 +157,7 @@ def test_a_condition_that_could_not_be_judged_is_no_pass_and_says_what_it_takes(
     said = said_of(few)
     assert "no regression found, but time>5% was not judged in any row." in said
     assert (
-        "warning: not judged, so this is no pass (exit code 6): time>5% on ort: an interval takes 4 launches on both"
+        "warning: not judged, so this is not a pass (exit code 6): time>5% on ort: an interval takes 4 launches on both"
         " sides; time>5% on tf: no figures on the newer side." in said
     )
     assert "exit code" not in said_of(FOUND)  # another condition is met, which decides the exit code
