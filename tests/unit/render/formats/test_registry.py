@@ -59,7 +59,7 @@ def test_an_archive_tells_no_other_format_and_json_is_asked_about():
 
 
 def test_an_unknown_format_is_answered_with_the_nearest():
-    with pytest.raises(IrbenchError, match="'benchr' is no format") as caught:
+    with pytest.raises(IrbenchError, match="'benchr' is not a format") as caught:
         format_called("benchr")
     assert caught.value.hint.startswith("Did you mean bencher?")
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args, get_type_hints
 
 import pytest
 from rich.console import Console
 
-from irbench.core.graph_record import Agreement, AgreementElsewhere, GraphStep
+from irbench.core.graph_record import Agreement, AgreementElsewhere, GraphStep, Obstacle, OptimizerActivity
 from irbench.core.record import OutputError
 from irbench.notices import Context
 from irbench.notices.conversions import agreement_lines
 from irbench.optimizer import Conversion, Lineage, build_recipe, calibration_note
-from irbench.render.optimized_graphs import kept_view, settings_text
+from irbench.render.optimized_graphs import in_words, kept_view, settings_text, steps_view
 
 PASSES = ("fold_shapes", "remove_redundant", "fuse_layer_normalization", "fuse_attention") * 5
 STEPS = (GraphStep("original", False, {"Add": 630}), *(GraphStep(name, True, {"Add": 42}, 2e-6) for name in PASSES))
@@ -135,3 +136,72 @@ def test_what_is_special_is_said_once_below_the_table() -> None:
     failed = converted(8, top1=0.5)
     *_, note = shown([failed, failed], 100)
     assert note == "basic-int8: outputs differ too much from the original's: top-1 agreement 50 % on 64 inputs"
+
+
+@pytest.mark.parametrize(
+    ("activity", "words"),
+    [
+        (OptimizerActivity("pass", "fold_shapes", "mlp"), "mlp: fold_shapes"),
+        (OptimizerActivity("raise-opset", "20", "mlp"), "mlp: raising the operator set to 20"),
+    ],
+)
+def test_an_activity_is_said_in_words(activity: OptimizerActivity, words: str) -> None:
+    said: list[str] = []
+    shown: list[str] = []
+    in_words(said.append, shown.append)(activity)
+    assert (said, shown) == ([], [words])
+
+
+def test_a_graph_is_one_line_at_the_end_which_ends_the_status() -> None:
+    said: list[str] = []
+    shown: list[str] = []
+    in_words(said.append, shown.append)(OptimizerActivity("done", "basic", "mlp", (19, 3), (22, 18)))
+    assert shown == [""]
+    assert said == ["mlp: optimised as basic: 22 to 18 nodes, changed by 3 of 19 steps (irbench optimize lists them)"]
+
+
+def test_every_activity_has_words() -> None:
+    codes = get_args(get_type_hints(OptimizerActivity)["code"])
+    said: list[str] = []
+    for code in codes:
+        in_words(said.append, lambda text: said.append(text) if text else None)(
+            OptimizerActivity(code, "fold_shapes", "mlp")
+        )
+    assert len(set(said)) == len(codes)
+    assert all(words.removeprefix("mlp: ") for words in said)
+
+
+BERT_OPERATORS = {"Add": 20, "Gelu": 6, "LayerNormalization": 12}
+SKIPPED = {"Add": 8, "com.microsoft.SkipLayerNormalization": 12, "com.microsoft.Gelu": 6}
+BERT_STEPS = (
+    GraphStep("original", False, BERT_OPERATORS),
+    GraphStep("fuse_skip_layer_normalization", True, SKIPPED, 2e-6, "com.microsoft"),
+    GraphStep("raise_opset", False, SKIPPED, obstacle=Obstacle("opset-not-raised", 17, "Upsample 9 to 10 has no way")),
+)
+
+
+def shown_steps(width: int) -> str:
+    console = Console(width=width)
+    with console.capture() as capture:
+        console.print(steps_view("bert", "all", BERT_STEPS, (17, 17)))
+    return capture.get()
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_what_changed_is_never_cut(width: int) -> None:
+    lines = shown_steps(width).splitlines()
+    assert max(map(len, lines)) <= width
+    text = " ".join(" ".join(lines).split())
+    for words in ("+12 SkipLayerNormalization,", "-12 Add,", "-12 LayerNormalization", "-12", "skipped"):
+        assert words in text
+    assert "cut at column" not in text
+
+
+def test_a_domain_is_said_of_an_operator_only_where_another_has_its_name() -> None:
+    assert "+6 com.microsoft.Gelu, -12 Add" in shown_steps(200)
+    assert "uses operators of com.microsoft" in shown_steps(200)
+
+
+def test_columns_without_room_are_named() -> None:
+    assert "hidden, the terminal is too narrow: nodes, max err; see --format json" in " ".join(shown_steps(60).split())
+    assert "hidden" not in shown_steps(80)

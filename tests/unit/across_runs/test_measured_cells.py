@@ -1,11 +1,22 @@
-"""A graph is recognised by its digest, at its batch."""
+"""Which rows of different runs are the same cell."""
 
 from __future__ import annotations
 
 import pytest
+from documents import cell, group
 
-from irbench.across_runs.measured_cells import MeasuredGraph, is_another_graph
+from irbench.across_runs.measured_cells import MeasuredGraph, is_another_graph, key_names, key_of
+from irbench.notices.notes import BusyNeighbour
 from irbench.spec import GraphFiles
+
+
+def test_a_row_beside_a_busy_neighbour_is_another_cell_than_one_without():
+    row = cell("ort")
+    alone = key_of(group(row), row)
+    beside = key_of(group(row, notes=(BusyNeighbour(processors=(1,)),)), row)
+    assert alone != beside
+    assert key_names([alone, beside]) == {alone: "ort", beside: "ort beside a busy neighbour"}
+
 
 SMALL, LARGE, OTHER = (GraphFiles(digest, 1000) for digest in ("aa", "bb", "cc"))
 KNOWN = [MeasuredGraph("net", "onnx+extended", 1, SMALL), MeasuredGraph("net", "onnx+extended", 8, LARGE)]

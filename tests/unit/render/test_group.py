@@ -10,12 +10,15 @@ from golden_files import check_golden
 
 from irbench.core.record import Failure, OutputError
 from irbench.core.result import GroupResult, Lead, NoWinner, Winner
-from irbench.core.row import PacedLatency, Requested
+from irbench.core.row import CellResult, EnergyUse, PacedLatency, Requested
+from irbench.notices import Context
 from irbench.notices.doubts import PacedDiffers, RatioRow, ReversedPair, SlowRow, TwoModes
 from irbench.notices.marks import LateCalls, OtherPrecision, Oversubscribed
 from irbench.notices.warnings import ManyDirtyBlocks, Unverified
+from irbench.render.footer import footer
 from irbench.render.group import GroupView
 from irbench.runs.export import render_document
+from irbench.spec import Accuracy, AccuracyLimit
 
 CRASH = Failure("compile", "It crashed with SIGSEGV.", "Its output is in runs/2026-11/01J/logs/ort.log")
 NO_GRAPH = Failure(
@@ -231,3 +234,75 @@ def test_a_table_fits_its_width_and_breaks_no_word(state: str, subtests: pytest.
 @pytest.mark.parametrize("form", ["csv", "jsonl", "md"])
 def test_an_export_is_the_one_that_was_looked_at(form: str):
     check_golden(f"export-{form}", render_document(document(example(), failure_rows()), form))
+
+
+LIMIT = AccuracyLimit(0.99)
+GOOD = replace(cell("openvino", 32.5), accuracy=Accuracy(0.995, LIMIT, 200))
+BAD = replace(
+    failed("ort", failure=Failure("accuracy", "top-1 agreement 63 % is below 99 %"), state="mismatch"),
+    accuracy=Accuracy(0.63, LIMIT, 200),
+)
+
+
+def shown(table: GroupResult) -> str:
+    return "\n".join(line.plain for line in GroupView(table).as_lines(200))
+
+
+def test_a_table_has_the_accuracy_of_its_rows_and_the_limit_below():
+    text = shown(group(GOOD, BAD))
+    (row,) = [line for line in text.splitlines() if line.startswith(" openvino")]
+    assert "99.5 %" in row
+    assert "mismatch: top-1 agreement 63 % is below 99 %" in text
+    assert "accuracy: top-1 agreement at least 99 %" in text
+
+
+def test_a_table_without_a_limit_says_nothing_of_accuracy():
+    assert "accuracy" not in shown(group(cell("openvino", 32.5)))
+
+
+PACKAGE = {"package-0": 40.0, "dram-0": 10.0}
+
+
+def using(name: str, joules: float, above: float | None, **domains: float) -> CellResult:
+    idle = None if above is None else 9.8
+    return cell(name, energy=EnergyUse(joules, above, 50.0, idle, {**PACKAGE, **domains}))
+
+
+def energy_table(*rows: CellResult) -> str:
+    return "\n".join(line.plain for line in GroupView(group(*rows)).as_lines(160))
+
+
+def figures(row: CellResult) -> list[str]:
+    """Return what a row shows behind its throughput: J/inference, above idle, W."""
+    (heading, line, *_) = (
+        line for line in energy_table(row, using("tf", 0.8, 0.7)).splitlines() if line.startswith((" backend", " ort"))
+    )
+    begin, end = heading.index("J/inference"), heading.index(" W ") + 2
+    return line[begin - 2 : end].split()
+
+
+def test_energy_above_idle_has_no_more_decimals_than_what_it_is_a_part_of() -> None:
+    assert figures(using("ort", 0.0083, -0.0000668)) == ["0.00830", "-0.00007", "50.0"]
+
+
+def test_what_was_not_measured_is_no_zero() -> None:
+    assert figures(cell("ort")) == ["-", "-", "-"]
+    assert figures(using("ort", 0.5, None)) == ["0.500", "-", "50.0"]
+
+
+def test_a_table_names_the_counters_and_the_power_of_the_idle_machine() -> None:
+    text = energy_table(using("ort", 0.5, 0.4), using("tf", 0.8, 0.7)).replace("\n", " ")
+    assert "J/inference: of package-0 and dram-0, each row alone" in text
+    assert "above idle: without the 9.80 W of the idle machine" in text
+    assert " J/inference  above idle     W " in text
+
+
+def test_a_counter_that_belongs_to_rows_on_gpus_alone_is_named_as_such() -> None:
+    rows = (using("ort", 0.5, None), using("tf", 0.8, None, **{"gpu-0": 70.0}))
+    below = " ".join(footer(group(*rows), Context()))
+    assert "J/inference: of package-0, dram-0 and gpu-0 (rows on an NVIDIA GPU), each row alone" in below
+    assert "above idle" not in below
+
+
+def test_a_table_without_energy_has_none_of_these_columns() -> None:
+    assert "J/inference" not in energy_table(cell("ort"), cell("tf"))

@@ -1,7 +1,9 @@
-"""Names in Markdown are shown as they are: never a link, an image, HTML, emphasis or another paragraph."""
+"""No text in comma-separated values is a formula, and numbers stay numbers."""
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from itertools import pairwise
 from typing import Any
@@ -12,7 +14,68 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from irbench.render.table import Column, Row, TextTable
-from irbench.render.text_formats import bullets, code_block, heading, markdown_cell, markdown_text
+from irbench.render.text_formats import (
+    bullets,
+    code_block,
+    csv_cell,
+    heading,
+    json_line,
+    json_text,
+    markdown_cell,
+    markdown_text,
+)
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3+cmd()", "@SUM(A1)", "\t=1", "\r=1", "  =1", "-x", "\n@a"]
+)
+def test_a_formula_becomes_text(text: str):
+    assert csv_cell(text).startswith("'")
+
+
+@pytest.mark.parametrize(
+    "value", [-1.5, -3, None, True, "-", "-3.2", "+4.1 %", "-1.5e-3", "1.31", "ort", "", "a=b", "±0.4 %"]
+)
+def test_everything_else_stays_as_it_is(value: object):
+    assert csv_cell(value) == value
+
+
+def test_a_cell_is_one_line_without_escape_sequences():
+    assert csv_cell("a\x1b[1m\nb") == "a�[1m b"
+
+
+def test_tables_have_no_formulas_either():
+    table = TextTable((Column("name", words=True), Column("change")), (Row(("=cmd()", "-3.2 %")),))
+    assert table.as_csv() == "name,change\n'=cmd(),-3.2 %\n"
+
+
+@given(
+    st.dictionaries(
+        st.text(st.characters(exclude_categories=["Cs"])), st.text(st.characters(exclude_categories=["Cs"]))
+    )
+)
+def test_json_is_exact_and_harmless(value: dict[str, str]):
+    for text in (json_text(value), json_line(value)):
+        assert json.loads(text) == value
+        assert text.replace("\n", "").isprintable()
+
+
+def test_what_terminals_obey_is_escaped_and_what_they_show_is_not():
+    assert json_line(["\x9b31m", "\u202e", "\x7f", "ü", "\U000e0001"]) == (
+        '["\\u009b31m","\\u202e","\\u007f","ü","\\udb40\\udc01"]'
+    )
+
+
+def test_a_line_is_a_line():
+    assert "\n" not in json_line({"a": "b\nc"})
+
+
+def test_a_path_that_is_not_utf8_is_exact_too_and_numbers_stay_what_msgspec_makes_of_them():
+    value = {"path": "a\udcff", "numbers": [math.nan, math.inf, 0.1], "rows": (1,)}
+    for text in (json_text(value), json_line(value)):
+        assert json.loads(text) == {"path": "a\udcff", "numbers": [None, None, 0.1], "rows": [1]}
+        assert text.isascii()
+
 
 READER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 ACTIVE = "#<>[]()!*_`~|\\&;:/@w+-=.1 a\n"
