@@ -30,15 +30,12 @@ from irbench.render.footer import (
     short_warnings,
     whole_warnings,
 )
-from irbench.render.line_wrapping import wrap
 from irbench.render.table import Column as TableColumn
 from irbench.render.table import Row, TextTable
 from irbench.render.table_title import compared_how, title
 from irbench.render.verdicts import NO_WINNER_TEXTS, style_of
+from irbench.render.views import hidden_columns, paragraph, table_lines, width_of
 
-_NARROWEST = 100
-_INDENT = " "
-"""What a headline of a busy machine says already."""
 _WITHOUT_FIGURES_STYLE = "dim"
 _Columns: TypeAlias = Sequence[tuple[Column[Any], ShownSpeed]]
 
@@ -73,9 +70,7 @@ class GroupView:
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the width that shows every column; called by rich."""
-        table = Measurement.get(console, options, self._table).maximum + len(_INDENT)
-        width = min(options.max_width, max(_NARROWEST, table))
-        return Measurement(width, width)
+        return width_of(self._table, console, options)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines; called by rich."""
@@ -83,18 +78,13 @@ class GroupView:
 
     def as_lines(self, width: int) -> Iterator[Text]:
         """Yield the view as lines of at most ``width`` cells, as far as the table's columns allow."""
-        yield from _paragraph(title(self._result, self._environment, self._plan), width, "bold")
-        yield from _paragraph(headline(self._result, self._context), width, "")
-        for line in self._table.as_lines(width - len(_INDENT)):
-            line.pad_left(len(_INDENT))
-            yield line
-        left_out = self._table.left_out(width - len(_INDENT))
-        if left_out:
-            yield from _paragraph(f"hidden, the terminal is too narrow: {', '.join(left_out)}", width, "dim")
-        for note in footer(self._result, self._context, left_out):
-            yield from _paragraph(note, width, "dim")
+        yield from paragraph(title(self._result, self._environment, self._plan), width, "bold")
+        yield from paragraph(headline(self._result, self._context), width, "")
+        yield from table_lines(self._table, width)
+        for note in footer(self._result, self._context, hidden_columns(self._table, width)):
+            yield from paragraph(note, width, "dim")
         for mismatch in (*mismatches(self._result, self._context), *not_applicable(self._result, self._context)):
-            yield from _paragraph(mismatch, width, "yellow", hanging="  ")
+            yield from paragraph(mismatch, width, "yellow", hanging="  ")
         yield from self._warnings(width)
 
     def shortens(self, width: int) -> bool:
@@ -116,7 +106,7 @@ class GroupView:
             else short_warnings(self._shown_warnings, self._context, width)
         )
         for warning in shown:
-            yield from _paragraph(warning, width, "yellow", hanging="  ")
+            yield from paragraph(warning, width, "yellow", hanging="  ")
 
     @property
     def _shown_warnings(self) -> tuple[Warn, ...]:
@@ -130,11 +120,6 @@ class GroupView:
     def _confidence(self) -> float:
         timing = self._plan.get("timing")
         return float(timing.get("confidence", 0.95)) if isinstance(timing, Mapping) else 0.95
-
-
-def _paragraph(text: str, width: int, style: str, hanging: str = "") -> Iterator[Text]:
-    for number, line in enumerate(wrap(text, width - len(hanging)) if text else ()):
-        yield Text(hanging * (number > 0) + line, style=style)
 
 
 def group_table(

@@ -30,9 +30,7 @@ class PlainView:
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the width that shows every column; called by rich."""
-        table = Measurement.get(console, options, self.table).maximum + len(_INDENT)
-        width = min(options.max_width, max(_NARROWEST, table))
-        return Measurement(width, width)
+        return width_of(self.table, console, options)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines; called by rich."""
@@ -43,19 +41,11 @@ class PlainView:
         yield from paragraph(self.title, width, "bold")
         yield from paragraph(self.headline, width, "")
         if self.table.rows:
-            yield from self._table_lines(width)
+            yield from table_lines(self.table, width)
         for note in self.notes:
             yield from paragraph(note, width, "dim")
         for warning in self.warnings:
             yield from paragraph(warning, width, "yellow")
-
-    def _table_lines(self, width: int) -> Iterator[Text]:
-        for line in self.table.as_lines(width - len(_INDENT)):
-            line.pad_left(len(_INDENT))
-            yield line
-        left_out = self.table.left_out(width - len(_INDENT))
-        if left_out:
-            yield from paragraph(f"hidden, the terminal is too narrow: {', '.join(left_out)}", width, "dim")
 
     def as_markdown(self) -> str:
         """Return a heading, the table and a list of the sentences below it, as Markdown."""
@@ -74,10 +64,31 @@ class PlainView:
         return False
 
 
-def paragraph(text: str, width: int, style: str) -> Iterator[Text]:
-    """Yield the lines of a text, as wide as they may be."""
-    for line in wrap(text, width) if text else ():
-        yield Text(line, style=style)
+def width_of(table: TextTable, console: Console, options: ConsoleOptions) -> Measurement:
+    """Return the width of a view that shows every column of its table."""
+    whole = Measurement.get(console, options, table).maximum + len(_INDENT)
+    width = min(options.max_width, max(_NARROWEST, whole))
+    return Measurement(width, width)
+
+
+def table_lines(table: TextTable, width: int) -> Iterator[Text]:
+    """Yield the lines of a table within a view, and the names of the columns for which there is no room."""
+    for line in table.as_lines(width - len(_INDENT)):
+        line.pad_left(len(_INDENT))
+        yield line
+    if hidden := hidden_columns(table, width):
+        yield from paragraph(f"hidden, the terminal is too narrow: {', '.join(hidden)}", width, "dim")
+
+
+def hidden_columns(table: TextTable, width: int) -> tuple[str, ...]:
+    """Return the headings of the columns for which there is no room in a view."""
+    return table.left_out(width - len(_INDENT))
+
+
+def paragraph(text: str, width: int, style: str, hanging: str = "") -> Iterator[Text]:
+    """Yield the lines of a text, as wide as they may be; all but the first begin with ``hanging``."""
+    for number, line in enumerate(wrap(text, width - len(hanging)) if text else ()):
+        yield Text(hanging * (number > 0) + line, style=style)
 
 
 @dataclass(frozen=True)
