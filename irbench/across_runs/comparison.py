@@ -169,8 +169,6 @@ class RunComparison:
 
 @dataclass(frozen=True)
 class _Match:
-    """A cell that both sides have, with its runs."""
-
     key: CellKey
     base: Sequence[MeasuredCell]
     new: Sequence[MeasuredCell]
@@ -373,7 +371,6 @@ def machine_called(runs: Iterable[SummarisedRun], name: str) -> str:
 
 
 def _of_machine(root: Path, name: str) -> list[Path]:
-    """Return the folders of the stored runs of a machine; those that cannot be read are of none."""
     runs, _ = read_summaries(root, (folder for folder, _ in run_folders(root)))
     machine = machine_called(runs, name)
     return [run.folder for run in runs if run.summary.machine == machine]

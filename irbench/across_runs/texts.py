@@ -85,7 +85,6 @@ def checked_text(name: str, checked: CheckedCondition) -> str:
 
 
 def _outcome(checked: CheckedCondition) -> str:
-    """Return whether a condition is met, and what it takes to decide where that is open."""
     if checked.unjudged is not None:
         reason = _why_unjudged(checked.unjudged, checked.change)
         return reason if checked.unjudged == "no-figure" else f"not judged: {reason}"

@@ -57,7 +57,6 @@ def not_applicable(result: GroupResult, context: Context) -> Iterator[str]:
 
 
 def _marked(result: GroupResult) -> dict[str, list[str]]:
-    """Return the ids of the cells that each mark is about."""
     marked: dict[str, list[str]] = {}
     for cell in result.cells:
         for mark in cell.marks:
@@ -149,7 +148,6 @@ def _excluded(result: GroupResult) -> str:
 
 
 def _legend(result: GroupResult, context: Context, hidden: Collection[str]) -> Iterator[str]:
-    """Yield what each column means that does not explain itself."""
     shown = (shown for _, shown in IN_SPEEDS if shown.heading not in hidden)
     for legend in sorted((column.legend for column in shown if column.legend), key=lambda legend: legend.place):
         yield from legend.texts(result, context)

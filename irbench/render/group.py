@@ -192,14 +192,12 @@ def _bound_ms(result: GroupResult) -> float:
 
 
 def _without_rivals(able: Sequence[str], bound_ms: float) -> str:
-    """Return which row answers in time, where there are no two of them."""
     if not able:
         return f"no row has a p90 latency of at most {bound_ms:g} ms"
     return f"only {able[0]} has a p90 latency of at most {bound_ms:g} ms" if len(able) == 1 else ""
 
 
 def _lead(result: GroupResult, lead: Lead, context: Context) -> str:
-    """Return who is fastest and by how much, or why nobody can be called so and what to do about it."""
     names = row_names(result.cells)
     leader, rival, ahead = names[lead.cell], names[lead.rival], _ahead(result, lead)
     where, reservation = _condition(result)
@@ -261,7 +259,6 @@ def _too_busy(result: GroupResult, context: Context) -> str:
 
 
 def _verdicts_of_busy(result: GroupResult) -> str:
-    """Return why rows may be called faster or slower all the same."""
     if all(cell.speedup is None or cell.speedup.verdict not in ("faster", "slower") for cell in result.cells):
         return ""
     return ", and a difference between rows may be due to that: verdicts are of this run only"
@@ -276,7 +273,6 @@ def _ahead(result: GroupResult, lead: Lead | Winner) -> str:
 
 
 def _on_threads(result: GroupResult, lead: Lead | Winner) -> str:
-    """Return on how many threads the two run, where that is not the same number."""
     used = {cell.id: cell.all_threads for cell in result.cells}
     own, other = used.get(lead.cell), used.get(lead.rival)
     return "" if None in (own, other) or own == other else f" on {own} threads against {other}"

@@ -73,7 +73,6 @@ def settings_text(lineage: Lineage) -> str:
 
 
 def _notes(kept: Sequence[Lineage]) -> Iterator[str]:
-    """Yield each remark once, behind the names of the graphs that it is about."""
     about: dict[str, list[str]] = {}
     for lineage in kept:
         for remark in _remarks(lineage):
@@ -178,7 +177,6 @@ def _idle(steps: Sequence[GraphStep]) -> Iterator[Text]:
 
 
 def _changes(before: GraphStep, after: GraphStep) -> Iterator[str]:
-    """Yield the operators of which there are more or fewer, what is new first."""
     names = dict.fromkeys((*before.operators, *after.operators))
     moved = {name: after.operators.get(name, 0) - before.operators.get(name, 0) for name in names}
     changed = (name for name in moved if moved[name])

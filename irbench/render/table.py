@@ -174,7 +174,6 @@ class TextTable:
         )
 
     def _lines(self, width: int) -> Iterator[tuple[str, str]]:
-        """Yield each line and its style."""
         shortened = None if self._is_whole_in(width) else self._shortened()
         if shortened is not None:
             yield from ((line.plain, str(line.style)) for line in shortened.as_lines(width))
@@ -263,12 +262,10 @@ class TextTable:
         return min(self.columns[index].longest, max(map(cell_count, words), default=0))
 
     def _cells(self, index: int) -> Iterator[str]:
-        """Yield the heading of a column and its cells."""
         yield self.columns[index].heading
         yield from (row.cells[index] for row in self.rows if index < len(row.cells))
 
     def _row(self, row: Row, shown: Sequence[int], widths: Sequence[int]) -> Iterator[str]:
-        """Yield the lines of cells, each folded to the width of its column."""
         folded = [self._fold(index, row.cells[index], widths[index]) for index in shown]
         for level in range(max(map(len, folded))):
             cells = (lines[level] if level < len(lines) else "" for lines in folded)
@@ -291,7 +288,6 @@ class TextTable:
             yield f"{cells or ' ' * (indent - len(_GAP))}{_GAP}{line}"
 
     def _padded(self, cells: Sequence[str], shown: Sequence[int], widths: Sequence[int]) -> str:
-        """Return one line of the cells of the shown columns."""
         columns = zip(cells, shown, strict=True)
         return _GAP.join(_pad(plain(cell), widths[index], left=self.columns[index].words) for cell, index in columns)
 

@@ -160,7 +160,6 @@ def _damage(archive: Path, error: Exception) -> str:
 
 
 def _unpack(archive: Path, target: Path, is_chosen: Callable[[PurePosixPath], bool]) -> None:
-    """Write those files of runs that are wanted, by their paths below ``target``."""
     with open_regular(archive) as file, gzip.GzipFile(fileobj=file) as stream:
         for member in _members(stream, archive):
             end = stream.tell() + member.size
@@ -222,7 +221,6 @@ def _add(tar: tarfile.TarFile, document: RunDocument, name: str, data: bytes) ->
 
 
 def _members(stream: gzip.GzipFile, archive: Path) -> Iterator[tarfile.TarInfo]:
-    """Yield each file's header, behind which the stream stands at its content."""
     packed_bytes, count, runs = archive.stat().st_size, 0, 0
     while any(header := _read(stream, tarfile.BLOCKSIZE)):
         member, count = tarfile.TarInfo.frombuf(header, "utf-8", "surrogateescape"), count + 1
@@ -266,7 +264,6 @@ def _require_size(member: tarfile.TarInfo, archive: Path, most_bytes: int) -> No
 
 
 def _write(path: Path, stream: gzip.GzipFile, size: int) -> None:
-    """Write the next bytes of the stream to a new file, a piece at a time."""
     if path.exists():
         raise ValueError(f"it holds {path.parent.name}/{path.name} twice")
     with explained(path):

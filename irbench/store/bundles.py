@@ -341,12 +341,10 @@ def _damaged(path: Path, bundle: Bundle) -> IrbenchError:
 
 
 def _root() -> Path:
-    """Return the folder that bundles are put into."""
     return home() / _FOLDER
 
 
 def _roots() -> tuple[Path, ...]:
-    """Return the folders that bundles are searched in."""
     return tuple(folder / _FOLDER for folder in homes())
 
 
@@ -355,7 +353,6 @@ def _is_name(name: str) -> bool:
 
 
 def _place(name: str, version: str) -> Path | None:
-    """Return the folder of a version, if there is one."""
     if not (_is_name(name) and _is_name(version)):
         return None
     places = (root / name / version for root in _roots())
@@ -363,7 +360,6 @@ def _place(name: str, version: str) -> Path | None:
 
 
 def _pointer(path: Path) -> str:
-    """Return the text of a small file below the folders of bundles; nothing where there is none."""
     for root in _roots():
         with contextlib.suppress(OSError):
             return read_regular(root / path, _MOST_BYTES).decode(errors="replace").strip()

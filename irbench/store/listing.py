@@ -168,13 +168,11 @@ def _folders_by_id(root: Path, beginning: str) -> list[Path]:
 
 
 def _called(root: Path, name: str) -> Path | None:
-    """Return the folder of the newest measured run that was given this name, if there is one."""
     entries = runs_called(root, name)
     return Path(_newest_measured(entries).entry.folder) if entries else None
 
 
 def _of_id(folders: Sequence[Path], name: str) -> Path | None:
-    """Return the folder of the run whose whole id this is, if there is one."""
     exact = [folder for folder in folders if folder.name.upper() == name.upper()]
     if len(exact) > 1:
         raise IrbenchError(f"{name} is stored {len(exact)} times.", hint=f"Give its folder: {_listed(exact)}")
@@ -182,7 +180,6 @@ def _of_id(folders: Sequence[Path], name: str) -> Path | None:
 
 
 def _beginning_with(root: Path, folders: Sequence[Path], name: str) -> Path:
-    """Return the only one of the folders of runs whose ids begin with a name."""
     if name and len(folders) > 1:
         names = _listed([folder.name for folder in folders[-5:]])
         raise IrbenchError(f"{len(folders)} runs match {name!r}.", hint=f"Give more characters: {names}")
@@ -310,7 +307,6 @@ def _bytes_of_lines(connection: sqlite3.Connection) -> int:
 
 
 def _fitting(rows: Iterable[tuple[str, int, int, bytes]], room: float) -> Iterator[tuple[str, int, int, bytes]]:
-    """Yield rows while there is room for so many bytes."""
     for row in rows:
         room -= 2 * len(row[0]) + len(row[-1])
         if room < 0:

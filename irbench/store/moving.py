@@ -87,7 +87,6 @@ def remove_runs(folders: Sequence[Path], root: Path) -> Iterator[Path]:
 
 
 def _moved_aside(folder: Path, place: Path) -> bool:
-    """Move a run out of sight; ``False`` where somebody else did before."""
     with explained(folder):
         try:
             folder.rename(place)
@@ -206,7 +205,6 @@ def _named_as_given(source: Path, unpacked: Path) -> Iterator[Path]:
 
 
 def _take(run: _Run, root: Path, scratch: Path, copies: dict[Path, Path], present: dict[Path, None]) -> None:
-    """Copy a run that is new, or note that it is here already."""
     run_id = run.document.run_id
     place = place_of(root, run.document.created, run_id)
     if _is_stored_as(run, place):
@@ -239,7 +237,6 @@ def _runs_in(source: Path, scratch: Path, unsearched: list[Unsearched]) -> Itera
 
 
 def _checked(folder: Path) -> _Run:
-    """Return a run whose every file is sound and fits the others."""
     at = folder / RUN_FILE
     whole = read_bytes(at, follow=False, most_bytes=LARGEST_DOCUMENT_BYTES)
     document = decode_document(whole, str(at))
@@ -276,7 +273,6 @@ def _is_stored_as(run: _Run, other: Path) -> bool:
 
 
 def _copy(run: _Run, target: Path) -> Path:
-    """Write what was checked: launches are read again, and have to have the same digests."""
     with explained(target):
         target.mkdir()
         for name, log in read_logs(run.folder, run.document, LARGEST_BYTES):

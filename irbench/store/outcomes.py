@@ -60,7 +60,6 @@ def entry_of(document: RunDocument, folder: str) -> RunEntry:
 
 
 def _models(document: RunDocument) -> Iterator[str]:
-    """Yield the model of each table, and those of its rows."""
     for table in document.tables:
         yield table.model
         if isinstance(table, GroupResult):
@@ -90,7 +89,6 @@ def _outcomes(document: RunDocument) -> Iterator[Outcome]:
 
 
 def _cold_outcome(table: ColdTable) -> Outcome:
-    """Return the row that answered first with a cold cache."""
     times = {
         row.id: row.ready_ms.value for row in table.rows if row.cache == "cold" and row.ready_ms and not row.failure
     }

@@ -30,8 +30,6 @@ from irbench.worker.requested_confinement import is_confinement_asked_for
 
 @dataclass(frozen=True)
 class _Repetition:
-    """What is measured again."""
-
     options: RunOptions
     method: Method
     documents: tuple[RunDocument, ...]
@@ -124,7 +122,6 @@ def _again(
     before: Mapping[CellKey, tuple[MeasuredCell, ...]],
     again: CheckedRun,
 ) -> list[ComparedRow]:
-    """Return each regression as it was measured again."""
     cells = measured_cells(again)
     rows: list[ComparedRow] = []
     for row in comparison.suspects:

@@ -62,7 +62,6 @@ def comparison_markdown(comparison: RunComparison, confirmation: Confirmation | 
 
 
 def _title(comparison: RunComparison) -> str:
-    """Return the models, both sides and the machine."""
     models = dict.fromkeys((" → ".join(dict.fromkeys((row.base_key.model, row.key.model)))) for row in comparison.rows)
     machines = dict.fromkeys((comparison.base.machine, comparison.new.machine))
     parts = (

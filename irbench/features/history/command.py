@@ -53,7 +53,6 @@ def command(form: Literal["table", "json", "md"], output: Path | None, strict: b
 
 
 def _say_what_takes_time(unknown: int) -> None:
-    """Say that many runs are read for the first time; later calls read those that changed."""
     from irbench.terminal.stderr import say
 
     if unknown >= _MANY:

@@ -146,8 +146,6 @@ class ModelHistory:
 
 @dataclass(frozen=True)
 class _Measured:
-    """A cell in one run."""
-
     run: SummarisedRun
     row: RowSummary
 
@@ -161,7 +159,6 @@ class _Series:
     values: Sequence[float]
 
     def newest(self, count: int) -> _Series:
-        """Return the series of so many of the newest runs."""
         return _Series(self.figure, self.cells[-count:], self.values[-count:])
 
     def values_since(self, run: str) -> Sequence[float]:
@@ -268,7 +265,6 @@ def _unjudged(
 
 
 def _cells(model: str, runs: Sequence[SummarisedRun]) -> dict[CellKey, list[_Measured]]:
-    """Return each cell of a model with the runs in which it was measured, oldest first."""
     cells_by_key: dict[CellKey, list[_Measured]] = {}
     for run in (run for run in runs if not run.summary.is_of_search):
         in_run: dict[CellKey, _Measured] = {}

@@ -77,7 +77,6 @@ def _headline(history: ModelHistory) -> str:
 
 
 def _current(figure: FigureHistory) -> LevelChange | None:
-    """Return the newest confirmed change of a figure."""
     return next((change for change in reversed(figure.changes) if change.confirmed), None)
 
 
@@ -110,7 +109,6 @@ def _figures(change: LevelChange, unit: Unit) -> tuple[str, str, str]:
 
 
 def _levels(change: LevelChange, unit: Unit) -> str:
-    """Return the levels before and after and the change that follows from them."""
     before, after, by = _figures(change, unit)
     return f"{before} → {after}, {by}"
 

@@ -111,8 +111,6 @@ def replay_view(result: ReplayResult) -> PlainView:
 
 @dataclass(frozen=True)
 class _Statement:
-    """A statement with what restricts it."""
-
     text: str
     condition: Condition | None
     reservations: Reservations
@@ -144,7 +142,6 @@ def _open(not_claimed: Iterable[NotClaimed], names: Mapping[CellKey, str]) -> It
 
 
 def _warnings(statements: Iterable[_Statement], names: Mapping[CellKey, str]) -> Iterator[str]:
-    """Yield each warning once, in the order of what it costs."""
     warnings = {
         msgspec.json.encode(warning, order="sorted"): (warning, against.rows)
         for against in (item.reservations for item in statements)
@@ -157,7 +154,6 @@ def _warnings(statements: Iterable[_Statement], names: Mapping[CellKey, str]) ->
 
 
 def _marks(statements: Iterable[_Statement], names: Mapping[CellKey, str]) -> Iterator[str]:
-    """Yield what is said of a claim's rows beside their figures, each once."""
     yield from dict.fromkeys(
         f"{names.get(against.rows[cell], cell)}: {mark.text()}."
         for against in (item.reservations for item in statements)

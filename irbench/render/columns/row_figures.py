@@ -43,7 +43,6 @@ def _spread(cell: CellResult) -> float | None:
 
 
 def _any(fact: Callable[[CellResult], object]) -> Callable[[GroupResult], bool]:
-    """Return what says whether some row of a table has a fact."""
     return lambda result: any(fact(cell) is not None for cell in result.cells)
 
 
@@ -108,7 +107,6 @@ def _energy_legend(result: GroupResult, _context: Context) -> Iterator[str]:
 
 
 def _domains(uses: Sequence[EnergyUse]) -> list[str]:
-    """Return the parts of the machine, those that count for rows on an NVIDIA GPU marked as such."""
     domains = dict.fromkeys(domain for use in uses for domain in use.watts_by_domain)
     return [
         domain if all(domain in use.watts_by_domain for use in uses) else f"{domain} (rows on an NVIDIA GPU)"

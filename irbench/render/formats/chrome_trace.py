@@ -233,7 +233,6 @@ def _processes(run: ExportedRun) -> Iterator[_Process]:
 
 
 def _rows_of_tables(document: RunDocument) -> list[dict[str, str]]:
-    """Return for each table what its rows are called, by the id of their tracks."""
     labels: list[dict[str, str]] = [{} for _ in document.tables]
     for source in row_sources(document):
         labels[source.table_number][_track_id(source.row)] = source.label
@@ -263,7 +262,6 @@ def _launches(document: RunDocument, folder: Path, rows: Sequence[Mapping[str, s
 
 
 def _cold_rounds(table: ColdTable, name: str, rows: Mapping[str, str]) -> Iterator[_Process]:
-    """Yield a process for each round of cold starts, whose rows are laid end to end."""
     for number in sorted({launch.round for row in table.rows for launch in row.launches} or {0}):
         spans, start_ns = list[Span](), 0
         for row in table.rows:
@@ -276,7 +274,6 @@ def _cold_rounds(table: ColdTable, name: str, rows: Mapping[str, str]) -> Iterat
 
 
 def _soak(table: SoakTable, name: str, rows: Mapping[str, str]) -> _Process:
-    """Return a soak: the blocks of each row, end to end, and its memory at the end of each."""
     spans, counters, start_ns = list[Span](), list[tuple[str, int, int]](), 0
     for row in table.rows:
         series = row.series

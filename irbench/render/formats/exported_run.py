@@ -78,7 +78,6 @@ class UnreadRuns:
             document = self._next()
 
     def _next(self) -> RunDocument | None:
-        """Return the document of the next run that can be read, or ``None`` behind the last one."""
         for folder in self._folders:
             try:
                 document = _checked_document(folder)
@@ -92,8 +91,6 @@ class UnreadRuns:
 
 @dataclass(frozen=True)
 class _RowsOfRuns:
-    """The rows of runs, of which one document is held at a time."""
-
     runs: Sequence[ExportedRun]
 
     def __iter__(self) -> Iterator[RowSource]:

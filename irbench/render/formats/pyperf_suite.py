@@ -70,7 +70,6 @@ def _metadata(source: RowSource) -> Mapping[str, Any]:
 
 
 def _runs_of_rows(run: ExportedRun) -> dict[tuple[int, str], list[PyperfRun]]:
-    """Return the runs of each row whose speed was measured, by its table's number and its id."""
     runs_by_row: dict[tuple[int, str], list[PyperfRun]] = {}
     document = run.document
     if not document.groups:
