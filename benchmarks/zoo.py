@@ -23,7 +23,7 @@ from irbench.measure.clock import Stopwatch
 from irbench.spec import shape_text
 from irbench.spi import install_command
 from irbench.store import bundles
-from irbench.store.document import decode_document
+from irbench.store.run_document import decode_document
 from irbench.terminal.console import print_data, to_text
 
 _LEVEL = "extended"

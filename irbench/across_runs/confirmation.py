@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from irbench.across_runs.changes import Change, Unjudged, change_between, checked_condition, verdict_of
-from irbench.across_runs.comparison import ComparedRow, RunComparison
 from irbench.across_runs.measured_cells import FIGURES, CellSamples, ComparedFigure, MeasuredCell
-from irbench.across_runs.obstacles import Interrupted, Obstacle
+from irbench.across_runs.repetition_obstacles import Interrupted, Obstacle
+from irbench.across_runs.side_comparison import ComparedRow, RunComparison
 from irbench.options.conditions import Condition
 from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import interval_at, looks_of

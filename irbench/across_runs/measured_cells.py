@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from irbench.across_runs.reading import CheckedRun
+from irbench.across_runs.checked_runs import CheckedRun
 from irbench.core.record import CellLaunch, LaunchRecord
 from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult

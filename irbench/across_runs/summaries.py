@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from irbench.across_runs.environments import facts_digest, fingerprint
+from irbench.across_runs.checked_runs import CheckedRun, Files, Models, Problem, SameNames, SeveralFiles, read_document
+from irbench.across_runs.differences import facts_digest, fingerprint
 from irbench.across_runs.measured_cells import FIGURES, CellKey, ambiguous_cells, ambiguous_models, key_of
-from irbench.across_runs.reading import CheckedRun, Files, Models, Problem, SameNames, SeveralFiles, read_document
 from irbench.core.result import SEARCH_RUN, GroupResult, RunDocument
 from irbench.core.row import CellResult
 from irbench.spec import GraphFiles

@@ -14,8 +14,8 @@ from irbench.across_runs.changes import (
     Unjudged,
     UnjudgedReason,
 )
-from irbench.across_runs.comparison import RunComparison
-from irbench.across_runs.environments import Difference, DifferenceKind
+from irbench.across_runs.differences import Difference, DifferenceKind
+from irbench.across_runs.side_comparison import RunComparison
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.errors import ExitCode
 from irbench.options.conditions import Unit

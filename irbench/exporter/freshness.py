@@ -12,7 +12,7 @@ import msgspec
 from irbench.exporter.identity import identity, options_of, stored_options, versions
 from irbench.exporter.source import Source, find_users_module
 from irbench.notices import ExportNotice
-from irbench.notices.exports import BundleFacts, BundleUsed, SourceChanged, ToolsChanged
+from irbench.notices.bundle_notices import BundleFacts, BundleUsed, SourceChanged, ToolsChanged
 from irbench.options.export import ExportOptions
 from irbench.store import bundles
 from irbench.store.card import Card, Origin

@@ -16,7 +16,7 @@ from irbench.exporter.freshness import Notify, bundle_facts, bundle_used, change
 from irbench.exporter.identity import identity, options_of, tool_versions
 from irbench.exporter.source import Source
 from irbench.notices import ExportNotice
-from irbench.notices.exports import (
+from irbench.notices.bundle_notices import (
     BundleFacts,
     BundleOutdated,
     NotExportable,

@@ -19,7 +19,7 @@ from irbench.notices import Context, Warn
 from irbench.notices.warnings import Disturbed, OrderRow, OrdersDiffer
 from irbench.render.columns import IN_SPEEDS
 from irbench.render.columns.declaration import Column, R, Shown, ShownSpeed, T
-from irbench.render.figures import ends_text, ratio_with_ends
+from irbench.render.figure_texts import ends_text, ratio_with_ends
 from irbench.render.footer import (
     footer,
     is_long,

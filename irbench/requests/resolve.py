@@ -17,7 +17,7 @@ from irbench.exporter.foreign import from_onnx_file
 from irbench.exporter.freshness import Notify, bundle_facts
 from irbench.exporter.refresh import find_outdated, is_made_from, made_from, refreshed
 from irbench.exporter.source import Source, require_possible
-from irbench.notices.exports import ExportedOften, PathPreferred
+from irbench.notices.bundle_notices import ExportedOften, PathPreferred
 from irbench.onnx.reading.protobuf import require_model_file
 from irbench.options.export import ExportOptions
 from irbench.render.words import export_notice_text, export_problems, unconfined_root_text

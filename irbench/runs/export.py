@@ -14,7 +14,7 @@ from irbench.render.group import context_of, group_table, headline
 from irbench.render.table_title import origin_lines, title
 from irbench.render.text_formats import bullets, heading, markdown_text, without_control_characters
 from irbench.runs.text_tables import as_csv, as_json_lines
-from irbench.store.document import encode_document
+from irbench.store.run_document import encode_document
 
 
 def render_document(document: RunDocument, form: str) -> str:

@@ -25,9 +25,9 @@ import msgspec
 
 from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
-from irbench.store.document import decode_document
-from irbench.store.files import LARGEST_BYTES, LARGEST_DOCUMENT_BYTES, explained, read_bytes, readable
+from irbench.store.file_errors import LARGEST_BYTES, LARGEST_DOCUMENT_BYTES, explained, read_bytes, readable
 from irbench.store.folders import LOGS, RUN_FILE, place_of
+from irbench.store.run_document import decode_document
 from irbench.store.runs import read_launch
 from irbench.system.document_damage import damage_text
 from irbench.system.file_states import exists, is_file

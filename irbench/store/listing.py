@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from irbench.errors import IrbenchError
 from irbench.store.entries import RunEntry
-from irbench.store.files import unreadable
+from irbench.store.file_errors import unreadable
 from irbench.store.folders import RUN_FILE, Stamp, is_run, profiles_folder, results_option, run_folders
 from irbench.system.file_states import is_folder
 from irbench.system.locks import is_held
@@ -155,8 +155,8 @@ def _newest_measured(entries: Sequence[RunEntry]) -> Latest:
 
 
 def _read(root: Path, folder: str) -> RunEntry:
-    from irbench.store.outcomes import entry_of
     from irbench.store.runs import load_document
+    from irbench.store.table_outcomes import entry_of
 
     return entry_of(load_document(root / folder), folder)
 

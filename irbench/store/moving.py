@@ -18,10 +18,10 @@ from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
 from irbench.spec import Timing
 from irbench.store.archives import read_logs, unpack
-from irbench.store.document import decode_document
-from irbench.store.files import LARGEST_BYTES, LARGEST_DOCUMENT_BYTES, explained, read_bytes
+from irbench.store.file_errors import LARGEST_BYTES, LARGEST_DOCUMENT_BYTES, explained, read_bytes
 from irbench.store.folders import LOGS, RUN_FILE, Unsearched, folders_of_runs, place_of, removal_of
-from irbench.store.launches import decode_launch
+from irbench.store.launch_files import decode_launch
+from irbench.store.run_document import decode_document
 from irbench.store.runs import check_launches, read_launch
 from irbench.system.confinement import limit_memory
 from irbench.system.document_damage import damage_text, named_by_archive

@@ -20,11 +20,11 @@ from irbench.core.record import LaunchRecord
 from irbench.core.result import SCHEMA_VERSION, RunDocument
 from irbench.errors import IrbenchError
 from irbench.measure.clock import utc_now
-from irbench.store.document import decode_document, encode_document
-from irbench.store.files import LARGEST_DOCUMENT_BYTES, explained, make_folder, prove_writable, read_bytes
+from irbench.store.file_errors import LARGEST_DOCUMENT_BYTES, explained, make_folder, prove_writable, read_bytes
 from irbench.store.folders import LOGS, RUN_FILE, new_ulid, place_of
-from irbench.store.launches import decode_launch, encode_launch
+from irbench.store.launch_files import decode_launch, encode_launch
 from irbench.store.listing import Listing, find_run, list_runs
+from irbench.store.run_document import decode_document, encode_document
 from irbench.system.files import write_atomically, write_synced
 from irbench.system.locks import hold, is_held
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from irbench.across_runs import obstacles
-from irbench.across_runs.comparison import ComparedRow, RunComparison, Side, cells_of
+from irbench.across_runs import repetition_obstacles as obstacles
+from irbench.across_runs.checked_runs import CheckedRun, read_run
 from irbench.across_runs.confirmation import Confirmation, Method, confirmed_row, judge
-from irbench.across_runs.environments import fingerprint, software_facts
+from irbench.across_runs.differences import fingerprint, software_facts
 from irbench.across_runs.measured_cells import CellKey, MeasuredCell, measured_cells, measured_graphs
-from irbench.across_runs.obstacles import Obstacle
-from irbench.across_runs.reading import CheckedRun, read_run
+from irbench.across_runs.repetition_obstacles import Obstacle
+from irbench.across_runs.side_comparison import ComparedRow, RunComparison, Side, cells_of
 from irbench.api.progress import Reporter
 from irbench.core import registry
 from irbench.core.result import RunDocument

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from irbench.across_runs.changes import Unjudged
-from irbench.across_runs.comparison import ComparedRow, RunComparison, Side, compare_sides, read_side
 from irbench.across_runs.confirmation import Confirmation, has_regressed, unjudged_of
+from irbench.across_runs.side_comparison import ComparedRow, RunComparison, Side, compare_sides, read_side
 from irbench.across_runs.texts import blocked_message
 from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting

@@ -10,13 +10,13 @@ from irbench.across_runs.changes import (
     Change,
     Unjudged,
 )
-from irbench.across_runs.comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
 from irbench.across_runs.confirmation import (
     Confirmation,
     ConfirmationOutcome,
     has_regressed,
     unjudged_of,
 )
+from irbench.across_runs.side_comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
 from irbench.across_runs.texts import (
     change_and_figures,
     checked_text,

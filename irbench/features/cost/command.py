@@ -48,7 +48,7 @@ def command(
     """
     from irbench.api.progress import reporting
     from irbench.features.cost.run import cost_with
-    from irbench.render.progress import counting_text
+    from irbench.render.progress_texts import counting_text
     from irbench.terminal.console import print_data, to_text
 
     with reporting("auto") as reporter:  # which says on a terminal what takes seconds of large graphs

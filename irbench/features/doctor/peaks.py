@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from irbench.across_runs.environments import fingerprint
+from irbench.across_runs.differences import fingerprint
 from irbench.api.progress import Reporter
 from irbench.core import registry
 from irbench.core.address import BackendAddress
@@ -43,7 +43,7 @@ from irbench.runs.run_destination import RunDestination
 from irbench.spec import Precision, Timing
 from irbench.stats.intervals import FEWEST_LAUNCHES
 from irbench.store import bundles
-from irbench.store.peaks import keep_peaks
+from irbench.store.kept_peaks import keep_peaks
 from irbench.store.runs import read_launches
 from irbench.system import host
 

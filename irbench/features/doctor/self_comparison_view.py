@@ -5,7 +5,7 @@ from __future__ import annotations
 from irbench.core.quantities import percent, plural
 from irbench.core.row import Speedup
 from irbench.features.doctor.self_comparison import FOUND, SelfComparison
-from irbench.render.figures import ratio_with_ends
+from irbench.render.figure_texts import ratio_with_ends
 
 
 def self_comparison_message(compared: SelfComparison) -> str:

@@ -19,7 +19,7 @@ from irbench.features.export.keywords import ExportKeywords
 from irbench.features.export.options import EXPORT
 from irbench.measure.clock import Stopwatch
 from irbench.notices import ExportNotice
-from irbench.notices.exports import BundleUsed
+from irbench.notices.bundle_notices import BundleUsed
 from irbench.options.export import ExportOptions
 from irbench.options.input_request import InputRequest
 from irbench.options.run import RunOptions

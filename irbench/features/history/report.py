@@ -18,9 +18,9 @@ from irbench.across_runs.changes import (
     checked_condition,
     outcome_of,
 )
-from irbench.across_runs.environments import Difference, differences_between, graph_difference
+from irbench.across_runs.checked_runs import Problem
+from irbench.across_runs.differences import Difference, differences_between, graph_difference
 from irbench.across_runs.measured_cells import FIGURES, CellKey, ComparedFigure, key_names
-from irbench.across_runs.reading import Problem
 from irbench.across_runs.summaries import RowSummary, SummarisedRun, name_problems
 from irbench.errors import IrbenchError
 from irbench.options.conditions import Condition, Unit

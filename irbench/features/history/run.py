@@ -8,8 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from irbench.across_runs.comparison import machine_called
-from irbench.across_runs.reading import Error, Problem, SameNames, Unreadable
+from irbench.across_runs.checked_runs import Error, Problem, SameNames, Unreadable
+from irbench.across_runs.side_comparison import machine_called
 from irbench.across_runs.summaries import read_summaries
 from irbench.api.display import Displayable
 from irbench.core.plain_text import plain

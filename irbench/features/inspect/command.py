@@ -72,7 +72,7 @@ def _inspected(models: Sequence[str], sizes: GraphSizes, *, counts: bool) -> lis
     """Return what graphs hold, and say on a terminal what is done meanwhile: large ones take seconds."""
     from irbench.api.progress import reporting
     from irbench.features.inspect.run import inspect_at
-    from irbench.render.progress import counting_text, reading_text
+    from irbench.render.progress_texts import counting_text, reading_text
 
     found: list[GraphInspection] = []
     with reporting("auto") as reporter:

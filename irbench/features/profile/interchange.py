@@ -16,7 +16,7 @@ from irbench.features.profile.joining import JoinedCell, joined_cells
 from irbench.features.profile.record import ProfileDocument
 from irbench.features.profile.report import By, ClassCounters, PartRow, ProfileReport
 from irbench.render.text_formats import csv_cell, json_line
-from irbench.store.files import explained
+from irbench.store.file_errors import explained
 from irbench.system.files import replacing
 
 if TYPE_CHECKING:

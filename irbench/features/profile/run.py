@@ -59,7 +59,7 @@ from irbench.spec import Artifact, Cell, TensorSpec
 from irbench.spi import ProfilingBackend
 from irbench.stats.intervals import MOST_LAUNCHES
 from irbench.stats.workload_facts import table_of
-from irbench.store.files import read_bytes
+from irbench.store.file_errors import read_bytes
 from irbench.store.folders import default_root, new_ulid
 from irbench.store.profiles import PROFILE_FILE, begin_profile, find_profile, profile_argument
 from irbench.system import host

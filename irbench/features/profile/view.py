@@ -38,7 +38,7 @@ from irbench.features.profile.views.sentences import (
     profile_title,
 )
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.render.figures import ends_text
+from irbench.render.figure_texts import ends_text
 from irbench.render.line_wrapping import wrap_message
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.text_formats import bullets, heading, markdown_text

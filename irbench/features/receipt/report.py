@@ -19,9 +19,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from irbench.across_runs.environments import fingerprint
+from irbench.across_runs.checked_runs import CheckedRun
+from irbench.across_runs.differences import fingerprint
 from irbench.across_runs.measured_cells import CellKey, MeasuredGraph, key_of, measured_graphs
-from irbench.across_runs.reading import CheckedRun
 from irbench.core.result import Condition, GroupResult, NoWinner
 from irbench.core.row import CellResult
 from irbench.errors import IrbenchError

@@ -7,10 +7,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from irbench.across_runs import obstacles
-from irbench.across_runs.environments import fingerprint
-from irbench.across_runs.obstacles import Obstacle
-from irbench.across_runs.reading import read_run
+from irbench.across_runs import repetition_obstacles as obstacles
+from irbench.across_runs.checked_runs import read_run
+from irbench.across_runs.differences import fingerprint
+from irbench.across_runs.repetition_obstacles import Obstacle
 from irbench.api.display import Displayable
 from irbench.api.paths import given_path
 from irbench.api.progress import ProgressOption, Reporter, reporting
@@ -29,7 +29,7 @@ from irbench.runs.measurement import measure
 from irbench.runs.planned_graphs import ModelChanged, requires_graphs
 from irbench.runs.stored_code import own_code_obstacle, refuse_stored_folders
 from irbench.runs.stored_plan import stored_options
-from irbench.store.files import explained, read_bytes
+from irbench.store.file_errors import explained, read_bytes
 from irbench.store.folders import default_root, results_option
 from irbench.store.listing import find_run
 from irbench.system import host

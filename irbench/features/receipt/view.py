@@ -15,7 +15,7 @@ from irbench.features.receipt.replay import CheckedClaim, ClaimReason, ReplayRes
 from irbench.features.receipt.report import Claim, ClaimKind, NotClaimed, Receipt, Reservations, Unclaimed
 from irbench.notices import Context
 from irbench.notices.warnings import by_cost
-from irbench.render.figures import ends_text, ratio_with_ends
+from irbench.render.figure_texts import ends_text, ratio_with_ends
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.verdicts import NO_WINNER_TEXTS, style_of
 from irbench.render.views import PlainView

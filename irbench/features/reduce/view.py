@@ -26,7 +26,7 @@ from irbench.features.reduce.report import (
     Verdict,
 )
 from irbench.features.reduce.reproduction import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, REPORT_FILE
-from irbench.render.figures import are_ranges, as_fast_text, ends_heading, speedup_cell
+from irbench.render.figure_texts import are_ranges, as_fast_text, ends_heading, speedup_cell
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.text_formats import bullets, code_block, heading, markdown_text

@@ -20,7 +20,7 @@ from irbench.options.values import RunName, run_name
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from irbench.render.formats.registry import FormatName
+    from irbench.render.formats.export_formats import FormatName
     from irbench.runs.results import Run
     from irbench.store.entries import RunEntry
     from irbench.store.moving import Arrivals, Staged
@@ -164,7 +164,7 @@ def export_runs(
         IrbenchError: A value is none that the keyword takes, a library is not installed, or the file cannot be written.
             Where a run is damaged no archive is written; other formats are written without it before this is raised.
     """
-    from irbench.render.formats.registry import ARCHIVE
+    from irbench.render.formats.export_formats import ARCHIVE
     from irbench.runs.results_export import chosen_columns, chosen_format, export_named, require_possible, write_file
     from irbench.store.archives import pack
 

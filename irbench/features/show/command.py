@@ -147,7 +147,7 @@ def _introduce(document: RunDocument, folder: Path) -> None:
 
 
 def _sample_format(context: click.Context, form: str, columns: tuple[str, ...]) -> str:
-    from irbench.render.samples import SAMPLE_FORMATS
+    from irbench.render.sample_lines import SAMPLE_FORMATS
 
     if columns:
         raise IrbenchError("--samples has columns of its own.", hint="Leave --columns out.")
@@ -162,7 +162,7 @@ def _sample_format(context: click.Context, form: str, columns: tuple[str, ...]) 
 
 
 def _write_samples(folder: Path, document: RunDocument, form: str, output: Path | None) -> None:
-    from irbench.render.samples import samples_of, write_samples
+    from irbench.render.sample_lines import samples_of, write_samples
     from irbench.store.runs import check_launches, read_launches
     from irbench.terminal.console import data_file
 

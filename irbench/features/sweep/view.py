@@ -15,7 +15,7 @@ from irbench.core.quantities import percent, plural, significant
 from irbench.features.plan.cells import AXES, SweepTable, setting_text
 from irbench.features.sweep.curve import CURVE_END_TEXTS, CurvePoint, gain, knee
 from irbench.features.sweep.overview import STATUS_TEXTS, CurveOverview, SweepOverview, TableOverview, TableStatus
-from irbench.render.outcomes import best_text, outcomes_text
+from irbench.render.outcome_texts import best_text, outcomes_text
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR
 

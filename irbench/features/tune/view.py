@@ -27,7 +27,7 @@ from irbench.features.tune.report import (
     budget_text,
     nearest_flip,
 )
-from irbench.render.figures import are_ranges, ends_heading, ratio_with_ends
+from irbench.render.figure_texts import are_ranges, ends_heading, ratio_with_ends
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.views import CodeBlock, Document

@@ -20,7 +20,7 @@ from irbench.errors import IrbenchError
 from irbench.render.columns import COLUMNS, columns_of
 from irbench.render.columns.declaration import KINDS, Column, Kind, RowSource
 from irbench.render.text_formats import json_line
-from irbench.store.document import representable
+from irbench.store.run_document import representable
 from irbench.store.runs import Outline
 
 Convert: TypeAlias = Callable[[Column[Any], Any], Any]

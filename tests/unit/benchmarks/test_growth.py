@@ -9,7 +9,7 @@ from compared_runs import EVEN, store
 import irbench
 from benchmarks.growth import Cost, store_variants, table_of, variants
 from benchmarks.storing import Stored
-from irbench.across_runs.reading import read_run
+from irbench.across_runs.checked_runs import read_run
 from irbench.store.runs import Store
 
 

@@ -15,7 +15,7 @@ from irbench.errors import IrbenchError
 from irbench.notices import AnyMark, AnyNote, AnyWarn, Mark, Note, Warn
 from irbench.notices.base import Notice
 from irbench.notices.warnings import BusyMachine, CpuQuota, ManyDirtyBlocks
-from irbench.store.document import decode_document, encode_document
+from irbench.store.run_document import decode_document, encode_document
 
 FAMILIES = {Warn: AnyWarn, Note: AnyNote, Mark: AnyMark}
 KINDS = [(family, kind) for family in FAMILIES for kind in family.known]

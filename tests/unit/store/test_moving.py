@@ -24,10 +24,10 @@ from stored_runs import measured
 from irbench.core.record import LaunchRecord
 from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
-from irbench.render.samples import samples_of
+from irbench.render.sample_lines import samples_of
 from irbench.store.archives import pack
 from irbench.store.folders import Unsearched
-from irbench.store.launches import decode_launch, encode_launch
+from irbench.store.launch_files import decode_launch, encode_launch
 from irbench.store.moving import Arrivals, Staged, import_runs, remove_runs, stage
 from irbench.store.runs import RunWriter, Store, check_launches
 from irbench.system.locks import hold, waiting_for
@@ -203,7 +203,7 @@ def test_a_run_is_found_from_inside_its_folder(there: Path, monkeypatch: pytest.
 def test_many_series_may_not_take_more_than_one_launch_can(monkeypatch: pytest.MonkeyPatch):
     data = encode_launch(launch())
     decode_launch(data, "x.bin")
-    monkeypatch.setattr("irbench.store.launches.LARGEST_BYTES", 200)  # of which each series takes 40
+    monkeypatch.setattr("irbench.store.launch_files.LARGEST_BYTES", 200)  # of which each series takes 40
     with pytest.raises(IrbenchError, match="longer than any"):
         decode_launch(data, "x.bin")
 

@@ -12,8 +12,8 @@ from across_runs_history import run
 from compared_runs import MACHINE
 from documents import cell, document, group
 
-from irbench.across_runs.environments import fingerprint
-from irbench.across_runs.reading import Files
+from irbench.across_runs.checked_runs import Files
+from irbench.across_runs.differences import fingerprint
 from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
 from irbench.features.history.report import FigureHistory, ModelHistory

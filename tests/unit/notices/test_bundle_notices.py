@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from irbench.exporter.freshness import bundle_facts
 from irbench.notices import ExportNotice
-from irbench.notices.exports import BundleFacts, BundleOutdated, BundleUsed, OfBundle, SourceChanged
+from irbench.notices.bundle_notices import BundleFacts, BundleOutdated, BundleUsed, OfBundle, SourceChanged
 from irbench.render.words import agreement, export_problems
 from irbench.spec import RANDOM_DRAWS, Bundle
 from irbench.store.card import Card, Origin

@@ -11,10 +11,10 @@ import pytest
 from compared_runs import EVEN, store
 from stored_runs import altered
 
-from irbench.across_runs.comparison import MACHINE as MACHINE_PREFIX
-from irbench.across_runs.comparison import Side, read_side
-from irbench.across_runs.environments import fingerprint
-from irbench.across_runs.reading import Altered, CheckedRun, Problem, read_run
+from irbench.across_runs.checked_runs import Altered, CheckedRun, Problem, read_run
+from irbench.across_runs.differences import fingerprint
+from irbench.across_runs.side_comparison import MACHINE as MACHINE_PREFIX
+from irbench.across_runs.side_comparison import Side, read_side
 from irbench.errors import IrbenchError
 from irbench.store.archives import pack, unpack
 

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from irbench.core.activity import Activity, ActivityCode, Outlook
-from irbench.render.progress import activity_text, outlook_text
+from irbench.render.progress_texts import activity_text, outlook_text
 
 
 def test_every_activity_has_its_words(subtests: pytest.Subtests):

@@ -11,7 +11,7 @@ from made_peaks import peaks
 from irbench.errors import IrbenchError
 from irbench.measure.bandwidth import MemoryTimes
 from irbench.roofline import BandwidthSamples
-from irbench.store.peaks import keep_peaks, kept_peaks
+from irbench.store.kept_peaks import keep_peaks, kept_peaks
 
 
 def test_what_was_kept_is_found_again_with_its_raw_times(tmp_path: Path):

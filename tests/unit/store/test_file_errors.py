@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.store.files import explained, read_bytes
+from irbench.store.file_errors import explained, read_bytes
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 from documents import document, example
 
 from irbench.core.result import NoWinner
-from irbench.render.outcomes import outcome_text, outcomes_text
+from irbench.render.outcome_texts import outcome_text, outcomes_text
 from irbench.render.verdicts import NO_WINNER_TEXTS
 from irbench.store.entries import Outcome
-from irbench.store.outcomes import entry_of
+from irbench.store.table_outcomes import entry_of
 
 
 def test_there_are_words_for_every_reason_why_nobody_wins():

@@ -8,9 +8,9 @@ import pytest
 from documents import cell, document, group
 
 from irbench.core.result import GroupResult, Lead
-from irbench.render.outcomes import best_text
+from irbench.render.outcome_texts import best_text
 from irbench.store.entries import Outcome
-from irbench.store.outcomes import BestOfTables, TableLeader, best_of_run, best_of_tables
+from irbench.store.table_outcomes import BestOfTables, TableLeader, best_of_run, best_of_tables
 
 
 def table(batch: int, p50: float, fps: float, reason: Any = "undecided", precision: str = "fp32") -> GroupResult:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from irbench.core.quantities import error_size, gigabytes, ratio, significant
 from irbench.core.row import Speedup
-from irbench.render.figures import percent, range_note, seconds, speedup_cell
+from irbench.render.figure_texts import percent, range_note, seconds, speedup_cell
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.render.columns import COLUMNS
-from irbench.render.formats.registry import ARCHIVE, FORMATS, FormatName, format_called, format_for
+from irbench.render.formats.export_formats import ARCHIVE, FORMATS, FormatName, format_called, format_for
 
 DOCUMENT = (Path(__file__).parents[4] / "docs" / "exports.md").read_text()
 
@@ -65,7 +65,7 @@ def test_an_unknown_format_is_answered_with_the_nearest():
 
 
 def test_listing_formats_imports_no_writer_and_no_arrays():
-    code = "import sys, irbench.render.formats.registry; print(*sys.modules)"
+    code = "import sys, irbench.render.formats.export_formats; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert not loaded & {"numpy", "pyarrow", "rich", "msgspec", "irbench.runs.text_tables"}

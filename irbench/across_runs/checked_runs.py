@@ -19,7 +19,7 @@ from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
 from irbench.stats.rederive import rederive
 from irbench.store.folders import RUN_FILE, UNSEARCHED_TEXTS, UnsearchedReason
-from irbench.store.launches import decode_launch
+from irbench.store.launch_files import decode_launch
 from irbench.store.runs import load_document, read_launch
 
 

@@ -11,8 +11,8 @@ import pytest
 from compared_runs import EVEN, MACHINE, store, times
 
 from irbench.across_runs.changes import FEWEST_RUNS
-from irbench.across_runs.comparison import RunComparison, Side, compare_sides, read_side
-from irbench.across_runs.reading import Models, read_run
+from irbench.across_runs.checked_runs import Models, read_run
+from irbench.across_runs.side_comparison import RunComparison, Side, compare_sides, read_side
 from irbench.core.record import Failure
 from irbench.options.conditions import read_condition
 from irbench.spec import Goal, Objective, Program, PythonEnvironment

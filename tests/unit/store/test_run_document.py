@@ -19,8 +19,8 @@ from irbench.core.record import OutputError
 from irbench.core.result import SCHEMA_VERSION, RunDocument
 from irbench.errors import IrbenchError
 from irbench.notices.marks import OtherPrecision
-from irbench.store.document import decode_document, encode_document, json_schema
-from irbench.store.files import LARGEST_DOCUMENT_BYTES
+from irbench.store.file_errors import LARGEST_DOCUMENT_BYTES
+from irbench.store.run_document import decode_document, encode_document, json_schema
 from irbench.store.runs import Store, load_document
 
 

@@ -16,7 +16,8 @@ from irbench.across_runs.changes import (
     checked_condition,
     verdict_of,
 )
-from irbench.across_runs.environments import (
+from irbench.across_runs.checked_runs import CheckedRun, Error, NotSearched, Problem, Unreadable, Why, read_run
+from irbench.across_runs.differences import (
     Difference,
     differences_between,
     fingerprint,
@@ -24,7 +25,6 @@ from irbench.across_runs.environments import (
     software_facts,
 )
 from irbench.across_runs.measured_cells import FIGURES, CellKey, MeasuredCell, key_names, measured_cells, without_model
-from irbench.across_runs.reading import CheckedRun, Error, NotSearched, Problem, Unreadable, Why, read_run
 from irbench.across_runs.summaries import SummarisedRun, read_summaries, shared_names
 from irbench.core.row import Verdict
 from irbench.errors import IrbenchError

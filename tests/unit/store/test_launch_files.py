@@ -27,7 +27,7 @@ from irbench.core.record import (
     Sustained,
 )
 from irbench.errors import IrbenchError
-from irbench.store.launches import decode_launch, encode_launch
+from irbench.store.launch_files import decode_launch, encode_launch
 
 NESTED = (200_000).to_bytes(4, "little") + b"[" * 100_000 + b"]" * 100_000
 INT64 = st.integers(-(2**63), 2**63 - 1)

@@ -10,7 +10,7 @@ from irbench.render.verdicts import NO_WINNER_TEXTS
 from irbench.store.entries import Outcome, OutcomeKind, RunEntry
 
 if TYPE_CHECKING:
-    from irbench.store.outcomes import BestOfTables, TableLeader
+    from irbench.store.table_outcomes import BestOfTables, TableLeader
 _OUTCOMES: Mapping[OutcomeKind, str] = {
     **{kind: text.outcome for kind, text in NO_WINNER_TEXTS.items()},
     "winner": "{leader} {ratio:.2f}x {rival}",

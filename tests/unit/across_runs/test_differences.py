@@ -9,7 +9,7 @@ import pytest
 from compared_runs import MACHINE
 from documents import document
 
-from irbench.across_runs.environments import differences_between, fingerprint
+from irbench.across_runs.differences import differences_between, fingerprint
 from irbench.core.result import RunDocument
 
 CPU = MACHINE["cpu"]
