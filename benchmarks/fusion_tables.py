@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from benchmarks.fusion_figures import Comparison, Graph, Share
 from irbench.core.quantities import NOT_MEASURED, error_size, significant
 from irbench.optimizer import UNOPTIMIZED
-from irbench.render.figures import speedup_cell
+from irbench.render.figure_texts import speedup_cell
 from irbench.render.table import Column, Row, TextTable
 
 _GOAL = 0.9

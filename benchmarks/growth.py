@@ -26,9 +26,9 @@ from irbench.measure.clock import utc_now
 from irbench.onnx.probe_graph import matmul
 from irbench.render.table import Column, Row, TextTable
 from irbench.stats.rederive import rederive
-from irbench.store import encode_document, encode_launch
-from irbench.store.folders import RUN_FILE, place_of
-from irbench.store.ulid import new_ulid
+from irbench.store.folders import RUN_FILE, new_ulid, place_of
+from irbench.store.launch_files import encode_launch
+from irbench.store.run_document import encode_document
 from irbench.terminal.console import print_data, to_text
 
 _COUNTS, _FEWER = (1000, 10_000), (100,)

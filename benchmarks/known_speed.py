@@ -16,7 +16,7 @@ from benchmarks.workbench import Workbench
 from irbench.core import registry
 from irbench.core.result import GroupResult
 from irbench.onnx.probe_graph import matmul
-from irbench.store import decode_document
+from irbench.store.run_document import decode_document
 
 _BASELINE = "known-a"
 _RATIOS = {"known-b": 1.00, "known-c": 1.02, "known-d": 1.05, "known-e": 2.00}

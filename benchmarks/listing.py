@@ -14,9 +14,8 @@ from benchmarks.storing import short_run
 from benchmarks.workbench import Workbench
 from irbench.core.result import RunDocument
 from irbench.measure.clock import utc_now
-from irbench.store import encode_document
-from irbench.store.folders import RUN_FILE, place_of
-from irbench.store.ulid import new_ulid
+from irbench.store.folders import RUN_FILE, new_ulid, place_of
+from irbench.store.run_document import encode_document
 
 _RUNS, _FEWER_RUNS = 10_000, 300
 _MODELS = 20

@@ -11,9 +11,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from irbench.render.origin import command_text
+from irbench.render.table_title import command_text
 from irbench.runs.document import DocumentView
-from irbench.store.document import decode_document
+from irbench.store.run_document import decode_document
 
 _DOCS = Path(__file__).parents[1] / "docs"
 _RUN, _PICTURE = _DOCS / "demo.json", _DOCS / "demo.svg"

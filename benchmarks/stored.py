@@ -16,7 +16,7 @@ from irbench.measure.clock import utc_now
 from irbench.spec import BATCH, Bundle, Group, Timing, Workload
 from irbench.stats.observed import Observed, observe
 from irbench.stats.rederive import planned_timing
-from irbench.store import Store
+from irbench.store.runs import Store
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from irbench.core.record import LaunchRecord
 from irbench.core.result import RunDocument
 from irbench.measure.clock import Stopwatch
 from irbench.onnx.probe_graph import matmul
-from irbench.store import Store, encode_launch
+from irbench.store.launch_files import encode_launch
+from irbench.store.runs import Store
 
 _COMMITS = 20
 _INT64_BYTES = 8

@@ -24,7 +24,8 @@ from irbench.spec import Goal, Objective
 from irbench.stats.compare import launch_ratios
 from irbench.stats.observed import observe
 from irbench.stats.rederive import planned_timing, stored_group
-from irbench.store import Store, default_root
+from irbench.store.folders import default_root
+from irbench.store.runs import Store
 
 OBJECTIVES: tuple[Objective, ...] = ("fps", "latency", "cost")
 

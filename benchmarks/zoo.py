@@ -22,7 +22,8 @@ from irbench.exporter.identity import missing_distributions
 from irbench.measure.clock import Stopwatch
 from irbench.spec import shape_text
 from irbench.spi import install_command
-from irbench.store import bundles, decode_document
+from irbench.store import bundles
+from irbench.store.run_document import decode_document
 from irbench.terminal.console import print_data, to_text
 
 _LEVEL = "extended"

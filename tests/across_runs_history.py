@@ -10,7 +10,7 @@ from typing import Any
 from compared_runs import MACHINE
 from documents import cell, document, group
 
-from irbench.across_runs.reading import Error, Unreadable
+from irbench.across_runs.checked_runs import Error, Unreadable
 from irbench.across_runs.summaries import SummarisedRun, summary_of
 from irbench.core.result import RunDocument
 from irbench.features.history.report import ModelHistory, history_of

@@ -12,7 +12,7 @@ import launches as made
 from irbench.core.result import GroupResult
 from irbench.spec import GraphFiles, Timing
 from irbench.stats import Admission, summarise
-from irbench.store import RunWriter, Store
+from irbench.store.runs import RunWriter, Store
 
 MACHINE: Mapping[str, Any] = {
     "cpu": {"Model name": "A CPU", "Architecture": "x86_64", "Flags": "avx2 fma"},

@@ -11,7 +11,7 @@ from launches import even, group
 from summaries import TIMING, table
 
 from irbench.core.record import LaunchRecord
-from irbench.store import RunWriter, Store
+from irbench.store.runs import RunWriter, Store
 
 
 def stored(root: Path, records: Sequence[LaunchRecord], *names: str) -> RunWriter:

@@ -11,9 +11,9 @@ from launches import MS, block, launch, measured, streamed, synchronous
 from irbench.core.record import LaunchRecord
 from irbench.core.result import Lead, RunDocument, Winner
 from irbench.core.row import CellResult, Spans, Speedup
+from irbench.render.formats.export_formats import FORMATS
 from irbench.render.formats.exported_run import Export, ExportedRun
-from irbench.render.formats.registry import FORMATS
-from irbench.store import Store
+from irbench.store.runs import Store
 
 TIMING = {"burn_in_blocks": 1, "min_blocks": 2}
 ORT, OPENVINO, FAILED = "ort/fp32", "openvino x2/fp32", "tf/fp32"

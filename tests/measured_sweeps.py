@@ -17,7 +17,7 @@ from irbench.features.sweep import execution as sweep_execution
 from irbench.features.sweep.run import Sweep
 from irbench.features.sweep.tables import SweepSetup
 from irbench.runs.measurement import StoredRun
-from irbench.store import Store
+from irbench.store.runs import Store
 
 Answer = Callable[[SweepTable], GroupResult]
 

@@ -11,7 +11,7 @@ from documents import ENVIRONMENT, cell, example, failed, group, launch, speedup
 from front_door import Called, irbench
 
 from irbench.core.result import GroupResult, Lead
-from irbench.store import RunWriter, Store
+from irbench.store.runs import RunWriter, Store
 
 PREVIEW = group(
     cell("openvino", speedup=speedup(1.1, 1.05, 1.2, "preview")),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from benchmarks.real.tour import INT8, UNOPTIMIZED, Tour
 from irbench.core.quantities import NOT_MEASURED, error_size, significant
 from irbench.core.row import CellResult
-from irbench.render.figures import speedup_cell
+from irbench.render.figure_texts import speedup_cell
 from irbench.render.table import Column, Row, TextTable
 from irbench.stats.intervals import Interval
 

@@ -16,7 +16,7 @@ from benchmarks.workbench import MEASURED, CommandFailed, Workbench
 from irbench.core.result import GroupResult
 from irbench.errors import IrbenchError, first_line
 from irbench.spi import Array
-from irbench.store import decode_document
+from irbench.store.run_document import decode_document
 
 UNOPTIMIZED, INT8 = "none", "int8"
 LEVELS = ("basic", "extended", "all")

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from irbench.across_runs.changes import Change, change_between, verdict_of
-from irbench.across_runs.comparison import ComparedRow, RunComparison
-from irbench.across_runs.conditions import Unjudged, checked_condition
+from irbench.across_runs.changes import Change, Unjudged, change_between, checked_condition, verdict_of
 from irbench.across_runs.measured_cells import FIGURES, CellSamples, ComparedFigure, MeasuredCell
-from irbench.across_runs.obstacles import Interrupted, Obstacle
+from irbench.across_runs.repetition_obstacles import Interrupted, Obstacle
+from irbench.across_runs.side_comparison import ComparedRow, RunComparison
 from irbench.options.conditions import Condition
 from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.two_samples import Shift
 
 ConfirmationOutcome = Literal["confirmed", "not-confirmed", "undecided", "not-possible"]
-CONFIRMATION_TEXTS: Mapping[ConfirmationOutcome, str] = {
-    "confirmed": "confirmed",
-    "not-confirmed": "not confirmed, so it is no regression",
-    "undecided": "undecided",
-    "not-possible": "not possible",
-}
 Method = Literal["both", "new"]
 """``both``: models of both sides were measured again in one run; ``new``: the newer side alone, which is compared with
 what is stored of the older one."""
@@ -34,7 +27,6 @@ class Confirmation:
     """What a second measurement said.
 
     Attributes:
-        outcome: Of all regressions together: confirmed if one of them is.
         method: What was measured; ``None`` where nothing was.
         run: Id of the run that was made for it; empty where nothing was measured.
     """
@@ -51,23 +43,23 @@ class Confirmation:
         return isinstance(self.obstacle, Interrupted)
 
 
-def has_regressed(found: RunComparison, confirmation: Confirmation | None) -> bool:
+def has_regressed(comparison: RunComparison, confirmation: Confirmation | None) -> bool:
     """Return whether a row meets a condition, as a second measurement found where there is one."""
     if confirmation is None or confirmation.outcome == "not-possible":
-        return bool(found.regressions)
+        return bool(comparison.regressions)
     return confirmation.outcome == "confirmed"
 
 
-def unjudged_of(found: RunComparison, confirmation: Confirmation | None) -> tuple[Unjudged, ...]:
+def unjudged_of(comparison: RunComparison, confirmation: Confirmation | None) -> tuple[Unjudged, ...]:
     """Return the conditions that could not be judged, as a second measurement left them where there is one."""
     if confirmation is None or confirmation.outcome == "not-possible":
-        return found.unjudged
-    measured_once = (item for item in found.unjudged if item.reason not in ("base-load", "new-load"))
+        return comparison.unjudged
+    measured_once = (item for item in comparison.unjudged if item.reason not in ("base-load", "new-load"))
     if confirmation.outcome != "undecided":
         return tuple(measured_once)
     open_ = (
         Unjudged(row.name, checked.condition, "not-repeated", checked.change)
-        for row in found.suspects
+        for row in comparison.suspects
         for checked in row.conditions
         if checked.outcome == "met"
     )
@@ -152,9 +144,9 @@ def _paired(figure: ComparedFigure, base: MeasuredCell, new: MeasuredCell, confi
             together = bool(mine.records) and mine.records[0] is other.records[0]
             ratios = _log_ratios(figure, mine, other) if together else ()
             if ratios:
-                found = interval_at(ratios, looks_of(mine.timing), confidence)
-                value, low, high = map(math.expm1, (found.value, found.low, found.high))
-                return Shift(value, low, high, found.confidence)
+                interval = interval_at(ratios, looks_of(mine.timing), confidence)
+                value, low, high = map(math.expm1, (interval.value, interval.low, interval.high))
+                return Shift(value, low, high, interval.confidence)
     return None
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from irbench.across_runs.reading import CheckedRun
+from irbench.across_runs.checked_runs import CheckedRun
 from irbench.core.record import CellLaunch, LaunchRecord
 from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult
@@ -62,7 +62,6 @@ class ComparedFigure:
 
     Attributes:
         by_launch: Its value in each launch; nothing where a run has one value only.
-        exact: Whether it is counted and not measured, so that every difference is real.
         depends_on_load: Whether other programs change it: times do, memory and errors do not.
     """
 
@@ -177,13 +176,8 @@ class CellKey:
 
     Attributes:
         threads: Total for each process; ``None`` where the runtime chose.
-        variant: Level of optimisation; empty for the exported graph.
-        kind: Of the artifact, ``onnx`` for example.
         again: Whether it is the second row of a backend that is compared with itself.
-        instances: Processes that ran it side by side.
         environment: What tables call the Python whose runtime was measured; empty for the one that irbench ran in.
-        options: Properties of the backend that were varied between rows.
-        has_neighbour: Whether a process kept a processor busy meanwhile.
     """
 
     model: str
@@ -311,11 +305,11 @@ class MeasuredCell:
 
 def measured_cells(run: CheckedRun) -> Mapping[CellKey, MeasuredCell]:
     """Return every cell of a run by what was asked of it, also those without figures."""
-    found: dict[CellKey, list[tuple[CellSamples, GroupResult]]] = {}
+    parts_by_key: dict[CellKey, list[tuple[CellSamples, GroupResult]]] = {}
     for number, table in enumerate(run.document.groups):
         for samples in _samples(run, number, table):
-            found.setdefault(key_of(table, samples.row), []).append((samples, table))
-    return {key: _cell(key, run, parts) for key, parts in found.items()}
+            parts_by_key.setdefault(key_of(table, samples.row), []).append((samples, table))
+    return {key: _cell(key, run, parts) for key, parts in parts_by_key.items()}
 
 
 def ambiguous_models(document: RunDocument) -> tuple[str, ...]:
@@ -325,11 +319,11 @@ def ambiguous_models(document: RunDocument) -> tuple[str, ...]:
 
 def ambiguous_cells(document: RunDocument) -> tuple[CellKey, ...]:
     """Return the cells of which there are several rows that ran different graphs."""
-    found: dict[CellKey, list[CellResult]] = {}
+    rows_by_key: dict[CellKey, list[CellResult]] = {}
     for table in document.groups:
         for row in table.cells:
-            found.setdefault(key_of(table, row), []).append(row)
-    return tuple(key for key, rows in found.items() if _several_graphs(rows))
+            rows_by_key.setdefault(key_of(table, row), []).append(row)
+    return tuple(key for key, rows in rows_by_key.items() if _several_graphs(rows))
 
 
 def _several_graphs(rows: Iterable[CellResult]) -> bool:
@@ -357,8 +351,8 @@ def _cell(key: CellKey, run: CheckedRun, parts: Sequence[tuple[CellSamples, Grou
 
 
 def _inputs(table: GroupResult, row: CellResult) -> str:
-    given = row.given_inputs or table.given_inputs
-    return "" if given is None else msgspec.json.encode(given.sha256, order="sorted").decode()
+    inputs = row.given_inputs or table.given_inputs
+    return "" if inputs is None else msgspec.json.encode(inputs.sha256, order="sorted").decode()
 
 
 @dataclass(frozen=True)
@@ -379,12 +373,12 @@ class MeasuredGraph:
 def measured_graphs(document: RunDocument) -> tuple[MeasuredGraph, ...]:
     """Return the graphs that a run measured, as far as its document says it, each once."""
     rows = ((row.model or table.model, row) for table in document.groups for row in table.cells)
-    found = (
+    graphs = (
         MeasuredGraph(model, row.artifact, row.batch, row.graph_files)
         for model, row in rows
         if row.graph_files is not None
     )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(graphs))
 
 
 def is_another_graph(known: Collection[MeasuredGraph], artifact: str, batch: int, files: GraphFiles | None) -> bool:

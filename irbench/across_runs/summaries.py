@@ -11,15 +11,15 @@ from pathlib import Path
 
 import msgspec
 
-from irbench.across_runs.environments import facts_digest, fingerprint
+from irbench.across_runs.checked_runs import CheckedRun, Files, Models, Problem, SameNames, SeveralFiles, read_document
+from irbench.across_runs.differences import facts_digest, fingerprint
 from irbench.across_runs.measured_cells import FIGURES, CellKey, ambiguous_cells, ambiguous_models, key_of
-from irbench.across_runs.reading import CheckedRun, Files, Models, Problem, SameNames, SeveralFiles, read_document
 from irbench.core.result import SEARCH_RUN, GroupResult, RunDocument
 from irbench.core.row import CellResult
 from irbench.spec import GraphFiles
 from irbench.store.folders import RUN_FILE, Stamp
-from irbench.store.index import Index
-from irbench.store.reading import load_document
+from irbench.store.listing import Index
+from irbench.store.runs import load_document
 
 _FILE = "history.sqlite"
 VERSION = 1
@@ -58,7 +58,6 @@ class RunSummary(msgspec.Struct, frozen=True, array_like=True):
     """A run.
 
     Attributes:
-        created: ISO 8601, UTC.
         facts: Digest of its machine, software, settings and inputs: runs with the same one do not differ in these.
         is_of_search: Whether a search measured it, which tries what nobody asked for.
         sources: The file or name that each model was read from, where the plan says so.
@@ -86,7 +85,7 @@ class SummarisedRun:
         return self.summary.run_id
 
     def document(self) -> RunDocument:
-        """Read its document; raises as :func:`irbench.store.reading.load_document`."""
+        """Read its document; raises as :func:`irbench.store.runs.load_document`."""
         return load_document(self.folder)
 
 
@@ -125,8 +124,8 @@ def read_summaries(
     problems: list[Problem] = []
     changed: dict[str, tuple[Stamp, RunSummary]] = {}
     for folder in missing:
-        document, found = read_document(root / folder)
-        problems += found
+        document, damage = read_document(root / folder)
+        problems += damage
         if document is not None:
             changed[folder] = (stamps[folder], summary_of(document))
     index.update(changed, _gone(root, index) if changed else ())
@@ -207,9 +206,9 @@ def _several_files(model: str, runs: Iterable[RunSummary]) -> Iterator[Problem]:
     graphs: dict[str, set[str]] = {}
     counts: dict[str, int] = {}
     for run in runs:
-        source, found = run.sources.get(model, ""), _graphs(run, model)
-        if source and found:
-            graphs.setdefault(source, set()).update(found)
+        source, digests = run.sources.get(model, ""), _graphs(run, model)
+        if source and digests:
+            graphs.setdefault(source, set()).update(digests)
             counts[source] = counts.get(source, 0) + 1
     if any(graphs[first].isdisjoint(graphs[second]) for first, second in combinations(graphs, 2)):
         yield SeveralFiles("", Files(model, counts))

@@ -2,43 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from irbench.across_runs.changes import Change
-from irbench.across_runs.changes_view import (
-    amount,
-    change_and_figures,
-    signed_amount,
-    signed_percent,
-    signed_percent_end,
-)
-from irbench.across_runs.comparison import RunComparison
-from irbench.across_runs.conditions import (
-    CONDITION_TEXTS,
-    UNJUDGED_TEXTS,
+from irbench.across_runs.changes import (
+    FEWEST_RUNS,
+    Change,
     CheckedCondition,
+    ConditionOutcome,
+    Counted,
     Unjudged,
+    UnjudgedReason,
 )
-from irbench.across_runs.environments import DIFFERENCE_TEXTS, Difference
-from irbench.core.quantities import listing, plural
+from irbench.across_runs.differences import Difference, DifferenceKind
+from irbench.across_runs.side_comparison import RunComparison
+from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.errors import ExitCode
+from irbench.options.conditions import Unit
+from irbench.spec import Timing
 from irbench.stats.two_samples import Shift
 
 _LONGEST_VALUE = 60
 _REACHES = "not met, but cannot be ruled out: the interval reaches beyond the limit"
+_DIFFERENCES: Mapping[DifferenceKind, str] = {
+    "machine": "another machine",
+    "software": "software",
+    "model": "model",
+    "settings": "settings",
+    "inputs": "inputs",
+}
+CONDITION_TEXTS: Mapping[ConditionOutcome, str] = {
+    "met": "met",
+    "not-met": "not met",
+    "undecided": "undecided: beyond the limit, but the interval includes no change",
+    "not-measured": "not measured on both sides",
+}
+_FEWEST_LAUNCHES = Timing().min_launches
+_WITHOUT_INTERVAL: Mapping[Counted, str] = {
+    "launches": f"an interval takes {_FEWEST_LAUNCHES} launches on both sides",
+    "pairs": f"an interval takes {_FEWEST_LAUNCHES} launches of both side by side",
+    "runs": f"it takes {2 * FEWEST_RUNS} runs, of which the oldest and the newest {FEWEST_RUNS} are compared",
+    "values": f"there is one value a run, and an interval takes {FEWEST_RUNS} runs on both sides",
+}
+"""What it takes to decide, by what an interval is over."""
+_BUSY = f"the machine was busy on {{side}}, which may hide the change; {FEWEST_RUNS} runs on both sides decide"
+_LOAD = f"met, but the machine was busy on {{side}}, which may be the reason; {FEWEST_RUNS} runs on both sides decide"
+_UNJUDGED: Mapping[UnjudgedReason, str] = {
+    "too-few": "there are too few values for an interval",
+    "no-figure": "not measured on both sides",
+    "base-busy": _BUSY.format(side="the older side"),
+    "new-busy": _BUSY.format(side="the newer side"),
+    "base-load": _LOAD.format(side="the older side"),
+    "new-load": _LOAD.format(side="the newer side"),
+    "row-missing": "no figures on the newer side",
+    "not-repeated": "met, but undecided when measured again",
+}
+"""Why a condition could not be judged."""
+_FEWEST_DIGITS = 3
+_MOST_DIGITS = 9
+_LEAST_WITH_ONE_DECIMAL = 0.0005
+_SCALES: Mapping[Unit, float] = {"bytes": 1e6, "ms": 1, "fps": 1, "J": 1, "": 1}
+"""What figures are divided by where they are shown: bytes are shown as megabytes."""
+_NAMES: Mapping[Unit, str] = {"bytes": "MB", "ms": "ms", "fps": "FPS", "J": "J", "": ""}
 
 
 def difference_text(difference: Difference) -> str:
     """Return ``software: onnxruntime 1.22.0 → 1.23.0``."""
     before, after = (_values(values) for values in (difference.base, difference.new))
-    return f"{DIFFERENCE_TEXTS[difference.kind]}: {difference.name} {before} → {after}"
+    return f"{_DIFFERENCES[difference.kind]}: {difference.name} {before} → {after}"
 
 
-def blocked_message(found: RunComparison) -> str:
+def blocked_message(comparison: RunComparison) -> str:
     """Return why two sides are not compared."""
-    facts = "; ".join(f"{item.name} {_values(item.base)} and {_values(item.new)}" for item in found.blocking)
-    return f"{found.base.name} and {found.new.name} were measured on different machines: {facts}."
+    facts = "; ".join(f"{item.name} {_values(item.base)} and {_values(item.new)}" for item in comparison.blocking)
+    return f"{comparison.base.name} and {comparison.new.name} were measured on different machines: {facts}."
 
 
 def checked_text(name: str, checked: CheckedCondition) -> str:
@@ -48,28 +85,26 @@ def checked_text(name: str, checked: CheckedCondition) -> str:
 
 
 def _outcome(checked: CheckedCondition) -> str:
-    """Return whether a condition is met, and what it takes to decide where that is open."""
     if checked.unjudged is not None:
-        reason = UNJUDGED_TEXTS[checked.unjudged](checked.change)
+        reason = _why_unjudged(checked.unjudged, checked.change)
         return reason if checked.unjudged == "no-figure" else f"not judged: {reason}"
     return _REACHES if checked.outcome == "not-met" and not checked.excluded else CONDITION_TEXTS[checked.outcome]
 
 
-def unjudged_text(unjudged: Iterable[Unjudged], *, regressed: bool) -> str:
-    """Return a line that says which conditions could not be judged and why; empty where all could.
+def _why_unjudged(reason: UnjudgedReason, change: Change | None) -> str:
+    return _WITHOUT_INTERVAL[change.counted] if reason == "too-few" and change is not None else _UNJUDGED[reason]
 
-    Args:
-        unjudged: All of them.
-        regressed: Whether another condition is met, which decides the exit code.
-    """
+
+def unjudged_text(unjudged: Iterable[Unjudged], *, regressed: bool) -> str:
+    """Return a line that says which conditions could not be judged and why; empty where all could."""
     conditions: dict[tuple[str, str], list[str]] = {}
     for item in unjudged:
-        conditions.setdefault((UNJUDGED_TEXTS[item.reason](item.change), item.row), []).append(item.condition)
+        conditions.setdefault((_why_unjudged(item.reason, item.change), item.row), []).append(item.condition)
     rows: dict[tuple[str, str], list[str]] = {}
-    for (reason, row), found in conditions.items():
-        rows.setdefault((reason, listing(found)), []).append(row)
-    reasons = "; ".join(f"{asked} on {listing(names)}: {reason}" for (reason, asked), names in rows.items())
-    code = "" if regressed else f", so this is no pass (exit code {ExitCode.NOT_JUDGED:d})"
+    for (reason, row), texts in conditions.items():
+        rows.setdefault((reason, listing(texts)), []).append(row)
+    reasons = "; ".join(f"{unmet} on {listing(names)}: {reason}" for (reason, unmet), names in rows.items())
+    code = "" if regressed else f", so this is not a pass (exit code {ExitCode.NOT_JUDGED:d})"
     return f"warning: not judged{code}: {reasons}." if reasons else ""
 
 
@@ -100,3 +135,78 @@ def _interval(shift: Shift, shown: Callable[[float], str], *, exact: bool) -> st
 def _values(values: tuple[str, ...]) -> str:
     text = " or ".join(value.strip('"') for value in values)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]} …"
+
+
+def change_and_figures(base: float, new: float, unit: Unit, *, relative: bool = True) -> tuple[str, str, str]:
+    """Return ``37.04 ms``, ``39.26 ms`` and ``+6.0 %``: the change is what a reader computes from both figures.
+
+    Args:
+        base: The older figure.
+        new: The newer one.
+        unit: Of both.
+        relative: Whether the change is a fraction of ``base``, which is above 0 then, or in the unit.
+    """
+    before, after = (value / _SCALES[unit] for value in (base, new))
+    if relative:
+        digits, change = digits_for_changes([(before, after)], _relative), _relative(before, after)
+    else:
+        digits, change = _difference(before, after, unit)
+    first, last = (_with_unit(significant(value, digits=digits), unit) for value in (before, after))
+    return first, last, change
+
+
+def digits_for_changes(steps: Iterable[tuple[float, float]], shown: Callable[[float, float], str]) -> int:
+    """Return how many significant digits figures take so that the changes between them follow from what is shown."""
+    pairs = list(steps)
+    for digits in range(_FEWEST_DIGITS, _MOST_DIGITS):
+        rounded = ((float(significant(value, digits=digits)) for value in pair) for pair in pairs)
+        if all(shown(*pair) == shown(*exact) for pair, exact in zip(rounded, pairs, strict=True)):
+            return digits
+    return _MOST_DIGITS
+
+
+def signed_percent(fraction: float) -> str:
+    """Return ``+5.2 %``; whole percents from 100 on, and no sign where all digits are 0."""
+    shown = f"{100 * fraction:+.1f}" if abs(fraction) < 1 else f"{100 * fraction:+.0f}"
+    return f"{'0.0' if float(shown) == 0 else shown} %"
+
+
+def signed_percent_end(fraction: float) -> str:
+    """Return the end of an interval: as :func:`signed_percent`, with a sign also where it is next to 0.
+
+    On which side of 0 it lies is what a verdict follows from.
+    """
+    if fraction == 0 or abs(fraction) >= _LEAST_WITH_ONE_DECIMAL:
+        return signed_percent(fraction)
+    return f"{100 * fraction:+.2g} %"
+
+
+def amount(value: float | None, unit: Unit) -> str:
+    """Return a figure with its unit: ``37.1 ms``, ``310 MB``."""
+    return NOT_MEASURED if value is None else _with_unit(significant(value / _SCALES[unit]), unit)
+
+
+def signed_amount(value: float, unit: Unit) -> str:
+    """Return a difference with its sign and its unit: ``+2.30 ms``."""
+    return f"{'+' if value >= 0 else ''}{amount(value, unit)}"
+
+
+def _relative(base: float, new: float) -> str:
+    return signed_percent(new / base - 1)
+
+
+def _difference(base: float, new: float, unit: Unit) -> tuple[int, str]:
+    """Return how many digits figures take so that their difference follows, and the difference with their decimals."""
+    digits, shown = _FEWEST_DIGITS, ""
+    for digits in range(_FEWEST_DIGITS, _MOST_DIGITS + 1):
+        first, last = (significant(value, digits=digits) for value in (base, new))
+        decimals = max(len(figure.partition(".")[2]) for figure in (first, last))
+        shown = f"{new - base:+.{decimals}f}"
+        is_lost = float(shown) == 0 and new != base
+        if not is_lost and float(shown) == float(f"{float(last) - float(first):+.{decimals}f}"):
+            break
+    return digits, _with_unit(shown, unit)
+
+
+def _with_unit(number: str, unit: Unit) -> str:
+    return f"{number} {_NAMES[unit]}".rstrip()

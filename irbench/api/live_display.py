@@ -13,7 +13,7 @@ from rich.text import Text
 
 from irbench.core.plain_text import plain, plain_lines
 from irbench.render.line_wrapping import wrap_message
-from irbench.render.progress import activity_text, outlook_text
+from irbench.render.progress_texts import activity_text, outlook_text
 from irbench.render.sanitized import Sanitized
 from irbench.runner.progress import Progress
 

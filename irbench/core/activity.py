@@ -1,4 +1,4 @@
-"""Progress of long operations, as values; ``irbench.render.progress`` has the texts."""
+"""Progress of long operations, as values; ``irbench.render.progress_texts`` has the texts."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from irbench.exporter.identity import identity, require_distributions, stored_op
 from irbench.exporter.reads import Reads, reads_request
 from irbench.exporter.source import Source, require_code, require_possible
 from irbench.measure.clock import utc_now
-from irbench.notices.exports import NameTaken
+from irbench.notices.bundle_notices import NameTaken
 from irbench.options.export import DEFAULT_OPSET, ExportOptions
 from irbench.spec import Bundle
 from irbench.spi import Exporter, ExportRequest

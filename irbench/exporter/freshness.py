@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from irbench.exporter.identity import identity, options_of, stored_options, versions
 from irbench.exporter.source import Source, find_users_module
 from irbench.notices import ExportNotice
-from irbench.notices.exports import BundleUsed, SourceChanged, ToolsChanged
+from irbench.notices.bundle_notices import BundleFacts, BundleUsed, SourceChanged, ToolsChanged
 from irbench.options.export import ExportOptions
 from irbench.store import bundles
 from irbench.store.card import Card, Origin
@@ -105,37 +105,45 @@ def _candidates(key: str, output: Path | None) -> tuple[Path, ...]:
 Notify: TypeAlias = Callable[[ExportNotice], None]
 
 
-def bundle_facts(card: Card, changed: Iterable[Path] = ()) -> dict[str, Any]:
+def bundle_facts(card: Card, changed: Iterable[Path] = ()) -> BundleFacts:
     """Return which bundle it is, of which time, what it was made from and how, and which files changed since."""
-    return {
-        "name": card.bundle.name,
-        "created": card.created,
-        "source": card.bundle.source,
-        "location": card.bundle.source if card.origin is None else card.origin.location,
-        "options": {} if card.origin is None else _chosen_options(card.origin),
-        "files": tuple(str(path) for path in changed),
-    }
+    return BundleFacts(
+        name=card.bundle.name,
+        created=card.created,
+        source=card.bundle.source,
+        location=card.bundle.source if card.origin is None else card.origin.location,
+        options=() if card.origin is None else tuple(_chosen_options(card.origin)),
+        files=tuple(str(path) for path in changed),
+    )
 
 
-def _chosen_options(origin: Origin) -> dict[str, Any]:
-    """Return the options of an export that are not those of an export without any; names of bundles apart."""
+def _chosen_options(origin: Origin) -> Iterator[tuple[str, str]]:
+    """Yield the options of an export that are not those of an export without any; names of bundles apart."""
     folder = Path(origin.folder)
     try:
         chosen = stored_options(replace(options_of(origin.options), name=None), folder)
     except msgspec.ValidationError:  # whoever wrote them
-        return {}
+        return
     usual = stored_options(ExportOptions(), folder)
-    return {name: value for name, value in chosen.items() if value != usual[name]}
+    for name, value in chosen.items():
+        if value == usual[name]:
+            continue
+        if name == "imports":
+            yield from (("import", module) for module in value)
+        elif name == "shape":
+            yield from (("shape", f"{key}={'x'.join(map(str, sizes))}") for key, sizes in value.items())
+        else:
+            yield name, str(value)
 
 
 def bundle_used(card: Card) -> ExportNotice:
     """Return that a bundle is used as it is, because nothing that it was made from has changed."""
-    return BundleUsed(**bundle_facts(card))
+    return BundleUsed(bundle=bundle_facts(card))
 
 
 def source_changed(existing: ExistingBundle) -> ExportNotice:
     """Return that a bundle is made again, and which files are the reason, or which packages where no file is."""
     facts = bundle_facts(existing.card, existing.changed)
     if existing.changed:
-        return SourceChanged(**facts)
-    return ToolsChanged(**facts, tools=existing.packages)
+        return SourceChanged(bundle=facts)
+    return ToolsChanged(bundle=facts, tools=existing.packages)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
 import msgspec
 
@@ -17,7 +16,8 @@ from irbench.exporter.freshness import Notify, bundle_facts, bundle_used, change
 from irbench.exporter.identity import identity, options_of, tool_versions
 from irbench.exporter.source import Source
 from irbench.notices import ExportNotice
-from irbench.notices.exports import (
+from irbench.notices.bundle_notices import (
+    BundleFacts,
     BundleOutdated,
     NotExportable,
     OptionsChanged,
@@ -42,7 +42,7 @@ def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None],
         return _of_unknown_origin(place, card, say, notify)
     source, options = original_request(card.origin, imports)
     if not _is_available(source, card.origin.exporter):
-        notify(SourceMissing(**bundle_facts(card)))
+        notify(SourceMissing(bundle=bundle_facts(card)))
         return place
     changed = [*changes(card.origin, source)]
     key = identity(source, card.origin.exporter, options)
@@ -51,7 +51,7 @@ def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None],
         return place
     tools = {} if key == card.key else _changed_tools(card.origin)
     if None in tools.values() and not any(map(exists, changed)):  # its files may lie elsewhere on another machine
-        notify(NotExportable(**bundle_facts(card), tools=tools))
+        notify(NotExportable(bundle=bundle_facts(card), tools=tools))
         return place
     _require_own(place, card.origin)
     if key != card.key:  # otherwise the export tells what changed
@@ -82,7 +82,7 @@ def find_outdated(place: Path) -> ExportNotice | None:
     ]
     if not changed:
         return None
-    return BundleOutdated(**bundle_facts(card, changed), folder=str(place), in_cache=in_cache)
+    return BundleOutdated(bundle=bundle_facts(card, changed), folder=str(place), in_cache=in_cache)
 
 
 def is_made_from(place: Path, source: Source) -> bool:
@@ -105,7 +105,7 @@ def made_from(source: Source) -> tuple[Path, ...]:
 
 def _of_unknown_origin(place: Path, card: Card, say: Callable[[str], None], notify: Notify) -> Path:
     again = card.bundle.source in registry.names(registry.MODELS) and card.bundle.name == card.bundle.source
-    notify(OriginUnknown(**bundle_facts(card), exports_again=again))
+    notify(OriginUnknown(bundle=bundle_facts(card), exports_again=again))
     return export(card.bundle.source, ExportOptions(), say, notify) if again else place
 
 
@@ -126,12 +126,12 @@ def _is_available(source: Source, exporter: str) -> bool:
 
 
 def _reason(
-    origin: Origin, options: ExportOptions, facts: Mapping[str, Any], tools: Mapping[str, str | None]
+    origin: Origin, options: ExportOptions, facts: BundleFacts, tools: Mapping[str, str | None]
 ) -> ExportNotice:
     """Return why a bundle has another key now; its options differ in the modules to import at most."""
     if not tools and list(options.imports) != list(origin.options.get("imports", ())):
-        return OptionsChanged(**facts, imports=tuple(options.imports))
-    return ToolsChanged(**facts, tools=tools)
+        return OptionsChanged(bundle=facts, imports=tuple(options.imports))
+    return ToolsChanged(bundle=facts, tools=tools)
 
 
 def _changed_tools(origin: Origin) -> Mapping[str, str | None]:

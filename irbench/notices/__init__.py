@@ -7,8 +7,8 @@ document's format.
 """
 
 from irbench.notices.base import Context, RowId
+from irbench.notices.bundle_notices import ExportNotice
 from irbench.notices.doubts import AnyWarn
-from irbench.notices.exports import ExportNotice
 from irbench.notices.marks import AnyMark, Mark
 from irbench.notices.notes import AnyNote, Note, Reference
 from irbench.notices.warnings import Warn

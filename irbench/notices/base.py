@@ -7,13 +7,10 @@ A class is declared as a frozen dataclass would be, with nothing beside it::
         says = "the row is slower than was asked for"
 
         p90_ms: float
+        example_facts: ClassVar[ExampleFacts] = {"p90_ms": 61.2}
 
         def text(self) -> str:
             return f"p90 of {self.p90_ms:.3g} ms is too slow"
-
-        @classmethod
-        def example(cls) -> Self:
-            return cls(p90_ms=61.2)
 
 In documents it is ``{"code": "too-slow", "facts": {"p90_ms": 61.2}}``. It is found by its family, :attr:`Notice.known`.
 """
@@ -30,6 +27,7 @@ import msgspec
 from msgspec import StructMeta
 
 _ROW = "row"
+ExampleFacts: TypeAlias = Mapping[str, Any]
 RowId: TypeAlias = Annotated[str, _ROW]
 """The id of a cell: facts of this type name rows."""
 
@@ -39,7 +37,6 @@ class Context:
     """What words may depend on besides their facts: the names of rows, and which remedies are left.
 
     Attributes:
-        names: What each row is called, by its cell's id.
         thorough: Whether the run was a ``--thorough`` one already.
         has_idle_processors: Whether some processor that may be used is not measured on.
         can_add_processors: Whether ``--cpus`` left processors out that may be used.
@@ -97,11 +94,13 @@ class Notice(msgspec.Struct, metaclass=_NoticeType):
         known: Every class of a family, in the order of their declaration.
         code: What it is called in documents.
         says: One line of what it means, for the documentation.
+        example_facts: The facts of one to show there; tests write and read it.
     """
 
     known: ClassVar[list[type[Any]]]
     code: ClassVar[str]
     says: ClassVar[str]
+    example_facts: ClassVar[ExampleFacts] = {}
 
     if TYPE_CHECKING:
 
@@ -118,7 +117,7 @@ class Notice(msgspec.Struct, metaclass=_NoticeType):
     @classmethod
     def example(cls) -> Self:
         """Return one to show in the documentation."""
-        return cls()
+        return cls(**cls.example_facts)
 
     @property
     def named_rows(self) -> frozenset[str]:

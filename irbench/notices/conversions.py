@@ -44,12 +44,7 @@ def inputs_text(samples: int | None, source: str) -> str:
 
 
 def distribution_text(drawn: Distribution, ranges: Mapping[str, tuple[float, float]]) -> str:
-    """Return what generated floats are drawn from: ``uniform in [0, 1)``.
-
-    Args:
-        drawn: The distribution.
-        ranges: Between what the model declares its inputs to lie, by name.
-    """
+    """Return what generated floats are drawn from: ``uniform in [0, 1)``."""
     if drawn == "normal":
         return "normal with mean 0 and deviation 1"
     declared = {RANGES[drawn]} if drawn in RANGES else {tuple(ends) for ends in ranges.values()}
@@ -87,26 +82,26 @@ def _error_text(error: OutputError) -> str:
     return f"max err {error_size(error.max_rel)}, cosine {error.cosine:.5f}{top1}"
 
 
-def disagreement_text(found: Disagreement) -> str:
+def disagreement_text(disagreement: Disagreement) -> str:
     """Return what a converted graph falls short in: ``top-1 agreement 63 % on 64 generated inputs``."""
-    value = _known(found.value)
-    if found.measure == "top1-agreement":
-        return f"top-1 agreement {_percent(value, 3)}{_measured_on(found)}"
-    return f"max err {value:.2g} against fp32{_measured_on(found)}"
+    value = _known(disagreement.value)
+    if disagreement.measure == "top1-agreement":
+        return f"top-1 agreement {_percent(value, 3)}{_measured_on(disagreement)}"
+    return f"max err {value:.2g} against fp32{_measured_on(disagreement)}"
 
 
-def missed_limit_text(found: Disagreement) -> str:
+def missed_limit_text(disagreement: Disagreement) -> str:
     """Return what was measured and the limit that it misses: ``top-1 agreement 63 % on 64 inputs, below 90 %``."""
-    value, limit = _known(found.value), _known(found.limit)
-    if found.measure == "top1-agreement":
+    value, limit = _known(disagreement.value), _known(disagreement.limit)
+    if disagreement.measure == "top1-agreement":
         share, least = apart(value, limit, _percent, 3)
-        return f"top-1 agreement {share}{_measured_on(found)}, below {least}"
+        return f"top-1 agreement {share}{_measured_on(disagreement)}, below {least}"
     error, most = apart(value, limit, _significant, 2)
-    return f"max err {error}{_measured_on(found)}, above {most}"
+    return f"max err {error}{_measured_on(disagreement)}, above {most}"
 
 
-def _measured_on(found: Disagreement) -> str:
-    return "" if found.samples is None else f" on {inputs_text(found.samples, found.source)}"
+def _measured_on(disagreement: Disagreement) -> str:
+    return "" if disagreement.samples is None else f" on {inputs_text(disagreement.samples, disagreement.source)}"
 
 
 def _known(value: float | None) -> float:

@@ -6,12 +6,12 @@ Something is another question than a reader may think, or is only imprecise.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, Union
 
 import msgspec
 
 from irbench.core.quantities import listing, percent, percents_apart, plural, times
-from irbench.notices.base import Context, RowId
+from irbench.notices.base import Context, ExampleFacts, RowId
 from irbench.notices.warnings import Warn
 
 _TIMES_LONGER = 3
@@ -34,9 +34,9 @@ class Regime(msgspec.Struct, frozen=True):
 
     def text(self, caches: str, context: Context) -> str:
         """Return what was measured in a state that is called so."""
-        found = listing(f"{context.name(row.cell)} {times(row.speedup)}" for row in self.rows)
+        speedups = listing(f"{context.name(row.cell)} {times(row.speedup)}" for row in self.rows)
         where = f"{caches} ({self.core_to_core_ns:.0f} ns, {plural(self.blocks, 'block')})"
-        return f"{where} {found}" if found else where
+        return f"{where} {speedups}" if speedups else where
 
 
 class RegimeChange(Warn):
@@ -89,6 +89,7 @@ class TwoModes(Warn):
     says = "launches run at one of two speeds"
 
     rows: tuple[SlowRow, ...]
+    example_facts: ClassVar[ExampleFacts] = {"rows": (SlowRow("ort", slow_launches=3, launches=6, slower=0.082),)}
 
     def brief(self, context: Context) -> str:
         return f"Launches of {listing(context.name(row.cell) for row in self.rows)} run at one of two speeds."
@@ -99,10 +100,6 @@ class TwoModes(Warn):
     def remedy(self, context: Context) -> str:
         more = "" if context.thorough else " More launches (--thorough) show how often each occurs."
         return f"Each process start gets one of them: quote both.{more}"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(rows=(SlowRow("ort", slow_launches=3, launches=6, slower=0.082),))
 
 
 class WaitingRow(msgspec.Struct, frozen=True):
@@ -127,6 +124,7 @@ class WaitsOnItself(Warn):
     says = "a row has more busy threads than processors"
 
     rows: tuple[WaitingRow, ...]
+    example_facts: ClassVar[ExampleFacts] = {"rows": (WaitingRow("tf", share=0.24, running=1.9, threads=2),)}
 
     def brief(self, context: Context) -> str:
         names = listing(context.name(row.cell) for row in self.rows)
@@ -139,10 +137,6 @@ class WaitsOnItself(Warn):
     def remedy(self, context: Context) -> str:
         more = ", or give it more processors with --cpus" if context.can_add_processors else ""
         return f"Lower --threads or --streams{more}."
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(rows=(WaitingRow("tf", share=0.24, running=1.9, threads=2),))
 
 
 class ThreadsRow(msgspec.Struct, frozen=True):
@@ -158,6 +152,10 @@ class ThreadsDiffer(Warn):
 
     rows: tuple[ThreadsRow, ...]
     has_streams: bool
+    example_facts: ClassVar[ExampleFacts] = {
+        "rows": (ThreadsRow("ort", 2), ThreadsRow("openvino", 1)),
+        "has_streams": False,
+    }
 
     def brief(self, context: Context) -> str:
         used = listing(f"{context.name(row.cell)} {row.threads}" for row in self.rows)
@@ -167,10 +165,6 @@ class ThreadsDiffer(Warn):
         if self.has_streams:
             return "Some runtimes need a thread for each stream: use no more --streams than --threads."
         return "Set it with --threads N."
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(rows=(ThreadsRow("ort", 2), ThreadsRow("openvino", 1)), has_streams=False)
 
 
 class WarmingRow(msgspec.Struct, frozen=True):
@@ -187,6 +181,7 @@ class StillWarmingUp(Warn):
     says = "calls of a row still got faster when its warm-up ended"
 
     rows: tuple[WarmingRow, ...]
+    example_facts: ClassVar[ExampleFacts] = {"rows": (WarmingRow("tf-xla", calls=300, launches=4, of=4),)}
 
     def brief(self, context: Context) -> str:
         ended = listing(f"{context.name(row.cell)} after {row.calls:,} calls" for row in self.rows)
@@ -197,10 +192,6 @@ class StillWarmingUp(Warn):
 
     def remedy(self, context: Context) -> str:
         return f"Warm up for longer: --warmup {_TIMES_LONGER * max((row.calls for row in self.rows), default=1)}."
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(rows=(WarmingRow("tf-xla", calls=300, launches=4, of=4),))
 
 
 class AloneRow(msgspec.Struct, frozen=True):
@@ -216,23 +207,20 @@ class AloneUnlikeRounds(Warn):
 
     rows: tuple[AloneRow, ...]
     seconds: float
+    example_facts: ClassVar[ExampleFacts] = {"rows": (AloneRow("ort", 0.536),), "seconds": 4.0}
 
     def brief(self, context: Context) -> str:
-        found = listing(
+        rows = listing(
             f"{context.name(row.cell)} is {percent(abs(row.faster))} {'faster' if row.faster > 0 else 'slower'}"
             for row in self.rows
         )
-        return f"Run alone for {self.seconds:g} s, {found} than in its rounds."
+        return f"Run alone for {self.seconds:g} s, {rows} than in its rounds."
 
     def remedy(self, context: Context) -> str:
         return (
             "A runtime that gets faster after many calls is measured too early: give it more with --warmup, such as"
             " --warmup 10s. Otherwise it depends on what runs beside it."
         )
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(rows=(AloneRow("ort", 0.536),), seconds=4.0)
 
 
 class UnsteadyRow(msgspec.Struct, frozen=True):
@@ -247,20 +235,17 @@ class NotSteady(Warn):
     says = "a row gets faster or slower within its launches"
 
     rows: tuple[UnsteadyRow, ...]
+    example_facts: ClassVar[ExampleFacts] = {"rows": (UnsteadyRow("tf-xla", -0.042),)}
 
     def brief(self, context: Context) -> str:
-        found = listing(
+        rows = listing(
             f"{context.name(row.cell)} {percent(abs(row.slower))} {'slower' if row.slower > 0 else 'faster'}"
             for row in self.rows
         )
-        return f"Speed changes within launches, from earlier to later blocks: {found}."
+        return f"Speed changes within launches, from earlier to later blocks: {rows}."
 
     def remedy(self, context: Context) -> str:
         return "The figures include part of the warm-up, or the clock frequency changed: --sustain shows a later speed."
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(rows=(UnsteadyRow("tf-xla", -0.042),))
 
 
 class LaunchesDepend(Warn):
@@ -268,6 +253,7 @@ class LaunchesDepend(Warn):
     says = "consecutive launches are correlated"
 
     cells: tuple[RowId, ...]
+    example_facts: ClassVar[ExampleFacts] = {"cells": ("ort",)}
 
     def brief(self, context: Context) -> str:
         return f"Consecutive launches of {listing(map(context.name, self.cells))} are correlated."
@@ -280,10 +266,6 @@ class LaunchesDepend(Warn):
             "Repeat the run at another time, and look for what changes: clock frequency, temperature, other"
             " virtual machines."
         )
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(cells=("ort",))
 
 
 class RatioRow(msgspec.Struct, frozen=True):
@@ -304,17 +286,14 @@ class SustainedDiffers(Warn):
 
     rows: tuple[RatioRow, ...]
     seconds: float
+    example_facts: ClassVar[ExampleFacts] = {"rows": (RatioRow("ort", ratio=1.05, speedup=1.14),), "seconds": 3.0}
 
     def brief(self, context: Context) -> str:
-        found = _ratios(self.rows, context)
-        return f"When each row runs alone for {self.seconds:g} s, the speedup differs: {found}."
+        rows = _ratios(self.rows, context)
+        return f"When each row runs alone for {self.seconds:g} s, the speedup differs: {rows}."
 
     def remedy(self, context: Context) -> str:
         return "A long run heats the processor and has the caches to itself: for a server, quote the sustained FPS."
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(rows=(RatioRow("ort", ratio=1.05, speedup=1.14),), seconds=3.0)
 
 
 class ReversedPair(msgspec.Struct, frozen=True):
@@ -366,6 +345,7 @@ class FpsDiffer(Warn):
     says = "the speedup by FPS differs from that by medians"
 
     rows: tuple[RatioRow, ...]
+    example_facts: ClassVar[ExampleFacts] = {"rows": (RatioRow("ort x4", ratio=3.07, speedup=5.14),)}
 
     def brief(self, context: Context) -> str:
         return f"Measured by FPS, the speedup differs: {_ratios(self.rows, context)}."
@@ -375,10 +355,6 @@ class FpsDiffer(Warn):
 
     def remedy(self, context: Context) -> str:
         return "Compare p90 as well: if the slow calls are the backend's own, a server gets the FPS."
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(rows=(RatioRow("ort x4", ratio=3.07, speedup=5.14),))
 
 
 class NotFrozen(Warn):
@@ -400,6 +376,7 @@ class SlowLaunches(Warn):
     says = "a few launches were slower than the others"
 
     rows: tuple[SlowRow, ...]
+    example_facts: ClassVar[ExampleFacts] = {"rows": (SlowRow("ort", slow_launches=1, launches=6, slower=0.082),)}
 
     def brief(self, context: Context) -> str:
         return _slower(self.rows, context)
@@ -407,10 +384,6 @@ class SlowLaunches(Warn):
     def remedy(self, context: Context) -> str:
         often = "" if context.thorough else "; --thorough shows how often this happens"
         return f"The median is not affected{often}."
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(rows=(SlowRow("ort", slow_launches=1, launches=6, slower=0.082),))
 
 
 class WideInterval(Warn):
@@ -424,6 +397,15 @@ class WideInterval(Warn):
     launches_needed: int | None
     launches_dominate: bool
     stopped_by: str
+    example_facts: ClassVar[ExampleFacts] = {
+        "cell": "openvino",
+        "is_lead": True,
+        "half_width": 0.024,
+        "target": 0.01,
+        "launches_needed": 16,
+        "launches_dominate": True,
+        "stopped_by": "launches",
+    }
 
     def brief(self, context: Context) -> str:
         of = "lead" if self.is_lead else "time"
@@ -443,18 +425,6 @@ class WideInterval(Warn):
             ways.append("a larger --budget")
         how = f"use {' or '.join(ways)}" if ways else "repeat the run on a quieter machine"
         return f"About {plural(self.launches_needed, 'launch')} would reach it: {how}."
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(
-            cell="openvino",
-            is_lead=True,
-            half_width=0.024,
-            target=0.01,
-            launches_needed=16,
-            launches_dominate=True,
-            stopped_by="launches",
-        )
 
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, Union
 
 from irbench.core.quantities import plural
-from irbench.notices.base import Notice
+from irbench.notices.base import ExampleFacts, Notice
 from irbench.notices.conversions import disagreement_text
 from irbench.spec import Disagreement, Scalar
 
@@ -30,15 +30,12 @@ class Oversubscribed(Mark):
     streams: int
     threads: int
     requested_threads: int | None
+    example_facts: ClassVar[ExampleFacts] = {"streams": 4, "threads": 2, "requested_threads": 2}
 
     def text(self) -> str:
         text = f"oversubscribed: {self.streams} streams on {self.threads} threads"
         requested = self.requested_threads
         return text if requested in (None, self.threads) else f"{text}, {requested} requested"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(streams=4, threads=2, requested_threads=2)
 
 
 class StarvedRow(Mark):
@@ -47,13 +44,10 @@ class StarvedRow(Mark):
 
     asked: int
     found: float
+    example_facts: ClassVar[ExampleFacts] = {"asked": 4, "found": 2.0}
 
     def text(self) -> str:
         return f"p50 and p90 are lower bounds: they account for {self.found:.1f} of {self.asked} requests in flight"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(asked=4, found=2.0)
 
 
 class OtherPrecision(Mark):
@@ -65,13 +59,10 @@ class OtherPrecision(Mark):
 
     precision: str
     baseline_precision: str
+    example_facts: ClassVar[ExampleFacts] = {"precision": "bf16", "baseline_precision": "fp32"}
 
     def text(self) -> str:
         return f"computes in {self.precision}, the baseline in {self.baseline_precision}"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(precision="bf16", baseline_precision="fp32")
 
 
 class OtherThanGraph(Mark):
@@ -80,13 +71,10 @@ class OtherThanGraph(Mark):
 
     graph: str
     precision: str
+    example_facts: ClassVar[ExampleFacts] = {"graph": "fp16", "precision": "fp32"}
 
     def text(self) -> str:
         return f"computes this {self.graph} graph in {self.precision}"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(graph="fp16", precision="fp32")
 
 
 class NotRanked(Mark):
@@ -95,6 +83,7 @@ class NotRanked(Mark):
 
     precision: str
     baseline_precision: str
+    example_facts: ClassVar[ExampleFacts] = {"precision": "bf16", "baseline_precision": "fp32"}
 
     def text(self) -> str:
         return (
@@ -102,23 +91,16 @@ class NotRanked(Mark):
             " (--allow-mixed compares them)"
         )
 
-    @classmethod
-    def example(cls) -> Self:
-        return cls(precision="bf16", baseline_precision="fp32")
-
 
 class AboveMaxLatency(Mark):
     code = "above-max-latency"
     says = "the p90 latency is above `--max-latency`, so the row is not a candidate for the best"
 
     p90_ms: float
+    example_facts: ClassVar[ExampleFacts] = {"p90_ms": 61.2}
 
     def text(self) -> str:
         return f"not a candidate: p90 of {self.p90_ms:.3g} ms is above --max-latency"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(p90_ms=61.2)
 
 
 class NoOutputs(Mark):
@@ -134,6 +116,7 @@ class SelfTimed(Mark):
     says = "a command of your own, which measures its calls itself (`--cell`)"
 
     share: float | None
+    example_facts: ClassVar[ExampleFacts] = {"share": 0.02}
 
     def text(self) -> str:
         text = "timed by the command itself, not by irbench"
@@ -143,10 +126,6 @@ class SelfTimed(Mark):
             f"{text}; its calls fill only {self.share * 100:.2g} % of its time: it restarts often, or reports them in"
             " the wrong unit"
         )
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(share=0.02)
 
 
 class AnswersDiffer(Mark):
@@ -161,15 +140,19 @@ class AnswersDiffer(Mark):
     samples: int | None
     source: Literal["", "generated", "data"]
     is_candidate: bool
+    example_facts: ClassVar[ExampleFacts] = {
+        "measure": "top1-agreement",
+        "value": 0.63,
+        "limit": 0.9,
+        "samples": None,
+        "source": "",
+        "is_candidate": False,
+    }
 
     def text(self) -> str:
         excluded = "" if self.is_candidate else "cannot be the fastest: "
-        found = disagreement_text(Disagreement(self.measure, self.value, self.limit, self.samples, self.source))
-        return f"{excluded}outputs differ too much from the model's ({found}, when it was converted)"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(measure="top1-agreement", value=0.63, limit=0.9, samples=None, source="", is_candidate=False)
+        disagreement = disagreement_text(Disagreement(self.measure, self.value, self.limit, self.samples, self.source))
+        return f"{excluded}outputs differ too much from the model's ({disagreement}, when it was converted)"
 
 
 class BeyondTolerance(Mark):
@@ -178,6 +161,7 @@ class BeyondTolerance(Mark):
 
     max_rel: float
     precision: str
+    example_facts: ClassVar[ExampleFacts] = {"max_rel": 0.18, "precision": "bf16"}
 
     def text(self) -> str:
         return (
@@ -185,23 +169,16 @@ class BeyondTolerance(Mark):
             " the accuracy limit that was given"
         )
 
-    @classmethod
-    def example(cls) -> Self:
-        return cls(max_rel=0.18, precision="bf16")
-
 
 class VendorOperators(Mark):
     code = "vendor-operators"
     says = "the graph contains operators that are not part of ONNX"
 
     domains: tuple[str, ...]
+    example_facts: ClassVar[ExampleFacts] = {"domains": ("com.microsoft",)}
 
     def text(self) -> str:
         return f"uses operators that only some runtimes support ({', '.join(self.domains)})"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(domains=("com.microsoft",))
 
 
 class OtherPeaks(Mark):
@@ -210,14 +187,11 @@ class OtherPeaks(Mark):
 
     version: Scalar
     measured_with: str
+    example_facts: ClassVar[ExampleFacts] = {"version": "1.24.1", "measured_with": "1.23.0"}
 
     def text(self) -> str:
         measured = f"with version {self.measured_with}" if self.measured_with else "without this backend"
         return f"of roof: runs version {self.version}, and the peaks of this machine were measured {measured}"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(version="1.24.1", measured_with="1.23.0")
 
 
 class ChangesOverLaunches(Mark):
@@ -226,14 +200,11 @@ class ChangesOverLaunches(Mark):
 
     property: str
     values: tuple[Scalar, ...]
+    example_facts: ClassVar[ExampleFacts] = {"property": "threads", "values": (2, 1)}
 
     def text(self) -> str:
         values = ", ".join("unknown" if value is None else str(value) for value in self.values)
         return f"{self.property} changed between launches: {values}"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(property="threads", values=(2, 1))
 
 
 class LateCalls(Mark):
@@ -243,15 +214,12 @@ class LateCalls(Mark):
     late: int
     calls: int
     pace_ms: float
+    example_facts: ClassVar[ExampleFacts] = {"late": 37, "calls": 400, "pace_ms": 10.0}
 
     def text(self) -> str:
         if self.late > self.calls / 2:
             return f"cannot keep the pace of {self.pace_ms:g} ms"
         return f"{self.late:,} of {plural(self.calls, 'call')} at the pace of {self.pace_ms:g} ms were late"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(late=37, calls=400, pace_ms=10.0)
 
 
 class NodesElsewhere(Mark):
@@ -265,16 +233,18 @@ class NodesElsewhere(Mark):
     nodes: Scalar
     nodes_elsewhere: Scalar
     operators_elsewhere: Scalar
+    example_facts: ClassVar[ExampleFacts] = {
+        "device": "gpu",
+        "nodes": 120,
+        "nodes_elsewhere": 3,
+        "operators_elsewhere": "NonZero,Unique",
+    }
 
     def text(self) -> str:
         operators = self.operators_elsewhere
         named = f" ({str(operators).replace(',', ', ')})" if operators else ""
         text = f"{self.nodes_elsewhere} of {self.nodes} nodes run elsewhere than on {self.device}{named}"
         return f"{text}; --require-full refuses such rows"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(device="gpu", nodes=120, nodes_elsewhere=3, operators_elsewhere="NonZero,Unique")
 
 
 if TYPE_CHECKING:

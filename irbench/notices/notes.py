@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, Union
 
 from irbench.core.quantities import error_size, listing, plural, ratio
-from irbench.notices.base import Context, Notice, RowId
+from irbench.notices.base import Context, ExampleFacts, Notice, RowId
 from irbench.notices.conversions import NOT_FINITE, distribution_text
 from irbench.spec import Distribution, Scalar
 
@@ -87,6 +87,7 @@ class NativePrecision(Note):
     backend: str
     precision: str
     measured: tuple[str, ...]
+    example_facts: ClassVar[ExampleFacts] = {"backend": "openvino", "precision": "bf16", "measured": ("fp32",)}
 
     def text(self, context: Context) -> str:
         return (
@@ -94,24 +95,17 @@ class NativePrecision(Note):
             f" --precision {','.join((*self.measured, 'native'))})"
         )
 
-    @classmethod
-    def example(cls) -> Self:
-        return cls(backend="openvino", precision="bf16", measured=("fp32",))
-
 
 class NoOperatorTimes(Note):
     code = "no-operator-times"
     says = "`irbench profile` without `--backends` leaves out backends that do not report how long operators take"
 
     backends: tuple[str, ...]
+    example_facts: ClassVar[ExampleFacts] = {"backends": ("mine",)}
 
     def text(self, context: Context) -> str:
         verb = "does" if len(self.backends) == 1 else "do"
         return f"not profiled: {listing(self.backends)}, which {verb} not report operator times"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(backends=("mine",))
 
 
 class Int8StaticChosen(Note):
@@ -121,13 +115,14 @@ class Int8StaticChosen(Note):
     backend: str
     asked: str
     chosen: str
+    example_facts: ClassVar[ExampleFacts] = {
+        "backend": "openvino",
+        "asked": "basic-int8",
+        "chosen": "basic-int8-static",
+    }
 
     def text(self, context: Context) -> str:
         return f"{self.chosen} instead of {self.asked}: {self.backend} computes no dynamic int8 in integers"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(backend="openvino", asked="basic-int8", chosen="basic-int8-static")
 
 
 class CalibratedOnGenerated(Note):
@@ -144,6 +139,15 @@ class CalibratedOnGenerated(Note):
     max_rel: float
     worst: Distribution | None
     worst_max_rel: float | None
+    example_facts: ClassVar[ExampleFacts] = {
+        "model": "net",
+        "variant": "basic-int8-static",
+        "ranges": {"image": (0.0, 1.0)},
+        "drawn": "declared",
+        "max_rel": 0.02,
+        "worst": "normal",
+        "worst_max_rel": 0.54,
+    }
 
     def text(self, context: Context) -> str:
         worst = ""
@@ -156,18 +160,6 @@ class CalibratedOnGenerated(Note):
             f"{worst}. Calibrate on real inputs: --data"
         )
 
-    @classmethod
-    def example(cls) -> Self:
-        return cls(
-            model="net",
-            variant="basic-int8-static",
-            ranges={"image": (0.0, 1.0)},
-            drawn="declared",
-            max_rel=0.02,
-            worst="normal",
-            worst_max_rel=0.54,
-        )
-
 
 class IrVersionLowered(Note):
     code = "ir-version-lowered"
@@ -176,16 +168,13 @@ class IrVersionLowered(Note):
     cell: RowId
     ir_version: Scalar
     lowered_ir_version: Scalar
+    example_facts: ClassVar[ExampleFacts] = {"cell": "ort", "ir_version": 14, "lowered_ir_version": 13}
 
     def text(self, context: Context) -> str:
         return (
             f"{context.name(self.cell)} cannot read IR version {self.ir_version}, although the graph needs none"
             f" later than {self.lowered_ir_version}: it was given {self.lowered_ir_version}"
         )
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(cell="ort", ir_version=14, lowered_ir_version=13)
 
 
 class TailRange(Note):
@@ -195,13 +184,10 @@ class TailRange(Note):
     cell: RowId
     low_ms: float
     high_ms: float
+    example_facts: ClassVar[ExampleFacts] = {"cell": "A", "low_ms": 40.1, "high_ms": 44.9}
 
     def text(self, context: Context) -> str:
         return f"p99 of {context.name(self.cell)} over launches: {self.low_ms:.3g} to {self.high_ms:.3g} ms"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(cell="A", low_ms=40.1, high_ms=44.9)
 
 
 class AccuracyOfRandomInputs(Note):
@@ -209,16 +195,13 @@ class AccuracyOfRandomInputs(Note):
     says = "`--min-accuracy` or `--metric` without `--data`"
 
     samples: int
+    example_facts: ClassVar[ExampleFacts] = {"samples": 32}
 
     def text(self, context: Context) -> str:
         return (
             f"accuracy was measured on {plural(self.samples, 'random input')}, which says little about real"
             " ones: use --data"
         )
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(samples=32)
 
 
 class SamplesNotTimed(Note):
@@ -227,13 +210,10 @@ class SamplesNotTimed(Note):
 
     timed: int
     samples: int
+    example_facts: ClassVar[ExampleFacts] = {"timed": 84, "samples": 1000}
 
     def text(self, context: Context) -> str:
         return f"{self.timed} of {self.samples} samples were timed before the run ended"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(timed=84, samples=1000)
 
 
 class SlowerThanExported(Note):
@@ -245,6 +225,13 @@ class SlowerThanExported(Note):
     value: float
     low: float
     high: float
+    example_facts: ClassVar[ExampleFacts] = {
+        "cell": "openvino+all",
+        "exported": "openvino",
+        "value": 0.94,
+        "low": 0.92,
+        "high": 0.97,
+    }
 
     def text(self, context: Context) -> str:
         value, low, high = ratio(self.value, self.low, self.high)
@@ -253,10 +240,6 @@ class SlowerThanExported(Note):
             f" {value} [{low}, {high}]"
         )
 
-    @classmethod
-    def example(cls) -> Self:
-        return cls(cell="openvino+all", exported="openvino", value=0.94, low=0.92, high=0.97)
-
 
 class OptimizeNotApplied(Note):
     code = "optimize-not-applied"
@@ -264,13 +247,10 @@ class OptimizeNotApplied(Note):
 
     backend: str
     artifact: str
+    example_facts: ClassVar[ExampleFacts] = {"backend": "tf", "artifact": "tf-graph"}
 
     def text(self, context: Context) -> str:
         return f"{self.backend} runs {_GRAPHS.get(self.artifact, self.artifact)}: --optimize does not apply to it"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(backend="tf", artifact="tf-graph")
 
 
 class LayoutUnchanged(Note):
@@ -279,13 +259,10 @@ class LayoutUnchanged(Note):
 
     model: str
     variant: str
+    example_facts: ClassVar[ExampleFacts] = {"model": "resnet50", "variant": "basic-nchw"}
 
     def text(self, context: Context) -> str:
         return f"{self.model}+{self.variant}: the layout is unchanged, because no input feeds a Transpose to NCHW"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(model="resnet50", variant="basic-nchw")
 
 
 class GraphPartlyUnchecked(Note):
@@ -298,14 +275,11 @@ class GraphPartlyUnchecked(Note):
     model: str
     variant: str
     parts: int
+    example_facts: ClassVar[ExampleFacts] = {"model": "decoder", "variant": "basic", "parts": 2}
 
     def text(self, context: Context) -> str:
         parts = plural(self.parts, "subgraph")
         return f"{self.model}+{self.variant}: {parts} not compared with the original (irbench optimize says which)"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(model="decoder", variant="basic", parts=2)
 
 
 class GraphFormRefused(Note):
@@ -318,15 +292,12 @@ class GraphFormRefused(Note):
     backend: str
     refused: Literal["bound", "dynamic"]
     reason: str
+    example_facts: ClassVar[ExampleFacts] = {"backend": "ort", "refused": "bound", "reason": "ShapeInferenceError"}
 
     def text(self, context: Context) -> str:
         if self.refused == "dynamic":
             return f"{self.backend} runs with fixed shapes: it fails with dynamic ones ({self.reason})"
         return f"dynamic shapes kept: {self.backend} fails with fixed ones ({self.reason})"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(backend="ort", refused="bound", reason="ShapeInferenceError")
 
 
 class GraphUnbound(Note):
@@ -338,13 +309,10 @@ class GraphUnbound(Note):
 
     variant: str
     reason: str
+    example_facts: ClassVar[ExampleFacts] = {"variant": "basic", "reason": "ShapeInferenceError"}
 
     def text(self, context: Context) -> str:
         return f"dynamic shapes kept: {self.variant} fails with fixed ones ({self.reason})"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(variant="basic", reason="ShapeInferenceError")
 
 
 class EnvironmentMeasured(Note):
@@ -359,6 +327,16 @@ class EnvironmentMeasured(Note):
     requirement: str
     indexes: tuple[str, ...]
     others: Mapping[str, str | None]
+    example_facts: ClassVar[ExampleFacts] = {
+        "label": "1.22.0",
+        "runtime": "onnxruntime",
+        "version": "1.22.0",
+        "python_version": "3.12.4",
+        "python": "/cache/irbench/environments/onnxruntime-1.22.0/bin/python",
+        "requirement": "onnxruntime==1.22.0",
+        "indexes": ("https://pypi.org/simple",),
+        "others": {"numpy": "2.2.0"},
+    }
 
     def text(self, context: Context) -> str:
         origin = "the environment of irbench" if self.python is None else self.python
@@ -367,19 +345,6 @@ class EnvironmentMeasured(Note):
         others = [f"{name} {version or 'missing'}" for name, version in self.others.items()]
         runtime, python = f"{self.runtime} {self.version}", f"Python {self.python_version}"
         return f"{self.label}: {', '.join((runtime, python, *others, built if self.requirement else origin))}"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(
-            label="1.22.0",
-            runtime="onnxruntime",
-            version="1.22.0",
-            python_version="3.12.4",
-            python="/cache/irbench/environments/onnxruntime-1.22.0/bin/python",
-            requirement="onnxruntime==1.22.0",
-            indexes=("https://pypi.org/simple",),
-            others={"numpy": "2.2.0"},
-        )
 
 
 class AnotherIrbench(Note):
@@ -391,13 +356,10 @@ class AnotherIrbench(Note):
     process: int | None
     since: str | None
     what: str | None
+    example_facts: ClassVar[ExampleFacts] = {"process": None, "since": None, "what": None}
 
     def text(self, context: Context) -> str:
         return f"{holder_text(self.process, self.since, self.what)} was measuring at the same time (--no-lock)"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(process=None, since=None, what=None)
 
 
 class BusyNeighbour(Note):
@@ -405,14 +367,11 @@ class BusyNeighbour(Note):
     says = "the table shows how rows do beside a busy program: [the flip map](tuning.md#the-flip-map) of `irbench tune`"
 
     processors: tuple[int, ...]
+    example_facts: ClassVar[ExampleFacts] = {"processors": (1,)}
 
     def text(self, context: Context) -> str:
         kept = f"{plural(len(self.processors), 'processor')} ({', '.join(map(str, self.processors))})"
         return f"a process of irbench kept {kept} busy while this was measured"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(processors=(1,))
 
 
 class ChosenBackend(Note):
@@ -421,14 +380,11 @@ class ChosenBackend(Note):
 
     backend: str
     is_reference: bool
+    example_facts: ClassVar[ExampleFacts] = {"backend": "ort", "is_reference": True}
 
     def text(self, context: Context) -> str:
         why = "a reference backend" if self.is_reference else "the first installed backend"
         return f"measured against itself: {self.backend}, {why} (choose another with --backend)"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(backend="ort", is_reference=True)
 
 
 class ChosenModel(Note):
@@ -436,15 +392,12 @@ class ChosenModel(Note):
     says = "`irbench doctor --aa` without a model"
 
     model: str | None
+    example_facts: ClassVar[ExampleFacts] = {"model": "resnet50"}
 
     def text(self, context: Context) -> str:
         if self.model is None:
             return "on a matrix product, because no model has been exported yet"
         return f"on {self.model}, the model exported last (choose another with --aa MODEL)"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(model="resnet50")
 
 
 class EnergyIncomplete(Note):
@@ -453,13 +406,10 @@ class EnergyIncomplete(Note):
 
     source: EnergySource
     reason: AbsenceReason
+    example_facts: ClassVar[ExampleFacts] = {"source": "processors", "reason": "not-permitted"}
 
     def text(self, context: Context) -> str:
         return f"energy without that {_SOURCES[self.source]}: {_REASONS[self.reason]}"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(source="processors", reason="not-permitted")
 
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 import msgspec
 
 from irbench.core.quantities import listing, percent, plural, significant, times
-from irbench.notices.base import Context, Notice, RowId
+from irbench.notices.base import Context, ExampleFacts, Notice, RowId
 
 Degeneracy: TypeAlias = Literal["zero", "constant", "tiny", "not-finite"]
 """``zero``: all values of an output are; ``constant``: all are the same number; ``tiny``: the largest is no more than
@@ -70,6 +70,7 @@ class Unverified(Warn):
     model: str
     refusals: tuple[Refused, ...]
     draws: str = ""
+    example_facts: ClassVar[ExampleFacts] = {"model": "net", "refusals": (Refused("ort", "it has no kernel for MyOp"),)}
 
     def brief(self, context: Context) -> str:
         return f"Outputs of {self.model} were not verified."
@@ -86,10 +87,6 @@ class Unverified(Warn):
         if self.refusals:
             return "If the model needs other sizes or inputs, give them with --shape, --data or --value."
         return "Export the model from its TensorFlow source, which stores reference outputs, or install onnxruntime."
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(model="net", refusals=(Refused("ort", "it has no kernel for MyOp"),))
 
 
 class DegenerateRow(msgspec.Struct, frozen=True):
@@ -117,6 +114,11 @@ class DegenerateOutputs(Warn):
     model: str
     of: int
     outputs: Annotated[tuple[DegenerateRow, ...], msgspec.Meta(min_length=1)]
+    example_facts: ClassVar[ExampleFacts] = {
+        "model": "detector",
+        "of": 1,
+        "outputs": (DegenerateRow("boxes", "tiny", 8e-6),),
+    }
 
     def brief(self, context: Context) -> str:
         others = len(self.outputs) - 1
@@ -129,10 +131,6 @@ class DegenerateOutputs(Warn):
     def remedy(self, context: Context) -> str:
         return "Verify it with real inputs: irbench verify MODEL --data FOLDER."
 
-    @classmethod
-    def example(cls) -> Self:
-        return cls(model="detector", of=1, outputs=(DegenerateRow("boxes", "tiny", 8e-6),))
-
 
 class BaselineReplaced(Warn):
     code = "baseline-replaced"
@@ -140,17 +138,14 @@ class BaselineReplaced(Warn):
 
     asked: RowId
     used: RowId
+    example_facts: ClassVar[ExampleFacts] = {"asked": "tf", "used": "ort"}
 
     def brief(self, context: Context) -> str:
-        asked, used = context.name(self.asked), context.name(self.used)
-        return f"The baseline {asked} has no valid figures; speedups are relative to {used}."
+        baseline, used = context.name(self.asked), context.name(self.used)
+        return f"The baseline {baseline} has no valid figures; speedups are relative to {used}."
 
     def remedy(self, context: Context) -> str:
         return "See its row for the reason, or choose another one with --baseline."
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(asked="tf", used="ort")
 
 
 class TailOmitted(Warn):
@@ -161,6 +156,7 @@ class TailOmitted(Warn):
     seconds: float
     launches: int
     needed_s: float
+    example_facts: ClassVar[ExampleFacts] = {"calls": 1000, "seconds": 31.0, "launches": 4, "needed_s": 188.2}
 
     def brief(self, context: Context) -> str:
         return f"p99 was omitted: {self.calls:,} calls of each row take {self.seconds:.0f} s per launch."
@@ -170,10 +166,6 @@ class TailOmitted(Warn):
 
     def remedy(self, context: Context) -> str:
         return f"Use a --budget of at least {math.ceil(self.needed_s)}s per table."
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(calls=1000, seconds=31.0, launches=4, needed_s=188.2)
 
 
 class Disturbed(Warn):
@@ -215,28 +207,19 @@ class Disturbed(Warn):
 class FewCleanBlocks(Disturbed):
     code = "few-clean-blocks"
     says = "a launch had too few undisturbed blocks, so disturbed ones are included"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(launches_short=2, least_blocks=4)
+    example_facts: ClassVar[ExampleFacts] = {"launches_short": 2, "least_blocks": 4}
 
 
 class ManyDirtyBlocks(Disturbed):
     code = "many-dirty-blocks"
     says = "more than a quarter of the blocks were disturbed"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(blocks_disturbed=35, blocks=103)
+    example_facts: ClassVar[ExampleFacts] = {"blocks_disturbed": 35, "blocks": 103}
 
 
 class BusyMachine(Disturbed):
     code = "busy-machine"
     says = "other programs used more than 2.5 % of the processors in use"
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(foreign_share=0.3, processors=2)
+    example_facts: ClassVar[ExampleFacts] = {"foreign_share": 0.3, "processors": 2}
 
 
 class CpuQuota(Warn):
@@ -245,6 +228,7 @@ class CpuQuota(Warn):
 
     seconds: float
     blocks: int
+    example_facts: ClassVar[ExampleFacts] = {"seconds": 1.2, "blocks": 9}
 
     def brief(self, context: Context) -> str:
         return f"The CPU quota throttled the processes for {self.seconds:.2g} s in {plural(self.blocks, 'block')}."
@@ -252,26 +236,19 @@ class CpuQuota(Warn):
     def remedy(self, context: Context) -> str:
         return "Raise the container's quota, or lower --threads to what it allows."
 
-    @classmethod
-    def example(cls) -> Self:
-        return cls(seconds=1.2, blocks=9)
-
 
 class StolenTime(Warn):
     code = "stolen-time"
     says = "the hypervisor took away more than 2 % of a processor's time"
 
     share: float
+    example_facts: ClassVar[ExampleFacts] = {"share": 0.07}
 
     def brief(self, context: Context) -> str:
         return f"The hypervisor took away {percent(self.share, 0)} of a processor's time."
 
     def remedy(self, context: Context) -> str:
         return "Repeat the run at another time, or on a machine with dedicated processors."
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(share=0.07)
 
 
 class StarvedStreamsRow(msgspec.Struct, frozen=True):
@@ -292,6 +269,9 @@ class StarvedStreams(Warn):
     says = "some requests in flight wait so long that latencies leave them out"
 
     rows: tuple[StarvedStreamsRow, ...]
+    example_facts: ClassVar[ExampleFacts] = {
+        "rows": (StarvedStreamsRow("ort x4", asked=4, found=2.0, open_share=0.083, oldest_ms=51.2),)
+    }
 
     def brief(self, context: Context) -> str:
         accounts = (
@@ -312,10 +292,6 @@ class StarvedStreams(Warn):
     def remedy(self, context: Context) -> str:
         return "Use as many --streams as the backend serves at a time."
 
-    @classmethod
-    def example(cls) -> Self:
-        return cls(rows=(StarvedStreamsRow("ort x4", asked=4, found=2.0, open_share=0.083, oldest_ms=51.2),))
-
 
 class TooFewLaunches(Warn):
     code = "too-few-launches"
@@ -325,6 +301,7 @@ class TooFewLaunches(Warn):
     least_launches: int
     needed_s: int
     over_budget: bool
+    example_facts: ClassVar[ExampleFacts] = {"launches": 3, "least_launches": 4, "needed_s": 176, "over_budget": False}
 
     def brief(self, context: Context) -> str:
         if self.over_budget:
@@ -336,10 +313,6 @@ class TooFewLaunches(Warn):
 
     def remedy(self, context: Context) -> str:
         return f"This table needs about --budget {self.needed_s}s."
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(launches=3, least_launches=4, needed_s=176, over_budget=False)
 
 
 class OrderRow(msgspec.Struct, frozen=True):
@@ -407,10 +380,10 @@ class ExcludedBlocksRow(msgspec.Struct, frozen=True):
 
     def text(self, context: Context) -> str:
         """Return what would change."""
-        found = [f"{self.all_blocks_value or math.nan:.3f}x, outside its interval"] if self.moves else []
+        changes = [f"{self.all_blocks_value or math.nan:.3f}x, outside its interval"] if self.moves else []
         if self.all_blocks_verdict != self.verdict:
-            found.append(f"{self.all_blocks_verdict} instead of {self.verdict}")
-        return f"{context.name(self.cell)} is {listing(found)}"
+            changes.append(f"{self.all_blocks_verdict} instead of {self.verdict}")
+        return f"{context.name(self.cell)} is {listing(changes)}"
 
 
 class ExcludedBlocksMatter(Warn):
@@ -418,6 +391,7 @@ class ExcludedBlocksMatter(Warn):
     says = "including the disturbed blocks would change the result"
 
     rows: tuple[ExcludedBlocksRow, ...]
+    example_facts: ClassVar[ExampleFacts] = {"rows": (ExcludedBlocksRow("ort", True, 1.082, "faster", "undecided"),)}
 
     def brief(self, context: Context) -> str:
         names = listing(context.name(row.cell) for row in self.rows)
@@ -428,7 +402,3 @@ class ExcludedBlocksMatter(Warn):
 
     def remedy(self, context: Context) -> str:
         return "Repeat the run on a quiet machine before you quote it."
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls(rows=(ExcludedBlocksRow("ort", True, 1.082, "faster", "undecided"),))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from irbench.core.plain_text import plain
@@ -10,11 +10,12 @@ from irbench.core.quantities import plural
 from irbench.core.record import Failure
 from irbench.core.result import STOPPED_TEXTS, GroupResult, RunDocument
 from irbench.core.row import CellResult, State
-from irbench.notices import Context
+from irbench.notices import Context, Warn
+from irbench.notices.warnings import by_cost
 from irbench.render.columns import IN_SPEEDS
-from irbench.render.line_wrapping import shorten, shorten_middle
-from irbench.render.remedies import remedy
+from irbench.render.line_wrapping import cell_count, shorten, shorten_middle
 from irbench.render.table_title import SEPARATOR
+from irbench.render.words import remedy
 
 _LONGEST_MESSAGE = 140
 _LONGEST_HEAD = 40
@@ -23,13 +24,7 @@ _LONGEST_HINT = 160
 
 
 def footer(result: GroupResult, context: Context, hidden: Collection[str] = ()) -> Iterator[str]:
-    """Yield how it was measured, what the columns mean, what marks the rows, and notes.
-
-    Args:
-        result: The table.
-        context: What its rows are called.
-        hidden: Headings of the columns for which there is no room, and which therefore need no explanation.
-    """
+    """Yield how it was measured, what the columns mean, what marks the rows, and notes."""
     yield SEPARATOR.join(_protocol(result))
     legend = SEPARATOR.join(_legend(result, context, hidden))
     if legend:
@@ -62,7 +57,6 @@ def not_applicable(result: GroupResult, context: Context) -> Iterator[str]:
 
 
 def _marked(result: GroupResult) -> dict[str, list[str]]:
-    """Return the ids of the cells that each mark is about."""
     marked: dict[str, list[str]] = {}
     for cell in result.cells:
         for mark in cell.marks:
@@ -74,12 +68,14 @@ def incomplete(document: RunDocument) -> str:
     """Return that the run did not end by itself, and which tables are missing; an empty line where it did."""
     if document.complete:
         return ""
-    planned, made = document.tables_planned, len(document.tables)
+    planned, measured = document.tables_planned, len(document.tables)
     if planned is None:
         missing = "tables may be missing"
-    elif made < planned:
-        missing = f"{planned - made} of {plural(planned, 'table')} {'is' if planned - made == 1 else 'are'} missing"
-    elif made > 1 or not document.groups:
+    elif measured < planned:
+        missing = (
+            f"{planned - measured} of {plural(planned, 'table')} {'is' if planned - measured == 1 else 'are'} missing"
+        )
+    elif measured > 1 or not document.groups:
         missing = "the last table holds what was measured until then"
     else:
         missing = "more launches were planned"
@@ -105,13 +101,7 @@ def _shortened(failure: Failure) -> Failure:
 
 
 def failure_text(state: State, failure: Failure, *, has_figures: bool = False) -> str:
-    """Return a row's state, at which stage it came to that, and why.
-
-    Args:
-        state: Of the row.
-        failure: Why.
-        has_figures: Whether the row shows figures all the same; of wrong outputs the reason alone is then returned.
-    """
+    """Return a row's state, at which stage it came to that, and why."""
     words = state.replace("-", " ")
     where = f"{words} at {failure.stage.replace('_', ' ')}" if state == "failed" else words
     why = SEPARATOR.join(part.strip() for part in (failure.message, remedy(failure)) if part.strip())
@@ -158,12 +148,30 @@ def _excluded(result: GroupResult) -> str:
 
 
 def _legend(result: GroupResult, context: Context, hidden: Collection[str]) -> Iterator[str]:
-    """Yield what each column means that does not explain itself."""
     shown = (shown for _, shown in IN_SPEEDS if shown.heading not in hidden)
-    for legend in sorted((found.legend for found in shown if found.legend), key=lambda legend: legend.place):
+    for legend in sorted((column.legend for column in shown if column.legend), key=lambda legend: legend.place):
         yield from legend.texts(result, context)
 
 
 def _assumes_one_mode(result: GroupResult) -> bool:
     in_rows = any(cell.speedup is not None and cell.speedup.assumes_one_mode for cell in result.cells)
     return in_rows or (result.lead is not None and result.lead.assumes_one_mode)
+
+
+def whole_warnings(warnings: Iterable[Warn], context: Context) -> Iterator[str]:
+    """Yield all that is to be said of each warning, with its remedy and the code under which it is explained."""
+    for warning in by_cost(warnings):
+        yield plain(f"warning: {warning.whole(context)} [{warning.code}]")
+
+
+def short_warnings(warnings: Iterable[Warn], context: Context, width: int) -> Iterator[str]:
+    """Yield what is wrong for each warning, and what else there is to say where all fits into ``width`` cells."""
+    ordered = by_cost(warnings)
+    for warning, whole in zip(ordered, whole_warnings(ordered, context), strict=True):
+        brief = plain(f"warning: {warning.brief(context)} [{warning.code}]")
+        yield whole if cell_count(whole) <= width else brief
+
+
+def is_shortened(warnings: Iterable[Warn], context: Context, width: int) -> bool:
+    """Whether some warning has more to say than is shown."""
+    return list(whole_warnings(warnings, context)) != list(short_warnings(warnings, context, width))

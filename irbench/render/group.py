@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import Any, TypeAlias
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.text import Text
 
-from irbench.core.result import GroupResult
-from irbench.notices import Warn
-from irbench.notices.warnings import Disturbed
-from irbench.render.context import context_of
-from irbench.render.footer import footer, is_long, mismatches, not_applicable
-from irbench.render.headline import headline
-from irbench.render.line_wrapping import wrap
-from irbench.render.rows import group_table
-from irbench.render.table_title import title
-from irbench.render.warnings import is_shortened, short_warnings, whole_warnings
+from irbench.core.quantities import plural, significant, times
+from irbench.core.result import GroupResult, Lead, UnevenLoad, Winner
+from irbench.core.row import CellResult, Ends, is_too_slow
+from irbench.core.row_names import row_names
+from irbench.notices import Context, Warn
+from irbench.notices.warnings import Disturbed, OrderRow, OrdersDiffer
+from irbench.render.columns import IN_SPEEDS
+from irbench.render.columns.declaration import Column, R, Shown, ShownSpeed, T
+from irbench.render.figure_texts import ends_text, ratio_with_ends
+from irbench.render.footer import (
+    footer,
+    is_long,
+    is_shortened,
+    mismatches,
+    not_applicable,
+    reason,
+    short_warnings,
+    whole_warnings,
+)
+from irbench.render.table import Column as TableColumn
+from irbench.render.table import Row, TextTable
+from irbench.render.table_title import compared_how, title
+from irbench.render.verdicts import NO_WINNER_TEXTS, style_of
+from irbench.render.views import hidden_columns, paragraph, table_lines, width_of
 
-_NARROWEST = 100
-_INDENT = " "
-"""What a headline of a busy machine says already."""
+_WITHOUT_FIGURES_STYLE = "dim"
+_Columns: TypeAlias = Sequence[tuple[Column[Any], ShownSpeed]]
 
 
 class GroupView:
@@ -55,9 +70,7 @@ class GroupView:
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the width that shows every column; called by rich."""
-        table = Measurement.get(console, options, self._table).maximum + len(_INDENT)
-        width = min(options.max_width, max(_NARROWEST, table))
-        return Measurement(width, width)
+        return width_of(self._table, console, options)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines; called by rich."""
@@ -65,18 +78,13 @@ class GroupView:
 
     def as_lines(self, width: int) -> Iterator[Text]:
         """Yield the view as lines of at most ``width`` cells, as far as the table's columns allow."""
-        yield from _paragraph(title(self._result, self._environment, self._plan), width, "bold")
-        yield from _paragraph(headline(self._result, self._context), width, "")
-        for line in self._table.as_lines(width - len(_INDENT)):
-            line.pad_left(len(_INDENT))
-            yield line
-        left_out = self._table.left_out(width - len(_INDENT))
-        if left_out:
-            yield from _paragraph(f"hidden, the terminal is too narrow: {', '.join(left_out)}", width, "dim")
-        for note in footer(self._result, self._context, left_out):
-            yield from _paragraph(note, width, "dim")
+        yield from paragraph(title(self._result, self._environment, self._plan), width, "bold")
+        yield from paragraph(headline(self._result, self._context), width, "")
+        yield from table_lines(self._table, width)
+        for note in footer(self._result, self._context, hidden_columns(self._table, width)):
+            yield from paragraph(note, width, "dim")
         for mismatch in (*mismatches(self._result, self._context), *not_applicable(self._result, self._context)):
-            yield from _paragraph(mismatch, width, "yellow", hanging="  ")
+            yield from paragraph(mismatch, width, "yellow", hanging="  ")
         yield from self._warnings(width)
 
     def shortens(self, width: int) -> bool:
@@ -98,7 +106,7 @@ class GroupView:
             else short_warnings(self._shown_warnings, self._context, width)
         )
         for warning in shown:
-            yield from _paragraph(warning, width, "yellow", hanging="  ")
+            yield from paragraph(warning, width, "yellow", hanging="  ")
 
     @property
     def _shown_warnings(self) -> tuple[Warn, ...]:
@@ -114,6 +122,185 @@ class GroupView:
         return float(timing.get("confidence", 0.95)) if isinstance(timing, Mapping) else 0.95
 
 
-def _paragraph(text: str, width: int, style: str, hanging: str = "") -> Iterator[Text]:
-    for number, line in enumerate(wrap(text, width - len(hanging)) if text else ()):
-        yield Text(hanging * (number > 0) + line, style=style)
+def group_table(
+    result: GroupResult, confidence: float = 0.95, *, intervals: bool = False, whole_reasons: bool = True
+) -> TextTable:
+    """Return the group's rows in their order, as text."""
+    columns = [(column, shown) for column, shown in IN_SPEEDS if shown.is_shown(result)]
+    rows = (_row(cell, result, columns, intervals=intervals, whole=whole_reasons) for cell in result.cells)
+    return TextTable(tuple(heading(shown, result, confidence) for _, shown in columns), tuple(rows))
+
+
+def heading(shown: Shown[R, T], table: T, confidence: float) -> TableColumn:
+    """Return a column of a table for people; the confidence is that of intervals."""
+    name = shown.heading if isinstance(shown.heading, str) else shown.heading(table, confidence)
+    return TableColumn(name, words=shown.words, drops=shown.drops)
+
+
+def _row(cell: CellResult, result: GroupResult, columns: _Columns, *, intervals: bool, whole: bool) -> Row:
+    if cell.latency_ms is None and cell.state != "ok":
+        before = takewhile(lambda item: item[0].name != "verdict", columns)
+        cells = tuple(column.text("speed", shown, cell, result) for column, shown in before)
+        return Row(cells, reason(cell, whole=whole), _state_style(cell))
+    texts = (
+        (intervals and _interval(shown, cell)) or column.text("speed", shown, cell, result) for column, shown in columns
+    )
+    return Row(tuple(texts), style=_style(cell))
+
+
+def _interval(shown: ShownSpeed, cell: CellResult) -> str:
+    """Return the median over launches with its interval; empty where the column has none."""
+    spans = shown.spans(cell) if shown.spans is not None else None
+    return "" if spans is None else f"{significant(spans.value)}{ends_text(spans.ends, marks_ranges=True)}"
+
+
+def _style(cell: CellResult) -> str:
+    if cell.state != "ok":
+        return _state_style(cell)
+    return style_of(cell.speedup.verdict) if cell.speedup is not None else ""
+
+
+def _state_style(cell: CellResult) -> str:
+    return style_of(cell.state) or _WITHOUT_FIGURES_STYLE
+
+
+def headline(result: GroupResult, context: Context) -> str:
+    """Return who is fastest, against whom, by how much; or what can be said instead."""
+    said = _leader(result, context)
+    return f"{said}; outputs not verified" if said and result.unverified else said
+
+
+def _leader(result: GroupResult, context: Context) -> str:
+    names = row_names(result.cells)
+    ranked = [cell for cell in result.cells if cell.state == "ok" and cell.latency_ms is not None]
+    if result.lead is not None:
+        return _lead(result, result.lead, context)
+    if result.winner is not None:  # a document from before leads were stored
+        return (
+            f"{names[result.winner.cell]} is fastest: {_ahead(result, result.winner)} (adjusted for multiple"
+            " comparisons)"
+        )
+    if not ranked:
+        return "no row has a valid result"
+    if _bound_ms(result) < math.inf and ranked:
+        return _without_rivals([names[cell.id] for cell in ranked if not is_too_slow(cell)], _bound_ms(result))
+    return f"only {names[ranked[0].id]} has a valid result" if len(ranked) == 1 < len(result.cells) else ""
+
+
+def _bound_ms(result: GroupResult) -> float:
+    return math.inf if result.goal is None or result.goal.max_latency_ms is None else result.goal.max_latency_ms
+
+
+def _without_rivals(able: Sequence[str], bound_ms: float) -> str:
+    if not able:
+        return f"no row has a p90 latency of at most {bound_ms:g} ms"
+    return f"only {able[0]} has a p90 latency of at most {bound_ms:g} ms" if len(able) == 1 else ""
+
+
+def _lead(result: GroupResult, lead: Lead, context: Context) -> str:
+    names = row_names(result.cells)
+    leader, rival, ahead = names[lead.cell], names[lead.rival], _ahead(result, lead)
+    where, reservation = _condition(result)
+    if lead.reason is None:
+        return f"{leader} is fastest{where}: {ahead}{_adjusted(result)}{reservation}"
+    order = _contradicted_order(result, lead)
+    if lead.reason == "preview" and order is not None:
+        return f"preview{where}: {_no_order(names, order)}{reservation}"
+    if lead.reason == "preview":
+        return f"preview{where}: {_preview(leader, rival, ahead, lead)}{reservation}"
+    if lead.reason == "p50-disagrees" and order is not None:
+        return f"no winner: {_no_order(names, order)}"
+    if lead.reason == "busy":
+        return f"no winner: {_too_busy(result, context)}"
+    if lead.reason == "uneven-load" and result.uneven_load is not None:
+        return f"no winner: {_unevenly_busy(result.uneven_load, names)}"
+    said = NO_WINNER_TEXTS[lead.reason].headline.format(leader=leader, rival=rival)
+    if lead.reason in ("same", "undecided"):
+        return f"no winner: {said}{where}: {ahead}{_adjusted(result)}{reservation}"
+    return f"no winner: {said}"
+
+
+def _contradicted_order(result: GroupResult, lead: Lead) -> OrderRow | None:
+    """Return the rows of which one leads by speedup and another has the better p50 or FPS, where there are two."""
+    rows = (row for warning in result.warnings if isinstance(warning, OrdersDiffer) for row in warning.rows)
+    return next((row for row in rows if row.cell == lead.cell), None)
+
+
+def _no_order(names: Mapping[str, str], order: OrderRow) -> str:
+    leader, other = names[order.cell], names[order.other]
+    ahead = f"{leader} is {times(order.lead)} as fast by speedup, but {order.figures()}"
+    return f"whether {leader} or {other} is faster cannot be told: {ahead}"
+
+
+def _condition(result: GroupResult) -> tuple[str, str]:
+    """Return where it holds, and what that leaves open; two empty texts where there is no condition."""
+    if result.condition is None:
+        return "", ""
+    return " on this busy machine", f"; {_disturbed(result)}, so a quiet machine may differ"
+
+
+def _disturbed(result: GroupResult) -> str:
+    return f"{result.blocks_disturbed} of {plural(result.blocks_measured, 'block')} were disturbed"
+
+
+def _unevenly_busy(uneven: UnevenLoad, names: Mapping[str, str]) -> str:
+    more, less = f"{uneven.more_processors:.2f}", f"{uneven.less_processors:.2f}"
+    return (
+        f"other programs used {more} processors while {names[uneven.more]} ran and {less} while {names[uneven.less]}"
+        f" ran, so rows did not run under the same conditions. Find what runs more beside {names[uneven.more]}"
+        " (top lists programs), stop it, and repeat the run"
+    )
+
+
+def _too_busy(result: GroupResult, context: Context) -> str:
+    processors = ", use idle processors with --cpus" if context.has_idle_processors else ""
+    remedy = f"Close other programs (top lists them){processors}, and repeat the run"
+    return f"the machine was too busy, {_disturbed(result)}{_verdicts_of_busy(result)}. {remedy}"
+
+
+def _verdicts_of_busy(result: GroupResult) -> str:
+    if all(cell.speedup is None or cell.speedup.verdict not in ("faster", "slower") for cell in result.cells):
+        return ""
+    return ", and a difference between rows may be due to that: verdicts are of this run only"
+
+
+def _ahead(result: GroupResult, lead: Lead | Winner) -> str:
+    """Return ``1.14x its nearest rival ort [1.12, 1.16]``, without brackets where there was one launch only."""
+    ends = Ends(lead.low, lead.high, is_range=False) if isinstance(lead, Winner) else lead.ends
+    value, span = ratio_with_ends(lead.value, ends)
+    unit = f" {how}" if (how := compared_how(result)) else ""
+    return f"{value}x its nearest rival {row_names(result.cells)[lead.rival]}{unit}{span}{_on_threads(result, lead)}"
+
+
+def _on_threads(result: GroupResult, lead: Lead | Winner) -> str:
+    used = {cell.id: cell.all_threads for cell in result.cells}
+    own, other = used.get(lead.cell), used.get(lead.rival)
+    return "" if None in (own, other) or own == other else f" on {own} threads against {other}"
+
+
+def _preview(leader: str, rival: str, ahead: str, lead: Lead) -> str:
+    if lead.launches == 1:
+        return f"{leader} leads, {ahead}, after only one launch"
+    if lead.ends is None or lead.ends.low <= 1:
+        return (
+            f"{leader} and {rival} cannot be distinguished, {ahead}, the range over {plural(lead.launches, 'launch')}"
+        )
+    return f"{leader} leads, {ahead}, the range over {plural(lead.launches, 'launch')}"
+
+
+def _adjusted(result: GroupResult) -> str:
+    return " (adjusted for multiple comparisons)" if sum(cell.speedup is not None for cell in result.cells) > 1 else ""
+
+
+def context_of(result: GroupResult, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> Context:
+    """Return what words below a table may depend on."""
+    allowed, named = environment.get("cpus_allowed"), plan.get("cpus")
+    known = allowed if isinstance(allowed, int) else None
+    threads = [cell.requested.all_threads for cell in result.cells]
+    used = max((count for count in threads if count is not None), default=0) if None not in threads else None
+    return Context(
+        names=row_names(result.cells),
+        thorough=plan.get("preset") == "thorough",
+        has_idle_processors=known is not None and used is not None and 0 < used < known,
+        can_add_processors=known is not None and isinstance(named, Sequence) and 0 < len(named) < known,
+    )

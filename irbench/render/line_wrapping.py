@@ -42,13 +42,7 @@ def shorten(text: str, width: int) -> str:
 
 
 def shorten_middle(text: str, longest: int, head: int) -> str:
-    """Return both ends of a long text: runtimes begin an error with where it arose and end it with what it is.
-
-    Args:
-        text: To be shortened where it is longer.
-        longest: So many characters are left, and a mark of what was left out.
-        head: How many of these are from the beginning.
-    """
+    """Return both ends of a long text: runtimes begin an error with where it arose and end it with what it is."""
     if len(text) <= longest:
         return text
     return f"{text[:head].rstrip()} ... {text[len(text) - longest + head :].lstrip()}"
@@ -58,11 +52,6 @@ def wrap(text: str, width: int, *, breaks_words: bool = True) -> list[str]:
     """Return text as lines of at most ``width`` terminal cells; at least one line, and no word is lost.
 
     The standard library counts characters, of which some take two cells.
-
-    Args:
-        text: Its blanks may become line breaks.
-        width: At least 1.
-        breaks_words: Whether a word that is longer has several lines, and not one that is too long.
     """
     text = plain(text)
     if cell_count(text) <= width:
@@ -109,10 +98,10 @@ def wrap_message(text: str, width: int) -> list[str]:
     and a terminal breaks what is too long without a line break in what is copied.
     """
     text = plain(text)
-    found = _TO_BE_TYPED.fullmatch(text)
-    if found is None or cell_count(text) <= width:
+    match = _TO_BE_TYPED.fullmatch(text)
+    if match is None or cell_count(text) <= width:
         return wrap(text, width, breaks_words=False)
-    words, typed = found.groups()
+    words, typed = match.groups()
     lines = wrap(words.rstrip(), width, breaks_words=False)
     if cell_count(f"{lines[-1]} {typed}") <= width:
         return [*lines[:-1], f"{lines[-1]} {typed}"]
@@ -138,14 +127,7 @@ def is_prose(piece: str) -> bool:
 
 
 def fold(text: str, width: int, *, folds_at: str = " ", breaks_at: str = "") -> list[str]:
-    """Return text as lines of at most ``width`` terminal cells; at least one line.
-
-    Args:
-        text: One line.
-        width: At least 1.
-        folds_at: A space, or what stands between parts that belong on one line.
-        breaks_at: What parts are broken behind that are longer than a line, as far as that suffices; may be empty.
-    """
+    """Return text as lines of at most ``width`` terminal cells; at least one line."""
     text = plain(text)
     parts = parts_of(text, folds_at)
     is_plain = not folds_at.strip() and not breaks_at

@@ -16,9 +16,6 @@ class Sanitized:
     """A view as it is, but for characters that do not print.
 
     Its colours stay: they are styles of rich, and no part of any text.
-
-    Attributes:
-        view: It.
     """
 
     view: RenderableType

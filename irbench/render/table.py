@@ -15,9 +15,8 @@ from rich.segment import Segment
 from rich.text import Text
 
 from irbench.core.plain_text import plain
-from irbench.render.csv_text import csv_cells
 from irbench.render.line_wrapping import cell_count, fold, is_prose, parts_of, pieces_of, wrap
-from irbench.render.markdown import markdown_cell
+from irbench.render.text_formats import csv_cells, markdown_cell
 
 _GAP = "  "
 _NARROWEST_SENTENCE = 30
@@ -31,9 +30,6 @@ class Column:
     """How a column is shown.
 
     Attributes:
-        heading: Its name.
-        words: Whether it holds words, which stand to the left; numbers stand to the right.
-        folds: Whether its cells may be folded where the table is too wide.
         drops: Columns are left out where the table is too wide, that with the largest number first; 0 never.
         least: Columns are left out before this one is folded to fewer cells.
         folds_at: What cells are folded behind: a space, or what stands between parts that belong on one line.
@@ -59,9 +55,7 @@ class Row:
     """Cells as text; a row that lacks figures ends in a sentence instead.
 
     Attributes:
-        cells: One for each column, or the first few where there is a sentence.
         sentence: Takes the place of the columns that are left, in words.
-        style: Of the whole row, on a terminal.
     """
 
     cells: tuple[str, ...]
@@ -71,12 +65,7 @@ class Row:
 
 @dataclass(frozen=True)
 class TextTable:
-    """Columns and rows; a rich renderable without borders, whose columns survive every width.
-
-    Attributes:
-        columns: From left to right.
-        rows: In the order in which they are shown.
-    """
+    """Columns and rows; a rich renderable without borders, whose columns survive every width."""
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
@@ -108,12 +97,7 @@ class TextTable:
         return tuple(column.heading for index, column in enumerate(self.columns) if index not in shown)
 
     def parts(self, width: int, leading: int) -> tuple[TextTable, ...]:
-        """Return tables that have all columns between them and fit into ``width`` cells, as far as folding allows.
-
-        Args:
-            width: Of each table.
-            leading: So many of the first columns are in each of them.
-        """
+        """Return tables that have all columns between them and fit into ``width`` cells, as far as folding allows."""
         parts: list[list[int]] = []
         for index in range(leading, len(self.columns)):
             if parts and self._width([*range(leading), *parts[-1], index], self._folded) <= width:
@@ -190,7 +174,6 @@ class TextTable:
         )
 
     def _lines(self, width: int) -> Iterator[tuple[str, str]]:
-        """Yield each line and its style."""
         shortened = None if self._is_whole_in(width) else self._shortened()
         if shortened is not None:
             yield from ((line.plain, str(line.style)) for line in shortened.as_lines(width))
@@ -231,13 +214,13 @@ class TextTable:
         self, widths: Sequence[int], limits: Sequence[int], shown: Sequence[int], width: int
     ) -> tuple[int, ...]:
         """Return widths with which columns fit into ``width``, as far as the limit of each allows."""
-        found = list(widths)
-        for _ in range(self._width(shown, found) - width):  # the widest column gives way, whichever that is by then
-            able = [index for index in shown if found[index] > limits[index]]
+        narrowed = list(widths)
+        for _ in range(self._width(shown, narrowed) - width):  # the widest column gives way, whichever that is by then
+            able = [index for index in shown if narrowed[index] > limits[index]]
             if not able:
                 break
-            found[max(able, key=found.__getitem__)] -= 1
-        return tuple(found)
+            narrowed[max(able, key=narrowed.__getitem__)] -= 1
+        return tuple(narrowed)
 
     @cached_property
     def _folded(self) -> tuple[int, ...]:
@@ -279,12 +262,10 @@ class TextTable:
         return min(self.columns[index].longest, max(map(cell_count, words), default=0))
 
     def _cells(self, index: int) -> Iterator[str]:
-        """Yield the heading of a column and its cells."""
         yield self.columns[index].heading
         yield from (row.cells[index] for row in self.rows if index < len(row.cells))
 
     def _row(self, row: Row, shown: Sequence[int], widths: Sequence[int]) -> Iterator[str]:
-        """Yield the lines of cells, each folded to the width of its column."""
         folded = [self._fold(index, row.cells[index], widths[index]) for index in shown]
         for level in range(max(map(len, folded))):
             cells = (lines[level] if level < len(lines) else "" for lines in folded)
@@ -307,7 +288,6 @@ class TextTable:
             yield f"{cells or ' ' * (indent - len(_GAP))}{_GAP}{line}"
 
     def _padded(self, cells: Sequence[str], shown: Sequence[int], widths: Sequence[int]) -> str:
-        """Return one line of the cells of the shown columns."""
         columns = zip(cells, shown, strict=True)
         return _GAP.join(_pad(plain(cell), widths[index], left=self.columns[index].words) for cell, index in columns)
 
@@ -317,7 +297,6 @@ class ListingTable:
     """A table with a line below it that names the columns for which there was no room, or says that lines are cut.
 
     Attributes:
-        table: It.
         elsewhere: What has these columns: ``see --format csv``; may be empty.
         repeated: Columns without room follow in tables of their own behind so many of the first ones, which say what
             a row is of; with 0 they are hidden.

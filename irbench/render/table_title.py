@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from irbench.core.quantities import plural
-from irbench.core.result import GroupResult
+from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import GivenInputs, Requested, all_threads
 from irbench.spec import Number, Objective, Scalar, shape_text
 from irbench.spec.cells import IO_TEXTS
@@ -34,10 +35,10 @@ def title(
 
 def _inputs(result: GroupResult) -> str:
     """Return what the inputs were, of each batch where that differs: samples may be joined and repeated."""
-    given = {cell.batch: inputs_text(cell.given_inputs or result.given_inputs) for cell in result.cells}
-    if len(set(given.values())) <= 1:
+    texts = {cell.batch: inputs_text(cell.given_inputs or result.given_inputs) for cell in result.cells}
+    if len(set(texts.values())) <= 1:
         return inputs_text(result.given_inputs)
-    return SEPARATOR.join(f"batch {batch}: {text}" for batch, text in sorted(given.items()))
+    return SEPARATOR.join(f"batch {batch}: {text}" for batch, text in sorted(texts.items()))
 
 
 def _models(result: GroupResult) -> str:
@@ -61,13 +62,7 @@ class _TableRow(Protocol):
 
 
 def shared_facts(rows: Sequence[_TableRow], environment: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the precision, the threads and the device of the rows of any table, or that they differ, and confinement.
-
-    Args:
-        rows: Of the table.
-        environment: The machine, from the run's document.
-        plan: What was asked for, from the run's document.
-    """
+    """Return the precision, threads, device and confinement of a table's rows, or that they differ."""
     ran = [row for row in rows if row.effective] or list(rows)
     return (
         _same({_precision(row) for row in ran}, "mixed precision"),
@@ -78,12 +73,7 @@ def shared_facts(rows: Sequence[_TableRow], environment: Mapping[str, Any], plan
 
 
 def is_own_code(backend: str, plan: Mapping[str, Any]) -> bool:
-    """Return whether what a row names is no backend, but the user's own code, which is never confined.
-
-    Args:
-        backend: As the row names it.
-        plan: What was asked for, from the run's document.
-    """
+    """Return whether what a row names is no backend, but the user's own code, which is never confined."""
     own = plan.get("cells")
     return isinstance(own, Mapping) and backend in own
 
@@ -106,26 +96,26 @@ def shapes_text(result: GroupResult) -> str:
     return sizes_text(result.shapes)
 
 
-def inputs_text(given: GivenInputs | None) -> str:
+def inputs_text(inputs: GivenInputs | None) -> str:
     """Return what the inputs were: ``data: speech (12 samples)``, constants, and what is fed back; or nothing."""
-    if given is None:
+    if inputs is None:
         return ""
     parts: list[str] = []
-    if given.samples:
-        source = f"data: {Path(given.source).name}" if given.source else "data in memory"
-        parts.append(f"{source} ({_samples(given)})")
-    parts += [f"{name}={_values(values)}" for name, values in given.values.items()]
-    if given.feedback:
-        parts.append(f"decode loop: {', '.join(f'{made} -> {name}' for name, made in given.feedback.items())}")
+    if inputs.samples:
+        source = f"data: {Path(inputs.source).name}" if inputs.source else "data in memory"
+        parts.append(f"{source} ({_samples(inputs)})")
+    parts += [f"{name}={_values(values)}" for name, values in inputs.values.items()]
+    if inputs.feedback:
+        parts.append(f"decode loop: {', '.join(f'{output} -> {name}' for name, output in inputs.feedback.items())}")
     return SEPARATOR.join(parts)
 
 
-def _samples(given: GivenInputs) -> str:
+def _samples(inputs: GivenInputs) -> str:
     """Return how many samples took turns, or how many made how many calls: ``8 samples in 2 calls of 4``."""
-    if given.rows_per_call <= 1:
-        return plural(given.samples, "sample")
-    joined = f"{plural(given.rows, 'sample')} in {plural(given.samples, 'call')} of {given.rows_per_call}"
-    missing = given.samples * given.rows_per_call - given.rows
+    if inputs.rows_per_call <= 1:
+        return plural(inputs.samples, "sample")
+    joined = f"{plural(inputs.rows, 'sample')} in {plural(inputs.samples, 'call')} of {inputs.rows_per_call}"
+    missing = inputs.samples * inputs.rows_per_call - inputs.rows
     return f"{joined}, filled up by repeating {missing}" if missing else joined
 
 
@@ -135,12 +125,7 @@ def _values(values: Sequence[Number]) -> str:
 
 
 def sizes_text(shapes: Mapping[str, Sequence[int | str]], *, names_single: bool = False) -> str:
-    """Return shapes by input as :func:`shapes_text` does.
-
-    Args:
-        shapes: By the names of inputs.
-        names_single: Whether an input has its name where there is only one.
-    """
+    """Return shapes by input as :func:`shapes_text` does."""
     named = names_single or len(shapes) != 1
     return ", ".join(f"{name} {shape_text(shape)}" if named else shape_text(shape) for name, shape in shapes.items())
 
@@ -150,10 +135,10 @@ def _precision(cell: _TableRow) -> str:
 
 
 def _threads(cells: Sequence[_TableRow]) -> str:
-    found = {all_threads(cell.effective, cell.requested) or cell.requested.all_threads for cell in cells}
-    if len(found) != 1:
+    counts = {all_threads(cell.effective, cell.requested) or cell.requested.all_threads for cell in cells}
+    if len(counts) != 1:
         return "threads differ"
-    (threads,) = found
+    (threads,) = counts
     return "native threads" if threads is None else plural(threads, "thread")
 
 
@@ -193,3 +178,55 @@ def _compares_means(result: GroupResult) -> bool:
 
 def _same(values: set[str], otherwise: str) -> str:
     return values.pop() if len(values) == 1 else otherwise
+
+
+def machine_text(document: RunDocument) -> str:
+    """Return the processor, and how many processors and cores of it could be used; empty where nothing is known."""
+    environment = document.environment
+    cpu = environment.get("cpu")
+    name = cpu.get("Model name") if isinstance(cpu, Mapping) else None
+    cpus, cores = environment.get("cpus_allowed"), environment.get("physical_cores_allowed")
+    counts = f"{cpus} processors on {cores} cores" if cpus is not None and cores is not None else None
+    return ", ".join(str(part) for part in (name, counts) if part)
+
+
+def is_confined(document: RunDocument) -> bool | None:
+    """Return whether workers of a run's backends were confined; ``None`` where an older document does not say."""
+    confined = document.environment.get("confined")
+    return confined if isinstance(confined, bool) else None
+
+
+def versions(document: RunDocument) -> dict[str, str]:
+    """Return the versions of the system and of each distribution that takes part, by name."""
+    environment = document.environment
+    distributions = environment.get("distributions")
+    versions_by_name: dict[str, Any] = {name: environment.get(name) for name in ("kernel", "python")}
+    versions_by_name |= dict(distributions) if isinstance(distributions, Mapping) else {}
+    elsewhere = _runtimes_elsewhere(document)
+    return {name: str(version) for name, version in versions_by_name.items() if version and name not in elsewhere}
+
+
+def _runtimes_elsewhere(document: RunDocument) -> set[str]:
+    """Return the runtimes that other environments brought: that of irbench's own environment did not take part."""
+    environments = document.plan.get("environments") or ()
+    return {str(environment.get("runtime")) for environment in environments}
+
+
+def command_text(document: RunDocument) -> str:
+    """Return the command line of a run, quoted for a shell; empty where it is not known."""
+    command = document.plan.get("command")
+    return shlex.join(str(word) for word in command) if isinstance(command, list | tuple) else ""
+
+
+def origin_lines(document: RunDocument) -> Iterator[str]:
+    """Yield what a reader elsewhere must know of a run: its name and moment, the machine, the versions, the command."""
+    yield SEPARATOR.join((f"run {document.run_id}", document.created, f"irbench {document.irbench_version}"))
+    machine = machine_text(document)
+    if machine:
+        yield machine
+    versions_line = ", ".join(f"{name} {version}" for name, version in versions(document).items())
+    if versions_line:
+        yield versions_line
+    command = command_text(document)
+    if command:
+        yield command

@@ -164,7 +164,7 @@ def _in_full(name: str) -> str:
 
 def _ways(name: str, kept: Sequence[_KeptGraph]) -> str:
     """Return what to type for each graph: its sizes where they tell it from the others, else its path."""
-    from irbench.render.lineages import settings_text
+    from irbench.render.optimized_graphs import settings_text
 
     if len({graph.sizes for graph in kept}) == len(kept):
         return ", ".join(f"{name}:{graph.typed_sizes}" for graph in kept)

@@ -17,11 +17,10 @@ from irbench.exporter.foreign import from_onnx_file
 from irbench.exporter.freshness import Notify, bundle_facts
 from irbench.exporter.refresh import find_outdated, is_made_from, made_from, refreshed
 from irbench.exporter.source import Source, require_possible
-from irbench.notices.exports import ExportedOften, PathPreferred
+from irbench.notices.bundle_notices import ExportedOften, PathPreferred
 from irbench.onnx.reading.protobuf import require_model_file
 from irbench.options.export import ExportOptions
-from irbench.render.confinement_texts import unconfined_root_text
-from irbench.render.export_texts import export_notice_text, export_problems
+from irbench.render.words import export_notice_text, export_problems, unconfined_root_text
 from irbench.spec import Bundle
 from irbench.store import bundles
 from irbench.system.file_states import is_file
@@ -238,7 +237,7 @@ def _means_path(name: str, found: Path, say: Callable[[str], None]) -> bool:
     if source.is_zoo or not is_exportable(source) or is_made_from(found, source):
         return False
     facts = bundle_facts(bundles.load_card(found))
-    _notifier(say)(PathPreferred(**facts, path=str(source.path), folder=str(found)))
+    _notifier(say)(PathPreferred(bundle=facts, path=str(source.path), folder=str(found)))
     return True
 
 

@@ -20,7 +20,7 @@ from irbench.optimizer import variant
 from irbench.options.option import refuse_excluded
 from irbench.options.run import RUN, RunOptions
 from irbench.options.values import Settings, alternatives
-from irbench.render.optimization_record import in_words
+from irbench.render.optimized_graphs import in_words
 from irbench.requests.accuracy_limits import accuracy_limit
 from irbench.requests.counters import counting_of
 from irbench.requests.energy_access import energy_notes

@@ -18,12 +18,12 @@ from irbench.features.counters.view import counter_views
 from irbench.features.soak.view import soak_view
 from irbench.render.footer import incomplete, reason
 from irbench.render.group import GroupView
-from irbench.render.leaders import best_text
 from irbench.render.line_wrapping import wrap, wrap_message
-from irbench.render.plain_view import PlainView
+from irbench.render.outcome_texts import best_text
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import title
-from irbench.store.leaders import best_of_run
+from irbench.render.views import PlainView
+from irbench.store.table_outcomes import best_of_run
 
 _COLUMNS = (
     Column("backend", words=True),

@@ -8,18 +8,13 @@ from irbench.core.result import GroupResult, RunDocument
 from irbench.features.cold.view import cold_view
 from irbench.features.counters.view import counter_views
 from irbench.features.soak.view import soak_view
-from irbench.render.context import context_of
-from irbench.render.footer import footer, incomplete, mismatches, not_applicable
+from irbench.render.footer import footer, incomplete, mismatches, not_applicable, whole_warnings
 from irbench.render.formats.row_table import row_table
-from irbench.render.headline import headline
-from irbench.render.json_text import without_control_characters
-from irbench.render.markdown import bullets, heading, markdown_text
-from irbench.render.origin import origin_lines
-from irbench.render.rows import group_table
-from irbench.render.table_title import title
-from irbench.render.warnings import whole_warnings
+from irbench.render.group import context_of, group_table, headline
+from irbench.render.table_title import origin_lines, title
+from irbench.render.text_formats import bullets, heading, markdown_text, without_control_characters
 from irbench.runs.text_tables import as_csv, as_json_lines
-from irbench.store import encode_document
+from irbench.store.run_document import encode_document
 
 
 def render_document(document: RunDocument, form: str) -> str:

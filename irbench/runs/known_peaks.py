@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from irbench.across_runs.environments import fingerprint
+from irbench.across_runs.differences import fingerprint
 from irbench.roofline import MachinePeaks
 from irbench.store import bundles
-from irbench.store.peaks import kept_peaks
+from irbench.store.kept_peaks import kept_peaks
 from irbench.system import host
 
 

@@ -31,9 +31,9 @@ from irbench.runs.run_environment import describe_environment
 from irbench.runs.run_plan import name_taken_text, outline, settings, too_many_threads
 from irbench.runs.work import with_work
 from irbench.spec import SoakPlan
-from irbench.store import RunWriter, default_root
-from irbench.store.folders import results_option, run_argument
+from irbench.store.folders import default_root, results_option, run_argument
 from irbench.store.listing import runs_called
+from irbench.store.runs import RunWriter
 from irbench.system import host
 from irbench.worker.requested_confinement import require_confinement
 from irbench.worker.scratch import scratch_folder

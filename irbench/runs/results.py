@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import RenderableType
 
-    from irbench.render.formats.registry import FormatName
-    from irbench.render.samples import Sample
+    from irbench.render.formats.export_formats import FormatName
+    from irbench.render.sample_lines import Sample
 
 _WHOLE = "print(run.to_text(warnings=True))"
 """What shows the warnings of a run whole."""
@@ -219,8 +219,8 @@ class Run(Displayable):
         Raises:
             IrbenchError: A file is missing, changed or damaged.
         """
-        from irbench.render.samples import samples_of
-        from irbench.store.reading import check_launches, read_launches
+        from irbench.render.sample_lines import samples_of
+        from irbench.store.runs import check_launches, read_launches
 
         check_launches(self.folder, self.document)
         return samples_of(self.document, read_launches(self.folder, self.document), self.folder)

@@ -9,10 +9,10 @@ from pathlib import Path
 from irbench.errors import ExitCode, IrbenchError
 from irbench.options import values
 from irbench.options.option import read_keywords
+from irbench.render.formats.export_formats import FORMATS, ExportFormat, format_called, format_for
 from irbench.render.formats.exported_run import Export, ExportedRun, UnreadRuns, read_run
-from irbench.render.formats.registry import FORMATS, ExportFormat, format_called, format_for
 from irbench.render.formats.row_table import check_columns
-from irbench.store.files import explained
+from irbench.store.file_errors import explained
 from irbench.store.listing import find_run
 from irbench.system.files import replacing
 

@@ -15,7 +15,8 @@ from irbench.runner.continuation import GroupSoFar, group_so_far
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runner.run_changes import PlannedRun, changes_since
-from irbench.store import RunWriter, Store, default_root
+from irbench.store.folders import default_root
+from irbench.store.runs import RunWriter, Store
 from irbench.system.file_states import digest
 
 

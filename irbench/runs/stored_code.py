@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from irbench.across_runs.obstacles import Obstacle, OwnCode
+from irbench.across_runs.repetition_obstacles import Obstacle, OwnCode
 from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.exporter.source import Source

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from irbench.render.columns.declaration import Column as RunColumn
-from irbench.render.csv_text import csv_cell
 from irbench.render.formats.exported_run import Export
 from irbench.render.formats.row_table import RowTable
-from irbench.render.json_text import json_line
 from irbench.render.table import Column, Row, TextTable
+from irbench.render.text_formats import csv_cell, json_line
 
 
 def as_csv(table: RowTable) -> Iterator[str]:

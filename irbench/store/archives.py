@@ -25,10 +25,10 @@ import msgspec
 
 from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
-from irbench.store.document import decode_document
-from irbench.store.files import LARGEST_BYTES, LARGEST_DOCUMENT_BYTES, explained, read_bytes, readable
+from irbench.store.file_errors import LARGEST_BYTES, LARGEST_DOCUMENT_BYTES, explained, read_bytes, readable
 from irbench.store.folders import LOGS, RUN_FILE, place_of
-from irbench.store.reading import read_launch
+from irbench.store.run_document import decode_document
+from irbench.store.runs import read_launch
 from irbench.system.document_damage import damage_text
 from irbench.system.file_states import exists, is_file
 from irbench.system.files import replacing
@@ -37,6 +37,31 @@ from irbench.system.regular_files import open_regular
 _LOG = re.compile(r"(?P<worker>.+?)(-\d+)?\.log", re.ASCII)
 """Of a row, of one of its instances (``ort-2.log``), or of a process that keeps a processor busy."""
 _NEIGHBOUR = "neighbour"
+MOST_FILES = 1 << 18
+"""Ten thousand runs of 26 files each; a run has a file for each launch, one for each row, and its document."""
+MOST_RUNS = 1 << 14
+"""Their documents are written to files before the rest of an archive is looked at, and each file takes a while."""
+MOST_BYTES = 1 << 32
+"""Of everything that is unpacked: ten thousand runs of the usual 200 kB take half of that."""
+MOST_RATIO = 100
+"""How many times larger than the archive what is unpacked may be. Launches, most of a run, are compressed already and
+shrink no further; documents shrink to a tenth, and logs that repeat one line to a hundred-and-fiftieth."""
+FREE_BYTES = 1 << 27
+"""So much may be unpacked at any ratio: the logs of a hundred rows that all repeat one line."""
+_LARGEST_LOG_BYTES = 1 << 20
+"""Of a log, so much is packed, its end: a run that fails says why last."""
+_UNTRUSTED = "irbench never writes such an archive: do not trust it."
+_ELSEWHERE = "name another file with -o"
+_GZIP = b"\x1f\x8b"
+_LARGEST_HEADER_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 20
+_FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)
+_HEADERS = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
+_OF_A_RUN = re.compile(
+    rf"(?:.*/)?([0-9A-Z]{{26}}/(?:{re.escape(RUN_FILE)}|launch-\d+-\d+(?:-sustained)?\.bin|{LOGS}/[^/.][^/]*\.log))",
+    re.ASCII,
+)
+_UNREADABLE = (tarfile.TarError, EOFError, zlib.error, OSError, ValueError)
 
 
 def read_logs(run: Path, document: RunDocument, most_bytes: int) -> Iterator[tuple[str, bytes]]:
@@ -44,11 +69,6 @@ def read_logs(run: Path, document: RunDocument, most_bytes: int) -> Iterator[tup
 
     Files of other names are left out, and nothing is read through a link: the folder may be from elsewhere, hold what
     irbench never wrote, and lead to files that are nobody else's business.
-
-    Args:
-        run: The run's folder.
-        document: The run's, with the rows that may have logs.
-        most_bytes: Of each log.
     """
     folder = run / LOGS
     if not os.path.lexists(folder):
@@ -68,25 +88,8 @@ def read_logs(run: Path, document: RunDocument, most_bytes: int) -> Iterator[tup
 
 
 def _is_of(name: str, workers: AbstractSet[str]) -> bool:
-    found = _LOG.fullmatch(name)
-    return found is not None and name.isprintable() and bool({found["worker"], name.removesuffix(".log")} & workers)
-
-
-MOST_FILES = 1 << 18
-"""Ten thousand runs of 26 files each; a run has a file for each launch, one for each row, and its document."""
-
-MOST_RUNS = 1 << 14
-"""Their documents are written to files before the rest of an archive is looked at, and each file takes a while."""
-
-MOST_BYTES = 1 << 32
-"""Of everything that is unpacked: ten thousand runs of the usual 200 kB take half of that."""
-
-MOST_RATIO = 100
-"""How many times larger than the archive what is unpacked may be. Launches, most of a run, are compressed already and
-shrink no further; documents shrink to a tenth, and logs that repeat one line to a hundred-and-fiftieth."""
-
-FREE_BYTES = 1 << 27
-"""So much may be unpacked at any ratio: the logs of a hundred rows that all repeat one line."""
+    match = _LOG.fullmatch(name)
+    return match is not None and name.isprintable() and bool({match["worker"], name.removesuffix(".log")} & workers)
 
 
 def excess(files: int, runs: int, unpacked_bytes: int, packed_bytes: int) -> str:
@@ -107,23 +110,6 @@ def excess(files: int, runs: int, unpacked_bytes: int, packed_bytes: int) -> str
     if unpacked_bytes > max(FREE_BYTES, MOST_RATIO * packed_bytes):
         return f"unpacks to more than {MOST_RATIO} times its own size"
     return ""
-
-
-_LARGEST_LOG_BYTES = 1 << 20
-"""Of a log, so much is packed, its end: a run that fails says why last."""
-
-_UNTRUSTED = "irbench never writes such an archive: do not trust it."
-_ELSEWHERE = "name another file with -o"
-_GZIP = b"\x1f\x8b"
-_LARGEST_HEADER_BYTES = 1 << 20
-_PIECE_BYTES = 1 << 20
-_FILES = (tarfile.REGTYPE, tarfile.AREGTYPE)
-_HEADERS = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
-_OF_A_RUN = re.compile(
-    rf"(?:.*/)?([0-9A-Z]{{26}}/(?:{re.escape(RUN_FILE)}|launch-\d+-\d+(?:-sustained)?\.bin|{LOGS}/[^/.][^/]*\.log))",
-    re.ASCII,
-)
-_UNREADABLE = (tarfile.TarError, EOFError, zlib.error, OSError, ValueError)
 
 
 class _Named(msgspec.Struct):
@@ -173,14 +159,13 @@ def _damage(archive: Path, error: Exception) -> str:
     return damage_text(error)
 
 
-def _unpack(archive: Path, target: Path, wanted: Callable[[PurePosixPath], bool]) -> None:
-    """Write those files of runs that are wanted, by their paths below ``target``."""
+def _unpack(archive: Path, target: Path, is_chosen: Callable[[PurePosixPath], bool]) -> None:
     with open_regular(archive) as file, gzip.GzipFile(fileobj=file) as stream:
         for member in _members(stream, archive):
             end = stream.tell() + member.size
-            found = _OF_A_RUN.fullmatch(member.name)
-            if found and wanted(PurePosixPath(found[1])):
-                _write(target / found[1], stream, member.size)
+            match = _OF_A_RUN.fullmatch(member.name)
+            if match and is_chosen(PurePosixPath(match[1])):
+                _write(target / match[1], stream, member.size)
             stream.seek(end + -member.size % tarfile.BLOCKSIZE)
 
 
@@ -236,7 +221,6 @@ def _add(tar: tarfile.TarFile, document: RunDocument, name: str, data: bytes) ->
 
 
 def _members(stream: gzip.GzipFile, archive: Path) -> Iterator[tarfile.TarInfo]:
-    """Yield each file's header, behind which the stream stands at its content."""
     packed_bytes, count, runs = archive.stat().st_size, 0, 0
     while any(header := _read(stream, tarfile.BLOCKSIZE)):
         member, count = tarfile.TarInfo.frombuf(header, "utf-8", "surrogateescape"), count + 1
@@ -280,7 +264,6 @@ def _require_size(member: tarfile.TarInfo, archive: Path, most_bytes: int) -> No
 
 
 def _write(path: Path, stream: gzip.GzipFile, size: int) -> None:
-    """Write the next bytes of the stream to a new file, a piece at a time."""
     if path.exists():
         raise ValueError(f"it holds {path.parent.name}/{path.name} twice")
     with explained(path):

@@ -35,14 +35,31 @@ from irbench.system.locks import temporary_folder
 from irbench.system.regular_files import read_regular
 
 ELSEWHERE = "Give another path with -o."
+__all__ = [
+    "CARD",
+    "Card",
+    "Origin",
+    "digest",
+    "home",
+    "homes",
+    "load",
+    "load_card",
+    "reference_outputs",
+    "with_absolute_paths",
+]
+_FOLDER = "bundles"
+_CURRENT = ".current"  # no bundle can have such a name
+_LATEST = ".latest"
+_STAGING = ".irbench-making-"
+_MOST_BYTES = 1 << 20
+_INTACT_FOLDER = "intact"
+_MOST_INTACT_BYTES = 1 << 24
+COARSEST_CLOCK_NS = 2_000_000_000
+"""Of file systems in use, FAT keeps times most coarsely: two changes within 2 s may have the same time."""
 
 
 def require_replaceable(target: Path) -> None:
-    """Refuse a folder that holds more than the bundle which an export into it would replace.
-
-    Raises:
-        IrbenchError: It names one of the files or folders that are no part of that bundle.
-    """
+    """Refuse a folder that holds more than the bundle which an export into it would replace."""
     try:
         if not target.is_dir() and (target.exists() or target.is_symlink()):
             raise IrbenchError(
@@ -61,14 +78,7 @@ def require_replaceable(target: Path) -> None:
 
 
 def put_elsewhere(folder: Path, target: Path) -> Path:
-    """Move a finished bundle from its staging folder to ``target``, in the place of a bundle that is there.
-
-    Returns:
-        The bundle's folder.
-
-    Raises:
-        IrbenchError: ``target`` holds other files, or cannot be replaced; it is as it was.
-    """
+    """Move a finished bundle from its staging folder to ``target``, in the place of a bundle that is there."""
     require_replaceable(target)
     try:
         replace_folder(folder, target.resolve())
@@ -92,11 +102,6 @@ def _names_of_bundle(directory: Path) -> set[str]:
             f"{directory} is not overwritten, because its contents are unknown: {error.message}",
             hint="Choose a new or empty folder, or delete this one.",
         ) from error
-
-
-_INTACT_FOLDER, _MOST_INTACT_BYTES = "intact", 1 << 24
-COARSEST_CLOCK_NS = 2_000_000_000
-"""Of file systems in use, FAT keeps times most coarsely: two changes within 2 s may have the same time."""
 
 
 def first_damaged(directory: Path, checksums: Mapping[str, str]) -> Path | None:
@@ -137,8 +142,10 @@ def _is_known(path: Path, expected: str, known: Mapping[str, FileState]) -> bool
 def _state(path: Path) -> FileState | None:
     """Return what a file contains now; its times are those from before it was read."""
     try:
-        found = path.stat()
-        return FileState(digest(path), found.st_size, found.st_mtime_ns, found.st_ctime_ns) if path.is_file() else None
+        status = path.stat()
+        return (
+            FileState(digest(path), status.st_size, status.st_mtime_ns, status.st_ctime_ns) if path.is_file() else None
+        )
     except OSError:
         return None
 
@@ -162,37 +169,6 @@ def _read(memory: Path) -> dict[str, FileState]:
         return {}
 
 
-__all__ = [
-    "CARD",
-    "Card",
-    "Origin",
-    "all",
-    "by_export",
-    "digest",
-    "find",
-    "home",
-    "homes",
-    "install",
-    "is_in_cache",
-    "latest",
-    "load",
-    "load_card",
-    "load_intact",
-    "point_to",
-    "reference_outputs",
-    "require_replaceable",
-    "staging",
-    "versions_with_key",
-    "with_absolute_paths",
-    "with_key",
-]
-
-_FOLDER = "bundles"
-_CURRENT, _LATEST = ".current", ".latest"  # no bundle can have such a name
-_STAGING = ".irbench-making-"
-_MOST_BYTES = 1 << 20
-
-
 def find(name: str) -> Path | None:
     """Return the folder of the current version of the bundle called ``name``."""
     if not _is_name(name):
@@ -206,11 +182,7 @@ def is_in_cache(folder: Path) -> bool:
 
 
 def latest() -> Path | None:
-    """Return the folder of the bundle that was exported last, ``None`` where nothing was exported.
-
-    Raises:
-        IrbenchError: It does not exist any more.
-    """
+    """Return the folder of the bundle that was exported last, ``None`` where nothing was exported."""
     pointer = _pointer(Path(_LATEST))
     if not pointer:
         return None
@@ -251,18 +223,14 @@ def with_key(key: str) -> tuple[Path, ...]:
     What was read to make them may have been different, or may have changed since.
     """
     files = (file for root in _roots() for file in root.glob(f"*/{key[:16]}-*/{CARD}"))
-    found = {file.parent: load_card(file.parent) for file in files}
-    alike = (folder for folder, card in found.items() if card.key == key)
-    return tuple(sorted(alike, key=lambda folder: found[folder].created, reverse=True))
+    cards = {file.parent: load_card(file.parent) for file in files}
+    alike = (folder for folder, card in cards.items() if card.key == key)
+    return tuple(sorted(alike, key=lambda folder: cards[folder].created, reverse=True))
 
 
 @contextlib.contextmanager
 def staging(target: Path | None = None) -> Iterator[Path]:
-    """Yield a new empty folder on the file system where the bundle will end up; it is gone afterwards.
-
-    Raises:
-        IrbenchError: The folder around it cannot be written.
-    """
+    """Yield a new empty folder on the file system where the bundle will end up; it is gone afterwards."""
     parent = _root() if target is None else target.resolve().parent
     with contextlib.ExitStack() as stack:
         with _written(parent, target):
@@ -295,9 +263,6 @@ def install(folder: Path, card: Card, target: Path | None = None, replaced: froz
 
     Returns:
         The bundle's folder.
-
-    Raises:
-        IrbenchError: The place cannot be written, or ``target`` holds other files; what was there is as it was.
     """
     home_of_name = _root() / card.bundle.name if target is None else target.parent
     with _written(home_of_name, target):
@@ -352,11 +317,7 @@ def point_to(place: Path) -> None:
 
 
 def load_intact(directory: Path) -> Bundle:
-    """Return the bundle in ``directory`` after comparing its files with its card.
-
-    Raises:
-        IrbenchError: It holds no bundle, or a file is missing or not what was written.
-    """
+    """Return the bundle in ``directory`` after comparing its files with its card."""
     directory = directory.absolute()
     card = load_card(directory)
     unknown = (path for path in _files(card.bundle) if path.name not in card.checksums)
@@ -380,12 +341,10 @@ def _damaged(path: Path, bundle: Bundle) -> IrbenchError:
 
 
 def _root() -> Path:
-    """Return the folder that bundles are put into."""
     return home() / _FOLDER
 
 
 def _roots() -> tuple[Path, ...]:
-    """Return the folders that bundles are searched in."""
     return tuple(folder / _FOLDER for folder in homes())
 
 
@@ -394,7 +353,6 @@ def _is_name(name: str) -> bool:
 
 
 def _place(name: str, version: str) -> Path | None:
-    """Return the folder of a version, if there is one."""
     if not (_is_name(name) and _is_name(version)):
         return None
     places = (root / name / version for root in _roots())
@@ -402,7 +360,6 @@ def _place(name: str, version: str) -> Path | None:
 
 
 def _pointer(path: Path) -> str:
-    """Return the text of a small file below the folders of bundles; nothing where there is none."""
     for root in _roots():
         with contextlib.suppress(OSError):
             return read_regular(root / path, _MOST_BYTES).decode(errors="replace").strip()

@@ -48,8 +48,6 @@ class Origin:
         source: The model, as the user named it.
         folder: The folder in which it was named: relative paths and modules are searched there.
         location: Where the model is, whatever it was called: a path, ``path:function``, or the name of a zoo model.
-        exporter: The name of the exporter.
-        options: Those of the export, by name.
         files: Every file that was read to make the model, by absolute path: its own, modules that were imported, data.
         tools: Versions of the distributions that decide what an export makes; ``None`` for one that was missing.
         folders: Folders whose files all count, also new ones.
@@ -78,13 +76,9 @@ class Card:
     """What ``card.json`` says.
 
     Attributes:
-        bundle: The bundle; on disk its paths are relative to the card.
         key: Digest of what is known before an export and decides what it makes: the model's location, the options and
             the tools. With equal keys and unchanged files of ``origin`` no second export is needed.
-        created: ISO 8601, UTC.
-        checksums: SHA-256 of every file beside the card, by file name.
         origin: What it was made from; ``None`` in a bundle of an earlier irbench.
-        schema_version: Of this file's format.
     """
 
     bundle: Bundle
@@ -96,11 +90,7 @@ class Card:
 
 
 def load(directory: Path) -> Bundle:
-    """Return the bundle in ``directory``, every path absolute.
-
-    Raises:
-        IrbenchError: It holds no bundle, or a damaged one.
-    """
+    """Return the bundle in ``directory``, every path absolute."""
     return load_card(directory).bundle
 
 
@@ -151,20 +141,16 @@ def _had_no_zeros(spec: InputSpec) -> bool:
 
 def _require_possible(spec: TensorSpec) -> None:
     if not _DTYPE.fullmatch(spec.dtype):
-        raise ValueError(f"there are no inputs of type '{spec.dtype}'")
+        raise ValueError(f"'{spec.dtype}' is not a valid type of an input")
     for size in spec.shape:
         if isinstance(size, int) and size < 1:
             raise ValueError(f"the sizes of {spec.name} must be at least 1, not {size}")
     if spec.permutation is not None and sorted(spec.permutation) != list(range(len(spec.shape))):
-        raise ValueError(f"{spec.permutation} is no order of the {len(spec.shape)} axes of {spec.name}")
+        raise ValueError(f"{spec.permutation} is not an order of the {len(spec.shape)} axes of {spec.name}")
 
 
 def write_card(card: Card, directory: Path) -> None:
-    """Write ``card`` into ``directory``; its bundle's paths are relative.
-
-    Raises:
-        IrbenchError: It would be longer than what :func:`load_card` reads.
-    """
+    """Write ``card`` into ``directory``; its bundle's paths are relative."""
     document = msgspec.json.format(msgspec.json.encode(card, enc_hook=str), indent=2) + b"\n"
     if len(document) > MOST_BYTES:
         files = 0 if card.origin is None else len(card.origin.files)
@@ -181,9 +167,6 @@ def reference_outputs(bundle: Bundle) -> tuple[Array, ...] | None:
 
     They hold for the sizes in ``bundle.defaults``; with ``bundle.batch_axes``, :func:`irbench.core.feeds.repeat_pool`
     makes any batch of them.
-
-    Raises:
-        IrbenchError: The file is missing or damaged.
     """
     if bundle.reference is None:
         return None
@@ -232,4 +215,4 @@ def _inside(directory: Path, path: Path) -> Path:
 def _decode(kind: type[Any], value: Any) -> Any:
     if kind is Path and isinstance(value, str):
         return Path(value)
-    raise TypeError(f"{value!r} is no {kind.__name__}")
+    raise TypeError(f"{value!r} is not a {kind.__name__}")

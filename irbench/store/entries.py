@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -36,45 +35,16 @@ OutcomeKind: TypeAlias = Literal[
 ``busy-winner`` and ``busy-same`` are of a machine as loaded as it was, and may not hold for a quiet one.
 ``cold-start`` names the row that answers first with a cold cache; a soak finds that memory ``grows``, is ``steady``, or
 is ``growth-undecided``."""
-_CONTRADICTORY = "{leader} or {rival}: contradictory{figure}"
-OUTCOME_TEXTS: Mapping[OutcomeKind, str] = {
-    "winner": "{leader} {ratio:.2f}x {rival}",
-    "busy-winner": "{leader} {ratio:.2f}x {rival}, busy machine",
-    "preview": "preview: {leader} {ratio:.2f}x {rival}",
-    "same": "{leader} and {rival} the same{figure}",
-    "busy-same": "{leader} and {rival} the same{figure}, busy machine",
-    "undecided": "{leader} and {rival} undecided{figure}",
-    "busy": "machine too busy{figure}",
-    "uneven-load": "machine unevenly busy{figure}",
-    "all-blocks-disagree": _CONTRADICTORY,
-    "throughput-disagrees": _CONTRADICTORY,
-    "sustained-disagrees": _CONTRADICTORY,
-    "p50-disagrees": _CONTRADICTORY,
-    "only": "only {leader}: {only}",
-    "cold-start": "cold start: {leader} {p50_ms:.0f} ms",
-    "grows": "{leader}: memory grows",
-    "steady": "memory steady",
-    "growth-undecided": "{leader}: growth undecided",
-    "mismatch": "mismatch",
-    "failed": "failed",
-    "interrupted": "interrupted",
-    "not-measured": "not measured",
-}
 
 
 class Outcome(msgspec.Struct, frozen=True):
     """What came of a table.
 
     Attributes:
-        kind: What it is.
         leader: The row that is, or looks, fastest, by its name; the row with figures where there is only one. Of a
             soak, the first row that is what the kind says.
-        rival: The row that comes next.
         ratio: How many times as fast as its rival the leader is.
         p50_ms: Of the leader; of a cold start, its median time to the first output.
-        unverified: Whether some speedup is of answers that nothing was compared with.
-        fps: Of the leader.
-        objective: What rows were compared by.
     """
 
     kind: OutcomeKind
@@ -91,20 +61,10 @@ class RunEntry(msgspec.Struct, frozen=True):
     """One stored run, as listings show it; a struct, because thousands of them are read for every listing.
 
     Attributes:
-        run_id: Its ULID.
-        created: ISO 8601, UTC.
-        folder: Where it lies.
-        models: Names of the models.
         rows: Names of the rows, such as ``ort x4``, or ``ort fp32`` where one ran in several precisions.
-        backends: Names of the backends, without device or streams.
-        outcomes: What came of each table; never empty.
         measured: Whether at least one cell has figures.
-        launches: How many launches are stored.
         complete: Whether it ended by itself.
         name: What the user called it; empty without a name.
-        note: What is to be remembered of it.
-        batches: Batch sizes of the tables.
-        streams: Numbers of inferences in flight of the rows.
         threads: Threads of each process; ``None`` where the runtimes chose.
         precisions: Effective precisions of the rows, or those asked for where they did not run.
         machine: The processor's model name, and how many processors there were; empty where nobody knows.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from shlex import quote
 from typing import Literal, TypeAlias
@@ -41,6 +43,9 @@ UNSEARCHED_TEXTS: Mapping[UnsearchedReason, str] = {
     "unreadable": "was left out: it cannot be read. Change its permissions.",
 }
 _MOST_LINES = 10
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_LENGTH = 26
+_RANDOM_BITS = 80
 
 
 @dataclass(frozen=True)
@@ -51,16 +56,16 @@ class Unsearched:
     reason: UnsearchedReason
 
 
-def unsearched_text(found: Unsearched) -> str:
+def unsearched_text(unsearched: Unsearched) -> str:
     """Return what was left out, why, and what to do about it, in a line."""
-    return f"{plain(str(found.path))} {UNSEARCHED_TEXTS[found.reason]}"
+    return f"{plain(str(unsearched.path))} {UNSEARCHED_TEXTS[unsearched.reason]}"
 
 
-def unsearched_lines(found: Sequence[Unsearched]) -> Iterator[str]:
+def unsearched_lines(unsearched: Sequence[Unsearched]) -> Iterator[str]:
     """Yield a line for each of the first things that were left out, and how many more there are."""
-    yield from map(unsearched_text, found[:_MOST_LINES])
-    if len(found) > _MOST_LINES:
-        yield f"{plural(len(found) - _MOST_LINES, 'more path')} were left out for such reasons."
+    yield from map(unsearched_text, unsearched[:_MOST_LINES])
+    if len(unsearched) > _MOST_LINES:
+        yield f"{plural(len(unsearched) - _MOST_LINES, 'more path')} were left out for such reasons."
 
 
 def default_root() -> Path:
@@ -74,13 +79,13 @@ def default_root() -> Path:
     here = Path("results")
     if is_folder(here) and _is_for_runs(here):
         return here.resolve()
-    found = data_home()
-    if found is None:
+    root = data_home()
+    if root is None:
         raise IrbenchError(
             "There is no folder for results: this user has no home folder.",
             hint="Name one with --results or IRBENCH_RESULTS.",
         )
-    return found / "results"
+    return root / "results"
 
 
 def place_of(root: Path, created: str, run_id: str) -> Path:
@@ -89,11 +94,7 @@ def place_of(root: Path, created: str, run_id: str) -> Path:
 
 
 def results_option(root: str | Path | None) -> str:
-    """Return what a command needs behind it to find what lies in ``root``; nothing where it looks there anyway.
-
-    Args:
-        root: The folder of results; ``None`` for the usual place.
-    """
+    """Return what a command needs behind it to find what lies in ``root``; nothing where it looks there anyway."""
     if root is None:
         return ""
     try:
@@ -132,10 +133,6 @@ def run_folders(root: Path, unreadable: Unreadable = lambda _path, _error: None)
 
     Folders whose name begins with a dot are somebody's unfinished work and no runs. A link, a pipe or a folder that is
     called like a run's file makes a run too: who reads it says what is wrong with it.
-
-    Args:
-        root: The folder of results.
-        unreadable: Receives what is there and cannot be looked at, and why.
     """
     for month in _entries(root / _RUNS, unreadable):
         for run in _entries(month, unreadable):
@@ -162,13 +159,13 @@ def folders_of_runs(folder: Path, unsearched: Callable[[Unsearched], object] = l
         here = pending.pop()
         try:
             with os.scandir(here) as entries:
-                found = [entry for entry in entries if not entry.name.startswith(".")]
+                visible = [entry for entry in entries if not entry.name.startswith(".")]
         except FileNotFoundError:
             continue
         except OSError:
             unsearched(Unsearched(here, "unreadable"))
             continue
-        for entry in found:
+        for entry in visible:
             if entry.name == RUN_FILE:
                 yield here
             elif entry.is_dir(follow_symlinks=False):
@@ -203,10 +200,29 @@ def _entries(
     folder: Path | os.DirEntry[str], unreadable: Unreadable = lambda _path, _error: None
 ) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(folder) as found:
-            return [path for path in found if not path.name.startswith(".")]
+        with os.scandir(folder) as entries:
+            return [path for path in entries if not path.name.startswith(".")]
     except (FileNotFoundError, NotADirectoryError):
         pass
     except OSError as error:
         unreadable(os.fspath(folder), error)
     return []
+
+
+def new_ulid(moment: datetime) -> str:
+    """Return a fresh ULID: 48 bits of Unix milliseconds and 80 random ones, in Crockford's base 32."""
+    value = int(moment.timestamp() * 1000) << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
+    return "".join(_ALPHABET[value >> shift & 31] for shift in range((_LENGTH - 1) * 5, -1, -5))
+
+
+def is_ulid(text: str) -> bool:
+    """Return whether ``text`` has the form of a ULID, in capitals."""
+    return len(text) == _LENGTH and set(text) <= set(_ALPHABET)
+
+
+def seconds_of(ulid: str) -> int:
+    """Return the whole seconds of the Unix time at which a ULID was made."""
+    value = 0
+    for character in ulid[: _LENGTH - _RANDOM_BITS // 5]:
+        value = value << 5 | _ALPHABET.index(character)
+    return value // 1000

@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import glob
-from collections.abc import Iterable, Sequence
+import os
+import sqlite3
+import stat
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
+from urllib.parse import quote
 
+import msgspec
 from msgspec.structs import replace
 
 from irbench.errors import IrbenchError
 from irbench.store.entries import RunEntry
-from irbench.store.files import unreadable
+from irbench.store.file_errors import unreadable
 from irbench.store.folders import RUN_FILE, Stamp, is_run, profiles_folder, results_option, run_folders
-from irbench.store.index import Index
 from irbench.system.file_states import is_folder
 from irbench.system.locks import is_held
 
 LATEST = "latest"
 _VERSION = 7
 """Of the lines in the index."""
+Line = TypeVar("Line")
+_COLUMNS = "runs (folder text primary key, size integer, changed_ns integer, entry blob)"
+_SCHEMA = [("table", "runs", f"CREATE TABLE {_COLUMNS}"), ("index", "sqlite_autoindex_runs_1", None)]
+"""All that our database contains. A view in the place of the table, or a trigger beside it, could compute for ever."""
+_FILES = ("", "-wal", "-shm", "-journal")
+"""What SQLite appends to the name of the file for those that it keeps beside it."""
+MOST_BYTES = 1 << 28
+"""Of each file: lines of listings of a quarter of a million runs, or summaries of 200,000 rows."""
+_SHARE_FOR_LINES = 0.7
+"""Of the bytes of the file; SQLite needs some besides."""
+_MOST_BYTES_OF_LINE = 1 << 24
+_PATIENCE_S = 1.0
+"""How long a listing waits for another process before it reads the folders instead."""
+_OUT_OF_REACH = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+"""What says nothing against the file: it is only not ours for the moment."""
+_PRIMARY_CODE = 0xFF
 
 
 @dataclass(frozen=True)
@@ -29,7 +51,6 @@ class Listing:
 
     Attributes:
         entries: Every run, newest first; one that was killed before its first launch has no rows.
-        problems: A sentence for each run that cannot be read.
     """
 
     entries: tuple[RunEntry, ...]
@@ -42,7 +63,6 @@ class Latest:
 
     Attributes:
         entry: The newest run in which at least one cell was measured; the newest with a table where there is none.
-        passed_over: Newer runs without a figure.
     """
 
     entry: RunEntry
@@ -50,12 +70,7 @@ class Latest:
 
 
 def list_runs(root: Path, *, anew: bool = False) -> Listing:
-    """Return every run below ``root``, and why others cannot be read.
-
-    Args:
-        root: The folder of results.
-        anew: Read every run again and make the index of what is found.
-    """
+    """Return every run below ``root``, and why others cannot be read."""
     _require_possible(root)
     index = Index(root / "index.sqlite", RunEntry, _VERSION)
     if anew:
@@ -74,8 +89,8 @@ def list_runs(root: Path, *, anew: bool = False) -> Listing:
         except IrbenchError as error:
             problems.append(error.message)
     index.update(changed, known.keys() - entries.keys())
-    found = (replace(entry, folder=f"{root}/{folder}") for folder, entry in entries.items())
-    return Listing(tuple(sorted(found, key=lambda entry: entry.run_id, reverse=True)), tuple(sorted(problems)))
+    located = (replace(entry, folder=f"{root}/{folder}") for folder, entry in entries.items())
+    return Listing(tuple(sorted(located, key=lambda entry: entry.run_id, reverse=True)), tuple(sorted(problems)))
 
 
 def latest_run(root: Path) -> Latest:
@@ -111,9 +126,9 @@ def find_run(root: Path, name: str | None) -> Path:
     """
     if name is None or name == LATEST:
         return Path(latest_run(root).entry.folder)
-    found = _of_path(name)
-    if found is not None:
-        return found
+    folder = _of_path(name)
+    if folder is not None:
+        return folder
     folders = _folders_by_id(root, name.upper())
     return _of_id(folders, name) or _called(root, name) or _beginning_with(root, folders, name)
 
@@ -140,8 +155,8 @@ def _newest_measured(entries: Sequence[RunEntry]) -> Latest:
 
 
 def _read(root: Path, folder: str) -> RunEntry:
-    from irbench.store.outcomes import entry_of
-    from irbench.store.reading import load_document
+    from irbench.store.runs import load_document
+    from irbench.store.table_outcomes import entry_of
 
     return entry_of(load_document(root / folder), folder)
 
@@ -153,13 +168,11 @@ def _folders_by_id(root: Path, beginning: str) -> list[Path]:
 
 
 def _called(root: Path, name: str) -> Path | None:
-    """Return the folder of the newest measured run that was given this name, if there is one."""
     entries = runs_called(root, name)
     return Path(_newest_measured(entries).entry.folder) if entries else None
 
 
 def _of_id(folders: Sequence[Path], name: str) -> Path | None:
-    """Return the folder of the run whose whole id this is, if there is one."""
     exact = [folder for folder in folders if folder.name.upper() == name.upper()]
     if len(exact) > 1:
         raise IrbenchError(f"{name} is stored {len(exact)} times.", hint=f"Give its folder: {_listed(exact)}")
@@ -167,7 +180,6 @@ def _of_id(folders: Sequence[Path], name: str) -> Path | None:
 
 
 def _beginning_with(root: Path, folders: Sequence[Path], name: str) -> Path:
-    """Return the only one of the folders of runs whose ids begin with a name."""
     if name and len(folders) > 1:
         names = _listed([folder.name for folder in folders[-5:]])
         raise IrbenchError(f"{len(folders)} runs match {name!r}.", hint=f"Give more characters: {names}")
@@ -183,3 +195,141 @@ def _beginning_with(root: Path, folders: Sequence[Path], name: str) -> Path:
 
 def _listed(names: Sequence[object]) -> str:
     return ", ".join(map(str, names))
+
+
+class _NotOurs(sqlite3.DatabaseError):
+    """The file is another program's, or was made to do harm: it is neither read nor written."""
+
+
+class Index(Generic[Line]):
+    """The SQLite file. Whatever is wrong with it is fixed by making it anew, and it may be missing altogether."""
+
+    def __init__(self, path: Path, line: type[Line], version: int) -> None:
+        self._path, self._line, self._version = path, line, version
+
+    def known(self, folders: Container[str] | None = None) -> Mapping[str, tuple[Stamp, Line]]:
+        """Return the stamp and the line of each run, by folder relative to the root; empty where nothing is known."""
+        if not os.path.lexists(self._path):
+            return {}
+        with self._damage_removed(), self._open() as connection:
+            rows = connection.execute("select folder, size, changed_ns, entry from runs")
+            read = msgspec.json.Decoder(self._line).decode
+            return {
+                folder: ((size, changed_ns), read(line))
+                for folder, size, changed_ns, line in rows
+                if folders is None or folder in folders
+            }
+        return {}
+
+    def folders(self) -> tuple[str, ...]:
+        """Return the folders of which there is a line; none where nothing is known."""
+        if os.path.lexists(self._path):
+            with self._damage_removed(), self._open() as connection:
+                return tuple(folder for (folder,) in connection.execute("select folder from runs"))
+        return ()
+
+    def update(self, changed: Mapping[str, tuple[Stamp, Line]], gone: Iterable[str]) -> None:
+        """Enter what changed and drop what is gone. A failure is harmless: the folders are the truth.
+
+        What has no room is not entered, and is read again for each call.
+        """
+        removed = [(folder,) for folder in gone]
+        if not changed and not removed:
+            return
+        rows = (
+            (folder, *stamp, msgspec.json.encode(line)) for folder, (stamp, line) in changed.items() if _is_text(folder)
+        )
+        with contextlib.suppress(sqlite3.Error, OSError), self._open() as connection:
+            connection.executemany("delete from runs where folder = ?", removed)
+            room = MOST_BYTES * _SHARE_FOR_LINES - _bytes_of_lines(connection)
+            connection.executemany("insert or replace into runs values (?, ?, ?, ?)", _fitting(rows, room))
+
+    @contextlib.contextmanager
+    def _damage_removed(self) -> Iterator[None]:
+        """Remove the file where reading it shows that it is damaged."""
+        try:
+            yield
+        except _NotOurs:
+            pass
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE not in _OUT_OF_REACH:
+                self.remove()
+        except (TypeError, ValueError, RecursionError):  # msgspec's are ValueErrors too
+            self.remove()
+
+    def remove(self) -> None:
+        """Remove the file, and what SQLite keeps beside it."""
+        for path in self._files():
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+
+    def _files(self) -> list[Path]:
+        return [self._path.with_name(self._path.name + suffix) for suffix in _FILES]
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        for path in self._files():
+            _require_harmless(path)
+        with contextlib.closing(sqlite3.connect(self._address(), timeout=_PATIENCE_S, uri=True)) as connection:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES_OF_LINE)
+            connection.execute("pragma trusted_schema=off")
+            _make_table(connection, self._version)
+            connection.execute("pragma journal_mode=wal")
+            with connection:
+                yield connection
+
+    def _address(self) -> str:
+        """Return the file's URI. Where its folder may not be written, SQLite must not look for a log beside it."""
+        writable = os.access(self._path.parent, os.W_OK)
+        return f"file:{quote(os.fsencode(self._path.absolute()))}{'' if writable else '?immutable=1'}"
+
+
+def _make_table(connection: sqlite3.Connection, version: int) -> None:
+    """Make our table, in place of that of another version."""
+    schema = connection.execute("select type, name, sql from sqlite_master").fetchall()
+    if not {row[:2] for row in schema} <= {row[:2] for row in _SCHEMA}:
+        raise _NotOurs
+    if connection.execute("pragma user_version").fetchone()[0] != version:
+        connection.execute("drop table if exists runs")
+        connection.execute(f"pragma user_version={version}")
+        schema = []
+    if not schema:
+        connection.execute(f"create table if not exists {_COLUMNS}")
+    elif schema != _SCHEMA:
+        raise _NotOurs
+
+
+def _bytes_of_lines(connection: sqlite3.Connection) -> int:
+    size_bytes: int = connection.execute(
+        "select coalesce(sum(2 * length(folder) + length(entry)), 0) from runs"
+    ).fetchone()[0]
+    return size_bytes
+
+
+def _fitting(rows: Iterable[tuple[str, int, int, bytes]], room: float) -> Iterator[tuple[str, int, int, bytes]]:
+    for row in rows:
+        room -= 2 * len(row[0]) + len(row[-1])
+        if room < 0:
+            return
+        yield row
+
+
+def _require_harmless(path: Path) -> None:
+    """Refuse a file that SQLite would read for ever, or through which it would write elsewhere."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _NotOurs from error
+    if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+        raise _NotOurs
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name is UTF-8, which SQLite's texts are; a run of another name is read for each listing."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 
 from irbench.errors import IrbenchError
-from irbench.store.files import explained, make_folder, prove_writable
+from irbench.store.file_errors import explained, make_folder, prove_writable
 from irbench.store.folders import LOGS, profiles_folder, results_option
 from irbench.system.file_states import is_file, is_folder
 from irbench.system.files import write_atomically
@@ -21,11 +21,7 @@ _LATEST = "latest"
 
 @dataclass(frozen=True)
 class ProfileWriter:
-    """A profile that is being measured.
-
-    Attributes:
-        folder: Its own folder.
-    """
+    """A profile that is being measured."""
 
     folder: Path
 
@@ -41,13 +37,7 @@ class ProfileWriter:
 
 
 def begin_profile(root: Path, created: str, profile_id: str) -> ProfileWriter:
-    """Make place for a new profile.
-
-    Args:
-        root: The folder of results.
-        created: When it began, ISO 8601, UTC.
-        profile_id: Its ULID.
-    """
+    """Make place for a new profile."""
     writer = ProfileWriter(profiles_folder(root) / created[: len("yyyy-mm")] / profile_id)
     make_folder(writer.logs)
     prove_writable(writer.folder)
@@ -55,34 +45,25 @@ def begin_profile(root: Path, created: str, profile_id: str) -> ProfileWriter:
 
 
 def profile_ids(root: Path) -> list[str]:
-    """Return the ids of stored profiles, the oldest first.
-
-    Args:
-        root: The folder of results.
-    """
+    """Return the ids of stored profiles, the oldest first."""
     return [_id_of(path) for path in _stored(root)]
 
 
 def find_profile(root: Path, name: str) -> Path:
-    """Return the file of a profile.
-
-    Args:
-        root: The folder of results.
-        name: A file, a folder, a ULID or the beginning of one, or ``latest``.
-    """
+    """Return the file of a profile."""
     path = Path(name)
     if name and is_file(path):
         return path
     if name and os.path.lexists(path / PROFILE_FILE):
         return path / PROFILE_FILE
     stored = _stored(root)
-    found = stored[-1:] if name == _LATEST else [path for path in stored if _id_of(path).startswith(name.upper())]
-    if len(found) == 1 and name:
-        return found[0]
+    matches = stored[-1:] if name == _LATEST else [path for path in stored if _id_of(path).startswith(name.upper())]
+    if len(matches) == 1 and name:
+        return matches[0]
     if not stored:
         raise IrbenchError(f"No profiles are stored in {root}.", hint="Profile a model: irbench profile MODEL")
-    if found and name:
-        raise IrbenchError(f"{len(found)} profiles begin with {name}.", hint="Give more of the id.")
+    if matches and name:
+        raise IrbenchError(f"{len(matches)} profiles begin with {name}.", hint="Give more of the id.")
     newest = ", ".join(_id_of(path) for path in stored[:-4:-1])
     raise IrbenchError(f"There is no profile {name!r}.", hint=f"Name a file, latest, or an id. The newest: {newest}.")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError
-from irbench.render.formats.registry import FORMATS, ExportFormat
+from irbench.render.formats.export_formats import FORMATS, ExportFormat
 from irbench.system.file_states import exists, is_folder
 from irbench.terminal.stderr import say
 

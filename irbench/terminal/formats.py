@@ -10,7 +10,7 @@ import click
 
 from irbench.options import values
 from irbench.options.run import RUN
-from irbench.render.formats.registry import ARCHIVE, FORMATS
+from irbench.render.formats.export_formats import ARCHIVE, FORMATS
 from irbench.terminal.completion import offer_list
 from irbench.terminal.declared import Parsed, declared, format_option
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irbench.across_runs.conditions import Unjudged
+from irbench.across_runs.changes import Unjudged
 from irbench.terminal.stderr import say
 
 

@@ -76,7 +76,7 @@ def test_a_stored_run_is_shown_again_and_derived_again_with_its_versions(compare
     run = package.load(called.document["run_id"], results=results)
     assert [row.environment for row in run.rows] == ["2.0", "1.0"]  # the fastest first
     from irbench.stats.rederive import rederive
-    from irbench.store.reading import read_launches
+    from irbench.store.runs import read_launches
 
     again = rederive(run.document, list(read_launches(run.folder, run.document)))
     assert again.groups == run.document.groups

@@ -17,7 +17,7 @@ from front_door import Called, irbench
 
 from irbench.runner import launch
 from irbench.stats.rederive import rederive
-from irbench.store import Store
+from irbench.store.runs import Store
 
 pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 

@@ -20,7 +20,8 @@ from irbench.across_runs.confirmation import Confirmation, ConfirmationOutcome
 from irbench.errors import IrbenchError
 from irbench.features.compare.run import ComparedRuns
 from irbench.stats.rederive import rederive
-from irbench.store import RunWriter, Store, default_root
+from irbench.store.folders import default_root
+from irbench.store.runs import RunWriter, Store
 
 ALONE = ("--backends", "fake-a", *ENOUGH)
 
@@ -188,7 +189,7 @@ def test_a_condition_that_could_not_be_judged_is_no_pass(
     store(default_root(), new, plan={"name": "after"})
     called = compared("before", "after", "--fail-on", condition)
     assert called.code == 6
-    assert f"warning: not judged, so this is no pass (exit code 6): {said}" in " ".join(called.out.split())
+    assert f"warning: not judged, so this is not a pass (exit code 6): {said}" in " ".join(called.out.split())
     written = compared("before", "after", "--fail-on", condition, "--format", "json", "-o", tmp_path / "found.json")
     assert (written.code, said in written.err) == (6, True)
     assert len(json.loads((tmp_path / "found.json").read_text())["unjudged"]) == 1

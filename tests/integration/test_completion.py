@@ -14,8 +14,9 @@ import pytest
 from documents import ENVIRONMENT, example
 from front_door import irbench
 
-from irbench.store import RunWriter, Store, default_root
+from irbench.store.folders import default_root
 from irbench.store.profiles import begin_profile
+from irbench.store.runs import RunWriter, Store
 
 
 def offered(line: str, shell: str = "bash") -> list[str]:

@@ -22,7 +22,7 @@ from front_door import irbench_process as irbench
 from processes import none_left
 
 from irbench.measure.lock import measuring
-from irbench.store import Store
+from irbench.store.runs import Store
 
 IRBENCH = (sys.executable, "-m", "irbench")
 QUICK = ("--backends", "fake-a", "--quick", *ENOUGH)

@@ -13,9 +13,10 @@ import pytest
 from front_door import irbench
 from made_peaks import peaks
 
-from irbench.across_runs.environments import fingerprint
-from irbench.store import Store, bundles
-from irbench.store.peaks import keep_peaks
+from irbench.across_runs.differences import fingerprint
+from irbench.store import bundles
+from irbench.store.kept_peaks import keep_peaks
+from irbench.store.runs import Store
 from irbench.system import host
 
 pytestmark = pytest.mark.usefixtures("known_backends")

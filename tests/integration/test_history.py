@@ -10,7 +10,7 @@ from compared_runs import EVEN, MACHINE, store, times
 from front_door import irbench
 
 import irbench as api
-from irbench.store import default_root
+from irbench.store.folders import default_root
 
 
 def a_loss(root: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_history_that_is_too_short_to_be_judged_is_no_pass():
     called = irbench("history", "tiny", "--fail-on", "p50>5%")
     assert called.code == 6
     said = " ".join(called.out.split())
-    assert "not judged, so this is no pass (exit code 6): p50>5% on ort: it takes 8 runs" in said
+    assert "not judged, so this is not a pass (exit code 6): p50>5% on ort: it takes 8 runs" in said
     store(root, {"ort": EVEN})
     assert irbench("history", "tiny", "--fail-on", "p50>5%").code == 0
 

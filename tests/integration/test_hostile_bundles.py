@@ -111,11 +111,11 @@ REFUSED = {
     "no checksums": (edited(lambda card: card["checksums"].clear()), "model.onnx is missing or has changed", "--force"),
     "a file outside": (first_artifact("path", "../../x.onnx"), "refers to a file outside its folder", "Do not use it"),
     "a size below one": (first_input("shape", ["batch", 0, 8, 8]), "sizes of pixels must be at least 1, not 0", _AGAIN),
-    "an unknown type": (first_input("dtype", "float99"), "no inputs of type 'float99'", _AGAIN),
+    "an unknown type": (first_input("dtype", "float99"), "'float99' is not a valid type of an input", _AGAIN),
     "inputs that the artifact lacks": (first_artifact("inputs", []), "takes 0 inputs, the model has 1", _AGAIN),
     "axes in an impossible order": (
         edited(lambda card: card["bundle"]["artifacts"][0]["inputs"][0].update(permutation=[0, 0, 1, 9])),
-        "is no order of the 4 axes of pixels",
+        "is not an order of the 4 axes of pixels",
         _AGAIN,
     ),
 }

@@ -23,7 +23,8 @@ from hostile_text import (
 )
 from onnx import TensorProto, helper
 
-from irbench.store import RunWriter, Store, default_root
+from irbench.store.folders import default_root
+from irbench.store.runs import RunWriter, Store
 
 NAMED = f"name{HOSTILE}"
 """Runtimes refuse some names that begin with a sign."""

@@ -19,7 +19,7 @@ from front_door import Called, irbench
 import irbench as api
 from irbench.errors import IrbenchError
 from irbench.measure import clock
-from irbench.store import Store
+from irbench.store.runs import Store
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 

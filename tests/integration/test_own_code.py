@@ -14,7 +14,8 @@ from front_door import Called, irbench
 from processes import none_left
 
 from irbench.stats.rederive import rederive
-from irbench.store import Store, default_root
+from irbench.store.folders import default_root
+from irbench.store.runs import Store
 
 pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 

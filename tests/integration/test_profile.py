@@ -18,14 +18,14 @@ from front_door import Called, irbench
 from made_peaks import peaks
 
 import irbench as public
-from irbench.across_runs.environments import fingerprint
+from irbench.across_runs.differences import fingerprint
 from irbench.errors import IrbenchError
 from irbench.features.profile import launches as profiling
 from irbench.features.profile.record import Disturbance, ProfileDocument, encode_profile
 from irbench.roofline import BandwidthSamples
 from irbench.runner.progress import Progress
 from irbench.store import bundles
-from irbench.store.peaks import keep_peaks
+from irbench.store.kept_peaks import keep_peaks
 from irbench.system import host
 
 pytestmark = pytest.mark.usefixtures("known_backends")

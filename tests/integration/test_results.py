@@ -15,7 +15,7 @@ from front_door import irbench
 from stored_runs import FAILED, PREVIEW, listed, measured, measured_model, names, older_and_newer, refused, results
 
 import irbench.features.results.command as results_command
-from irbench.store import Store
+from irbench.store.runs import Store
 from irbench.system.locks import waiting_for
 
 

@@ -27,9 +27,9 @@ def root(tmp_path: Path) -> Path:
         (lambda text: text[: len(text) // 2], "is damaged"),
         (lambda text: "", "is damaged"),
         (lambda text: text.replace('"model"', '"modle"'), "is damaged"),
-        (lambda text: text.replace('"run_id": "0', '"run_id": "../0'), "no run's name"),
+        (lambda text: text.replace('"run_id": "0', '"run_id": "../0'), "is not a valid run id"),
         (lambda text: text.replace('"created": "2', '"created": "x2'), "is damaged"),
-        (lambda text: re.sub(r'("winner": \{\s+"cell": ")', r"\1x", text), "none of its rows"),
+        (lambda text: re.sub(r'("winner": \{\s+"cell": ")', r"\1x", text), "is not in its rows"),
     ],
     ids=["cut", "empty", "renamed field", "name", "moment", "winner"],
 )
@@ -116,7 +116,7 @@ import sys
 from pathlib import Path
 from dataclasses import replace
 from documents import example, launch
-from irbench.store import Store
+from irbench.store.runs import Store
 for _ in range(20):
     writer = Store(Path(sys.argv[1])).begin({}, {})
     for number in range(3):

@@ -22,9 +22,10 @@ from front_door import Called, irbench, irbench_here
 from stored_runs import altered, measured, refused, results
 
 from irbench.core.result import RunDocument
-from irbench.render.formats.registry import FORMATS
-from irbench.store import Store, reading
-from irbench.store.document import decode_document
+from irbench.render.formats.export_formats import FORMATS
+from irbench.store import runs as reading
+from irbench.store.run_document import decode_document
+from irbench.store.runs import Store
 from irbench.terminal import exports
 
 

@@ -18,7 +18,7 @@ import pytest
 from front_door import irbench
 from stored_runs import altered, measured, names, refused, results
 
-from irbench.store import Store
+from irbench.store.runs import Store
 
 
 @pytest.fixture
@@ -202,7 +202,7 @@ def test_a_launch_whose_name_leads_elsewhere_is_refused(root: Path, tmp_path: Pa
     document = json.loads((run.folder / "run.json").read_text())
     document["launches"] = {"../../../../secret": hashlib.sha256(b"a secret").hexdigest()}
     (run.folder / "run.json").write_text(json.dumps(document))
-    assert refused(results(root, "import", tmp_path / "elsewhere"), "no launch's name", "copy")
+    assert refused(results(root, "import", tmp_path / "elsewhere"), "is not a valid name of a launch", "copy")
 
 
 @pytest.mark.ci

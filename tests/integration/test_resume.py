@@ -20,7 +20,7 @@ from front_door import irbench, irbench_process
 import irbench as api
 from irbench.core.result import RunDocument
 from irbench.stats.rederive import rederive
-from irbench.store import Store
+from irbench.store.runs import Store
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 

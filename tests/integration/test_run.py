@@ -11,7 +11,7 @@ from fake_faults import GROWTH_BYTES
 from fake_runs import ENOUGH, FASTEST, cell, run
 from front_door import Called, irbench, irbench_process
 
-from irbench.store import Store
+from irbench.store.runs import Store
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 

@@ -14,7 +14,7 @@ from fake_runs import FASTEST
 from front_door import irbench
 
 from irbench.stats.rederive import rederive
-from irbench.store import Store
+from irbench.store.runs import Store
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 

@@ -12,7 +12,7 @@ from fake_runs import ENOUGH, FASTEST
 from front_door import Called, irbench
 
 from irbench.stats.rederive import rederive
-from irbench.store import Store
+from irbench.store.runs import Store
 
 pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 

@@ -14,7 +14,7 @@ from documents import ENVIRONMENT, cell, group, launch
 from front_door import irbench
 from stored_runs import altered, refused
 
-from irbench.store import RunWriter, Store
+from irbench.store.runs import RunWriter, Store
 
 
 @pytest.fixture

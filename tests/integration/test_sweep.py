@@ -14,7 +14,7 @@ from fake_runs import FASTEST_PLAN
 from front_door import irbench, irbench_process
 
 import irbench as api
-from irbench.store import Store
+from irbench.store.runs import Store
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 

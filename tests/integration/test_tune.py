@@ -13,7 +13,7 @@ from front_door import Called, irbench
 
 import irbench as api
 from irbench.runner import launch
-from irbench.store import Store
+from irbench.store.runs import Store
 
 pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 

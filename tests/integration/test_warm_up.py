@@ -9,7 +9,7 @@ import pytest
 from fake_runs import cell
 from front_door import Called, irbench
 
-from irbench.store import Store
+from irbench.store.runs import Store
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 

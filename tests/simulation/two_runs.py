@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from irbench.across_runs.changes import FEWEST_RUNS, Change, change_of_values, verdict_of
-from irbench.across_runs.conditions import outcome_of
+from irbench.across_runs.changes import FEWEST_RUNS, Change, change_of_values, outcome_of, verdict_of
 from irbench.across_runs.measured_cells import FIGURES
 from irbench.options.conditions import read_condition
 from irbench.spec import Timing

@@ -18,12 +18,12 @@ import documents
 import profiles
 from compared_runs import EVEN, store, times
 
-from irbench.across_runs.reading import read_run
+from irbench.across_runs.checked_runs import read_run
 from irbench.features.profile.record import encode_profile
 from irbench.features.receipt.report import encode_receipt, receipt_of
 from irbench.spec import Timing
-from irbench.store.document import encode_document
-from irbench.store.launches import encode_launch
+from irbench.store.launch_files import encode_launch
+from irbench.store.run_document import encode_document
 
 MAGIC = b"IRBENCH1"
 _CREATED = "2025-11-21T02:29:01+00:00"

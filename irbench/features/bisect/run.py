@@ -25,7 +25,7 @@ from irbench.features.verify.options import VerifyOptions
 from irbench.features.verify.run import planned_trials
 from irbench.options.run import RunOptions
 from irbench.options.signatures import names_keywords
-from irbench.render.json_text import json_text
+from irbench.render.text_formats import json_text
 from irbench.requests.environments import Environments
 from irbench.requests.resolve import resolve_bundles
 from irbench.requests.run_requests import refuse_contradictions
@@ -35,7 +35,7 @@ from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
-    from irbench.render.text_document import Document
+    from irbench.render.views import Document
 
 _USUAL_THRESHOLD = 0.03
 _MANY = ("batch", "streams", "instances", "threads", "precision", "optimize")

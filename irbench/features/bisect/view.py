@@ -8,9 +8,9 @@ from pathlib import Path
 from irbench.core.quantities import NOT_MEASURED, error_size, plural
 from irbench.features.bisect.options import Criterion
 from irbench.features.bisect.report import BisectReport, Comparison, Conclusion, Side, Step
-from irbench.render.figures import are_ranges, as_fast_text, ends_heading, speedup_cell
+from irbench.render.figure_texts import are_ranges, as_fast_text, ends_heading, speedup_cell
 from irbench.render.table import Column, Row, TextTable
-from irbench.render.text_document import Document
+from irbench.render.views import Document
 from irbench.spec import Timing
 from irbench.store.folders import results_option
 

@@ -25,7 +25,7 @@ from irbench.runner.signals import signals_deferred
 from irbench.spec import Artifact, Cell, Group
 from irbench.stats.cold_start import derive_cold_table
 from irbench.stats.workload_facts import given_inputs, table_of
-from irbench.store import RunWriter
+from irbench.store.runs import RunWriter
 from irbench.system import page_cache
 from irbench.worker.cold_start import FirstAnswer
 from irbench.worker.model_files import read_external_files

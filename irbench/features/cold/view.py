@@ -12,18 +12,17 @@ from irbench.notices import Context
 from irbench.render.columns import IN_COLD_STARTS
 from irbench.render.columns.declaration import Column, ShownCold
 from irbench.render.columns.row_facts import computed_precision
-from irbench.render.footer import failure_text
-from irbench.render.plain_view import PlainView
-from irbench.render.rows import heading
+from irbench.render.footer import failure_text, whole_warnings
+from irbench.render.group import heading
 from irbench.render.table import Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
-from irbench.render.warnings import whole_warnings
+from irbench.render.verdicts import style_of
+from irbench.render.views import PlainView
 from irbench.spec import Timing
 from irbench.stats.intervals import FEWEST_LAUNCHES, median
 
 _STILL_WARM = 0.1
 """From this share on, a cold launch found too much of its files in memory to be called cold without a word."""
-_STYLES = {"faster": "green", "slower": "red", "undecided": "yellow", "preview": "dim"}
 
 
 def cold_view(table: ColdTable, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> PlainView:
@@ -64,7 +63,7 @@ def _row(row: ColdRow, table: ColdTable, columns: Sequence[tuple[Column[Any], Sh
     if row.failure is not None or not row.launches:
         return _reason(row, cold_names(table)[row.id, row.cache])
     texts = tuple(column.text("cold-start", shown, row, table) for column, shown in columns)
-    return Row(texts, style=_STYLES.get(row.speedup.verdict, "") if row.speedup is not None else "")
+    return Row(texts, style=style_of(row.speedup.verdict) if row.speedup is not None else "")
 
 
 def _notes(table: ColdTable) -> Iterator[str]:

@@ -56,10 +56,10 @@ def command(
 
     if base is None:
         raise IrbenchError("BASE is missing.", hint="Name the run to compare with: irbench compare BASE [NEW]")
-    asked = CompareOptions(base, new, **options)
+    request = CompareOptions(base, new, **options)
     with displayed() as reporter:
-        found = compare_with(asked, reporter)
-    text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)
+        comparison = compare_with(request, reporter)
+    text = to_text(comparison.__rich__(), to_file=output is not None) if form == "table" else comparison.to_text(form)
     print_data(text, output)
-    say_unjudged(found.unjudged, regressed=found.regressed, is_shown=form == "table" and output is None)
-    return int(found.exit_code(strict=strict))
+    say_unjudged(comparison.unjudged, regressed=comparison.regressed, is_shown=form == "table" and output is None)
+    return int(comparison.exit_code(strict=strict))

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from irbench.across_runs import obstacles
-from irbench.across_runs.comparison import ComparedRow, RunComparison
+from irbench.across_runs import repetition_obstacles as obstacles
+from irbench.across_runs.checked_runs import CheckedRun, read_run
 from irbench.across_runs.confirmation import Confirmation, Method, confirmed_row, judge
-from irbench.across_runs.environments import fingerprint, software_facts
+from irbench.across_runs.differences import fingerprint, software_facts
 from irbench.across_runs.measured_cells import CellKey, MeasuredCell, measured_cells, measured_graphs
-from irbench.across_runs.obstacles import Obstacle
-from irbench.across_runs.reading import CheckedRun, read_run
-from irbench.across_runs.sides import Side, cells_of
+from irbench.across_runs.repetition_obstacles import Obstacle
+from irbench.across_runs.side_comparison import ComparedRow, RunComparison, Side, cells_of
 from irbench.api.progress import Reporter
 from irbench.core import registry
 from irbench.core.result import RunDocument
@@ -31,15 +30,13 @@ from irbench.worker.requested_confinement import is_confinement_asked_for
 
 @dataclass(frozen=True)
 class _Repetition:
-    """What is measured again."""
-
     options: RunOptions
     method: Method
     documents: tuple[RunDocument, ...]
 
 
 def confirm(
-    found: RunComparison,
+    comparison: RunComparison,
     sides: tuple[Side, Side],
     conditions: Sequence[Condition],
     results: Path | None,
@@ -47,22 +44,13 @@ def confirm(
     *,
     allow_own_code: bool = False,
 ) -> Confirmation:
-    """Measure the plan of the newer side again, with the model of the older side beside it where both are there.
-
-    Args:
-        found: A comparison with regressions.
-        sides: What it compared, the older one first.
-        conditions: What it checked.
-        results: The folder where runs are kept; ``None`` for the usual place.
-        reporter: Receives what is measured.
-        allow_own_code: Whether rows of own code, and functions that make models, are run again.
-    """
+    """Measure the plan of the newer side again, with the model of the older side beside it where both are there."""
     base, new = (side.runs[-1].document for side in sides)
     obstacle = _obstacle(new)
     if obstacle is not None:
         return Confirmation("not-possible", obstacle=obstacle)
     try:
-        repetition = _repetition(base, new, found)
+        repetition = _repetition(base, new, comparison)
         refuse_stored_folders(repetition.options)
         refused = None if allow_own_code else own_code_obstacle(repetition.options)
         if refused is not None:
@@ -75,16 +63,12 @@ def confirm(
     again, _ = read_run(stored.folder)
     if again is None or not stored.document.complete:
         return Confirmation("undecided", repetition.method, stored.document.run_id, obstacle=obstacles.Interrupted())
-    rows = tuple(_again(found, conditions, cells_of(sides[0]), again))
+    rows = tuple(_again(comparison, conditions, cells_of(sides[0]), again))
     return Confirmation(judge(rows), repetition.method, again.run_id, rows)
 
 
 def _measured(repetition: _Repetition, results: Path | None, reporter: Reporter) -> StoredRun:
-    """Measure both models in one table; apart where their outputs differ, as they do after training.
-
-    Raises:
-        IrbenchError: The models are not what was measured, or cannot be measured.
-    """
+    """Measure both models in one table; apart where their outputs differ, as they do after training."""
     same_graphs = requires_graphs([graph for run in repetition.documents for graph in measured_graphs(run)])
     options = replace(repetition.options, results=results)
     stored = measure(options, reporter, keep=same_graphs)
@@ -116,13 +100,11 @@ def _obstacle(new: RunDocument) -> Obstacle | None:
     return obstacles.OtherSoftware(names=tuple(changed)) if changed else other_confinement(new.environment)
 
 
-def _repetition(base: RunDocument, new: RunDocument, found: RunComparison) -> _Repetition:
-    """Return what is measured again: both models where they are different ones under names of their own.
-
-    Raises:
-        IrbenchError: The plan of the newer side cannot be asked for again.
-    """
-    options = replace(stored_options(new.plan), name="", note=f"confirms {found.base.name} and {found.new.name}")
+def _repetition(base: RunDocument, new: RunDocument, comparison: RunComparison) -> _Repetition:
+    """Return what is measured again: both models where they are different ones under names of their own."""
+    options = replace(
+        stored_options(new.plan), name="", note=f"confirms {comparison.base.name} and {comparison.new.name}"
+    )
     try:
         before = stored_options(base.plan).models
     except IrbenchError:
@@ -135,20 +117,19 @@ def _repetition(base: RunDocument, new: RunDocument, found: RunComparison) -> _R
 
 
 def _again(
-    found: RunComparison,
+    comparison: RunComparison,
     conditions: Sequence[Condition],
     before: Mapping[CellKey, tuple[MeasuredCell, ...]],
     again: CheckedRun,
 ) -> list[ComparedRow]:
-    """Return each regression as it was measured again."""
     cells = measured_cells(again)
     rows: list[ComparedRow] = []
-    for row in found.suspects:
+    for row in comparison.suspects:
         new, base = cells.get(row.key), cells.get(row.base_key)
         if new is None or not new.is_measured:
             continue
         is_other_model = row.base_key != row.key
         bases = (base,) if is_other_model and base is not None and base.is_measured else before[row.base_key]
-        measured = confirmed_row(row, bases, new, conditions, found.within, found.confidence)
+        measured = confirmed_row(row, bases, new, conditions, comparison.within, comparison.confidence)
         rows += [measured] if measured is not None else []
     return rows

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from irbench.across_runs.comparison import ComparedRow, RunComparison, compare_sides
-from irbench.across_runs.conditions import Unjudged
+from irbench.across_runs.changes import Unjudged
 from irbench.across_runs.confirmation import Confirmation, has_regressed, unjudged_of
-from irbench.across_runs.sides import Side, read_side
+from irbench.across_runs.side_comparison import ComparedRow, RunComparison, Side, compare_sides, read_side
 from irbench.across_runs.texts import blocked_message
 from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
@@ -17,7 +16,7 @@ from irbench.features.compare.keywords import CompareKeywords
 from irbench.features.compare.options import COMPARE, CompareOptions
 from irbench.options.signatures import names_keywords
 from irbench.options.values import RunName, run_name
-from irbench.render.json_text import json_text
+from irbench.render.text_formats import json_text
 from irbench.store.folders import default_root, results_option
 from irbench.worker import WorkerDied, call_in_worker
 from irbench.worker.scratch import scratch_folder
@@ -90,10 +89,8 @@ class ComparedRuns(Displayable):
 
     def __repr__(self) -> str:
         """Return what was compared and whether something regressed."""
-        found = self.comparison
-        return (
-            f"<ComparedRuns {found.base.name} {found.new.name}: {'regressed' if self.regressed else 'not regressed'}>"
-        )
+        sides = f"{self.comparison.base.name} {self.comparison.new.name}"
+        return f"<ComparedRuns {sides}: {'regressed' if self.regressed else 'not regressed'}>"
 
     def __rich__(self) -> RenderableType:
         """Return the table as ``irbench compare`` prints it; called by rich."""
@@ -120,45 +117,36 @@ def compare(
     Raises:
         IrbenchError: A side has no run that can be used, the machines differ, or a keyword has an invalid value.
     """
-    asked = COMPARE.asked(options, base=run_name(base), new=run_name(new))
+    request = COMPARE.asked(options, base=run_name(base), new=run_name(new))
     with reporting(progress) as reporter:
-        return compare_with(asked, reporter)
+        return compare_with(request, reporter)
 
 
 def compare_with(options: CompareOptions, reporter: Reporter) -> ComparedRuns:
-    """Compare what was asked for; returns and raises what :func:`compare` does.
-
-    Args:
-        options: What is compared.
-        reporter: Receives what is wrong with runs, each in a line, and what is measured to confirm a regression.
-    """
+    """Compare what was asked for; returns and raises what :func:`compare` does."""
     with scratch_folder() as scratch:
         sides = _sides(options, scratch, reporter.say)
-        found = compare_sides(*sides, options.checked, options.within)
-        if found.blocking and not options.force:
+        comparison = compare_sides(*sides, options.checked, options.within)
+        if comparison.blocking and not options.force:
             raise IrbenchError(
-                blocked_message(found), hint="Measure both on one machine, or compare them anyway with --force."
+                blocked_message(comparison), hint="Measure both on one machine, or compare them anyway with --force."
             )
-        if not (options.confirm and found.suspects):
-            return ComparedRuns(found)
-        return ComparedRuns(found, _confirmed(found, sides, options, reporter))
+        if not (options.confirm and comparison.suspects):
+            return ComparedRuns(comparison)
+        return ComparedRuns(comparison, _confirmed(comparison, sides, options, reporter))
 
 
 def _confirmed(
-    found: RunComparison, sides: tuple[Side, Side], options: CompareOptions, reporter: Reporter
+    comparison: RunComparison, sides: tuple[Side, Side], options: CompareOptions, reporter: Reporter
 ) -> Confirmation:
     from irbench.features.compare.confirm import confirm
 
     allowed = options.allow_own_code
-    return confirm(found, sides, options.checked, options.results, reporter, allow_own_code=allowed)
+    return confirm(comparison, sides, options.checked, options.results, reporter, allow_own_code=allowed)
 
 
 def unpack_apart(archive: Path, target: Path) -> None:
-    """Unpack an archive of runs in a process of its own, which may die of it alone.
-
-    Raises:
-        IrbenchError: It is no archive of runs, or its reader died of it.
-    """
+    """Unpack an archive of runs in a process of its own, which may die of it alone."""
     try:
         call_in_worker("irbench.store.archives:unpack", archive, target, deadline_s=_DEADLINE_S)
     except WorkerDied as death:

@@ -3,59 +3,72 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from irbench.across_runs.changes import FEWEST_RUNS, Change, Counted
-from irbench.across_runs.changes_view import change_and_figures, signed_percent_end
-from irbench.across_runs.comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
-from irbench.across_runs.conditions import Unjudged
+from irbench.across_runs.changes import (
+    FEWEST_RUNS,
+    Change,
+    Unjudged,
+)
 from irbench.across_runs.confirmation import (
-    CONFIRMATION_TEXTS,
     Confirmation,
+    ConfirmationOutcome,
     has_regressed,
     unjudged_of,
 )
-from irbench.across_runs.texts import checked_text, difference_text, unjudged_text
+from irbench.across_runs.side_comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
+from irbench.across_runs.texts import (
+    change_and_figures,
+    checked_text,
+    difference_text,
+    signed_percent_end,
+    unjudged_text,
+)
 from irbench.core.quantities import NOT_MEASURED, listing, plural
 from irbench.core.row import Verdict
-from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR
+from irbench.render.verdicts import style_of
+from irbench.render.views import PlainView
 
 _MOST_NAMES = 8
-_STYLES = {"slower": "red", "faster": "green"}
 _ORDER: tuple[Verdict, ...] = ("slower", "faster", "same", "undecided", "preview")
 
-_COUNTED: dict[Counted, str] = {"launches": "launches", "runs": "runs", "values": "values", "pairs": "pairs"}
+_CONFIRMATIONS: Mapping[ConfirmationOutcome, str] = {
+    "confirmed": "confirmed",
+    "not-confirmed": "not confirmed, so it is no regression",
+    "undecided": "undecided",
+    "not-possible": "not possible",
+}
 
 
-def comparison_view(found: RunComparison, confirmation: Confirmation | None = None) -> PlainView:
-    """Return a comparison as a person reads it.
-
-    Args:
-        found: What was found.
-        confirmation: What a second measurement said.
-    """
-    unjudged = unjudged_of(found, confirmation)
+def comparison_view(comparison: RunComparison, confirmation: Confirmation | None = None) -> PlainView:
+    """Return a comparison as a person reads it."""
+    unjudged = unjudged_of(comparison, confirmation)
     return PlainView(
-        title=_title(found),
-        headline=_headline(found, confirmation, unjudged),
-        table=_table(found),
-        notes=tuple(_notes(found, confirmation)),
-        warnings=tuple(_warnings(found, unjudged_text(unjudged, regressed=has_regressed(found, confirmation)))),
+        title=_title(comparison),
+        headline=_headline(comparison, confirmation, unjudged),
+        table=_table(comparison),
+        notes=tuple(_notes(comparison, confirmation)),
+        warnings=tuple(
+            _warnings(comparison, unjudged_text(unjudged, regressed=has_regressed(comparison, confirmation)))
+        ),
     )
 
 
-def comparison_markdown(found: RunComparison, confirmation: Confirmation | None = None) -> str:
+def comparison_markdown(comparison: RunComparison, confirmation: Confirmation | None = None) -> str:
     """Return a comparison as GitHub-flavoured Markdown; takes what :func:`comparison_view` does."""
-    return comparison_view(found, confirmation).as_markdown() + "\n"
+    return comparison_view(comparison, confirmation).as_markdown() + "\n"
 
 
-def _title(found: RunComparison) -> str:
-    """Return the models, both sides and the machine."""
-    models = dict.fromkeys((" → ".join(dict.fromkeys((row.base_key.model, row.key.model)))) for row in found.rows)
-    machines = dict.fromkeys((found.base.machine, found.new.machine))
-    parts = (", ".join(models), f"{_side(found.base)} → {_side(found.new)}", f"machine {' → '.join(machines)}")
+def _title(comparison: RunComparison) -> str:
+    models = dict.fromkeys((" → ".join(dict.fromkeys((row.base_key.model, row.key.model)))) for row in comparison.rows)
+    machines = dict.fromkeys((comparison.base.machine, comparison.new.machine))
+    parts = (
+        ", ".join(models),
+        f"{_side(comparison.base)} → {_side(comparison.new)}",
+        f"machine {' → '.join(machines)}",
+    )
     return SEPARATOR.join(part for part in parts if part)
 
 
@@ -64,29 +77,29 @@ def _side(side: ComparedSide) -> str:
     return side.name if side.name == runs else f"{side.name} ({runs})"
 
 
-def _headline(found: RunComparison, confirmation: Confirmation | None, unjudged: Sequence[Unjudged]) -> str:
-    if not found.rows:
+def _headline(comparison: RunComparison, confirmation: Confirmation | None, unjudged: Sequence[Unjudged]) -> str:
+    if not comparison.rows:
         return (
-            f"No row was measured on both sides: {_rows_of(found, 'BASE')}, {_rows_of(found, 'NEW')}. Rows match where"
-            " model, shapes, backend, precision and all other settings are equal: measure both sides with the same ones"
-            " (irbench plan from RUN prints a run as a plan, which irbench sweep repeats)."
+            f"No row was measured on both sides: {_rows_of(comparison, 'BASE')}, {_rows_of(comparison, 'NEW')}. Rows"
+            " match where model, shapes, backend, precision and all other settings are equal: measure both sides with"
+            " the same ones (irbench plan from RUN prints a run as a plan, which irbench sweep repeats)."
         )
-    counts = Counter(row.verdict for row in found.rows)
+    counts = Counter(row.verdict for row in comparison.rows)
     verdicts = listing(f"{counts[verdict]} {verdict}" for verdict in _ORDER if counts[verdict])
-    parts = [f"{plural(len(found.rows), 'row')}: {verdicts}"]
-    if found.asked:
-        regressed = found.regressions if confirmation is None else found.suspects
-        parts.append(_regressions(found, regressed, unjudged))
+    parts = [f"{plural(len(comparison.rows), 'row')}: {verdicts}"]
+    if comparison.asked:
+        regressed = comparison.regressions if confirmation is None else comparison.suspects
+        parts.append(_regressions(comparison, regressed, unjudged))
     if confirmation is not None:
-        parts.append(f"measured again: {CONFIRMATION_TEXTS[confirmation.outcome]}")
+        parts.append(f"measured again: {_CONFIRMATIONS[confirmation.outcome]}")
     return f"{'; '.join(parts)}."
 
 
-def _rows_of(found: RunComparison, side: str) -> str:
+def _rows_of(comparison: RunComparison, side: str) -> str:
     """Return which rows a side has where none is compared: ``BASE has ort and tf``."""
     names = [
         row.name if row.in_base != row.in_new else f"{row.name} (without figures on one side)"
-        for row in found.unmatched
+        for row in comparison.unmatched
         if (row.in_base if side == "BASE" else row.in_new)
     ]
     more = len(names) - _MOST_NAMES
@@ -94,42 +107,41 @@ def _rows_of(found: RunComparison, side: str) -> str:
     return f"{side} has {listing(shown) if shown else 'no rows'}"
 
 
-def _regressions(found: RunComparison, regressed: Sequence[ComparedRow], unjudged: Sequence[Unjudged]) -> str:
+def _regressions(comparison: RunComparison, regressed: Sequence[ComparedRow], unjudged: Sequence[Unjudged]) -> str:
     """Return which rows regressed, or that none was found, and in how many it may have been missed."""
-    unsure = sum(row.may_be_regression for row in found.rows if row not in regressed)
+    unsure = sum(row.may_be_regression for row in comparison.rows if row not in regressed)
     if regressed:
         others = f", and not excluded in {plural(unsure, 'other row')}" if unsure else ""
         return f"regression: {listing(row.name for row in regressed)}{others}"
     if unjudged:
         conditions = list(dict.fromkeys(item.condition for item in unjudged))
         were = "was" if len(conditions) == 1 else "were"
-        rows = len(found.rows) + sum(row.is_missed for row in found.unmatched)
+        rows = len(comparison.rows) + sum(row.is_missed for row in comparison.unmatched)
         share = _share(len({item.row for item in unjudged}), rows)
         return f"no regression found, but {listing(conditions)} {were} not judged in {share}"
     if not unsure:
-        return f"no regression: every interval excludes {listing(found.asked)}"
-    is_open = "is" if len(found.asked) == 1 else "are"
-    return (
-        f"no regression found, but {listing(found.asked)} {is_open} not excluded in {_share(unsure, len(found.rows))}"
-    )
+        return f"no regression: every interval excludes {listing(comparison.asked)}"
+    is_open = "is" if len(comparison.asked) == 1 else "are"
+    share = _share(unsure, len(comparison.rows))
+    return f"no regression found, but {listing(comparison.asked)} {is_open} not excluded in {share}"
 
 
 def _share(rows: int, of_all: int) -> str:
     return "any row" if rows == of_all else f"{rows} of {plural(of_all, 'row')}"
 
 
-def _table(found: RunComparison) -> TextTable:
+def _table(comparison: RunComparison) -> TextTable:
     columns = (
         Column("row", words=True, folds=True),
         Column("prec", words=True, drops=4),
         Column("base ms", drops=2),
         Column("new ms", drops=1),
         Column("change"),
-        Column(f"{100 * found.confidence:g} % interval"),
+        Column(f"{100 * comparison.confidence:g} % interval"),
         Column("verdict", words=True),
         Column("counted", words=True, drops=3),
     )
-    return TextTable(columns, tuple(map(_row, found.rows)))
+    return TextTable(columns, tuple(map(_row, comparison.rows)))
 
 
 def _row(row: ComparedRow) -> Row:
@@ -149,24 +161,24 @@ def _row(row: ComparedRow) -> Row:
         row.verdict,
         _counted(time),
     )
-    return Row(cells, style=_STYLES.get(row.verdict, ""))
+    return Row(cells, style=style_of(row.verdict))
 
 
 def _counted(change: Change) -> str:
     counts = str(change.base_count) if change.counted == "pairs" else f"{change.base_count} and {change.new_count}"
-    return f"{counts} {_COUNTED[change.counted]}"
+    return f"{counts} {change.counted}"
 
 
-def _notes(found: RunComparison, confirmation: Confirmation | None) -> Iterator[str]:
-    if found.rows:
-        yield _times(found.rows)
-    yield from (checked_text(row.name, checked) for row in found.rows for checked in row.conditions)
+def _notes(comparison: RunComparison, confirmation: Confirmation | None) -> Iterator[str]:
+    if comparison.rows:
+        yield _times(comparison.rows)
+    yield from (checked_text(row.name, checked) for row in comparison.rows for checked in row.conditions)
     if confirmation is not None:
         yield from _confirmation(confirmation)
-    yield from (difference_text(difference) for difference in found.differences if not difference.blocks)
-    if found.unmatched and found.rows:
-        yield f"Not compared: {', '.join(map(_unmatched, found.unmatched))}."
-    yield from _meaning(found, is_confirmed=confirmation is not None)
+    yield from (difference_text(difference) for difference in comparison.differences if not difference.blocks)
+    if comparison.unmatched and comparison.rows:
+        yield f"Not compared: {', '.join(map(_unmatched, comparison.unmatched))}."
+    yield from _meaning(comparison, is_confirmed=confirmation is not None)
 
 
 def _times(rows: Sequence[ComparedRow]) -> str:
@@ -198,10 +210,10 @@ def _unmatched(row: UnmatchedRow) -> str:
     return f"{row.name} (only in {'BASE' if row.in_base else 'NEW'})"
 
 
-def _meaning(found: RunComparison, *, is_confirmed: bool) -> Iterator[str]:
-    if any(row.verdict == "preview" for row in found.rows):
+def _meaning(comparison: RunComparison, *, is_confirmed: bool) -> Iterator[str]:
+    if any(row.verdict == "preview" for row in comparison.rows):
         yield "preview: an interval takes 4 launches on both sides. Measure without --quick."
-    if any(row.time.counted == "launches" and row.time.has_interval for row in found.rows):
+    if any(row.time.counted == "launches" and row.time.has_interval for row in comparison.rows):
         remedy = f"{'' if is_confirmed else '--confirm, or '}{FEWEST_RUNS} runs on both sides"
         yield f"Intervals are over launches, without the machine's drift between two runs: use {remedy}."
 
@@ -218,11 +230,11 @@ def _load(rows: Sequence[ComparedRow]) -> Iterator[str]:
         )
 
 
-def _warnings(found: RunComparison, unjudged: str) -> Iterator[str]:
+def _warnings(comparison: RunComparison, unjudged: str) -> Iterator[str]:
     if unjudged:
         yield unjudged
-    yield from _load(found.rows)
-    if found.base.runs == found.new.runs:
+    yield from _load(comparison.rows)
+    if comparison.base.runs == comparison.new.runs:
         yield "warning: BASE and NEW are the same run, which has no difference from itself."
-    yield from (f"warning: {difference_text(difference)}" for difference in found.blocking)
-    yield from dict.fromkeys(f"warning: {problem.text()}" for problem in found.problems)
+    yield from (f"warning: {difference_text(difference)}" for difference in comparison.blocking)
+    yield from dict.fromkeys(f"warning: {problem.text()}" for problem in comparison.problems)

@@ -21,8 +21,8 @@ from irbench.options import values
 from irbench.options.graph_sizes import GraphSizes
 from irbench.options.option import read_keywords
 from irbench.options.signatures import names_keywords
-from irbench.render.export_texts import export_notice_text
-from irbench.render.text_document import Document
+from irbench.render.views import Document
+from irbench.render.words import export_notice_text
 from irbench.requests.choices import ReportForm, require_form, require_rows
 from irbench.requests.graph_costs import cost_at, formulas_at
 from irbench.requests.graph_sizes import asked_sizes

@@ -41,7 +41,7 @@ from irbench.runner.signals import signals_deferred
 from irbench.spec import Cell
 from irbench.stats.counters import derive_counter_table
 from irbench.stats.workload_facts import bound_shapes
-from irbench.store import RunWriter
+from irbench.store.runs import RunWriter
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.run import SoakBlock
 

@@ -20,11 +20,11 @@ from irbench.core.row_names import distinguish, name_of
 from irbench.counters.obstacles import NotCounted, not_counted
 from irbench.counters.perf_output import PHASE_TEXTS, PHASES
 from irbench.counters.topdown import TOPDOWN_TEXTS, kind_and_share
-from irbench.render.figures import are_ranges, ends_heading, ends_text
+from irbench.render.figure_texts import are_ranges, ends_heading, ends_text
 from irbench.render.footer import failure_text
-from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, shared_facts, sizes_text
+from irbench.render.views import PlainView
 from irbench.stats.intervals import FEWEST_LAUNCHES
 
 FIGURE_TEXTS = {

@@ -9,7 +9,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from irbench.across_runs.environments import fingerprint
+from irbench.across_runs.differences import fingerprint
 from irbench.api.progress import Reporter
 from irbench.core import registry
 from irbench.core.address import BackendAddress
@@ -40,8 +40,8 @@ from irbench.runs.run_destination import RunDestination
 from irbench.spec import Precision, Timing
 from irbench.stats.intervals import FEWEST_LAUNCHES, Interval, Looks, interval_at
 from irbench.store import bundles
-from irbench.store.peaks import keep_peaks
-from irbench.store.reading import read_launches
+from irbench.store.kept_peaks import keep_peaks
+from irbench.store.runs import read_launches
 from irbench.system import host
 
 _COMMAND = "irbench doctor --peak"

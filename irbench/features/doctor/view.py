@@ -21,7 +21,7 @@ from irbench.features.doctor.self_comparison import FOUND, SelfComparison
 from irbench.measure.bandwidth import ACCESSES
 from irbench.measure.overhead import Overhead
 from irbench.options.values import cpu_list
-from irbench.render.figures import ratio_with_ends
+from irbench.render.figure_texts import ratio_with_ends
 from irbench.render.group import GroupView
 from irbench.render.line_wrapping import wrap
 from irbench.render.table import Column, ListingTable, Row, TextTable

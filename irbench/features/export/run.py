@@ -19,12 +19,12 @@ from irbench.features.export.keywords import ExportKeywords
 from irbench.features.export.options import EXPORT
 from irbench.measure.clock import Stopwatch
 from irbench.notices import ExportNotice
-from irbench.notices.exports import BundleUsed
+from irbench.notices.bundle_notices import BundleUsed
 from irbench.options.export import ExportOptions
 from irbench.options.input_request import InputRequest
 from irbench.options.run import RunOptions
 from irbench.options.signatures import names_keywords
-from irbench.render.export_texts import agreement, export_notice_text, export_problems
+from irbench.render.words import agreement, export_notice_text, export_problems
 from irbench.runner.inputs import read_data, refuse_unknown_values
 from irbench.runner.reference import computed_outputs, inputs_scale, references_for
 from irbench.spec import RANDOM_DRAWS, Bundle, Workload, shape_text

@@ -45,15 +45,14 @@ def command(form: Literal["table", "json", "md"], output: Path | None, strict: b
     from irbench.terminal.console import print_data, to_text
     from irbench.terminal.gates import say_unjudged
 
-    found = history_with(HistoryOptions(**options), _say_what_takes_time)
-    text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)
+    history = history_with(HistoryOptions(**options), _say_what_takes_time)
+    text = to_text(history.__rich__(), to_file=output is not None) if form == "table" else history.to_text(form)
     print_data(text, output)
-    say_unjudged(found.history.unjudged, regressed=found.regressed, is_shown=form == "table" and output is None)
-    return int(found.exit_code(strict=strict))
+    say_unjudged(history.history.unjudged, regressed=history.regressed, is_shown=form == "table" and output is None)
+    return int(history.exit_code(strict=strict))
 
 
 def _say_what_takes_time(unknown: int) -> None:
-    """Say that many runs are read for the first time; later calls read those that changed."""
     from irbench.terminal.stderr import say
 
     if unknown >= _MANY:

@@ -8,11 +8,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from irbench.across_runs.changes import FEWEST_RUNS, Change, change_of_values
-from irbench.across_runs.conditions import CheckedCondition, ConditionOutcome, Unjudged, checked_condition, outcome_of
-from irbench.across_runs.environments import Difference, differences_between, graph_difference
+from irbench.across_runs.changes import (
+    FEWEST_RUNS,
+    Change,
+    CheckedCondition,
+    ConditionOutcome,
+    Unjudged,
+    change_of_values,
+    checked_condition,
+    outcome_of,
+)
+from irbench.across_runs.checked_runs import Problem
+from irbench.across_runs.differences import Difference, differences_between, graph_difference
 from irbench.across_runs.measured_cells import FIGURES, CellKey, ComparedFigure, key_names
-from irbench.across_runs.reading import Problem
 from irbench.across_runs.summaries import RowSummary, SummarisedRun, name_problems
 from irbench.errors import IrbenchError
 from irbench.options.conditions import Condition, Unit
@@ -34,12 +42,7 @@ _CONFIRMING_RUNS = 3
 
 @dataclass(frozen=True)
 class Point:
-    """A figure in one run.
-
-    Attributes:
-        created: When it began, ISO 8601, UTC.
-        value: In the figure's unit.
-    """
+    """A figure in one run."""
 
     run: str
     created: str
@@ -72,7 +75,6 @@ class FigureHistory:
     """A figure of a row over runs.
 
     Attributes:
-        points: Oldest first.
         changes: Of its level, oldest first, among the newest of the points.
         searched: How many of the newest points these were looked for in.
         conditions: Outcome of each condition on the newest confirmed change, by the condition as it was written.
@@ -93,7 +95,6 @@ class RowHistory:
     """One cell over the runs that measured it.
 
     Attributes:
-        name: What it is called; no other row of the history is called the same.
         unjudged: The conditions that could not be judged of what the newest run measured, or should have measured.
     """
 
@@ -108,7 +109,6 @@ class ModelHistory:
     """A model over the runs of one machine.
 
     Attributes:
-        runs: Ids of its runs there, oldest first.
         since_run: Id of the run since which total changes are taken.
     """
 
@@ -138,16 +138,14 @@ class ModelHistory:
     @property
     def _outcomes(self) -> set[ConditionOutcome]:
         figures = [figure for row in self.rows for figure in row.figures]
-        found: set[ConditionOutcome] = set()
-        found.update(*(figure.conditions.values() for figure in figures))
-        found.update(checked.outcome for figure in figures for checked in figure.totals)
-        return found
+        outcomes: set[ConditionOutcome] = set()
+        outcomes.update(*(figure.conditions.values() for figure in figures))
+        outcomes.update(checked.outcome for figure in figures for checked in figure.totals)
+        return outcomes
 
 
 @dataclass(frozen=True)
 class _Measured:
-    """A cell in one run."""
-
     run: SummarisedRun
     row: RowSummary
 
@@ -161,7 +159,6 @@ class _Series:
     values: Sequence[float]
 
     def newest(self, count: int) -> _Series:
-        """Return the series of so many of the newest runs."""
         return _Series(self.figure, self.cells[-count:], self.values[-count:])
 
     def values_since(self, run: str) -> Sequence[float]:
@@ -169,13 +166,8 @@ class _Series:
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What is judged.
-
-    Attributes:
-        since: Id of the run since which total changes are taken.
-        newest: Id of the newest run.
-    """
+class _Criteria:
+    """What is judged."""
 
     conditions: Sequence[Condition]
     since: str
@@ -216,19 +208,19 @@ def history_of(
     others = Counter(found for found in machines.values() if found != chosen)
     newest = ids[-1] if ids else ""
     expected = frozenset(row.key for row in measured[newest].summary.rows) if ids else frozenset[CellKey]()
-    asked = _Asked(conditions, _since(model, ids, since_run), newest, expected)
+    criteria = _Criteria(conditions, _since(model, ids, since_run), newest, expected)
     summaries = [run.summary for run in runs]
     return ModelHistory(
         model=model,
         machine=chosen,
         runs=tuple(ids),
-        rows=tuple(_row(names[key], key, found, asked) for key, found in here.items()),
+        rows=tuple(_row(names[key], key, found, criteria) for key, found in here.items()),
         other_machines=dict(others),
         problems=(
             *problems,
             *name_problems(model, summaries, [measured[run_id].summary for run_id in ids]),
         ),
-        since_run=asked.since,
+        since_run=criteria.since,
     )
 
 
@@ -236,15 +228,15 @@ def _since(model: str, ids: Sequence[str], run: str | None) -> str:
     if run is None or run in ids:
         return run or (ids[0] if ids else "")
     raise IrbenchError(
-        f"Run {run} is none of those of {model} that are looked at.",
+        f"Run {run} is not in the history of {model}.",
         hint="Name another one with --since-run: irbench results lists them. --since, --limit and --machine leave runs"
         " out.",
     )
 
 
-def _row(name: str, key: CellKey, cells: Sequence[_Measured], asked: _Asked) -> RowHistory:
-    figures = _figures(cells, asked)
-    return RowHistory(name, key, figures, tuple(_unjudged(name, key, cells, figures, asked)))
+def _row(name: str, key: CellKey, cells: Sequence[_Measured], criteria: _Criteria) -> RowHistory:
+    figures = _figures(cells, criteria)
+    return RowHistory(name, key, figures, tuple(_unjudged(name, key, cells, figures, criteria)))
 
 
 def _unjudged(
@@ -252,17 +244,19 @@ def _unjudged(
     key: CellKey,
     cells: Sequence[_Measured],
     figures: Sequence[FigureHistory],
-    asked: _Asked,
+    criteria: _Criteria,
 ) -> Iterator[Unjudged]:
     """Yield the conditions that cannot be judged of the newest run; rows that it was not to measure have none."""
-    if key not in asked.expected:
+    if key not in criteria.expected:
         return
-    if cells[-1].run.run_id != asked.newest:
-        yield from (Unjudged(name, condition.text, "row-missing") for condition in asked.conditions)
+    if cells[-1].run.run_id != criteria.newest:
+        yield from (Unjudged(name, condition.text, "row-missing") for condition in criteria.conditions)
         return
     known = {figure.figure for figure in figures}
     yield from (
-        Unjudged(name, condition.text, "no-figure") for condition in asked.conditions if condition.figure not in known
+        Unjudged(name, condition.text, "no-figure")
+        for condition in criteria.conditions
+        if condition.figure not in known
     )
     for figure in figures:
         for total in figure.totals:
@@ -271,38 +265,37 @@ def _unjudged(
 
 
 def _cells(model: str, runs: Sequence[SummarisedRun]) -> dict[CellKey, list[_Measured]]:
-    """Return each cell of a model with the runs in which it was measured, oldest first."""
-    found: dict[CellKey, list[_Measured]] = {}
+    cells_by_key: dict[CellKey, list[_Measured]] = {}
     for run in (run for run in runs if not run.summary.is_of_search):
         in_run: dict[CellKey, _Measured] = {}
         for row in run.summary.rows:
             if row.key.model == model and row.figures and not row.is_ambiguous:
                 in_run.setdefault(row.key, _Measured(run, row))
         for key, cell in in_run.items():
-            found.setdefault(key, []).append(cell)
-    return found
+            cells_by_key.setdefault(key, []).append(cell)
+    return cells_by_key
 
 
-def _figures(cells: Sequence[_Measured], asked: _Asked) -> tuple[FigureHistory, ...]:
-    names = dict.fromkeys((*HISTORY_FIGURES, *(condition.figure for condition in asked.conditions)))
-    found = (_figure(FIGURES[name], cells, asked) for name in names)
-    return tuple(figure for figure in found if figure.points)
+def _figures(cells: Sequence[_Measured], criteria: _Criteria) -> tuple[FigureHistory, ...]:
+    names = dict.fromkeys((*HISTORY_FIGURES, *(condition.figure for condition in criteria.conditions)))
+    histories = (_figure(FIGURES[name], cells, criteria) for name in names)
+    return tuple(figure for figure in histories if figure.points)
 
 
-def _figure(figure: ComparedFigure, cells: Sequence[_Measured], asked: _Asked) -> FigureHistory:
+def _figure(figure: ComparedFigure, cells: Sequence[_Measured], criteria: _Criteria) -> FigureHistory:
     known = [(cell, value) for cell in cells if (value := cell.row.figure(figure.name)) is not None]
     series = _Series(figure, tuple(cell for cell, _ in known), tuple(value for _, value in known))
     recent = series.newest(_WINDOW)
-    found = tuple(_changes(recent))
-    confirmed = [place for place, change in found if change.confirmed]
-    own = [condition for condition in asked.conditions if condition.figure == figure.name]
+    level_changes = tuple(_changes(recent))
+    confirmed = [place for place, change in level_changes if change.confirmed]
+    own = [condition for condition in criteria.conditions if condition.figure == figure.name]
     return FigureHistory(
         figure=figure.name,
         unit=figure.unit,
         points=tuple(Point(cell.run.run_id, cell.run.summary.created, value) for cell, value in known),
-        changes=tuple(change for _, change in found),
+        changes=tuple(change for _, change in level_changes),
         conditions={condition.text: _outcome(condition, recent, confirmed) for condition in own},
-        totals=tuple(checked_condition(condition, _total(series, asked.since)) for condition in own),
+        totals=tuple(checked_condition(condition, _total(series, criteria.since)) for condition in own),
         searched=len(recent.values),
     )
 
@@ -322,10 +315,10 @@ def _total(series: _Series, since: str) -> Change | None:
 
 def _changes(series: _Series) -> Iterator[tuple[int, LevelChange]]:
     values, exact = series.values, series.figure.exact
-    found = _exact_steps(values) if exact else {split.position: split.p_value for split in change_points(values)}
-    places = [0, *found, len(values)]
+    p_values = _exact_steps(values) if exact else {split.position: split.p_value for split in change_points(values)}
+    places = [0, *p_values, len(values)]
     for start, place, end in zip(places, places[1:], places[2:], strict=False):
-        change = _level_change(series, (start, place, end), found[place])
+        change = _level_change(series, (start, place, end), p_values[place])
         yield place, replace(change, confirmed=exact or end - place >= _CONFIRMING_RUNS)
     start, last = places[-2], len(values) - 1
     if not exact and start < last and _stands_out(values[start:last], values[last]):

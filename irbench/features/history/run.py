@@ -8,8 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from irbench.across_runs.reading import Error, Problem, SameNames, Unreadable
-from irbench.across_runs.sides import machine_called
+from irbench.across_runs.checked_runs import Error, Problem, SameNames, Unreadable
+from irbench.across_runs.side_comparison import machine_called
 from irbench.across_runs.summaries import read_summaries
 from irbench.api.display import Displayable
 from irbench.core.plain_text import plain
@@ -22,7 +22,7 @@ from irbench.features.history.report import ModelHistory, RowHistory, history_of
 from irbench.features.results.options import RunFilter
 from irbench.features.results.run import chosen_entries
 from irbench.options.signatures import names_keywords
-from irbench.render.json_text import json_text
+from irbench.render.text_formats import json_text
 from irbench.store.folders import default_root
 from irbench.store.listing import find_run, latest_run, list_runs
 
@@ -95,15 +95,7 @@ def history(model: str | PathLike[str] | None = None, **options: Unpack[HistoryK
 
 
 def history_with(options: HistoryOptions, unknown: Callable[[int], object] = lambda _count: None) -> RunHistory:
-    """Return the history that is asked for.
-
-    Args:
-        options: Which.
-        unknown: Receives how many runs are not known from former calls and have to be read, before they are.
-
-    Raises:
-        IrbenchError: As of :func:`history`.
-    """
+    """Return the history that is asked for."""
     root = options.results or default_root()
     model = _model(options, root)
     listing = list_runs(root)
@@ -111,7 +103,7 @@ def history_with(options: HistoryOptions, unknown: Callable[[int], object] = lam
     folders = (entry.folder.removeprefix(f"{root}/") for entry in entries)
     runs, problems = read_summaries(root, folders, unknown)
     unreadable = (Unreadable("", Error(message, "")) for message in listing.problems)
-    found = history_of(
+    history = history_of(
         model,
         runs,
         None if options.machine is None else machine_called(runs, options.machine),
@@ -121,10 +113,10 @@ def history_with(options: HistoryOptions, unknown: Callable[[int], object] = lam
         since_run=None if options.since_run is None else find_run(root, options.since_run).name,
     )
     if options.backend is not None:
-        found = replace(found, rows=tuple(row for row in found.rows if row.key.backend == options.backend))
-    if not found.rows:
-        raise _nothing(model, {name for entry in listing.entries for name in entry.models}, found.problems)
-    return RunHistory(found)
+        history = replace(history, rows=tuple(row for row in history.rows if row.key.backend == options.backend))
+    if not history.rows:
+        raise _nothing(model, {name for entry in listing.entries for name in entry.models}, history.problems)
+    return RunHistory(history)
 
 
 def _model(options: HistoryOptions, root: Path) -> str:

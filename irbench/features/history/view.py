@@ -5,14 +5,20 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
-from irbench.across_runs.changes_view import amount, change_and_figures, signed_percent
-from irbench.across_runs.conditions import CONDITION_TEXTS
-from irbench.across_runs.texts import checked_text, difference_text, unjudged_text
+from irbench.across_runs.texts import (
+    CONDITION_TEXTS,
+    amount,
+    change_and_figures,
+    checked_text,
+    difference_text,
+    signed_percent,
+    unjudged_text,
+)
 from irbench.core.quantities import listing, plural
 from irbench.features.history.report import FigureHistory, LevelChange, ModelHistory, RowHistory
 from irbench.options.conditions import Unit
-from irbench.render.plain_view import PlainView
 from irbench.render.table import Column, Row, TextTable
+from irbench.render.views import PlainView
 
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_BARS = 40
@@ -71,7 +77,6 @@ def _headline(history: ModelHistory) -> str:
 
 
 def _current(figure: FigureHistory) -> LevelChange | None:
-    """Return the newest confirmed change of a figure."""
     return next((change for change in reversed(figure.changes) if change.confirmed), None)
 
 
@@ -104,7 +109,6 @@ def _figures(change: LevelChange, unit: Unit) -> tuple[str, str, str]:
 
 
 def _levels(change: LevelChange, unit: Unit) -> str:
-    """Return the levels before and after and the change that follows from them."""
     before, after, by = _figures(change, unit)
     return f"{before} → {after}, {by}"
 

@@ -71,7 +71,7 @@ def command(
 def _inspected(models: Sequence[str], sizes: GraphSizes, *, counts: bool) -> list[GraphInspection]:
     from irbench.api.progress import reporting
     from irbench.features.inspect.run import GraphInspection
-    from irbench.render.progress import counting_text, reading_text
+    from irbench.render.progress_texts import counting_text, reading_text
     from irbench.requests.graphs import find_graph
 
     graphs: list[GraphInspection] = []

@@ -22,7 +22,7 @@ from irbench.onnx.reading.value_shapes import ValueShape
 from irbench.optimizer import Lineage, kept_for
 from irbench.options.graph_sizes import GraphSizes
 from irbench.options.signatures import names_keywords
-from irbench.render.export_texts import export_notice_text
+from irbench.render.words import export_notice_text
 from irbench.requests.graph_sizes import asked_sizes, with_shapes
 from irbench.requests.graphs import StoredGraph, find_graph
 from irbench.worker.model_files import problem_of_weights, read_inventory, read_signature
@@ -169,7 +169,7 @@ class GraphInspection(Displayable):
 
     def _history(self) -> Iterator[RenderableType]:
         """Yield how the graph was made by the optimiser, or what the optimiser made of it."""
-        from irbench.render.lineages import kept_view, lineage_lines
+        from irbench.render.optimized_graphs import kept_view, lineage_lines
 
         if self.lineage is not None:
             yield from lineage_lines(self.lineage)

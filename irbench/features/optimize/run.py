@@ -22,7 +22,7 @@ from irbench.optimizer import optimize as optimize_graph
 from irbench.options.input_request import InputRequest
 from irbench.options.signatures import names_keywords
 from irbench.options.values import Shapes
-from irbench.render.optimization_record import in_words
+from irbench.render.optimized_graphs import in_words
 from irbench.requests.resolve import resolve_bundles
 from irbench.runner.inputs import read_data, refuse_unknown_values
 from irbench.runner.sizes import fixed_batch

@@ -26,7 +26,7 @@ from irbench.notices import Context
 from irbench.notices.conversions import agreement_lines, missed_limit_text
 from irbench.notices.notes import LayoutUnchanged
 from irbench.optimizer import Lineage, Optimized, calibration_note, variant
-from irbench.render import optimization_record
+from irbench.render import optimized_graphs
 from irbench.spec import BATCH, Bundle, Disagreement, TensorSpec, shape_text
 
 _REMEDIES = {
@@ -54,11 +54,11 @@ def steps_view(
     model: str, lineage: Lineage, opsets: tuple[int, int], bound: Mapping[str, int], bound_by_default: Sequence[str]
 ) -> Group:
     """Return the passes with what each changed, which sizes were bound, and what the result was compared on."""
-    lines = [optimization_record.sizes_line(bound, bound_by_default)] if bound else []
+    lines = [optimized_graphs.sizes_line(bound, bound_by_default)] if bound else []
     lines += check_lines(lineage.checked) if lineage.checked is not None else []
     if lineage.agreement is not None and lineage.recipe.conversion is not None:
         lines += agreement_lines(lineage.recipe.conversion.precision, lineage.agreement)
-    passes = optimization_record.steps_view(model, lineage.recipe.name, lineage.steps, opsets)
+    passes = optimized_graphs.steps_view(model, lineage.recipe.name, lineage.steps, opsets)
     return Group(passes, *(Padding(Text(line), (0, 0, 0, 2), expand=False) for line in lines))
 
 

@@ -18,7 +18,7 @@ from irbench.options.values import RunName, run_name
 from irbench.runs.stored_plan import stored_options
 from irbench.store.folders import results_option, run_argument
 from irbench.store.listing import find_run
-from irbench.store.reading import load_document
+from irbench.store.runs import load_document
 
 _BLANKS = str.maketrans("\n\t", "  ")
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9._+-]+")

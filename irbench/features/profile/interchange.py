@@ -15,9 +15,8 @@ from irbench.errors import IrbenchError
 from irbench.features.profile.joining import JoinedCell, joined_cells
 from irbench.features.profile.record import ProfileDocument
 from irbench.features.profile.report import By, ClassCounters, PartRow, ProfileReport
-from irbench.render.csv_text import csv_cell
-from irbench.render.json_text import json_line
-from irbench.store.files import explained
+from irbench.render.text_formats import csv_cell, json_line
+from irbench.store.file_errors import explained
 from irbench.system.files import replacing
 
 if TYPE_CHECKING:

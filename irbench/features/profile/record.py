@@ -24,7 +24,7 @@ from irbench.roofline import MachinePeaks
 from irbench.spec import Scalar
 from irbench.spi.profiling import TensorShape
 from irbench.stats.intervals import MOST_LAUNCHES
-from irbench.store.document import representable, schema_of
+from irbench.store.run_document import representable, schema_of
 from irbench.system.document_damage import damage_text
 
 CountedKind: TypeAlias = Literal["operators", "call", "model"]

@@ -59,10 +59,9 @@ from irbench.spec import Artifact, Cell, TensorSpec
 from irbench.spi import ProfilingBackend
 from irbench.stats.intervals import MOST_LAUNCHES
 from irbench.stats.workload_facts import table_of
-from irbench.store import default_root
-from irbench.store.files import read_bytes
+from irbench.store.file_errors import read_bytes
+from irbench.store.folders import default_root, new_ulid
 from irbench.store.profiles import PROFILE_FILE, begin_profile, find_profile, profile_argument
-from irbench.store.ulid import new_ulid
 from irbench.system import host
 from irbench.worker.model_files import read_file
 from irbench.worker.scratch import scratch_folder
@@ -159,7 +158,7 @@ class Profile(Displayable):
         require_form(form, ReportForm)
         require_rows(by, By)
         if form == "json":
-            from irbench.render.json_text import without_control_characters
+            from irbench.render.text_formats import without_control_characters
 
             return without_control_characters(encode_profile(self.document).decode())
         if form == "csv":

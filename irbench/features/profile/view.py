@@ -38,11 +38,11 @@ from irbench.features.profile.views.sentences import (
     profile_title,
 )
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.render.figures import ends_text
+from irbench.render.figure_texts import ends_text
 from irbench.render.line_wrapping import wrap_message
-from irbench.render.markdown import bullets, heading, markdown_text
-from irbench.render.plain_view import paragraph
 from irbench.render.table import Column, Row, TextTable
+from irbench.render.text_formats import bullets, heading, markdown_text
+from irbench.render.views import paragraph
 
 _WIDEST = 1000
 _USUAL = 100

@@ -39,7 +39,7 @@ def command(run: str, output: Path | None, results: Path | None) -> None:
     from irbench.terminal.console import print_data, to_text
 
     say_which_run(results or default_root(), run)
-    made = write_receipt(run, output, results)
-    print_data(to_text(receipt_view(made)), None)
+    receipt = write_receipt(run, output, results)
+    print_data(to_text(receipt_view(receipt)), None)
     if output is not None:
         say(f"written to {output}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from irbench.across_runs.measured_cells import CellKey, key_of, without_model
-from irbench.across_runs.obstacles import Obstacle
+from irbench.across_runs.repetition_obstacles import Obstacle
 from irbench.core.result import Condition, GroupResult, RunDocument
 from irbench.features.receipt.report import (
     Claim,
@@ -20,12 +20,6 @@ from irbench.features.receipt.report import (
 )
 
 ReplayOutcome = Literal["confirmed", "refuted", "undecided", "not-comparable"]
-REPLAY_TEXTS: Mapping[ReplayOutcome, str] = {
-    "confirmed": "confirmed",
-    "refuted": "refuted",
-    "undecided": "undecided",
-    "not-comparable": "not comparable",
-}
 ClaimReason = Literal[
     "same", "other-verdict", "other-size", "other-condition", "other-load", "not-decided", "not-measured"
 ]
@@ -34,15 +28,6 @@ ClaimReason = Literal[
 busy machine; ``other-load``: nor do they, and both were, beside other programs that need not be the same;
 ``not-decided``: they do, but the second verdict is another, or none; ``not-measured``: a row has no figures this time.
 """
-REASON_TEXTS: Mapping[ClaimReason, str] = {
-    "same": "same verdict, and the intervals agree",
-    "other-verdict": "another verdict, and the intervals do not agree",
-    "other-size": "same verdict, but the intervals do not agree",
-    "other-condition": "the intervals do not agree, but only one of both was measured on a busy machine",
-    "other-load": "the intervals do not agree, but both were measured on a busy machine, each beside its own load",
-    "not-decided": "the intervals agree, but the verdict is another or open",
-    "not-measured": "not measured this time",
-}
 
 _OUTCOMES: Mapping[ClaimReason, ReplayOutcome] = {
     "same": "confirmed",
@@ -81,7 +66,6 @@ class ReplayResult:
     """What a replay came to.
 
     Attributes:
-        claims: Each with its outcome; empty where nothing was measured.
         run: Id of the run that was made for it; empty where nothing was measured.
     """
 
@@ -105,16 +89,12 @@ class _Statement:
 
 
 def checked_claims(receipt: Receipt, document: RunDocument, within: float) -> tuple[CheckedClaim, ...]:
-    """Return every claim of a receipt, compared with a run of the same plan.
-
-    Args:
-        receipt: What is claimed.
-        document: Of the second run; its only model may have another name.
-        within: Intervals that lie closer to each other than this fraction agree.
-    """
+    """Return every claim of a receipt, compared with a run of the same plan."""
     nameless = len({claim.row.model for claim in receipt.claims}) == 1
-    found = dict(_statements(document, nameless=nameless))
-    return tuple(_checked(claim, found.get(_address(claim, nameless=nameless)), within) for claim in receipt.claims)
+    statements = dict(_statements(document, nameless=nameless))
+    return tuple(
+        _checked(claim, statements.get(_address(claim, nameless=nameless)), within) for claim in receipt.claims
+    )
 
 
 def outcome_of_claims(claims: Iterable[CheckedClaim]) -> ReplayOutcome:
@@ -148,13 +128,13 @@ def _statements(document: RunDocument, *, nameless: bool) -> Iterator[tuple[_Add
             speedup, spans = row.speedup, row.p50_over_launches
             if speedup is not None and table.baseline in keys:
                 against = reservations_of(table, (row.id, str(table.baseline)), speedup.launches)
-                found = _Statement(speedup.value, speedup.low, speedup.high, speedup.verdict, condition, against)
-                yield ("speedup", keys[row.id], keys[str(table.baseline)]), found
+                statement = _Statement(speedup.value, speedup.low, speedup.high, speedup.verdict, condition, against)
+                yield ("speedup", keys[row.id], keys[str(table.baseline)]), statement
             if spans is not None and row.state == "ok":
                 against = reservations_of(table, (row.id,), row.launches_measured)
                 verdict = "preview" if table.preview else "measured"
-                found = _Statement(spans.value, spans.low, spans.high, verdict, condition, against)
-                yield ("latency", keys[row.id], None), found
+                statement = _Statement(spans.value, spans.low, spans.high, verdict, condition, against)
+                yield ("latency", keys[row.id], None), statement
 
 
 def _leads(table: GroupResult, keys: Mapping[str, CellKey]) -> Iterator[tuple[_Address, _Statement]]:

@@ -55,7 +55,7 @@ def command(
     from irbench.terminal.stderr import plugin_warnings_shown
 
     with displayed() as reporter, plugin_warnings_shown():
-        found = replay_with(ReplayOptions(claim, models, **options), reporter)
-    text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)
+        replay = replay_with(ReplayOptions(claim, models, **options), reporter)
+    text = to_text(replay.__rich__(), to_file=output is not None) if form == "table" else replay.to_text(form)
     print_data(text, output)
-    return int(found.exit_code)
+    return int(replay.exit_code)

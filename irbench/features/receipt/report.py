@@ -19,9 +19,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from irbench.across_runs.environments import fingerprint
+from irbench.across_runs.checked_runs import CheckedRun
+from irbench.across_runs.differences import fingerprint
 from irbench.across_runs.measured_cells import CellKey, MeasuredGraph, key_of, measured_graphs
-from irbench.across_runs.reading import CheckedRun
 from irbench.core.result import Condition, GroupResult, NoWinner
 from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
@@ -34,37 +34,8 @@ _FORMAT = 2
 ClaimKind = Literal["winner", "speedup", "latency"]
 """``winner``: a row is faster than every other; ``speedup``: than the baseline; ``latency``: the p50 of a table's only
 row, in milliseconds."""
-CLAIM_TEXTS: Mapping[ClaimKind, str] = {
-    "winner": "{row} is the fastest, before {other}",
-    "speedup": "{row} against {other}",
-    "latency": "p50 of {row}",
-}
 ClaimedVerdict = Literal["faster", "slower", "same", "measured"]
-CLAIM_CONDITION_TEXTS: Mapping[Condition, str] = {
-    "busy": "this holds on the machine as busy as it was, and a quiet one may differ",
-}
 Unclaimed = Literal["undecided", "preview", "mismatch", "failed", "not-applicable", "interrupted", "not-measured"]
-UNCLAIMED_TEXTS: Mapping[Unclaimed, str] = {
-    "undecided": "undecided",
-    "preview": "too few launches",
-    "mismatch": "wrong outputs",
-    "failed": "failed",
-    "not-applicable": "not applicable",
-    "interrupted": "interrupted",
-    "not-measured": "not measured",
-}
-NO_WINNER_TEXTS: Mapping[NoWinner, str] = {
-    "preview": "too few launches",
-    "same": "the first two rows are the same",
-    "undecided": "the first two rows cannot be distinguished",
-    "busy": "the machine was too busy",
-    "uneven-load": "other programs were busier beside one row than beside another",
-    "all-blocks-disagree": "another row leads once disturbed blocks count",
-    "throughput-disagrees": "another row has the higher throughput (FPS)",
-    "sustained-disagrees": "another row leads where each runs alone",
-    "p50-disagrees": "another row has the lower p50",
-}
-"""Why a run called no row the fastest."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +46,7 @@ class Reservations:
         no_winner: Why the claim's table calls no row the fastest; ``None`` where it does, or has nothing to compare.
         launches: How many measured what is claimed.
         preview: Whether the table had too few launches for an interval.
-        blocks_measured: Of the table, in all launches.
         blocks_disturbed: How many of them something outside disturbed; ``None`` where an older document does not say.
-        blocks_excluded: How many of them do not count.
         warnings: Of the table, those that name a row of the claim or none at all.
         marks: Those of the claim's rows, by their cells' ids: other precision, for example.
         rows: What the cells' ids in marks and in facts of warnings stand for.
@@ -99,13 +68,10 @@ class Claim:
     """One statement of a run.
 
     Attributes:
-        kind: What is stated.
         row: The cell it is about.
         other: The cell it is compared with: the winner's rival or the baseline; ``None`` for a latency.
         verdict: What is stated of the row; ``measured`` for a latency.
         value: The ratio of speeds, above 1 where the row is faster; of a latency, milliseconds.
-        low: Lower end of its interval.
-        high: Upper end.
         condition: What it holds under; ``None`` where nothing restricts it.
         reservations: What speaks against it.
     """
@@ -123,12 +89,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class NotClaimed:
-    """A row of the run of which the receipt states nothing.
-
-    Attributes:
-        row: Which.
-        reason: Its verdict, or its state where it has no valid figures.
-    """
+    """A row of the run of which the receipt states nothing."""
 
     row: CellKey
     reason: Unclaimed
@@ -168,11 +129,7 @@ class Receipt:
 
 
 def receipt_of(run: CheckedRun) -> Receipt:
-    """Return the receipt of a run, whose claims are derived from its samples again.
-
-    Raises:
-        IrbenchError: It claims nothing: no verdict is sure, or it compares no speeds.
-    """
+    """Return the receipt of a run, whose claims are derived from its samples again."""
     document = rederive(run.document, run.records)
     claims = tuple(claim for table in document.groups for claim in _claims(table))
     if not claims:
@@ -206,15 +163,7 @@ def encode_receipt(receipt: Receipt) -> bytes:
 
 
 def decode_receipt(data: bytes, name: str) -> Receipt:
-    """Return the receipt that a file holds.
-
-    Args:
-        data: Its content.
-        name: What to call it in an error.
-
-    Raises:
-        IrbenchError: It is of another format, no receipt, or was changed after it was written.
-    """
+    """Return the receipt that a file holds."""
     try:
         version = msgspec.json.decode(data, type=_Version).format
         if version > _FORMAT:
@@ -266,10 +215,10 @@ class _KeyTwice(Exception):
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    document = dict(pairs)
+    if len(document) < len(pairs):
         raise _KeyTwice
-    return found
+    return document
 
 
 def condition_of(table: GroupResult) -> Condition | None:
@@ -278,13 +227,7 @@ def condition_of(table: GroupResult) -> Condition | None:
 
 
 def reservations_of(table: GroupResult, named: Iterable[str], launches: int | None) -> Reservations:
-    """Return what a table says against a claim.
-
-    Args:
-        table: Whose claim it is.
-        named: Ids of the cells that the claim is about.
-        launches: How many measured all of these; ``None`` for those of the table.
-    """
+    """Return what a table says against a claim."""
     cells, own = {row.id for row in table.cells}, set(named)
     bearing = tuple(
         warning for warning in table.warnings if not (mentioned := warning.named_rows & cells) or mentioned & own
@@ -327,12 +270,12 @@ def _claims(table: GroupResult) -> Iterator[Claim]:
         ends = winner.value, winner.low, winner.high
         yield claim("winner", (winner.cell, winner.rival), "faster", ends, launches)
     for row in table.cells:
-        found = row.speedup
-        if found is None or found.low is None or found.high is None or table.baseline not in keys:
+        speedup = row.speedup
+        if speedup is None or speedup.low is None or speedup.high is None or table.baseline not in keys:
             continue
-        if found.verdict in ("faster", "slower", "same"):
-            ends = found.value, found.low, found.high
-            yield claim("speedup", (row.id, table.baseline), found.verdict, ends, found.launches)
+        if speedup.verdict in ("faster", "slower", "same"):
+            ends = speedup.value, speedup.low, speedup.high
+            yield claim("speedup", (row.id, table.baseline), speedup.verdict, ends, speedup.launches)
     spans = table.cells[0].p50_over_launches if len(table.cells) == 1 and not table.preview else None
     if spans is not None and spans.low is not None and spans.high is not None:
         (only,) = table.cells

@@ -7,10 +7,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from irbench.across_runs import obstacles
-from irbench.across_runs.environments import fingerprint
-from irbench.across_runs.obstacles import Obstacle
-from irbench.across_runs.reading import read_run
+from irbench.across_runs import repetition_obstacles as obstacles
+from irbench.across_runs.checked_runs import read_run
+from irbench.across_runs.differences import fingerprint
+from irbench.across_runs.repetition_obstacles import Obstacle
 from irbench.api.display import Displayable
 from irbench.api.paths import given_path
 from irbench.api.progress import ProgressOption, Reporter, reporting
@@ -24,12 +24,12 @@ from irbench.features.receipt.report import Receipt, decode_receipt, encode_rece
 from irbench.options.run import RunOptions
 from irbench.options.signatures import names_keywords
 from irbench.options.values import RunName, run_name
-from irbench.render.json_text import json_text
+from irbench.render.text_formats import json_text
 from irbench.runs.measurement import measure
 from irbench.runs.planned_graphs import ModelChanged, requires_graphs
 from irbench.runs.stored_code import own_code_obstacle, refuse_stored_folders
 from irbench.runs.stored_plan import stored_options
-from irbench.store.files import explained, read_bytes
+from irbench.store.file_errors import explained, read_bytes
 from irbench.store.folders import default_root, results_option
 from irbench.store.listing import find_run
 from irbench.system import host
@@ -119,11 +119,11 @@ def write_receipt(run: str, output: Path | None, results: Path | None) -> Receip
     if read is None:
         remedy = problems[0].hint or f"Name another run: irbench results{results_option(root)}"
         raise IrbenchError(" ".join(problem.text() for problem in problems), hint=remedy)
-    made = receipt_of(read)
+    receipt = receipt_of(read)
     if output is not None:
         with explained(output, "name another file with -o"):
-            write_atomically(output, encode_receipt(made))
-    return made
+            write_atomically(output, encode_receipt(receipt))
+    return receipt
 
 
 @names_keywords(REPLAY)
@@ -146,9 +146,9 @@ def replay(
     Raises:
         IrbenchError: The file is no receipt, of a newer format, or was changed after it was written.
     """
-    asked = REPLAY.asked(options, claim=Path(claim), models=tuple(map(str, models)))
+    request = REPLAY.asked(options, claim=Path(claim), models=tuple(map(str, models)))
     with reporting(progress) as reporter:
-        return replay_with(asked, reporter)
+        return replay_with(request, reporter)
 
 
 def replay_with(options: ReplayOptions, reporter: Reporter) -> Replay:
@@ -194,11 +194,7 @@ def _own_code(planned: RunOptions, options: ReplayOptions) -> Obstacle | None:
 
 
 def _plan(claimed: Receipt, options: ReplayOptions) -> RunOptions:
-    """Return the options that ask for the claimed run again.
-
-    Raises:
-        IrbenchError: Its plan cannot be asked for again, or has another number of models.
-    """
+    """Return the options that ask for the claimed run again."""
     planned = stored_options(claimed.plan)
     if options.models and len(options.models) != len(planned.models):
         raise IrbenchError(

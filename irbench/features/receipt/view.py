@@ -11,31 +11,38 @@ from irbench.across_runs.measured_cells import CellKey, key_names
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.core.result import Condition
 from irbench.core.row import Ends
-from irbench.features.receipt.replay import (
-    REASON_TEXTS,
-    REPLAY_TEXTS,
-    CheckedClaim,
-    ReplayOutcome,
-    ReplayResult,
-)
-from irbench.features.receipt.report import (
-    CLAIM_CONDITION_TEXTS,
-    CLAIM_TEXTS,
-    NO_WINNER_TEXTS,
-    UNCLAIMED_TEXTS,
-    Claim,
-    ClaimKind,
-    NotClaimed,
-    Receipt,
-    Reservations,
-)
+from irbench.features.receipt.replay import CheckedClaim, ClaimReason, ReplayResult
+from irbench.features.receipt.report import Claim, ClaimKind, NotClaimed, Receipt, Reservations, Unclaimed
 from irbench.notices import Context
 from irbench.notices.warnings import by_cost
-from irbench.render.figures import ends_text, ratio_with_ends
-from irbench.render.plain_view import PlainView
+from irbench.render.figure_texts import ends_text, ratio_with_ends
 from irbench.render.table import Column, Row, TextTable
+from irbench.render.verdicts import NO_WINNER_TEXTS, style_of
+from irbench.render.views import PlainView
 
-_STYLES: Mapping[ReplayOutcome, str] = {"refuted": "red", "confirmed": "green"}
+_CLAIMS: Mapping[ClaimKind, str] = {
+    "winner": "{row} is the fastest, before {other}",
+    "speedup": "{row} against {other}",
+    "latency": "p50 of {row}",
+}
+_CONDITIONS: Mapping[Condition, str] = {
+    "busy": "this holds on the machine as busy as it was, and a quiet one may differ",
+}
+_UNCLAIMED: Mapping[Unclaimed, str] = {"preview": "too few launches", "mismatch": "wrong outputs"}
+"""Others are called what they are."""
+_REASONS: Mapping[ClaimReason, str] = {
+    "same": "same verdict, and the intervals agree",
+    "other-verdict": "another verdict, and the intervals do not agree",
+    "other-size": "same verdict, but the intervals do not agree",
+    "other-condition": "the intervals do not agree, but only one of both was measured on a busy machine",
+    "other-load": "the intervals do not agree, but both were measured on a busy machine, each beside its own load",
+    "not-decided": "the intervals agree, but the verdict is another or open",
+    "not-measured": "not measured this time",
+}
+
+
+def _spelled(code: str) -> str:
+    return code.replace("-", " ")
 
 
 def receipt_view(receipt: Receipt) -> PlainView:
@@ -47,7 +54,7 @@ def receipt_view(receipt: Receipt) -> PlainView:
         Column("launches", drops=1),
     )
     names = _names(receipt)
-    made = [_Made(_claim(claim, names), claim.condition, claim.reservations) for claim in receipt.claims]
+    statements = [_Statement(_claim(claim, names), claim.condition, claim.reservations) for claim in receipt.claims]
     rows = (
         Row((_claim(claim, names), claim.verdict, _claimed(claim), str(claim.reservations.launches)))
         for claim in receipt.claims
@@ -56,8 +63,13 @@ def receipt_view(receipt: Receipt) -> PlainView:
         title=f"receipt of run {receipt.run_id} · {receipt.created} · machine {receipt.machine}",
         headline="",
         table=TextTable(columns, tuple(rows)),
-        notes=(*_reserved(made), *_marks(made, names), *_open(receipt.not_claimed, names), f"sha256 {receipt.sha256}"),
-        warnings=tuple(_warnings(made, names)),
+        notes=(
+            *_reserved(statements),
+            *_marks(statements, names),
+            *_open(receipt.not_claimed, names),
+            f"sha256 {receipt.sha256}",
+        ),
+        warnings=tuple(_warnings(statements, names)),
     )
 
 
@@ -70,17 +82,19 @@ def replay_view(result: ReplayResult) -> PlainView:
         Column("outcome", words=True),
     )
     names = _names(result.receipt)
-    made = [_Made(_claim(claim, names), claim.condition, claim.reservations) for claim in result.receipt.claims]
+    statements = [
+        _Statement(_claim(claim, names), claim.condition, claim.reservations) for claim in result.receipt.claims
+    ]
     again = [
-        _Made(_claim(checked.claim, names), checked.condition, checked.reservations)
+        _Statement(_claim(checked.claim, names), checked.condition, checked.reservations)
         for checked in result.claims
         if checked.reservations is not None
     ]
     notes = (
         *_replay_notes(result, names),
-        *(f"The run of the receipt: {line}" for line in _reserved(made)),
+        *(f"The run of the receipt: {line}" for line in _reserved(statements)),
         *(f"The second run: {line}" for line in _reserved(again)),
-        *_marks((*made, *again), names),
+        *_marks((*statements, *again), names),
         *_open(result.receipt.not_claimed, names),
     )
     return PlainView(
@@ -89,70 +103,60 @@ def replay_view(result: ReplayResult) -> PlainView:
         table=TextTable(columns, tuple(_row(checked, names) for checked in result.claims)),
         notes=notes,
         warnings=(
-            *(f"{line} (the run of the receipt)" for line in _warnings(made, names)),
+            *(f"{line} (the run of the receipt)" for line in _warnings(statements, names)),
             *(f"{line} (the second run)" for line in _warnings(again, names)),
         ),
     )
 
 
 @dataclass(frozen=True)
-class _Made:
-    """A statement with what restricts it.
-
-    Attributes:
-        text: In words.
-        condition: What it holds under.
-        reservations: What speaks against it.
-    """
-
+class _Statement:
     text: str
     condition: Condition | None
     reservations: Reservations
 
 
-def _reserved(made: Iterable[_Made]) -> Iterator[str]:
+def _reserved(statements: Iterable[_Statement]) -> Iterator[str]:
     """Yield how disturbed the measurement was and why it has no winner: once for all claims of which that is true."""
-    found: dict[str, list[str]] = {}
-    for item in made:
-        found.setdefault(_reservation(item), []).append(item.text)
-    for line, claims in found.items():
-        yield line if len(found) == 1 else f"{listing(claims)}: {line}"
+    claims_by_line: dict[str, list[str]] = {}
+    for item in statements:
+        claims_by_line.setdefault(_reservation(item), []).append(item.text)
+    for line, claims in claims_by_line.items():
+        yield line if len(claims_by_line) == 1 else f"{listing(claims)}: {line}"
 
 
-def _reservation(made: _Made) -> str:
-    against = made.reservations
+def _reservation(statement: _Statement) -> str:
+    against = statement.reservations
     disturbed = "an unknown number" if against.blocks_disturbed is None else str(against.blocks_disturbed)
     share = f"{disturbed} of {plural(against.blocks_measured, 'block')} were disturbed"
-    condition = "" if made.condition is None else f": {CLAIM_CONDITION_TEXTS[made.condition]}"
+    condition = "" if statement.condition is None else f": {_CONDITIONS[statement.condition]}"
     reason = against.no_winner
-    winner = "" if reason is None else f" The run called no row the fastest: {NO_WINNER_TEXTS[reason]}."
+    winner = "" if reason is None else f" The run called no row the fastest: {NO_WINNER_TEXTS[reason].reason}."
     return f"{share}{condition}.{winner}"
 
 
 def _open(not_claimed: Iterable[NotClaimed], names: Mapping[CellKey, str]) -> Iterator[str]:
-    found = [f"{names[item.row]} ({UNCLAIMED_TEXTS[item.reason]})" for item in not_claimed]
-    if found:
-        yield f"Nothing is claimed of {listing(found)}."
+    rows = [f"{names[item.row]} ({_UNCLAIMED.get(item.reason) or _spelled(item.reason)})" for item in not_claimed]
+    if rows:
+        yield f"Nothing is claimed of {listing(rows)}."
 
 
-def _warnings(made: Iterable[_Made], names: Mapping[CellKey, str]) -> Iterator[str]:
-    """Yield each warning once, in the order of what it costs."""
-    found = {
+def _warnings(statements: Iterable[_Statement], names: Mapping[CellKey, str]) -> Iterator[str]:
+    warnings = {
         msgspec.json.encode(warning, order="sorted"): (warning, against.rows)
-        for against in (item.reservations for item in made)
+        for against in (item.reservations for item in statements)
         for warning in against.warnings
     }
-    rows = {id(warning): keys for warning, keys in found.values()}
-    for warning in by_cost([warning for warning, _ in found.values()]):
+    rows = {id(warning): keys for warning, keys in warnings.values()}
+    for warning in by_cost([warning for warning, _ in warnings.values()]):
         called = {cell: names.get(key, cell) for cell, key in rows[id(warning)].items()}
         yield f"warning: {warning.brief(Context(called))} [{warning.code}]"
 
 
-def _marks(made: Iterable[_Made], names: Mapping[CellKey, str]) -> Iterator[str]:
-    """Yield what is said of a claim's rows beside their figures, each once."""
+def _marks(statements: Iterable[_Statement], names: Mapping[CellKey, str]) -> Iterator[str]:
     yield from dict.fromkeys(
         f"{names.get(against.rows[cell], cell)}: {mark.text()}."
-        for against in (item.reservations for item in made)
+        for against in (item.reservations for item in statements)
         for cell, marks in against.marks.items()
         if cell in against.rows
         for mark in marks
@@ -164,13 +168,13 @@ def _replay_notes(result: ReplayResult, names: Mapping[CellKey, str]) -> Iterato
     for checked in result.claims:
         if checked.outcome != "confirmed":
             claim = _claim(checked.claim, names)
-            yield f"{REPLAY_TEXTS[checked.outcome]}: {claim}: {REASON_TEXTS[checked.reason]}"
+            yield f"{_spelled(checked.outcome)}: {claim}: {_REASONS[checked.reason]}"
     if result.run:
         yield f"Measured again in run {result.run}."
 
 
 def _headline(result: ReplayResult) -> str:
-    outcome = REPLAY_TEXTS[result.outcome].capitalize()
+    outcome = _spelled(result.outcome).capitalize()
     if result.obstacle is not None:
         return f"{outcome}: {result.obstacle.text()}."
     return f"{outcome}."
@@ -182,14 +186,14 @@ def _row(checked: CheckedClaim, names: Mapping[CellKey, str]) -> Row:
         _claim(checked.claim, names),
         _claimed(checked.claim),
         again,
-        REPLAY_TEXTS[checked.outcome],
+        _spelled(checked.outcome),
     )
-    return Row(cells, style=_STYLES.get(checked.outcome, ""))
+    return Row(cells, style=style_of(checked.outcome))
 
 
 def _claim(claim: Claim, names: Mapping[CellKey, str]) -> str:
     other = "" if claim.other is None else names[claim.other]
-    return CLAIM_TEXTS[claim.kind].format(row=names[claim.row], other=other)
+    return _CLAIMS[claim.kind].format(row=names[claim.row], other=other)
 
 
 def _claimed(claim: Claim) -> str:

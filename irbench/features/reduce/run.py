@@ -28,7 +28,7 @@ from irbench.measure.lock import measuring
 from irbench.options.expectation import Expectation, SlowerThan
 from irbench.options.run import RunOptions
 from irbench.options.signatures import names_keywords
-from irbench.render.json_text import json_text
+from irbench.render.text_formats import json_text
 from irbench.requests.resolve import require_models, resolve_backends
 from irbench.requests.run_requests import refuse_contradictions
 from irbench.runner.signals import signals_deferred
@@ -40,7 +40,7 @@ from irbench.system.file_states import is_folder
 from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
-    from irbench.render.text_document import Document
+    from irbench.render.views import Document
 
 _ONE_VALUE = ("batch", "precision", "threads")
 _OF_MEASUREMENTS = ("batch", "threads", "cpus", "io", "seed", "deadline", "no_lock", "results")

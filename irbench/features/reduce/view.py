@@ -26,11 +26,11 @@ from irbench.features.reduce.report import (
     Verdict,
 )
 from irbench.features.reduce.reproduction import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, REPORT_FILE
-from irbench.render.figures import are_ranges, as_fast_text, ends_heading, speedup_cell
-from irbench.render.markdown import bullets, code_block, heading, markdown_text
+from irbench.render.figure_texts import are_ranges, as_fast_text, ends_heading, speedup_cell
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR
-from irbench.render.text_document import CodeBlock, Document
+from irbench.render.text_formats import bullets, code_block, heading, markdown_text
+from irbench.render.views import CodeBlock, Document
 from irbench.spec import Timing, shape_text
 from irbench.store.folders import results_option
 

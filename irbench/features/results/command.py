@@ -24,7 +24,7 @@ from irbench.terminal.resuming import say_which_are_unfinished
 from irbench.terminal.stderr import say
 
 if TYPE_CHECKING:
-    from irbench.store import RunEntry
+    from irbench.store.entries import RunEntry
 
 _MOST_LINES = 100
 """Of a table on a terminal: a longer one takes a minute to lay out for 100,000 runs, and scrolls away."""

@@ -11,7 +11,7 @@ import click
 
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.results.options import RESULTS_EXPORT, RunFilter
-from irbench.render.formats.registry import ARCHIVE, FORMATS, format_for
+from irbench.render.formats.export_formats import ARCHIVE, FORMATS, format_for
 from irbench.system.file_states import is_file
 from irbench.terminal.completion import RUN
 from irbench.terminal.declared import declared

@@ -20,11 +20,10 @@ from irbench.options.values import RunName, run_name
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from irbench.render.formats.registry import FormatName
+    from irbench.render.formats.export_formats import FormatName
     from irbench.runs.results import Run
     from irbench.store.entries import RunEntry
-    from irbench.store.import_staging import Staged
-    from irbench.store.moving import Arrivals
+    from irbench.store.moving import Arrivals, Staged
 
 _DEADLINE_S = 600.0
 
@@ -62,7 +61,7 @@ def load(run: RunName = "latest", *, results: Folder = None) -> Run:
     """
     from irbench.runs.results import Run
     from irbench.store.listing import find_run
-    from irbench.store.reading import load_document
+    from irbench.store.runs import load_document
 
     folder = find_run(results_folder(results), run_name(run))
     return Run(load_document(folder), folder)
@@ -165,7 +164,7 @@ def export_runs(
         IrbenchError: A value is none that the keyword takes, a library is not installed, or the file cannot be written.
             Where a run is damaged no archive is written; other formats are written without it before this is raised.
     """
-    from irbench.render.formats.registry import ARCHIVE
+    from irbench.render.formats.export_formats import ARCHIVE
     from irbench.runs.results_export import chosen_columns, chosen_format, export_named, require_possible, write_file
     from irbench.store.archives import pack
 
@@ -238,9 +237,7 @@ def _stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
     from irbench.worker import WorkerDied, call_in_worker
 
     try:
-        staged: Staged = call_in_worker(
-            "irbench.store.import_staging:stage", sources, root, scratch, deadline_s=_DEADLINE_S
-        )
+        staged: Staged = call_in_worker("irbench.store.moving:stage", sources, root, scratch, deadline_s=_DEADLINE_S)
     except WorkerDied as death:
         remedy = "It may be damaged, or made to do harm: copy it again, or pack it again with irbench results export."
         raise death.during(f"The check of {', '.join(map(str, sources))} failed.", remedy) from death

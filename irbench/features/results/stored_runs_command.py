@@ -101,7 +101,7 @@ def _confirmed(root: Path, folders: Sequence[Path]) -> bool:
             "Deleting needs confirmation, and standard input is not a terminal.",
             hint="Add --yes to delete without confirmation.",
         )
-    from irbench.render.outcomes import outcomes_text
+    from irbench.render.outcome_texts import outcomes_text
     from irbench.store.listing import list_runs
     from irbench.terminal.console import confirmed
 

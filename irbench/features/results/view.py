@@ -9,7 +9,7 @@ from itertools import pairwise, takewhile
 from operator import eq
 
 from irbench.core.quantities import age
-from irbench.render.outcomes import outcomes_text
+from irbench.render.outcome_texts import outcomes_text
 from irbench.render.table import Column, Row, TextTable
 from irbench.store.entries import RunEntry
 

@@ -32,9 +32,9 @@ from irbench.runs.run_destination import planned_run
 from irbench.runs.run_environment import describe_environment
 from irbench.runs.stored_code import environments_obstacle, own_code_obstacle, refuse_stored_folders
 from irbench.runs.stored_plan import stored_options
-from irbench.store import RunWriter, Store, default_root
-from irbench.store.folders import results_option
+from irbench.store.folders import default_root, results_option
 from irbench.store.listing import find_run, list_runs, resumable_runs
+from irbench.store.runs import RunWriter, Store
 from irbench.system import host
 from irbench.worker.requested_confinement import require_confinement
 from irbench.worker.scratch import scratch_folder

@@ -88,8 +88,9 @@ def _found(run: str | None, results: Path | None) -> tuple[Path, RunDocument]:
     Raises:
         IrbenchError: There is no such run, several are meant, or it is damaged.
     """
-    from irbench.store import Store, default_root
+    from irbench.store.folders import default_root
     from irbench.store.listing import find_run
+    from irbench.store.runs import Store
     from irbench.terminal.chosen_runs import say_which_run
 
     store = Store(results or default_root())
@@ -146,7 +147,7 @@ def _introduce(document: RunDocument, folder: Path) -> None:
 
 
 def _sample_format(context: click.Context, form: str, columns: tuple[str, ...]) -> str:
-    from irbench.render.samples import SAMPLE_FORMATS
+    from irbench.render.sample_lines import SAMPLE_FORMATS
 
     if columns:
         raise IrbenchError("--samples has columns of its own.", hint="Leave --columns out.")
@@ -161,8 +162,8 @@ def _sample_format(context: click.Context, form: str, columns: tuple[str, ...]) 
 
 
 def _write_samples(folder: Path, document: RunDocument, form: str, output: Path | None) -> None:
-    from irbench.render.samples import samples_of, write_samples
-    from irbench.store.reading import check_launches, read_launches
+    from irbench.render.sample_lines import samples_of, write_samples
+    from irbench.store.runs import check_launches, read_launches
     from irbench.terminal.console import data_file
 
     _refuse_samples_elsewhere(document, folder)

@@ -30,7 +30,7 @@ from irbench.runner.signals import signals_deferred
 from irbench.spec import SoakPlan
 from irbench.stats.soak import derive_soak_table
 from irbench.stats.workload_facts import given_inputs, table_of
-from irbench.store import RunWriter
+from irbench.store.runs import RunWriter
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.run import SoakBlock
 

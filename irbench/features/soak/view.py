@@ -7,20 +7,18 @@ from typing import Any
 
 from irbench.core.quantities import plural
 from irbench.core.row_names import distinguish, name_of
-from irbench.core.soak_row import SOAK_STOP_TEXTS, Growth, SoakRow, SoakTable
+from irbench.core.soak_row import SOAK_STOP_TEXTS, SoakRow, SoakTable
 from irbench.notices import Context
 from irbench.render.columns import IN_SOAKS
 from irbench.render.columns.row_facts import computed_precision
-from irbench.render.footer import failure_text
-from irbench.render.plain_view import PlainView
-from irbench.render.rows import heading
+from irbench.render.footer import failure_text, whole_warnings
+from irbench.render.group import heading
 from irbench.render.table import Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
-from irbench.render.warnings import whole_warnings
+from irbench.render.verdicts import style_of
+from irbench.render.views import PlainView
 from irbench.stats.soak import blocks_left_out
 from irbench.stats.trend import FEWEST_VALUES
-
-_STYLES: Mapping[Growth, str] = {"grows": "red", "steady": "green", "undecided": "yellow"}
 
 
 def soak_view(table: SoakTable, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> PlainView:
@@ -60,7 +58,7 @@ def _row(row: SoakRow, table: SoakTable, name: str) -> Row:
     if row.memory is None:
         return Row(before, row.state, "dim")
     texts = tuple(column.text("soak", shown, row, table) for column, shown in IN_SOAKS)
-    return Row(texts, style=_STYLES[row.memory.verdict])
+    return Row(texts, style=style_of(row.memory.verdict))
 
 
 def _notes(table: SoakTable) -> Iterator[str]:

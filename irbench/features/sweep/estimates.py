@@ -21,7 +21,7 @@ from irbench.requests.run_requests import budget_s
 from irbench.spec import Timing
 from irbench.stats import parts_of
 from irbench.store.listing import list_runs
-from irbench.store.reading import load_document
+from irbench.store.runs import load_document
 
 _MOST_RUNS = 200
 """The newest runs that are looked into: reading thousands would take longer than anyone waits for a plan."""

@@ -11,7 +11,7 @@ from irbench.features.plan.cells import AXES, SweepTable, setting_text
 from irbench.features.sweep.curve import CurveEnd, CurvePoint
 from irbench.spec import Objective
 from irbench.store.entries import RunEntry
-from irbench.store.leaders import BestOfTables, TableLeader, best_of_tables, has_leader
+from irbench.store.table_outcomes import BestOfTables, TableLeader, best_of_tables, has_leader
 
 TableStatus: TypeAlias = Literal["done", "failed", "interrupted", "left-out", "waiting"]
 """``left-out`` lies beyond the end of its curve, and ``waiting`` was not begun."""

@@ -25,9 +25,9 @@ from irbench.measure.clock import utc_now
 from irbench.options.signatures import names_keywords
 from irbench.runner.run_changes import confinement_change, confinement_remedy
 from irbench.runs.results import Interrupted, Run
-from irbench.store import default_root
+from irbench.store.folders import default_root
 from irbench.store.listing import find_run
-from irbench.store.reading import load_document
+from irbench.store.runs import load_document
 from irbench.system import host
 from irbench.worker.requested_confinement import is_confinement_asked_for, require_confinement
 
@@ -79,7 +79,7 @@ class Sweep(Displayable):
 
     def to_json(self) -> str:
         """Return its tables with their runs and cells, and its curves with their points, as JSON."""
-        from irbench.render.json_text import json_text
+        from irbench.render.text_formats import json_text
 
         plain = msgspec.to_builtins(self.overview)
         for shown, table in zip(plain["tables"], self.overview.tables, strict=True):

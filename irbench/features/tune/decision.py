@@ -40,7 +40,7 @@ from irbench.stats.orders import pair_order_doubt
 from irbench.stats.rederive import planned_mixing, planned_timing, stored_admission
 from irbench.stats.stopping.rule import launches_planned, launches_to_reach
 from irbench.stats.winner import LeadEstimate, find_winner
-from irbench.store.reading import read_launches
+from irbench.store.runs import read_launches
 
 _FAR, _FAR_IN_DOUBT = 0.05, 0.1
 """A lead beyond this share is recommended until it is confirmed even if its interval includes 1; the second where

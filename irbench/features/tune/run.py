@@ -46,7 +46,7 @@ from irbench.measure.lock import MeasurementLock, measuring
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.options.run import RunOptions
 from irbench.options.signatures import names_keywords
-from irbench.render.json_text import json_text
+from irbench.render.text_formats import json_text
 from irbench.requests.accuracy_limits import accuracy_limit, options_of_limit
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import refuse_contradictions, requested
@@ -62,7 +62,7 @@ from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
-    from irbench.render.text_document import Document
+    from irbench.render.views import Document
 
 _CONFIRMED = 3
 """How many settings of a search are confirmed, where there is time for them."""

@@ -20,7 +20,7 @@ from irbench.notices.notes import AccuracyOfRandomInputs
 from irbench.optimizer import UNOPTIMIZED
 from irbench.options.run import RunOptions
 from irbench.options.values import AS_IT_IS, alternatives
-from irbench.render.accuracy import accuracy_text, limit_text
+from irbench.render.words import accuracy_text, limit_text
 from irbench.requests import probes
 from irbench.requests.accuracy_limits import accuracy_limit
 from irbench.requests.resolve import able_backends, resolve_backends, resolve_bundles

@@ -38,7 +38,6 @@ def _growth(row: SoakRow, _table: SoakTable) -> str:
 
 
 def _bytes(value: float) -> str:
-    """Return bytes per call: whole ones from 10 on, two significant digits below."""
     return f"{value:,.0f}" if abs(value) >= 10 or value == 0 else f"{value:.2g}"
 
 

@@ -30,12 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Values(Generic[V]):
-    """What kind of values a column has.
-
-    Attributes:
-        type: In exports.
-        is_nullable: Whether a row may lack one.
-    """
+    """What kind of values a column has."""
 
     type: ColumnType
     is_nullable: bool
@@ -50,11 +45,7 @@ FACTS = Values[Any]("json", True)
 
 @dataclass(frozen=True)
 class Part(Generic[R, P]):
-    """A part of a row that not every row has; called with what reads a value from it, it reads that from a row.
-
-    Attributes:
-        find: Returns it; ``None`` where a row does not have it.
-    """
+    """A part of a row that not every row has; called with what reads a value from it, it reads that from a row."""
 
     find: Callable[[R], P | None]
 
@@ -74,8 +65,6 @@ class RowSource:
     """A row, and what it belongs to.
 
     Attributes:
-        document: Its run.
-        kind: What its table is about.
         table_number: Place of its table in the run, counted from 0.
         table: A :class:`GroupResult`, a ``ColdTable`` or a ``SoakTable``.
         row: A :class:`CellResult`, a ``ColdRow`` or a ``SoakRow``.
@@ -109,14 +98,10 @@ class Shown(Generic[R, T]):
     """How a table for people shows a column.
 
     Attributes:
-        place: Columns stand from left to right in the order of their places.
         heading: Its name; made from the table and the confidence of intervals where it says what brackets hold.
-        form: Writes a value.
         spread: How uncertain a row's value is, relative to it, which decides how many digits are shown.
-        text: What it shows of a row, where that is more than the value.
         words: Whether it holds words, which stand to the left; numbers stand to the right.
         drops: Columns are left out where the table is too wide, that with the largest number first; 0 never.
-        is_shown: Whether a table has the column.
     """
 
     place: int
@@ -135,7 +120,6 @@ class Legend:
 
     Attributes:
         place: Among those of other columns.
-        texts: Returns them; none where the column explains itself.
     """
 
     place: int
@@ -150,7 +134,6 @@ class ShownSpeed(Shown[CellResult, GroupResult]):
         when: When it is shown, in words.
         explained: What it means, in more words than exports have room for.
         spans: The figure over launches, which ``--intervals`` shows in its place.
-        legend: What stands below the table.
         documented: What the document calls it, where its heading depends on the table.
     """
 
@@ -186,24 +169,10 @@ class Column(Generic[V]):
     column.
 
     Attributes:
-        name: In exports and in Python; ends with the unit where there is one.
-        values: Of which kind its values are.
         meaning: One sentence, in docs/exports.md, in files of Arrow and Parquet, in OpenMetrics and in Python.
-        run: Its value of a run, which all of its rows share.
         source: Of a row and what it belongs to.
         kinds: Of rows that ``source`` reads.
-        group: Of a table of speeds.
-        cold_table: Of a table of cold starts.
-        soak_table: Of a table of soaks.
-        speed: Of a row of speeds.
-        cold: Of a row of cold starts.
-        soak: Of a row of a soak.
         compared: Of a row of speeds or of cold starts.
-        any_row: Of a row of any kind.
-        in_python: Whether :class:`irbench.RunRow` has it.
-        in_speeds: How a table of speeds shows it.
-        in_cold_starts: How a table of cold starts does.
-        in_soaks: How a table of soaks does.
     """
 
     name: str
@@ -266,7 +235,7 @@ class Column(Generic[V]):
 
     def has(self, kind: Kind) -> bool:
         """Return whether rows of a kind have it."""
-        return any(found is not None for found in (self.run, self.of_row(kind), self.of_source(kind)))
+        return any(read is not None for read in (self.run, self.of_row(kind), self.of_source(kind)))
 
     def text(self, kind: Kind, shown: Shown[R, T], row: R, table: T) -> str:
         """Return what a table for people shows of a row."""

@@ -28,8 +28,7 @@ from irbench.render.columns.declaration import (
     Shown,
     ShownSpeed,
 )
-from irbench.render.origin import command_text, is_confined, machine_text, versions
-from irbench.render.table_title import is_own_code
+from irbench.render.table_title import command_text, is_confined, is_own_code, machine_text, versions
 from irbench.spec import Disagreement, GraphFiles, Program, PythonEnvironment
 
 
@@ -39,7 +38,6 @@ def computed_precision(row: AnyRow) -> str:
 
 
 def _differ(fact: Callable[[CellResult], object]) -> Callable[[GroupResult], bool]:
-    """Return what says whether rows of a table differ in a fact."""
     return lambda result: len({fact(cell) for cell in result.cells}) > 1
 
 
@@ -80,7 +78,6 @@ def _speed_name(cell: CellResult, result: GroupResult) -> str:
 
 
 def _shown_as(cell: CellResult, *, precision: bool) -> tuple[object, ...]:
-    """Return what the columns say of a row besides its figures."""
     computed = cell.effective.get("precision") if precision else None
     return cell.label, cell.model, cell.batch, cell.requested.threads, computed
 

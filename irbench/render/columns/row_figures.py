@@ -11,7 +11,6 @@ from irbench.core.record import OutputError
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult, EnergyUse, LatencyMs, PacedLatency, PhasesMs, Speedup
 from irbench.notices import Context, Reference
-from irbench.render.accuracy import accuracy_text, limit_text
 from irbench.render.columns.cold_and_soak import ready_time
 from irbench.render.columns.declaration import (
     COUNT,
@@ -29,7 +28,8 @@ from irbench.render.columns.declaration import (
     ShownSpeed,
 )
 from irbench.render.columns.row_facts import row_counters
-from irbench.render.figures import are_ranges, ends_heading, ends_text, percent, seconds, speedup_cell
+from irbench.render.figure_texts import are_ranges, ends_heading, ends_text, percent, seconds, speedup_cell
+from irbench.render.words import accuracy_text, limit_text
 from irbench.spec import Accuracy, InferenceWork
 from irbench.stats.figures import calls_to_bound
 from irbench.stats.intervals import median
@@ -43,7 +43,6 @@ def _spread(cell: CellResult) -> float | None:
 
 
 def _any(fact: Callable[[CellResult], object]) -> Callable[[GroupResult], bool]:
-    """Return what says whether some row of a table has a fact."""
     return lambda result: any(fact(cell) is not None for cell in result.cells)
 
 
@@ -108,7 +107,6 @@ def _energy_legend(result: GroupResult, _context: Context) -> Iterator[str]:
 
 
 def _domains(uses: Sequence[EnergyUse]) -> list[str]:
-    """Return the parts of the machine, those that count for rows on an NVIDIA GPU marked as such."""
     domains = dict.fromkeys(domain for use in uses for domain in use.watts_by_domain)
     return [
         domain if all(domain in use.watts_by_domain for use in uses) else f"{domain} (rows on an NVIDIA GPU)"

@@ -22,9 +22,6 @@ def arrow_table(table: RowTable) -> pa.Table:
     """Return rows as a table of Arrow, whose columns have the same types whatever was measured.
 
     Units and meanings of columns are metadata of its fields (``unit``, ``description``).
-
-    Raises:
-        IrbenchError: pyarrow is not installed.
     """
     return _pyarrow().Table.from_pylist(list(table.scalar_records()), schema=_schema(table))
 

@@ -21,10 +21,10 @@ from irbench.core.result import RunDocument
 from irbench.core.soak_row import SoakTable
 from irbench.render.formats.exported_run import Export, ExportedRun
 from irbench.render.formats.row_table import row_sources
-from irbench.render.json_text import json_line
+from irbench.render.text_formats import json_line
 from irbench.stats.observed import Blocks, sort_blocks
 from irbench.stats.rederive import planned_timing
-from irbench.store.reading import read_launches
+from irbench.store.runs import read_launches
 
 _PHASES = ("import", "load", "compile", "first_inference", "new_shape", "warm_up")
 """In the order of time."""
@@ -39,7 +39,6 @@ class Track:
 
     Attributes:
         cell: The row's id, or :data:`BLOCKS`.
-        lane: Counted from 0.
     """
 
     cell: str
@@ -51,12 +50,9 @@ class Span:
     """Something that took time.
 
     Attributes:
-        name: What it is.
         category: ``phase``, ``block``, ``round``, ``call``, ``tail``, ``paced`` or ``sustained``.
-        track: Where it is drawn.
         start_ns: From the beginning of the launch.
         duration_ns: How long it took; measured, wherever it lies.
-        facts: What else is known of it.
     """
 
     name: str
@@ -73,13 +69,7 @@ class Span:
 
 
 def launch_spans(record: LaunchRecord, blocks: Blocks, in_flight: Mapping[str, int]) -> Iterator[Span]:
-    """Yield the spans of a launch.
-
-    Args:
-        record: The launch.
-        blocks: Which of its blocks were disturbed, and which count.
-        in_flight: How many requests each row keeps in flight, by its id.
-    """
+    """Yield the spans of a launch."""
     end_ns = 0
     for cell in record.cells:
         for span in _phases(cell):
@@ -131,7 +121,12 @@ def _block(record: LaunchRecord, block: BlockEvidence, blocks: Blocks, start_ns:
         "steal_ns": block.steal_ns,
     }
     yield Span(f"block {block.block}", "block", Track(BLOCKS), start_ns, block.wall_ns, facts)
-    rounds = {cell.cell: (cell, found) for cell in record.cells for found in cell.rounds if found.block == block.block}
+    rounds = {
+        cell.cell: (cell, measured)
+        for cell in record.cells
+        for measured in cell.rounds
+        if measured.block == block.block
+    }
     for name in block.order:
         if name in rounds:
             cell, round_ = rounds[name]
@@ -192,14 +187,7 @@ _NS_PER_US = 1000
 
 @dataclass(frozen=True)
 class _Process:
-    """A launch, or a table whose raw times are in the document.
-
-    Attributes:
-        name: What it is called.
-        spans: From its own beginning.
-        rows: What each row is called, by the id of its track.
-        counters: Samples of a value over time: row, moment from its beginning, and value.
-    """
+    """A launch, or a table whose raw times are in the document."""
 
     name: str
     spans: tuple[Span, ...]
@@ -245,11 +233,10 @@ def _processes(run: ExportedRun) -> Iterator[_Process]:
 
 
 def _rows_of_tables(document: RunDocument) -> list[dict[str, str]]:
-    """Return for each table what its rows are called, by the id of their tracks."""
-    found: list[dict[str, str]] = [{} for _ in document.tables]
+    labels: list[dict[str, str]] = [{} for _ in document.tables]
     for source in row_sources(document):
-        found[source.table_number][_track_id(source.row)] = source.label
-    return found
+        labels[source.table_number][_track_id(source.row)] = source.label
+    return labels
 
 
 def _track_id(row: Any) -> str:
@@ -266,8 +253,8 @@ def _launches(document: RunDocument, folder: Path, rows: Sequence[Mapping[str, s
     timing, empty = planned_timing(document.plan), set(range(len(rows)))
     for record in read_launches(folder, document):
         empty.discard(record.group)
-        asked = {row.id: row.requested for row in document.groups[record.group].cells}
-        in_flight = {row: requested.streams * requested.instances for row, requested in asked.items()}
+        requests = {row.id: row.requested for row in document.groups[record.group].cells}
+        in_flight = {row: requested.streams * requested.instances for row, requested in requests.items()}
         spans = tuple(launch_spans(record, sort_blocks(record, timing), in_flight))
         name = f"{_table_name(document, record.group)}, launch {record.launch}"
         yield _Process(name, spans, rows[record.group])
@@ -275,7 +262,6 @@ def _launches(document: RunDocument, folder: Path, rows: Sequence[Mapping[str, s
 
 
 def _cold_rounds(table: ColdTable, name: str, rows: Mapping[str, str]) -> Iterator[_Process]:
-    """Yield a process for each round of cold starts, whose rows are laid end to end."""
     for number in sorted({launch.round for row in table.rows for launch in row.launches} or {0}):
         spans, start_ns = list[Span](), 0
         for row in table.rows:
@@ -288,7 +274,6 @@ def _cold_rounds(table: ColdTable, name: str, rows: Mapping[str, str]) -> Iterat
 
 
 def _soak(table: SoakTable, name: str, rows: Mapping[str, str]) -> _Process:
-    """Return a soak: the blocks of each row, end to end, and its memory at the end of each."""
     spans, counters, start_ns = list[Span](), list[tuple[str, int, int]](), 0
     for row in table.rows:
         series = row.series

@@ -8,7 +8,7 @@ from typing import Any
 
 from irbench.render.formats.exported_run import Export
 from irbench.render.formats.row_table import named_rows, row_values
-from irbench.render.json_text import json_text
+from irbench.render.text_formats import json_text
 
 
 @dataclass(frozen=True)
@@ -16,8 +16,6 @@ class _Figure:
     """A figure of a row, with its interval where it has one.
 
     Attributes:
-        text: What it is called on charts.
-        unit: What it is in there.
         columns: Of the figure: the first of them that has a value.
         interval: Columns of the ends of the interval of the first; none where there is no interval.
         slug: Bencher's name of the measure; empty where the figure is none of Bencher's.
@@ -65,9 +63,9 @@ def as_bencher(export: Export) -> Iterator[str]:
     """Yield Bencher Metric Format: the measures of each row, none of a row without figures."""
     metrics = {
         name: {
-            figure.slug: _metric(figure, found)
+            figure.slug: _metric(figure, value)
             for figure in (*_SMALLER_IS_BETTER, *_BIGGER_IS_BETTER)
-            if (found := _value(figure, values)) is not None
+            if (value := _value(figure, values)) is not None
         }
         for name, values in _named_values(export)
     }
@@ -101,19 +99,19 @@ def _value(figure: _Figure, values: dict[str, Any]) -> _Value | None:
     return _Value(values[column], *ends)
 
 
-def _metric(figure: _Figure, found: _Value) -> dict[str, float]:
-    ends = {"value": found.value, "lower_value": found.low, "upper_value": found.high}
+def _metric(figure: _Figure, figures: _Value) -> dict[str, float]:
+    ends = {"value": figures.value, "lower_value": figures.low, "upper_value": figures.high}
     return {name: value * figure.scale for name, value in ends.items() if value is not None}
 
 
 def _entries(export: Export, figures: tuple[_Figure, ...]) -> Iterator[dict[str, Any]]:
     for name, values in _named_values(export):
         for figure in figures:
-            found = _value(figure, values)
-            if found is None:
+            value = _value(figure, values)
+            if value is None:
                 continue
-            entry = {"name": f"{name} {figure.text}", "unit": figure.unit, "value": found.value}
-            spread = {} if found.low is None else {"range": f"{found.low:.6g} to {found.high:.6g}"}
+            entry = {"name": f"{name} {figure.text}", "unit": figure.unit, "value": value.value}
+            spread = {} if value.low is None else {"range": f"{value.low:.6g} to {value.high:.6g}"}
             yield {**entry, **spread, "extra": _origin(values)}
 
 
@@ -135,5 +133,5 @@ def _named_values(export: Export) -> Iterator[tuple[str, dict[str, Any]]]:
         yield name, row_values(source) if source.row.state == "ok" else {}
 
 
-def _as_text(found: Any) -> str:
-    return json_text(found) + "\n"
+def _as_text(document: Any) -> str:
+    return json_text(document) + "\n"

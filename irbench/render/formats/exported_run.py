@@ -12,20 +12,12 @@ from irbench.errors import IrbenchError
 from irbench.render.columns.declaration import Kind, RowSource
 from irbench.render.formats.row_table import RowTable, kinds_of, row_sources, table_of
 from irbench.store.folders import removal_of
-from irbench.store.reading import check_launches, load_document, outline_of, read_launches
+from irbench.store.runs import check_launches, load_document, outline_of, read_launches
 
 
 @dataclass(frozen=True)
 class ExportedRun:
-    """A stored run, whose document is not held: thousands of them are written to one file.
-
-    Attributes:
-        folder: Where its raw samples are.
-        load: Returns all that is known of it.
-        run_id: Its ULID.
-        is_complete: Whether it ended by itself.
-        kinds: Of its rows.
-    """
+    """A stored run, whose document is not held: thousands of them are written to one file."""
 
     folder: Path
     load: Callable[[], RunDocument]
@@ -40,7 +32,7 @@ class ExportedRun:
 
     @property
     def document(self) -> RunDocument:
-        """All that is known of it; raises as :func:`irbench.store.reading.load_document` does."""
+        """All that is known of it; raises as :func:`irbench.store.runs.load_document` does."""
         return self.load()
 
 
@@ -50,7 +42,6 @@ class Export:
 
     Attributes:
         runs: In the order of their rows.
-        columns: Names of the columns that were chosen; none for all.
         unread: Runs that are read while their rows are written, and then are in ``runs``; ``None`` where all were read.
     """
 
@@ -71,14 +62,6 @@ class UnreadRuns:
     """The rows of runs that are read and checked one after the other, each once; they can be gone through once.
 
     The first of them is read at once, so that nothing is written where there is none.
-
-    Args:
-        folders: Where they are.
-        problems: Receives why runs cannot be read.
-
-    Attributes:
-        kinds: Of their rows, which say what columns there are.
-        read: Those that could be read so far.
     """
 
     def __init__(self, folders: Collection[Path], problems: list[IrbenchError]) -> None:
@@ -95,7 +78,6 @@ class UnreadRuns:
             document = self._next()
 
     def _next(self) -> RunDocument | None:
-        """Return the document of the next run that can be read, or ``None`` behind the last one."""
         for folder in self._folders:
             try:
                 document = _checked_document(folder)
@@ -109,8 +91,6 @@ class UnreadRuns:
 
 @dataclass(frozen=True)
 class _RowsOfRuns:
-    """The rows of runs, of which one document is held at a time."""
-
     runs: Sequence[ExportedRun]
 
     def __iter__(self) -> Iterator[RowSource]:
@@ -120,16 +100,7 @@ class _RowsOfRuns:
 
 
 def read_run(folder: Path, *, with_samples: bool) -> ExportedRun:
-    """Return the run in a folder, every launch's file compared with its checksum.
-
-    Args:
-        folder: The run's.
-        with_samples: Whether its raw samples are going to be read: they are then decoded once, so that a run that is
-            damaged is found before anything is written.
-
-    Raises:
-        IrbenchError: The run is damaged, of a newer format, or its samples do not match its document.
-    """
+    """Return the run in a folder, every launch's file compared with its checksum."""
     document = _checked_document(folder)
     if with_samples:
         for record in read_launches(folder, document):

@@ -42,7 +42,6 @@ class _Family:
     """A metric family.
 
     Attributes:
-        name: Ends with the unit.
         unit: Empty for ratios and counts.
         divisor: Of the column's values; none where they stay as they are.
     """
@@ -54,13 +53,7 @@ class _Family:
 
 @dataclass(frozen=True)
 class _Row:
-    """A row.
-
-    Attributes:
-        labels: What tells it apart, as text.
-        record: Its values by column.
-        timestamp_s: When its run began, in seconds since 1970, UTC.
-    """
+    """A row."""
 
     labels: str
     record: Mapping[str, Any]

@@ -12,11 +12,11 @@ from irbench.errors import one_line
 from irbench.render.columns.declaration import RowSource
 from irbench.render.formats.exported_run import Export, ExportedRun
 from irbench.render.formats.row_table import named_rows, row_values
-from irbench.render.json_text import json_line
+from irbench.render.text_formats import json_line
 from irbench.stats.observed import Blocks, sort_blocks
 from irbench.stats.rederive import planned_timing
 from irbench.stats.rounds import round_statistic_ns
-from irbench.store.reading import read_launches
+from irbench.store.runs import read_launches
 
 PyperfRun: TypeAlias = dict[str, Any]
 
@@ -70,11 +70,10 @@ def _metadata(source: RowSource) -> Mapping[str, Any]:
 
 
 def _runs_of_rows(run: ExportedRun) -> dict[tuple[int, str], list[PyperfRun]]:
-    """Return the runs of each row whose speed was measured, by its table's number and its id."""
-    found: dict[tuple[int, str], list[PyperfRun]] = {}
+    runs_by_row: dict[tuple[int, str], list[PyperfRun]] = {}
     document = run.document
     if not document.groups:
-        return found
+        return runs_by_row
     timing = planned_timing(document.plan)
     for record in read_launches(run.folder, document):
         blocks = sort_blocks(record, timing)
@@ -85,9 +84,9 @@ def _runs_of_rows(run: ExportedRun) -> dict[tuple[int, str], list[PyperfRun]]:
             burn_in = [round_ for round_ in cell.rounds if round_.block not in blocks.blocks]
             warm_ups = [(_calls(cell, round_), value_s(round_)) for round_ in burn_in]
             if values_s:
-                made = _run(values_s, warm_ups, _facts(record, cell, blocks))
-                found.setdefault((record.group, cell.cell), []).append(made)
-    return found
+                pyperf_run = _run(values_s, warm_ups, _facts(record, cell, blocks))
+                runs_by_row.setdefault((record.group, cell.cell), []).append(pyperf_run)
+    return runs_by_row
 
 
 def _value_s(cell: CellLaunch, round_: Round, *, by_completion: bool) -> float:

@@ -19,9 +19,9 @@ from irbench.core.suggestions import nearest
 from irbench.errors import IrbenchError
 from irbench.render.columns import COLUMNS, columns_of
 from irbench.render.columns.declaration import KINDS, Column, Kind, RowSource
-from irbench.render.json_text import json_line
-from irbench.store.document import representable
-from irbench.store.reading import Outline
+from irbench.render.text_formats import json_line
+from irbench.store.run_document import representable
+from irbench.store.runs import Outline
 
 Convert: TypeAlias = Callable[[Column[Any], Any], Any]
 """Makes of a value, which is not ``None``, what a format holds."""
@@ -33,13 +33,7 @@ def plain_value(_column: Column[Any], value: Any) -> Any:
 
 
 class RowReader:
-    """Reads the columns of one kind of rows, one run after the other.
-
-    Args:
-        kind: Of the rows.
-        columns: Of the table; rows of this kind may lack some.
-        convert: What becomes of open-ended values, and of numbers that are not finite.
-    """
+    """Reads the columns of one kind of rows, one run after the other."""
 
     def __init__(self, kind: Kind, columns: Sequence[Column[Any]], convert: Convert) -> None:
         places = list(enumerate(columns))
@@ -56,24 +50,24 @@ class RowReader:
         """Return a row's values, one for each column."""
         if self._run is None or self._run[0] is not source.document:
             self._run = source.document, self._values_of_run(source.document)
-        found, row = self._run[1].copy(), source.row
+        values, row = self._run[1].copy(), source.row
         for place, of_source in self._of_source:
-            found[place] = of_source(source)
+            values[place] = of_source(source)
         for place, of_row in self._of_row:
-            found[place] = of_row(row)
+            values[place] = of_row(row)
         for place, column in self._numbers:
-            if (value := found[place]) is not None and not isfinite(value):
-                found[place] = self._convert(column, value)
+            if (value := values[place]) is not None and not isfinite(value):
+                values[place] = self._convert(column, value)
         for place, column in self._open_ended:
-            if (value := found[place]) is not None:
-                found[place] = self._convert(column, value)
-        return found
+            if (value := values[place]) is not None:
+                values[place] = self._convert(column, value)
+        return values
 
     def _values_of_run(self, document: RunDocument) -> list[Any]:
-        found = self._blank.copy()
+        values = self._blank.copy()
         for place, column, read in self._of_run:
-            found[place] = self._convert(column, read(document))
-        return found
+            values[place] = self._convert(column, read(document))
+        return values
 
 
 @dataclass(frozen=True)
@@ -81,7 +75,6 @@ class RowTable:
     """Rows of runs.
 
     Attributes:
-        columns: From left to right.
         sources: What the rows are made of, whenever they are asked for.
     """
 
@@ -117,32 +110,15 @@ class RowTable:
 
 
 def row_table(documents: Sequence[RunDocument], chosen: Sequence[str] = ()) -> RowTable:
-    """Return all rows of runs.
-
-    Args:
-        documents: The runs, in the order in which their rows come.
-        chosen: Names of columns; none for all that the kinds of tables at hand have.
-
-    Raises:
-        IrbenchError: There is no column of a name.
-    """
+    """Return all rows of runs."""
     return table_of([source for document in documents for source in row_sources(document)], chosen)
 
 
 def table_of(sources: Iterable[RowSource], chosen: Sequence[str] = (), kinds: tuple[Kind, ...] = ()) -> RowTable:
-    """Return a table of these rows.
-
-    Args:
-        sources: What they are made of; can be gone through more than once.
-        chosen: Names of columns; none for all that the kinds of rows have.
-        kinds: Of the rows; none where they are to be looked at.
-
-    Raises:
-        IrbenchError: There is no column of a name.
-    """
+    """Return a table of these rows."""
     check_columns(chosen)
-    found = kinds or tuple(dict.fromkeys(source.kind for source in sources)) or ("speed",)
-    return RowTable(_columns(found, chosen), sources)
+    kinds_of_rows = kinds or tuple(dict.fromkeys(source.kind for source in sources)) or ("speed",)
+    return RowTable(_columns(kinds_of_rows, chosen), sources)
 
 
 def kinds_of(document: RunDocument | Outline) -> tuple[Kind, ...]:
@@ -168,11 +144,7 @@ def _reader(kind: Kind) -> RowReader:
 
 
 def check_columns(names: Sequence[str]) -> None:
-    """Refuse names that no column has, all of them at once.
-
-    Raises:
-        IrbenchError: There are such names.
-    """
+    """Refuse names that no column has, all of them at once."""
     unknown = [name for name in names if name not in COLUMNS]
     if unknown:
         what = "is no column" if len(unknown) == 1 else "are no columns"
@@ -198,8 +170,8 @@ def row_sources(document: RunDocument) -> Iterator[RowSource]:
 
 
 def _columns(kinds: Sequence[Kind], chosen: Sequence[str]) -> tuple[Column[Any], ...]:
-    wanted = chosen or [name for name, column in COLUMNS.items() if any(map(column.has, kinds))]
-    return tuple(_for_kinds(COLUMNS[name], kinds) for name in dict.fromkeys(wanted))
+    names = chosen or [name for name, column in COLUMNS.items() if any(map(column.has, kinds))]
+    return tuple(_for_kinds(COLUMNS[name], kinds) for name in dict.fromkeys(names))
 
 
 def _for_kinds(column: Column[Any], kinds: Sequence[Kind]) -> Column[Any]:

@@ -25,9 +25,10 @@ from irbench.core.result import RunDocument
 from irbench.features.history.report import ModelHistory, history_of
 from irbench.options.conditions import read_condition
 from irbench.spec import GraphFiles
-from irbench.store import Store, default_root, index
-from irbench.store.folders import run_folders
-from irbench.store.index import Index
+from irbench.store import listing
+from irbench.store.folders import default_root, run_folders
+from irbench.store.listing import Index
+from irbench.store.runs import Store
 
 CONDITIONS = [read_condition(text) for text in ("p50>5%", "size>0%", "p99>1%", "max_err>1")]
 
@@ -229,10 +230,10 @@ def test_an_index_that_is_made_anew_forgets_what_histories_kept():
 
 
 def test_what_has_no_room_in_the_file_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(index, "MOST_BYTES", 1 << 18)
-    kept = Index(tmp_path / "index.sqlite", str, 1)
+    monkeypatch.setattr(listing, "MOST_BYTES", 1 << 18)
+    kept = Index(tmp_path / "listing.sqlite", str, 1)
     for first in (0, 100, 500):
         kept.update({f"runs/{number}": ((1, 2), 1000 * "x") for number in range(first, first + 400)}, ())
-    assert (tmp_path / "index.sqlite").stat().st_size <= 1 << 18
+    assert (tmp_path / "listing.sqlite").stat().st_size <= 1 << 18
     assert 100 < len(kept.known()) < 256
     assert "runs/0" in kept.known()

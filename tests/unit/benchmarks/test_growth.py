@@ -9,8 +9,8 @@ from compared_runs import EVEN, store
 import irbench
 from benchmarks.growth import Cost, store_variants, table_of, variants
 from benchmarks.storing import Stored
-from irbench.across_runs.reading import read_run
-from irbench.store import Store
+from irbench.across_runs.checked_runs import read_run
+from irbench.store.runs import Store
 
 
 def test_runs_have_their_own_ids_and_figures_that_follow_from_their_samples(tmp_path: Path) -> None:

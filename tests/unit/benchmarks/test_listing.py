@@ -8,7 +8,8 @@ from pathlib import Path
 import documents
 
 from benchmarks.listing import copies, fill
-from irbench.store import Store, decode_document
+from irbench.store.run_document import decode_document
+from irbench.store.runs import Store
 
 NEWEST = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

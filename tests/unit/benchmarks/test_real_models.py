@@ -18,7 +18,7 @@ from benchmarks.real.subjects import Subject
 from benchmarks.real.table import as_table
 from benchmarks.real.tour import Problem, Scope, Tour, Verified, visit
 from benchmarks.workbench import CommandFailed, Finished
-from irbench.store import encode_document
+from irbench.store.run_document import encode_document
 
 SCOPE = Scope(levels=("basic", "all"), verified=2, judged=8)
 

@@ -11,7 +11,7 @@ from benchmarks.zoo import main, visit
 from benchmarks.zoo_table import Tour, as_table
 from irbench.core import registry
 from irbench.errors import ExitCode
-from irbench.store import encode_document
+from irbench.store.run_document import encode_document
 
 
 def toured(name, *cells):

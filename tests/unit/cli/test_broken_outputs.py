@@ -17,7 +17,7 @@ from combinations import each_once
 
 from irbench import cli
 from irbench.errors import ExitCode, IrbenchError
-from irbench.store import default_root
+from irbench.store.folders import default_root
 
 PRINTING = [
     ["--help"], ["models"], ["models", "--format", "json"], ["backends"], ["completion", "zsh"], ["plan", "list"],
@@ -180,8 +180,10 @@ def test_raw_samples_stop_with_their_reader(monkeypatch: pytest.MonkeyPatch):
             read.append("")
             yield {"number": number, "text": "x" * 100}
 
-    monkeypatch.setattr("irbench.render.samples.samples_of", samples)
-    monkeypatch.setattr("irbench.render.samples.write_samples", lambda found, _form, to: to.writelines(map(str, found)))
+    monkeypatch.setattr("irbench.render.sample_lines.samples_of", samples)
+    monkeypatch.setattr(
+        "irbench.render.sample_lines.write_samples", lambda found, _form, to: to.writelines(map(str, found))
+    )
     with unread() as out:
         assert called(monkeypatch, "show", "--samples", out=out)[0] == 141
     assert len(read) < 1000

@@ -18,7 +18,7 @@ from documents import ENVIRONMENT
 from front_door import irbench
 
 import irbench as package
-from irbench.store import RunWriter, Store
+from irbench.store.runs import RunWriter, Store
 
 FEW = {"a": [10.0, 10.1, 10.2], "b": [8.0, 8.3, 8.1], "c": [9.0, 9.1, 9.3]}
 ENDS = ("speedup_low", "speedup_high", "p50_low_ms", "p50_high_ms", "fps_low", "fps_high")

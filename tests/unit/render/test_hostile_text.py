@@ -25,13 +25,13 @@ from whole_runs import everything
 from irbench.core.result import RunDocument
 from irbench.features.profile.run import Profile
 from irbench.features.results.view import run_table
-from irbench.render.formats.registry import FORMATS
+from irbench.render.formats.export_formats import FORMATS
 from irbench.render.sanitized import Sanitized
 from irbench.runs.document import DocumentView
 from irbench.runs.export import render_document
 from irbench.runs.results import Run
-from irbench.store import decode_document, encode_document
-from irbench.store.outcomes import entry_of
+from irbench.store.run_document import decode_document, encode_document
+from irbench.store.table_outcomes import entry_of
 from irbench.terminal.console import to_text
 
 CREATED = everything().created

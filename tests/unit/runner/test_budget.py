@@ -27,7 +27,7 @@ from irbench.runs import comparison
 from irbench.runs.comparison import Comparison
 from irbench.spec import Cell, Timing
 from irbench.stats import Room
-from irbench.store import RunWriter, Store
+from irbench.store.runs import RunWriter, Store
 from irbench.worker.cell import CellTask, Prepared, Warmed
 
 QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9, sized_for=25.0)

@@ -29,7 +29,7 @@ from irbench.runner.run_changes import PlannedRun, changes_since
 from irbench.runner.tempo import Tempo
 from irbench.runs import comparison
 from irbench.spec import Bundle, InputSpec, Timing
-from irbench.store import Store
+from irbench.store.runs import Store
 
 ENVIRONMENT = {"cpu": {"Model name": "A CPU"}, "distributions": {"ort": "1.0"}}
 

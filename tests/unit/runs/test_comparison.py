@@ -27,7 +27,7 @@ from irbench.runs import comparison
 from irbench.runs.comparison import Comparison
 from irbench.spec import Bundle, Feeding, Group, InputSpec, Timing
 from irbench.stats import launch_limits
-from irbench.store import RunWriter, Store
+from irbench.store.runs import RunWriter, Store
 
 ONE = Holder(7, "2026-01-05T10:00:00+00:00", "vgg16")
 

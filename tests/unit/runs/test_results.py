@@ -20,7 +20,8 @@ from documents import BUSY, ENVIRONMENT, cell, example, group, launch
 import irbench
 from irbench import Run
 from irbench.errors import ExitCode, IrbenchError
-from irbench.store import Store, default_root
+from irbench.store.folders import default_root
+from irbench.store.runs import Store
 
 
 def stored(*, name: str = "", note: str = "", launches: bool = True) -> Run:

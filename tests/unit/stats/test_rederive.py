@@ -22,7 +22,7 @@ from irbench.spec import Accuracy, AccuracyLimit, Timing
 from irbench.stats import Admission, summarise
 from irbench.stats.observed import log_level
 from irbench.stats.rederive import observed_launches, planned_timing, rederive
-from irbench.store import decode_document, encode_document
+from irbench.store.run_document import decode_document, encode_document
 
 TIMING = Timing()
 REMARK = Unverified(model="net", refusals=())

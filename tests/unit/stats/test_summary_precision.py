@@ -9,7 +9,7 @@ from summaries import rows, table
 
 from irbench.notices import Context
 from irbench.notices.marks import ChangesOverLaunches, NotRanked, OtherPeaks, OtherPrecision, OtherThanGraph
-from irbench.render.headline import headline
+from irbench.render.group import headline
 from irbench.spec import Artifact, InferenceWork, Roof
 from irbench.stats import Admission
 from irbench.stats.eligibility import compares_all

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.store import default_root
+from irbench.store.folders import default_root
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,9 @@ import json
 import os
 import shutil
 import tarfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,11 +24,13 @@ from stored_runs import measured
 from irbench.core.record import LaunchRecord
 from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
-from irbench.render.samples import samples_of
-from irbench.store import RunWriter, Store, decode_launch, encode_launch
-from irbench.store.import_staging import Staged, stage
-from irbench.store.moving import Arrivals, import_runs, remove_runs
-from irbench.store.reading import check_launches
+from irbench.render.sample_lines import samples_of
+from irbench.store.archives import pack
+from irbench.store.folders import Unsearched
+from irbench.store.launch_files import decode_launch, encode_launch
+from irbench.store.moving import Arrivals, Staged, import_runs, remove_runs, stage
+from irbench.store.runs import RunWriter, Store, check_launches
+from irbench.system.locks import hold, waiting_for
 from irbench.worker import call_in_worker
 
 ROWS = tuple(row.id for row in example().cells[:2])
@@ -33,7 +38,7 @@ ROWS = tuple(row.id for row in example().cells[:2])
 
 @pytest.fixture(autouse=True)
 def unlimited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("irbench.store.import_staging.limit_memory", lambda memory_bytes: None)
+    monkeypatch.setattr("irbench.store.moving.limit_memory", lambda memory_bytes: None)
 
 
 @pytest.fixture
@@ -198,7 +203,7 @@ def test_a_run_is_found_from_inside_its_folder(there: Path, monkeypatch: pytest.
 def test_many_series_may_not_take_more_than_one_launch_can(monkeypatch: pytest.MonkeyPatch):
     data = encode_launch(launch())
     decode_launch(data, "x.bin")
-    monkeypatch.setattr("irbench.store.launches.LARGEST_BYTES", 200)  # of which each series takes 40
+    monkeypatch.setattr("irbench.store.launch_files.LARGEST_BYTES", 200)  # of which each series takes 40
     with pytest.raises(IrbenchError, match="longer than any"):
         decode_launch(data, "x.bin")
 
@@ -230,7 +235,7 @@ def test_a_run_that_is_removed_while_it_is_compared_is_imported(
         shutil.rmtree(place, ignore_errors=True)  # as another process does
         check_launches(folder, document)
 
-    monkeypatch.setattr("irbench.store.import_staging.check_launches", compare)
+    monkeypatch.setattr("irbench.store.moving.check_launches", compare)
     assert brought(there, tmp_path / "a").added == (place,)
     assert run.folder.name == place.name
 
@@ -279,3 +284,150 @@ def test_runs_arrive_and_go_on_a_file_system_without_locks(
     being_measured = Store(there).begin(ENVIRONMENT, {})
     with pytest.raises(IrbenchError, match="still being measured"):
         list(remove_runs([being_measured.folder], there))
+
+
+def test_nothing_is_imported_through_a_link(tmp_path: Path, there: Path):
+    """What it points to would become part of the store, and be given away with the next export."""
+    secret = tmp_path / "secret.log"
+    secret.write_text("the key")
+    run = measured(tmp_path / "a")
+    for name in ("run.json", *run.document.launches):
+        path = run.folder / name
+        moved = path.rename(tmp_path / name)
+        path.symlink_to(moved)
+        with pytest.raises(IrbenchError, match="symbolic link"):
+            brought(there, tmp_path / "a")
+        path.unlink()
+        moved.rename(path)
+    (run.folder / "logs").symlink_to(tmp_path)
+    with pytest.raises(IrbenchError, match="symbolic link"):
+        brought(there, tmp_path / "a")
+    (run.folder / "logs").unlink()
+    (run.logs / "neighbour-1.log").symlink_to(secret)
+    with pytest.raises(IrbenchError, match="symbolic link"):
+        brought(there, tmp_path / "a")
+    assert Store(there).listing().entries == ()
+
+
+def test_folders_behind_links_are_not_searched(tmp_path: Path, there: Path):
+    measured(tmp_path / "elsewhere")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "runs").symlink_to(tmp_path / "elsewhere")
+    assert brought(there, tmp_path / "a") == Arrivals((), (), (Unsearched(tmp_path / "a" / "runs", "link"),))
+
+
+def test_what_is_no_folder_among_runs_is_named_and_the_others_are_imported(tmp_path: Path, there: Path):
+    run, month = measured(tmp_path / "a"), tmp_path / "a" / "runs" / "2026-01"
+    month.mkdir()
+    (month / "link").symlink_to(tmp_path / "a" / "runs")  # to what is searched anyway
+    (month / "dangling").symlink_to(tmp_path / "gone")
+    (month / "circle").symlink_to(month / "circle")
+    (month / "notes.txt").symlink_to(run.folder / "run.json")
+    os.mkfifo(month / ".hidden")
+    os.mkfifo(month / "pipe")
+    found = brought(there, tmp_path / "a")
+    assert [path.name for path in found.added] == [run.folder.name]
+    assert set(found.unsearched) == {
+        Unsearched(month / "pipe", "not-a-file"),
+        Unsearched(month / "dangling", "link"),
+        Unsearched(month / "circle", "link"),
+    }
+
+
+def test_a_link_to_a_hidden_folder_among_the_runs_is_named(tmp_path: Path, there: Path):
+    measured(tmp_path / "a" / ".old")
+    (tmp_path / "a" / "old").symlink_to(".old")
+    assert brought(there, tmp_path / "a").unsearched == (Unsearched(tmp_path / "a" / "old", "link"),)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may enter every folder")
+def test_a_folder_that_may_not_be_entered_is_named(tmp_path: Path, there: Path):
+    measured(tmp_path / "a")
+    (tmp_path / "a" / "closed").mkdir(mode=0)
+    assert brought(there, tmp_path / "a").unsearched == (Unsearched(tmp_path / "a" / "closed", "unreadable"),)
+
+
+@pytest.mark.parametrize("name", ["run.json", "launch-00-00.bin", "logs/neighbour-1.log", "logs"])
+def test_a_pipe_in_a_folder_keeps_nobody_waiting(tmp_path: Path, there: Path, name: str):
+    run = measured(tmp_path / "a")
+    path = run.folder / name
+    path.unlink(missing_ok=True)
+    if "/" in name:
+        path.parent.mkdir()
+    os.mkfifo(path)
+    with pytest.raises(IrbenchError, match=r"not a regular file|Not a directory"):
+        brought(there, tmp_path / "a")
+
+
+def test_a_link_in_a_run_is_not_exported(tmp_path: Path):
+    run = measured(tmp_path / "a")
+    (tmp_path / "secret").write_text("the key")
+    (run.logs / "neighbour-1.log").symlink_to(tmp_path / "secret")
+    with pytest.raises(IrbenchError, match="symbolic link"):
+        pack([run.folder], tmp_path / "runs.tar.gz")
+    assert not (tmp_path / "runs.tar.gz").exists()
+
+
+def test_what_killed_imports_and_removals_left_is_cleared(tmp_path: Path, there: Path):
+    for name in (".import-dead", ".removed-dead"):
+        (there / name).mkdir(parents=True)
+        (there / name / ".alive").touch()
+    (added,) = brought(there, measured(tmp_path / "a").folder).added
+    assert list(remove_runs([added], there)) == [added]
+    assert [path.name for path in there.iterdir()] == ["runs"]
+
+
+def test_a_run_that_is_being_measured_is_not_removed(there: Path):
+    finished, running = measured(there), Store(there).begin(ENVIRONMENT, {})
+    with pytest.raises(IrbenchError, match="still being measured"):
+        list(remove_runs([finished.folder, running.folder], there))
+    assert finished.folder.is_dir()
+    folder = running.folder
+    del running
+    assert list(remove_runs([folder], there)) == [folder]
+
+
+def test_of_two_removals_at_once_one_removes_each_run_and_the_other_finds_it_gone(there: Path):
+    """The second waits for the first, whose locks are not those of a measurement."""
+    first, second = measured(there), measured(there)
+    folders, found = [first.folder, second.folder], []
+    with waiting_for(there), closing_descriptor(hold(first.folder)):
+        other = threading.Thread(target=lambda: found.extend(remove_runs(folders, there)))
+        other.start()
+        first.folder.rename(there / ".gone")
+        assert found == []
+    other.join()
+    assert found == [second.folder]
+    assert list(remove_runs(folders, there)) == []
+
+
+def test_removals_before_one_that_fails_are_told(there: Path, monkeypatch: pytest.MonkeyPatch):
+    first, second = measured(there), measured(there)
+    rename = Path.rename
+
+    def refuse_second(self: Path, target: Path) -> Path:
+        if self == second.folder:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", refuse_second)
+    removing = remove_runs([first.folder, second.folder], there)
+    assert next(removing) == first.folder
+    with pytest.raises(IrbenchError, match="Permission denied"):
+        next(removing)
+    assert (first.folder.exists(), second.folder.exists()) == (False, True)
+
+
+def test_a_run_that_is_stored_twice_can_be_removed_in_both_places_at_once(there: Path):
+    run = measured(there)
+    twin = there / "runs" / "2001-01" / run.folder.name
+    shutil.copytree(run.folder, twin)
+    assert list(remove_runs([run.folder, twin], there)) == [run.folder, twin]
+
+
+@contextmanager
+def closing_descriptor(descriptor: int) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        os.close(descriptor)

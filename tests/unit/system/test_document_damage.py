@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.store.document import decode_document
+from irbench.store.run_document import decode_document
 from irbench.system.document_damage import damage_text, named_by_archive
 
 

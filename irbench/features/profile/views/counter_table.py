@@ -14,9 +14,9 @@ from irbench.features.profile.report import CellSummary, ClassCounters, ProfileR
 from irbench.features.profile.views.sentences import class_name
 from irbench.features.reduce.view import uncuttable_text
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.render.figures import are_ranges, ends_heading
-from irbench.render.remedies import failure_sentence
+from irbench.render.figure_texts import are_ranges, ends_heading
 from irbench.render.table import Column, Row, TextTable
+from irbench.render.words import failure_sentence
 
 COUNTERS_HEADING = "Counters of each class, per inference:"
 _CALL = "empty call"

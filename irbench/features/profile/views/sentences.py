@@ -27,10 +27,9 @@ from irbench.features.profile.report import (
 from irbench.notices import Context
 from irbench.notices.warnings import BusyMachine
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.render.figures import ratio_with_ends
-from irbench.render.operator_class_texts import OPERATOR_CLASS_TEXTS
-from irbench.render.remedies import failure_sentence
+from irbench.render.figure_texts import ratio_with_ends
 from irbench.render.table_title import SEPARATOR, confinement_text, sizes_text
+from irbench.render.words import OPERATOR_CLASS_TEXTS, failure_sentence
 from irbench.spec import Timing
 
 NO_SPEED_TEXTS: Mapping[NoSpeed, str] = {
@@ -39,12 +38,12 @@ NO_SPEED_TEXTS: Mapping[NoSpeed, str] = {
     "counted-elsewhere": "the operations count for another operator of the same nodes",
     "partly-known": "operators whose operations are known take less than nine tenths of the time",
 }
-DOUBTFUL_TEXTS: Mapping[MatchedBy, str] = {
+_DOUBTFUL: Mapping[MatchedBy, str] = {
     "position": "matched to nodes by the order of execution, because the runtime does not name them",
     "signature": "joined by class and shape along the graph",
     "unmatched": "in operators whose nodes are unknown",
 }
-PROFILE_STOPPED_TEXTS: Mapping[LaunchesStop, str] = {
+_STOPPED_EARLY: Mapping[LaunchesStop, str] = {
     "budget": "The budget ended it: a larger --budget has more launches.",
     "interrupt": "Interrupted: these are the results until then.",
     "unfinished": "Unfinished: these are the results until then.",
@@ -152,8 +151,8 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
     for warning in document.warnings:
         yield f"warning: {warning.whole(Context())}"
     yield from (note.text(Context({cell.id: cell.label for cell in report.cells})) for note in document.notes)
-    if document.stopped_by in PROFILE_STOPPED_TEXTS:
-        yield PROFILE_STOPPED_TEXTS[document.stopped_by]
+    if document.stopped_by in _STOPPED_EARLY:
+        yield _STOPPED_EARLY[document.stopped_by]
 
 
 def no_speed_lines(report: ProfileReport, classes: Sequence[PartRow]) -> Iterator[str]:
@@ -211,7 +210,7 @@ def _joined(cell: CellSummary) -> str:
     """Return how operators were joined, where that is worth a word."""
     parts = [
         f"{percent(cell.matched[way], 0)} {text}"
-        for way, text in DOUBTFUL_TEXTS.items()
+        for way, text in _DOUBTFUL.items()
         if cell.matched.get(way, 0.0) >= _LEAST_SHARE
     ]
     return f"{cell.label}: {', '.join(parts)}." if parts else ""

@@ -18,7 +18,7 @@ from irbench.features.compare import confirm as confirmation
 from irbench.options.run import RunOptions
 from irbench.runs.measurement import StoredRun
 from irbench.runs.planned_graphs import ModelChanged
-from irbench.store import default_root
+from irbench.store.folders import default_root
 from irbench.system import host
 
 

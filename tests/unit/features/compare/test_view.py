@@ -7,14 +7,13 @@ from dataclasses import replace
 import pytest
 from golden_files import check_golden
 
-from irbench.across_runs.changes import change_of_values
-from irbench.across_runs.comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
-from irbench.across_runs.conditions import CheckedCondition, checked_condition
+from irbench.across_runs.changes import CheckedCondition, change_of_values, checked_condition
+from irbench.across_runs.checked_runs import Finished, Incomplete
 from irbench.across_runs.confirmation import Confirmation
-from irbench.across_runs.environments import Difference
+from irbench.across_runs.differences import Difference
 from irbench.across_runs.measured_cells import FIGURES, CellKey
-from irbench.across_runs.obstacles import OtherSoftware
-from irbench.across_runs.reading import Finished, Incomplete
+from irbench.across_runs.repetition_obstacles import OtherSoftware
+from irbench.across_runs.side_comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
 from irbench.api.display import as_text
 from irbench.features.compare.view import comparison_markdown, comparison_view
 from irbench.options.conditions import read_condition
@@ -158,7 +157,7 @@ def test_a_condition_that_could_not_be_judged_is_no_pass_and_says_what_it_takes(
     said = said_of(few)
     assert "no regression found, but time>5% was not judged in any row." in said
     assert (
-        "warning: not judged, so this is no pass (exit code 6): time>5% on ort: an interval takes 4 launches on both"
+        "warning: not judged, so this is not a pass (exit code 6): time>5% on ort: an interval takes 4 launches on both"
         " sides; time>5% on tf: no figures on the newer side." in said
     )
     assert "exit code" not in said_of(FOUND)  # another condition is met, which decides the exit code

@@ -15,7 +15,7 @@ from launches import measured, synchronous
 from machines import OVERHEAD, facts
 from made_peaks import peaks
 
-from irbench.across_runs.environments import fingerprint
+from irbench.across_runs.differences import fingerprint
 from irbench.api.progress import Reporter
 from irbench.core.address import BackendAddress
 from irbench.core.record import CellLaunch, LaunchRecord
@@ -44,8 +44,9 @@ from irbench.onnx.matrix_chain import MatrixChain
 from irbench.roofline import MachinePeaks
 from irbench.runs.known_peaks import known_peaks
 from irbench.spec import Timing
-from irbench.store import Store, bundles
-from irbench.store.peaks import keep_peaks
+from irbench.store import bundles
+from irbench.store.kept_peaks import keep_peaks
+from irbench.store.runs import Store
 from irbench.system import host
 
 pytestmark = pytest.mark.usefixtures("known_backends")

@@ -20,7 +20,7 @@ from irbench.features.doctor.options import DoctorOptions
 from irbench.features.doctor.run import Diagnosis, diagnose
 from irbench.runs.measurement import StoredRun
 from irbench.store import bundles
-from irbench.store.peaks import kept_peaks
+from irbench.store.kept_peaks import kept_peaks
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 

@@ -12,8 +12,8 @@ from across_runs_history import run
 from compared_runs import MACHINE
 from documents import cell, document, group
 
-from irbench.across_runs.environments import fingerprint
-from irbench.across_runs.reading import Files
+from irbench.across_runs.checked_runs import Files
+from irbench.across_runs.differences import fingerprint
 from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
 from irbench.features.history.report import FigureHistory, ModelHistory
@@ -136,7 +136,7 @@ def test_a_total_takes_eight_runs_since_the_run_that_is_named():
         ("p99>5%", "no-figure"),
         ("p50>8%", "too-few"),
     ]
-    with pytest.raises(IrbenchError, match="none of those of resnet50") as refused:
+    with pytest.raises(IrbenchError, match="not in the history of resnet50") as refused:
         history_of("resnet50", runs, conditions=asked, limit=3, since_run=runs[0].run_id)
     assert "--since-run" in refused.value.hint
 

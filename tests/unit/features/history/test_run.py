@@ -11,7 +11,7 @@ from front_door import irbench
 import irbench as api
 from irbench.errors import IrbenchError
 from irbench.spec import GraphFiles
-from irbench.store import default_root
+from irbench.store.folders import default_root
 
 
 def test_a_model_of_which_every_run_has_two_is_refused_with_the_reason():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from compared_runs import EVEN, store, times
 
-from irbench.across_runs.reading import read_run
+from irbench.across_runs.checked_runs import read_run
 from irbench.features.receipt.replay import CheckedClaim, checked_claims, outcome_of_claims
 from irbench.features.receipt.report import Receipt, receipt_of
 

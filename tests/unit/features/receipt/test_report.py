@@ -10,7 +10,7 @@ import pytest
 from compared_runs import EVEN, store, times
 from documents import cell, group
 
-from irbench.across_runs.reading import CheckedRun, read_run
+from irbench.across_runs.checked_runs import CheckedRun, read_run
 from irbench.api.display import as_text
 from irbench.errors import IrbenchError
 from irbench.features.receipt.report import (

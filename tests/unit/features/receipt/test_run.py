@@ -19,7 +19,7 @@ from irbench.features.receipt import run as receipts
 from irbench.options.run import RunOptions
 from irbench.runs.measurement import StoredRun
 from irbench.runs.planned_graphs import ModelChanged
-from irbench.store import default_root
+from irbench.store.folders import default_root
 from irbench.system import host
 
 CLAIMED = {"ort": EVEN, "tf": times(2)}

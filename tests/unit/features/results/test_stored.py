@@ -19,7 +19,8 @@ from irbench.core.row import Spans
 from irbench.errors import IrbenchError
 from irbench.features.results import command as results
 from irbench.features.show import command as show
-from irbench.store import RunWriter, Store, default_root
+from irbench.store.folders import default_root
+from irbench.store.runs import RunWriter, Store
 
 
 def measured(model: str = "resnet50", *, complete: bool = True) -> RunWriter:

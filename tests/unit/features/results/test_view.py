@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from irbench.core.quantities import age
 from irbench.features.results.view import run_table
 from irbench.store.entries import Outcome, RunEntry
-from irbench.store.outcomes import entry_of
+from irbench.store.table_outcomes import entry_of
 
 NOW = datetime(2026, 1, 8, tzinfo=UTC)
 ENTRY = RunEntry(

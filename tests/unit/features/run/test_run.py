@@ -13,7 +13,7 @@ from compared_runs import EVEN, store
 
 import irbench
 from irbench.measure.lock import measuring
-from irbench.store import default_root
+from irbench.store.folders import default_root
 
 
 @pytest.mark.parametrize("function", [irbench.run, irbench.plan])

@@ -13,7 +13,7 @@ from irbench.features.verify.cases import CaseResult, OperatorChange, Runtime, S
 from irbench.features.verify.report import DataSets, ModelReport
 from irbench.features.verify.view import model_view, suite_view
 from irbench.notices import Reference
-from irbench.render.text_document import Document
+from irbench.render.views import Document
 
 
 def result(name: str, operator: str, backend: str, outcome: Any, reason: str = "") -> CaseResult:

@@ -21,7 +21,7 @@ from irbench.core.record import LaunchRecord, PacedRun, Sustained
 from irbench.render.formats.chrome_trace import BLOCKS, Span, Track, lanes_of, launch_spans
 from irbench.stats.observed import sort_blocks
 from irbench.stats.rederive import planned_timing
-from irbench.store.reading import read_launches
+from irbench.store.runs import read_launches
 
 
 def trace(*runs: Any) -> list[dict[str, Any]]:

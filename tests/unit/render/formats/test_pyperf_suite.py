@@ -16,7 +16,7 @@ from exports import TIMING, run_of, stored_run, text
 from launches import MS, launch, measured, synchronous
 
 from irbench.render.formats.exported_run import ExportedRun
-from irbench.store import Store
+from irbench.store.runs import Store
 
 
 def sync_run(root: Path) -> ExportedRun:
