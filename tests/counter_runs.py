@@ -11,7 +11,7 @@ from irbench.core.record import Failure
 from irbench.core.result import RunDocument
 from irbench.core.row import Requested
 from irbench.counters import EventCount, NotSupported, UnknownEvent
-from irbench.stats.counters import derive_counter_table
+from irbench.stats.counter_figures import derive_counter_table
 
 EVENTS = ("task-clock", "context-switches", "cycles", "instructions")
 SHAPES = {"image": (1, 224, 224, 3)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from irbench.counters import (
     NotNamed,
     NoTopdown,
     NoToplev,
+    NotPermitted,
     NotSupported,
     Obstacle,
     PerfReading,
@@ -29,6 +31,7 @@ from irbench.counters import (
     Said,
     SeveralKindsOfCores,
     TopdownMethod,
+    ToplevFailed,
     events_asked,
     fitting_method,
     has_kind,
@@ -41,9 +44,10 @@ from irbench.counters import (
     shares_of,
     toplev_level,
 )
-from irbench.measure.perf_stat import PERF_ENVIRONMENT
-from irbench.measure.toplev_probe import toplev_obstacle
+from irbench.measure.clock import sleep
+from irbench.measure.perf_stat import PERF_ENVIRONMENT, CountingFailed, TopLev
 from irbench.system.host import cpu_info
+from irbench.system.locks import temporary_folder
 from irbench.system.programs import clean_environment, find_program
 
 DEVICES = Path("/sys/bus/event_source/devices")
@@ -292,3 +296,42 @@ def _folders(folder: Path) -> Iterable[Path]:
 
 def _number(text: str | None) -> int:
     return int(text) if text is not None and text.isdigit() else 0
+
+
+_COUNTED_S = 0.3
+"""Enough for each of its groups of events to have its turn on the counters."""
+_BUSY_PROGRAM = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    pass\n"
+"""Computes until it is killed, or until who started it is gone."""
+
+
+def toplev_obstacle(program: str, level: int, paranoid: int | None) -> Obstacle | None:
+    """Return why toplev tells no nodes of a level here; ``None`` where it does.
+
+    Args:
+        program: It.
+        level: Of Top-Down.
+        paranoid: The kernel's level of perf_event_paranoid; ``None`` where it does not tell.
+    """
+    with (
+        temporary_folder(Path(tempfile.gettempdir()), "irbench-toplev-") as folder,
+        subprocess.Popen(
+            [sys.executable, "-IS", "-c", _BUSY_PROGRAM],
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # so that Ctrl-C reaches irbench alone
+        ) as busy,
+    ):
+        try:
+            with TopLev(program, level, busy.pid, folder / "toplev") as toplev:
+                sleep(_COUNTED_S)
+                toplev.nodes()
+        except CountingFailed as failed:
+            return _toplev_failure(failed, paranoid)
+        finally:
+            busy.kill()
+    return None
+
+
+def _toplev_failure(failed: CountingFailed, paranoid: int | None) -> Obstacle:
+    said = obstacle_from_messages(failed.messages, paranoid)
+    return said if isinstance(said, NotPermitted) else ToplevFailed(Said(str(failed)))

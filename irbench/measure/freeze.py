@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from irbench.measure.clock import now_ns, sleep
-from irbench.measure.evidence import schedstat_ns
+from irbench.measure.kernel_evidence import schedstat_ns
 
 SUPPORTED = sys.platform == "linux" and not os.environ.get("IRBENCH_NO_FREEZE")
 """Whether processes can be stopped and awaited here; ``IRBENCH_NO_FREEZE`` turns it off."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from irbench.core.result import GroupResult
-from irbench.core.row_names import row_names
+from irbench.core.row import row_names
 from irbench.notices import Context
 
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from irbench.core.quantities import plural, times
 from irbench.core.result import GroupResult, Lead, NoWinner, UnevenLoad, Winner
-from irbench.core.row import Ends, is_too_slow
-from irbench.core.row_names import row_names
+from irbench.core.row import Ends, is_too_slow, row_names
 from irbench.notices import Context
 from irbench.notices.warnings import OrderRow, OrdersDiffer
 from irbench.render.figures import ratio_with_ends

@@ -4,7 +4,7 @@ The model is that of Williams, Waterman and Patterson, "Roofline: An Insightful 
 Architectures", Communications of the ACM 52 (2009).
 """
 
-from irbench.measure.bandwidth import Access
+from irbench.measure.hardware_probes import Access
 from irbench.roofline.peaks import MEMORY, Bandwidth, BandwidthSamples, ComputePeak, MachinePeaks
 from irbench.roofline.roof import best_bandwidth, ridge_point, roof
 from irbench.spec import Roof

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from irbench.measure.bandwidth import Access, MemoryTimes
+from irbench.measure.hardware_probes import Access, MemoryTimes
 
 MEMORY = "memory"
 """The name of main memory among the levels."""

@@ -20,7 +20,7 @@ from irbench.core.record import Evidence, PacedRun, Round, Sustained, WarmUp, ns
 from irbench.errors import ExitCode
 from irbench.measure.clock import Stopwatch
 from irbench.measure.ledger import CommonWindow, Counters, Window, joined_window
-from irbench.measure.paced import Schedule, join_paced, start_soon
+from irbench.measure.pacing import Schedule, join_paced, start_soon
 from irbench.spec import Cell
 from irbench.spi import Array
 from irbench.system.confinement import Confinement

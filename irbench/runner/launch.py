@@ -12,12 +12,10 @@ from typing import Self, TypeVar
 from irbench.core import registry
 from irbench.core.activity import Activity
 from irbench.core.record import BlockEvidence, EnergyReading, Failure, LaunchRecord, OutputError, Sustained
-from irbench.core.row_names import cell_names
+from irbench.core.row import cell_names
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch, sleep
-from irbench.measure.core_to_core import CoreLink
-from irbench.measure.energy import NVIDIA_GPU, EnergyMeter, find_energy_counters
-from irbench.measure.machine import (
+from irbench.measure.disturbances import (
     MachineSnapshot,
     cpu_pressure,
     foreign_cpu_ns,
@@ -25,28 +23,22 @@ from irbench.measure.machine import (
     glance,
     snapshot,
 )
-from irbench.runner.cell_progress import CellProgress
-from irbench.runner.launch_inputs import GroupTooLarge, LaunchInputs, LaunchPlan, needs_split
+from irbench.measure.energy import NVIDIA_GPU, EnergyMeter, find_energy_counters
+from irbench.measure.hardware_probes import CoreLink
+from irbench.runner.launch_state import CellProgress, GroupTooLarge, LaunchInputs, LaunchPlan, needs_split
 from irbench.runner.plan import GraphRefused, other_form
 from irbench.runner.reference import CHANGING, fallback, require_answers, worse, worst_error
 from irbench.runner.tempo import Forecast, Starts, Tempo, choose_tempo
 from irbench.runner.workers import Workers
 from irbench.spec import Cell, Deadline, Objective, Timing
 from irbench.spi import Outputs
-from irbench.stats import (
-    behind,
-    block_order,
-    clean_blocks,
-    fewest_blocks,
-    needs_more_blocks,
-    processors_in_use,
-    round_cost_ns,
-    settle_calls,
-)
+from irbench.stats.blocks import processors_in_use
+from irbench.stats.launch_planning import behind, block_order, fewest_blocks, needs_more_blocks, settle_calls
+from irbench.stats.observed import clean_blocks, round_cost_ns
 from irbench.stats.warm_up import calls_of_later_launches
 from irbench.system import host
 from irbench.worker.cell import CellTask
-from irbench.worker.inputs import takes_turns
+from irbench.worker.feed_turns import takes_turns
 from irbench.worker.warming import Asked
 
 

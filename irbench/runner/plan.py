@@ -13,10 +13,10 @@ from irbench.errors import IrbenchError
 from irbench.notices import Note
 from irbench.notices.notes import GraphFormRefused, GraphUnbound
 from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
-from irbench.runner.cells import BackendInfo, SizedModel, asked_cells, at_level, named_baseline
 from irbench.runner.request import RunRequest
+from irbench.runner.requested_cells import BackendInfo, SizedModel, asked_cells, at_level, named_baseline
 from irbench.spec import Artifact, Bundle, Cell, Group, Timing, Workload
-from irbench.stats import parts_of
+from irbench.stats.launch_planning import parts_of
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from irbench.notices.warnings import DegenerateOutputs, DegenerateRow, Refused, 
 from irbench.onnx.rewriting.bind import with_sizes
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Cell, Feeding, Group, Scalar, Workload
 from irbench.spi import Description, Outputs
-from irbench.stats import given_inputs
+from irbench.stats.workload_facts import given_inputs
 from irbench.store import bundles
 from irbench.worker.failures import CallFailed, WorkerDied, unreadable_answer
-from irbench.worker.inputs import BrokenLoop
+from irbench.worker.feed_turns import BrokenLoop
 from irbench.worker.model_files import bound_shapes
 from irbench.worker.process import call_in_worker
 from irbench.worker.requested_confinement import confinement_to
@@ -177,7 +177,7 @@ def computed_outputs(
 def _answers(source: tuple[str, str], artifact: Artifact, workload: Workload, deadline_s: float) -> tuple[Outputs, ...]:
     kind, name = source
     found: tuple[tuple[Outputs, ...], tuple[str, str] | None] = call_in_worker(
-        "irbench.worker.reference:answers_and_broken_loop",
+        "irbench.worker.reference_answers:answers_and_broken_loop",
         name,
         artifact,
         workload.bundle,

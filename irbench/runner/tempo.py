@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from irbench.notices import Warn
 from irbench.notices.warnings import TailOmitted
-from irbench.runner.launch_inputs import LaunchInputs
+from irbench.runner.launch_state import LaunchInputs
 from irbench.spec import Cell, Group, Timing
-from irbench.stats import (
+from irbench.stats.launch_planning import (
     LaunchCost,
     equal_calls,
     fewest_calls,

@@ -100,7 +100,7 @@ class Eligibility:
         disagreements: In what a cell's graph falls short of the model it was converted from, where it does.
         in_parts: Whether there are more cells than one launch held.
         too_slow: Cells whose p90 latency is above what was asked for, with it in milliseconds; see
-            :func:`irbench.stats.latency_limit.within_max_latency`.
+            :func:`irbench.stats.figures.within_max_latency`.
         accurate: Cells that keep the limit that the user gave for the accuracy of their answers.
     """
 

@@ -9,11 +9,82 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from irbench.core.record import BlockEvidence, CellLaunch, LaunchRecord, Round
-from irbench.spec import Group, Timing
+import numpy as np
+from numpy.typing import NDArray
+
+from irbench.core.record import BlockEvidence, CellLaunch, LaunchRecord, Round, ns_per_completion
+from irbench.spec import Group, Objective, Timing
 from irbench.stats.blocks import dirty_blocks
 from irbench.stats.intervals import hodges_lehmann
-from irbench.stats.stopping.objective import round_cost_ns
+
+_SHORTEST_CPU_NS = 1e-3
+"""Keeps logarithms finite where the kernel saw no processor time."""
+
+
+def round_cost_ns(objective: Objective, *, adds_up: bool = False) -> Callable[[CellLaunch, Round, int], float]:
+    """Return the function that reduces a round to what is compared, in nanoseconds: the less, the better.
+
+    Of ``latency`` the median time of a call; of ``fps`` the time per completed sample; of ``cost`` the processor time
+    per completed sample, spinning included: the share of the round that the process' threads ran, in processors, times
+    the time per sample.
+
+    Args:
+        objective: What rows are compared by.
+        adds_up: Whether rounds are to be averaged: of ``latency`` it is then the mean time of a call. Where calls are
+            slow only while something else runs, a median is that of whichever are more, and jumps with their share.
+    """
+    return _time_per_call if adds_up and objective == "latency" else _COSTS[objective]
+
+
+def _latency(launch: CellLaunch, round_: Round, _batch: int) -> float:
+    return round_statistic_ns(round_, launch.calls_per_sample, by_completion=False)
+
+
+def _time_per_call(launch: CellLaunch, round_: Round, _batch: int) -> float:
+    return round_statistic_ns(round_, launch.calls_per_sample, by_completion=True)
+
+
+def _time_per_sample(launch: CellLaunch, round_: Round, batch: int) -> float:
+    return round_statistic_ns(round_, launch.calls_per_sample, by_completion=True) / batch
+
+
+def _processor_time_per_sample(launch: CellLaunch, round_: Round, batch: int) -> float:
+    processors = round_.evidence.cpu_ns / max(1, round_.evidence.wall_ns)
+    return max(processors * _time_per_sample(launch, round_, batch), _SHORTEST_CPU_NS)
+
+
+_COSTS: Mapping[Objective, Callable[[CellLaunch, Round, int], float]] = {
+    "latency": _latency,
+    "fps": _time_per_sample,
+    "cost": _processor_time_per_sample,
+}
+
+
+_SHORTEST_NS = 1e-3
+"""Keeps logarithms finite where a clock is too coarse to see a call."""
+
+
+def call_latency_ns(round_: Round, calls_per_sample: int) -> NDArray[np.float64]:
+    """Return issue to completion of each call in nanoseconds; where a sample is several calls, their mean."""
+    return round_.latency_ns / calls_per_sample
+
+
+def time_per_completion_ns(round_: Round) -> float:
+    """Return the wall time of a round's window over what completed in it, in nanoseconds per sample."""
+    return ns_per_completion(round_.completion_ns)
+
+
+def round_statistic_ns(round_: Round, calls_per_sample: int, *, by_completion: bool) -> float:
+    """Return what one round says of its cell's speed, in nanoseconds per call.
+
+    Args:
+        round_: The round.
+        calls_per_sample: Calls that each of its samples lasts.
+        by_completion: Compare by throughput rather than by the median latency: in groups with streams.
+    """
+    sample_ns = time_per_completion_ns(round_) if by_completion else float(np.median(round_.latency_ns))
+    return max(sample_ns / calls_per_sample, _SHORTEST_NS)
+
 
 Reduction: TypeAlias = Literal["usual", "quiet-launches", "as-loaded"]
 """How the launches of a table are reduced. ``usual``: by the blocks that count. Where most blocks were disturbed,

@@ -18,8 +18,8 @@ from irbench.spec import Timing
 from irbench.stats.compare import launch_ratios
 from irbench.stats.figures import calls_to_bound, positive_span
 from irbench.stats.intervals import interval_at, looks_of, percentile
-from irbench.stats.notices.doubts import log_ratio_by_launch
 from irbench.stats.notices.table_state import TableState
+from irbench.stats.winner import log_ratio_by_launch
 
 _MOSTLY_LATE = 0.5
 """From this share of late calls on, their queue only grows: how long calls are late says how long the run was."""

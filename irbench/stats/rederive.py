@@ -16,7 +16,7 @@ from irbench.errors import IrbenchError
 from irbench.notices import Reference
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Group, InputSpec, Load, TensorSpec, Timing, Workload
 from irbench.stats.cold_start import derive_cold_table
-from irbench.stats.counters import derive_counter_table
+from irbench.stats.counter_figures import derive_counter_table
 from irbench.stats.eligibility import Admission, compares_all
 from irbench.stats.intervals import MOST_LAUNCHES
 from irbench.stats.observed import Observed, observe

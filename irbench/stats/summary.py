@@ -36,19 +36,17 @@ from irbench.stats.figures import (
     span_over_launches,
     supports_p90,
     sustained_by_launch,
+    within_max_latency,
 )
 from irbench.stats.intervals import median
-from irbench.stats.latency_limit import within_max_latency
 from irbench.stats.notices.comparison_warnings import find_warnings
-from irbench.stats.notices.doubts import doubt
-from irbench.stats.notices.marks import marks_of
-from irbench.stats.notices.notes import find_notes
-from irbench.stats.notices.starvation import uneven_load
+from irbench.stats.notices.machine_warnings import uneven_load
+from irbench.stats.notices.row_notices import find_notes, marks_of
 from irbench.stats.notices.table_state import TableState
 from irbench.stats.observed import Observed, is_as_loaded, observe
 from irbench.stats.orders import order_doubt
 from irbench.stats.paced import paced_latency, paced_over_launches, paced_runs
-from irbench.stats.winner import LeadEstimate, find_winner
+from irbench.stats.winner import LeadEstimate, doubt, find_winner
 from irbench.stats.workload_facts import achieved, bound_shapes, given_inputs, table_of
 
 

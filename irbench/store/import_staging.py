@@ -26,8 +26,8 @@ from irbench.store.launches import decode_launch
 from irbench.store.reading import check_launches, read_launch
 from irbench.system.confinement import limit_memory
 from irbench.system.document_damage import damage_text, named_by_archive
+from irbench.system.file_access import sync_folder, write_synced
 from irbench.system.file_states import is_folder
-from irbench.system.files import sync_folder, write_synced
 
 MEMORY_BYTES = 1 << 31
 """A launch of the largest size is held several times over while it is unpacked."""

@@ -13,7 +13,7 @@ from irbench.errors import IrbenchError
 from irbench.store.files import explained, read_bytes
 from irbench.store.folders import Unsearched
 from irbench.store.import_staging import Staged
-from irbench.system.files import move_folder
+from irbench.system.file_access import move_folder
 from irbench.system.locks import hold, temporary_folder, waiting_for
 
 

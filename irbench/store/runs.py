@@ -24,7 +24,7 @@ from irbench.store.launches import encode_launch
 from irbench.store.listing import Listing, find_run, list_runs
 from irbench.store.reading import load_document, read_launches
 from irbench.store.ulid import new_ulid
-from irbench.system.files import write_atomically, write_synced
+from irbench.system.file_access import write_atomically, write_synced
 from irbench.system.locks import hold, is_held
 
 

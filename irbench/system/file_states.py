@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from irbench.system.regular_files import open_regular
+from irbench.system.file_access import open_regular
 
 ALWAYS_READ_BYTES = 1 << 24
 """Smaller files are compared by content, however old they look."""
@@ -41,7 +41,7 @@ def digest(path: Path, *, follow: bool = True) -> str:
         follow: Whether it may be a symbolic link.
 
     Raises:
-        OSError: As of :func:`irbench.system.regular_files.open_regular`.
+        OSError: As of :func:`irbench.system.file_access.open_regular`.
     """
     with open_regular(path, follow=follow) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -14,7 +14,24 @@ from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 
-from irbench.system.home_warning import VARIABLE, HomeWarning
+VARIABLE = "IRBENCH_HOME"
+"""Names the folder."""
+
+
+class HomeWarning(UserWarning):
+    """irbench's folder cannot be written, and another one stands in for it; issued once in a process.
+
+    Attributes:
+        wanted: The folder; ``None`` where the user has no home folder.
+        used: The one that stands in for it.
+    """
+
+    def __init__(self, wanted: Path | None, used: Path) -> None:
+        self.wanted, self.used = wanted, used
+        # words outside of render/, because Python itself shows them to whoever calls irbench from Python
+        reason = "The user has no home folder" if wanted is None else f"{wanted} cannot be written"
+        super().__init__(f"{reason}: models are kept in {used}. Set {VARIABLE} to a folder that you can write.")
+
 
 _PRIVATE, _OF_OTHERS = 0o700, 0o077
 
@@ -23,7 +40,7 @@ def home() -> Path:
     """Return the folder in which things are kept; it may have to be made.
 
     It is ``IRBENCH_HOME``, or one in the user's cache folder. Where this user may not write there, it is a folder among
-    the temporary files that no other user can read, and a :class:`~irbench.system.home_warning.HomeWarning` says so.
+    the temporary files that no other user can read, and a :class:`~irbench.system.home.HomeWarning` says so.
     """
     wanted = _wanted()
     if wanted is not None and _may_be_written(wanted):

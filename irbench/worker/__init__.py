@@ -9,14 +9,15 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from irbench.worker.confinement_variable import CONFINEMENT
+CONFINEMENT = "IRBENCH_WORKER_CONFINEMENT"
+"""The environment variable that says what a worker may reach; without it a worker is not confined."""
 
 if CONFINEMENT in os.environ:  # before NumPy starts threads, which would stay free
     from irbench.worker.confined_start import confine_as_asked
 
     confine_as_asked()
 
-from irbench.measure import process_start as process_start  # first: it reads the clock when it is imported
+from irbench.measure import process_start as process_start  # noqa: E402 - reads the clock: after confining, first of all else
 
 if TYPE_CHECKING:
     from irbench.worker.failures import WorkerDied

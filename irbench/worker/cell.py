@@ -14,28 +14,27 @@ from irbench.core import registry
 from irbench.core.feeds import lay_out, logical_inputs
 from irbench.core.record import Round, WarmUp
 from irbench.errors import IrbenchError
-from irbench.measure.drive import Driver, make_driver, make_turning_driver
-from irbench.measure.evidence import (
+from irbench.measure.drive import Driver, Turns, make_driver, make_turning_driver
+from irbench.measure.kernel_evidence import (
     Counters,
     PeakMemory,
+    PhaseLog,
     descendant_folders,
     evidence_between,
     private_memory_bytes,
     read_counters,
     with_descendants,
 )
-from irbench.measure.phases import PhaseLog
-from irbench.measure.turns import Turns
 from irbench.spec import Artifact, Cell, Feeding, Io, Scalar, Timing, Workload
 from irbench.spi import Array, Backend, Feed, Session, Slot
-from irbench.stats import calls_per_sample, fewest_warm_up_calls
+from irbench.stats.launch_planning import calls_per_sample, fewest_warm_up_calls
+from irbench.worker.feed_turns import feeds_of_samples, require_loop, takes_turns, turns_of_streams
 from irbench.worker.inference import infer
-from irbench.worker.inputs import feeds_of_samples, require_loop, takes_turns, turns_of_streams
-from irbench.worker.temporary_files import own_temporary_files
 from irbench.worker.warming import Asked, Warming, median_completion_ns
+from irbench.worker.watchdog import own_temporary_files
 
 if TYPE_CHECKING:
-    from irbench.worker.own_code.commands import CommandSession
+    from irbench.worker.own_code.command_session import CommandSession
 
 
 def backend_of(cell: Cell, feeding: Feeding, feed: Callable[[], Feed]) -> Backend:
@@ -58,7 +57,7 @@ def backend_of(cell: Cell, feeding: Feeding, feed: Callable[[], Feed]) -> Backen
             "A command is given one input of one shape.",
             hint="Give --data one sample and leave --feedback and --shapes out, or give a function: module:function.",
         )
-    from irbench.worker.own_code.commands import CommandBackend
+    from irbench.worker.own_code.command_session import CommandBackend
 
     return CommandBackend(cell.backend, program, feed)
 

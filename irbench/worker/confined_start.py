@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from irbench.system.confinement import Confinement, confine
-from irbench.worker.confinement_variable import CONFINEMENT
+from irbench.worker import CONFINEMENT
 
 
 def confined_environment(allowed: Confinement, folder: Path) -> Mapping[str, str]:

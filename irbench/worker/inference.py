@@ -7,10 +7,10 @@ from typing import Self
 
 import numpy as np
 
-from irbench.measure.phases import PhaseLog
+from irbench.measure.kernel_evidence import PhaseLog
 from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Array, Backend, Feed, Slot
-from irbench.worker.temporary_files import own_temporary_files
+from irbench.worker.watchdog import own_temporary_files
 
 
 def infer(slot: Slot, feed: Feed) -> tuple[Array, ...]:

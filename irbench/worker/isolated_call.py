@@ -17,9 +17,9 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from irbench.system.confinement import Confinement, confine, limit_memory
+from irbench.system.signals import die_with_parent
 from irbench.worker.exchange.answer_encoding import encoded
 from irbench.worker.exchange.wire import OutOfMemory, Problem, Reply, problem_of
-from irbench.worker.parent_death import die_with_parent
 
 _FIRST_DESCRIPTOR = 3
 """Behind stdin, stdout and stderr."""

@@ -32,8 +32,9 @@ from irbench.worker.failures import (
     how_it_ended,
     unreadable_answer,
 )
-from irbench.worker.interpreters import interpreter_command, interpreter_environment, shown_variables
+from irbench.worker.interpreters import interpreter_command, interpreter_environment
 from irbench.worker.scratch import scratch_folder
+from irbench.worker.shown_variables import shown_variables
 from irbench.worker.watchdog import MARK, kill_all, watchdog, worker_folder
 
 _LOG_TAIL_BYTES = 4000

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.core.record import Evidence, PacedRun, Sustained
-from irbench.measure.drive import complete_call
-from irbench.measure.evidence import evidence_between, read_counters
+from irbench.measure.drive import complete_call, turning_slot
+from irbench.measure.kernel_evidence import evidence_between, read_counters
 from irbench.measure.ledger import CommonWindow, Counters, SharedLedger
-from irbench.measure.paced import Schedule, issue_on_schedule, join_paced, start_soon
-from irbench.measure.turns import turning_slot
+from irbench.measure.pacing import Schedule, issue_on_schedule, join_paced, start_soon
 from irbench.worker.cell import CellHost, CellTask
 from irbench.worker.warming import median_completion_ns
 
@@ -72,7 +71,7 @@ class RunHost(CellHost):
         return join_paced([self._on_schedule(schedule, first)], schedule)
 
     def _on_schedule(self, schedule: Schedule, first: int, process: int = 0) -> NDArray[np.int64]:
-        """Make the calls of this process; see :func:`irbench.measure.paced.issue_on_schedule`."""
+        """Make the calls of this process; see :func:`irbench.measure.pacing.issue_on_schedule`."""
         for turns in self._turns:
             turns.begin(first - schedule.untimed_calls // schedule.processes)
         return issue_on_schedule(self._calls(), schedule, process)

@@ -18,6 +18,22 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+
+def own_temporary_files() -> None:
+    """Have what this worker makes temporarily lie in its own folder, which is removed even where the worker is killed.
+
+    Runtimes write whole graphs into temporary folders while they compile, and a worker that runs out of memory or time
+    cannot remove them. Does nothing outside of workers, and where the folder cannot be made.
+    """
+    mark = os.environ.get(MARK)
+    if mark is None or (tempfile.tempdir or "").endswith(mark):
+        return
+    folder = worker_folder(mark)
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        tempfile.tempdir = str(folder)
+
+
 MARK = "IRBENCH_WORKER"
 """The environment variable by which a worker's offspring is known, also what became a daemon."""
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from irbench.core.counter_row import COUNTER_STOP_TEXTS, CounterFigure, CounterRow, CounterTable, PhaseTimeline
 from irbench.core.quantities import NOT_MEASURED, listing, plural
-from irbench.core.row_names import distinguish, name_of
+from irbench.core.row import distinguish, name_of
 from irbench.counters import PHASES, NotCounted, TopdownMethod, kind_and_share, not_counted
 from irbench.counters.perf_output import PHASE_TEXTS
 from irbench.counters.topdown import TOPDOWN_TEXTS

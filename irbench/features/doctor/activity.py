@@ -12,8 +12,8 @@ import psutil
 
 from irbench.features.doctor.facts import Activity, CoreToCore, Program
 from irbench.measure.clock import Stopwatch, sleep
-from irbench.measure.core_to_core import CoreLink
-from irbench.measure.machine import MachineSnapshot, cpu_pressure, foreign_cpu_ns, snapshot
+from irbench.measure.disturbances import MachineSnapshot, cpu_pressure, foreign_cpu_ns, snapshot
+from irbench.measure.hardware_probes import CoreLink
 from irbench.system.host import read_text
 
 LOOK_S = 1.5

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from irbench.features.doctor.facts import Cache, Machine
-from irbench.measure.bandwidth import ACCESSES, ONE_THREAD, Access, MemoryTimes, begins_soon, shared_window
+from irbench.measure.hardware_probes import ACCESSES, ONE_THREAD, Access, MemoryTimes, begins_soon, shared_window
 from irbench.roofline import MEMORY, Bandwidth, BandwidthSamples
 from irbench.stats.intervals import FEWEST_LAUNCHES, Looks, interval_at
 from irbench.worker import Worker
@@ -70,7 +70,7 @@ def _cached(cache: Cache, threads: int, cores: int) -> MemoryLevel:
     return MemoryLevel(cache.name, threads, capacity // 2 // threads, capacity)
 
 
-_PROBE = "irbench.measure.bandwidth:MemoryProbe"
+_PROBE = "irbench.measure.hardware_probes:MemoryProbe"
 _CONFIDENCE = 0.95
 _WINDOW_NS = 60_000_000
 _DEADLINE_S = 300.0

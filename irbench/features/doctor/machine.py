@@ -16,7 +16,7 @@ from irbench.counters import GROUPS, CounterPlan
 from irbench.features.doctor.facts import Cache, CounterFacts, Machine
 from irbench.measure import freeze
 from irbench.measure.counter_support import counting_for
-from irbench.measure.evidence import schedstat_ns
+from irbench.measure.kernel_evidence import schedstat_ns
 from irbench.system import host
 from irbench.system.confinement import confinement_support
 from irbench.system.host import read_text

@@ -8,7 +8,7 @@ from typing import Any
 
 from irbench.core.quantities import NOT_MEASURED, age, binary_size, listing, percent, plural, significant
 from irbench.features.doctor.report import NOT_KEPT_TEXTS, NotKept, PeakReport
-from irbench.measure.bandwidth import ACCESSES
+from irbench.measure.hardware_probes import ACCESSES
 from irbench.render.table import Column, Row, TextTable
 from irbench.roofline import MEMORY, Bandwidth, ComputePeak, MachinePeaks, best_bandwidth, ridge_point
 

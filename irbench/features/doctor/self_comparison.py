@@ -13,7 +13,7 @@ from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import Speedup
 from irbench.spec import Timing
 from irbench.stats.intervals import Looks, interval_at, looks_of
-from irbench.stats.stopping.rule import unit_half_width
+from irbench.stats.stopping_rule import unit_half_width
 
 FOUND = 0.8
 """The share of runs that must find a difference for it to count as one that can be seen."""
@@ -90,7 +90,7 @@ def smallest_difference(self_comparison: Speedup, launches: int, timing: Timing)
     """Return the least true difference that :data:`FOUND` of all runs of this length call faster, as a fraction.
 
     The scatter of a launch's log ratio is taken from the half-width of the self_comparison' interval, as
-    :func:`irbench.stats.stopping.rule.launches_to_reach` does.
+    :func:`irbench.stats.stopping_rule.launches_to_reach` does.
 
     Args:
         self_comparison: One backend against itself.

@@ -22,8 +22,7 @@ from irbench.options.values import cpu_list
 from irbench.render.group import GroupView
 from irbench.render.line_wrapping import wrap
 from irbench.render.table import ListingTable
-from irbench.system.confinement import ConfinementSupport
-from irbench.system.landlock import SCOPES_SINCE
+from irbench.system.confinement import SCOPES_SINCE, ConfinementSupport
 
 _WIDTH = 100
 """How wide sentences are where nothing sets a limit."""

@@ -8,8 +8,7 @@ from pathlib import Path
 from irbench.optimizer import CheckInputs
 from irbench.options.input_request import InputRequest
 from irbench.options.values import Shapes
-from irbench.runner.inputs import read_data
-from irbench.runner.sizes import fixed_batch
+from irbench.runner.inputs import fixed_batch, read_data
 from irbench.spec import Bundle
 from irbench.spec.requested_sizes import has_name
 

@@ -19,9 +19,9 @@ from irbench.notices.notes import NoOperatorTimes
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.optimizer import UNOPTIMIZED
 from irbench.roofline import MachinePeaks
-from irbench.runner.cells import is_at_level
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
+from irbench.runner.requested_cells import is_at_level
 from irbench.runs.known_peaks import known_peaks
 from irbench.runs.run_environment import describe_environment
 from irbench.spec import Artifact, Cell, TensorSpec, Workload

@@ -11,7 +11,7 @@ from irbench.counters import CountedPhase, EventCount, kind_and_share
 from irbench.features.profile.joining import JoinedCell
 from irbench.features.profile.record import CountedKind, CountedPart, ProfileCounters
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.stats.counters import derive_counter_table
+from irbench.stats.counter_figures import derive_counter_table
 
 _PHASE: CountedPhase = "inference"
 

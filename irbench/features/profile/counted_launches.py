@@ -15,13 +15,13 @@ from irbench.counters import Counting
 from irbench.features.counters.launches import count_cell
 from irbench.features.profile.record import CountedPart, ProfileCounters
 from irbench.measure.clock import Stopwatch
-from irbench.runner.cell_worker import CellFailed, Setting
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener
 from irbench.runner.reference import Expected
 from irbench.runner.rounds import Rounds
-from irbench.runner.signals import signals_deferred
+from irbench.runner.workers import CellFailed, Setting
 from irbench.spec import Timing
+from irbench.system.signals import signals_deferred
 
 Keep: TypeAlias = Callable[[ProfileCounters], None]
 """Stores counters after each round of launches."""

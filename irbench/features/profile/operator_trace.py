@@ -19,7 +19,7 @@ from irbench.features.profile.joining import JoinedCell, joined_cells
 from irbench.features.profile.record import ProfileDocument
 from irbench.render.json_text import json_line
 from irbench.store.files import explained
-from irbench.system.files import replacing
+from irbench.system.file_access import replacing
 
 
 @dataclass(frozen=True)

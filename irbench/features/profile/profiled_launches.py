@@ -13,9 +13,14 @@ from irbench.core.record import OutputError
 from irbench.core.row import LaunchesStop
 from irbench.features.profile.launches import Launch, disturbance_warnings, with_launch
 from irbench.features.profile.record import Disturbance, ProfiledCell, ProfileDocument
-from irbench.measure.machine import MachineSnapshot, foreign_cpu_ns, snapshot
+from irbench.measure.disturbances import MachineSnapshot, foreign_cpu_ns, snapshot
 from irbench.notices import Note
-from irbench.runner.cell_worker import (
+from irbench.runner.plan import PlannedGroup, refusal_note
+from irbench.runner.progress import Listener
+from irbench.runner.reference import worse
+from irbench.runner.request import RunRequest
+from irbench.runner.rounds import Rounds
+from irbench.runner.workers import (
     CellFailed,
     CellWorker,
     Setting,
@@ -24,18 +29,13 @@ from irbench.runner.cell_worker import (
     runnable_form,
     setting_of,
 )
-from irbench.runner.plan import PlannedGroup, refusal_note
-from irbench.runner.progress import Listener
-from irbench.runner.reference import worse
-from irbench.runner.request import RunRequest
-from irbench.runner.rounds import Rounds
-from irbench.runner.signals import signals_deferred
 from irbench.spec import Cell
 from irbench.stats.blocks import processors_in_use
 from irbench.stats.intervals import FEWEST_LAUNCHES
 from irbench.system import host
+from irbench.system.signals import signals_deferred
 from irbench.worker.cell import Prepared, Warmed
-from irbench.worker.profiling import MOST_CALLS, ProfiledRun
+from irbench.worker.profile_host import MOST_CALLS, ProfiledRun
 
 
 def profile_cell(cell: Cell, setting: Setting, inferences: int) -> tuple[ProfiledRun, OutputError | None]:
@@ -53,7 +53,7 @@ def profile_cell(cell: Cell, setting: Setting, inferences: int) -> tuple[Profile
         CellFailed: Its backend cannot profile it, its answers are wrong, or its worker failed in another way.
     """
     with setting.worker(cell) as worker:
-        worker.hold("irbench.worker.profiling:ProfileHost")
+        worker.hold("irbench.worker.profile_host:ProfileHost")
         worker.ask("import", "import_runtime")
         prepared: Prepared = worker.ask("compile", "prepare", setting.expected.outputs is not None)
         error = worse(checked(cell, prepared, setting), checked_turns(worker, "verify", prepared, setting))
@@ -235,7 +235,7 @@ class _Profiling:
     def _prepare(self, plain: CellWorker, candidate: _Candidate, setting: Setting) -> _Calls:
         """Compile, check the answers in the first launch, warm up, and return what is timed."""
         is_first = not candidate.profiled.launches
-        plain.hold("irbench.worker.profiling:PlainHost")
+        plain.hold("irbench.worker.profile_host:PlainHost")
         plain.ask("import", "import_runtime")
         prepared: Prepared = plain.ask("compile", "prepare", is_first and setting.expected.outputs is not None)
         if is_first:

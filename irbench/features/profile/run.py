@@ -34,13 +34,13 @@ from irbench.requests.counters import with_cycles
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import planned, refuse_contradictions, requested
 from irbench.runner.progress import Listener
-from irbench.runner.signals import signals_deferred
 from irbench.runs.measurement import refuse_within_a_worker
 from irbench.runs.results import Interrupted
 from irbench.store import default_root
 from irbench.store.files import read_bytes
 from irbench.store.profiles import PROFILE_FILE, begin_profile, find_profile, profile_argument
 from irbench.system import host
+from irbench.system.signals import signals_deferred
 from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:

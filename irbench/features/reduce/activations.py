@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from irbench.core import registry
-from irbench.core.uncuttable import Uncuttable
+from irbench.core.graph_record import Uncuttable
 from irbench.errors import IrbenchError, first_line
 from irbench.features.reduce.files import save_model
 from irbench.features.reduce.outline import Boundary
@@ -20,8 +20,8 @@ from irbench.onnx.reading.element_types import NAMES, numpy_dtype
 from irbench.onnx.rewriting.subgraph import TensorType
 from irbench.spec import Artifact, Bundle, Feeding, Load, TensorSpec
 from irbench.spi import Array
+from irbench.worker.feed_turns import turns_of_streams
 from irbench.worker.inference import OpenSession
-from irbench.worker.inputs import turns_of_streams
 
 if TYPE_CHECKING:
     import onnx

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from irbench.core.uncuttable import Uncuttable
+from irbench.core.graph_record import Uncuttable
 from irbench.features.reduce.activations import Activations, GraphSource
 from irbench.features.reduce.files import (
     EXPECTED_FILE,

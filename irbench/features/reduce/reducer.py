@@ -30,8 +30,8 @@ from irbench.features.reduce.search import Nodes, smallest
 from irbench.features.reduce.trials import SHORTEST_TRIAL_S, OutOfTime, PartTrials, Shown
 from irbench.measure.clock import Stopwatch
 from irbench.options.expectation import SlowerThan
-from irbench.runner.signals import signals_deferred
 from irbench.spi import Usage
+from irbench.system.signals import signals_deferred
 
 _SHARE_OF_WHOLE = 0.3
 """Of the budget, what measuring the whole graph may take, or more where that is too little for an interval."""

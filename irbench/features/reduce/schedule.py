@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 from irbench.core.record import LaunchRecord
 from irbench.spec import Group, Timing
-from irbench.stats import GUESSED_START_S, Admission, Next, Pace, expected_seconds
 from irbench.stats.compare import launch_ratios
-from irbench.stats.eligibility import decide_eligibility
+from irbench.stats.eligibility import Admission, decide_eligibility
 from irbench.stats.intervals import Interval, interval_at, looks_of
+from irbench.stats.launch_planning import GUESSED_START_S, expected_seconds
 from irbench.stats.observed import observe
-from irbench.stats.stopping.rule import forecast_s
+from irbench.stats.stopping_rule import Next, Pace, forecast_s
 
 TRIAL = Timing(
     min_launches=2,

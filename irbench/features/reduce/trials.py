@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from irbench.api.progress import Say
+from irbench.core.graph_record import Uncuttable
 from irbench.core.record import Failure
-from irbench.core.uncuttable import Uncuttable
 from irbench.errors import IrbenchError
 from irbench.features.reduce.activations import GraphSource
 from irbench.features.reduce.cutting import CutRequest, Part, cut_parts

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from irbench.core.graph_record import UNCUTTABLE_TEXTS, Uncuttable
 from irbench.core.quantities import NOT_MEASURED, error_size, plural, significant
 from irbench.core.row import Speedup
-from irbench.core.uncuttable import UNCUTTABLE_TEXTS, Uncuttable
 from irbench.features.reduce.files import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, REPORT_FILE
 from irbench.features.reduce.report import (
     CONFIRMATION_TEXTS,

@@ -15,7 +15,7 @@ from irbench.features.tune.settings import setting_of
 from irbench.features.tune.space import SearchSpace
 from irbench.notices.notes import AccuracyOfRandomInputs
 from irbench.render.accuracy import accuracy_text, limit_text
-from irbench.runner.accuracy import answers_key
+from irbench.runner.accuracy_check import answers_key
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runs.accuracy import with_accuracy
 from irbench.spec import AccuracyLimit, Cell

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from irbench.core import registry
 from irbench.core.address import BackendAddress
-from irbench.core.row_names import cell_names
+from irbench.core.row import cell_names
 from irbench.errors import IrbenchError
 from irbench.features.tune.flip_map import Pair, Surroundings
 from irbench.features.tune.report import Condition, TunedSetting

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 from irbench.core.record import LaunchRecord
 from irbench.core.result import GroupResult
-from irbench.core.row import CellResult, is_too_slow
-from irbench.core.row_names import cell_names
+from irbench.core.row import CellResult, cell_names, is_too_slow
 from irbench.features.tune.decision import Decision, decide, pareto_front
 from irbench.features.tune.evidence import confirmation_notes, deciding_budget_s, pair_evidence
 from irbench.features.tune.report import (
@@ -27,7 +26,7 @@ from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runs.measurement import StoredRun
 from irbench.spec import Cell, Group
 from irbench.stats.eligibility import decide_eligibility
-from irbench.stats.latency_limit import within_max_latency
+from irbench.stats.figures import within_max_latency
 from irbench.stats.notices.table_state import TableState
 from irbench.stats.observed import observe
 from irbench.stats.rederive import planned_mixing, planned_timing, stored_admission

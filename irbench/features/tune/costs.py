@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from irbench.core.record import CellLaunch, LaunchRecord, ns_per_completion
 from irbench.spec import Cell, Timing
-from irbench.stats import (
+from irbench.stats.launch_planning import (
     GUESSED_START_S,
     calls_per_sample,
     fewest_blocks,

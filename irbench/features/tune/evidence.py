@@ -11,12 +11,11 @@ from irbench.features.tune.report import BusyConfirmation, FewSettingsTried, Res
 from irbench.features.tune.schedule import ENOUGH_TRIED
 from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import Interval, interval_at, looks_of
-from irbench.stats.notices.doubts import doubt, throughput_ratio
 from irbench.stats.notices.table_state import TableState
 from irbench.stats.observed import is_as_loaded
 from irbench.stats.orders import pair_order_doubt
-from irbench.stats.stopping.rule import launches_planned, launches_to_reach
-from irbench.stats.winner import LeadEstimate
+from irbench.stats.stopping_rule import launches_planned, launches_to_reach
+from irbench.stats.winner import LeadEstimate, doubt, throughput_ratio
 
 _ROUND_S = 60.0
 _MARGIN = 1.2

@@ -22,9 +22,9 @@ from irbench.requests import probes
 from irbench.requests.accuracy_limits import accuracy_limit
 from irbench.requests.resolve import able_backends, resolve_backends, resolve_bundles
 from irbench.requests.run_requests import planned, requested
+from irbench.runner.inputs import fixed_batch
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
-from irbench.runner.sizes import fixed_batch
 from irbench.spec import Bundle, Cell, Load, Objective
 from irbench.system import host
 from irbench.worker import call_in_worker

@@ -1,4 +1,4 @@
-"""The launches of a search: what :class:`irbench.runner.schedule.Schedule` asks for."""
+"""The launches of a search: what :class:`irbench.runner.launch_schedule.Schedule` asks for."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from irbench.features.tune.surrogate import Belief, Settings, fit
 from irbench.spec import Goal, Group, Timing
 from irbench.stats.compare import launch_ratios
 from irbench.stats.eligibility import Admission, Eligibility, decide_eligibility
-from irbench.stats.latency_limit import within_max_latency
+from irbench.stats.figures import within_max_latency
 from irbench.stats.observed import Observed, log_level, observe
-from irbench.stats.stopping.rule import Next, Pace
+from irbench.stats.stopping_rule import Next, Pace
 
 _DRAWS = 64
 _POOL = 256

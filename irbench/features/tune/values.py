@@ -14,7 +14,7 @@ from irbench.features.tune.space import usual_values
 from irbench.optimizer import UNOPTIMIZED
 from irbench.options.run import RunOptions
 from irbench.options.values import AS_IT_IS, alternatives
-from irbench.runner.cells import is_at_level
+from irbench.runner.requested_cells import is_at_level
 from irbench.spec import Cell
 
 _USUAL_LEVELS = (UNOPTIMIZED, "extended")

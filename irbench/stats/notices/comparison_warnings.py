@@ -37,17 +37,15 @@ from irbench.notices.warnings import (
 )
 from irbench.stats.compare import launch_ratios
 from irbench.stats.figures import frames_by_launch, launch_levels, sustained_by_launch
+from irbench.stats.launch_planning import scatter_of
 from irbench.stats.modes import mode_warnings
-from irbench.stats.notices.doubts import log_ratio_by_launch
-from irbench.stats.notices.machine_warnings import machine_warnings
-from irbench.stats.notices.starvation import starving
+from irbench.stats.notices.machine_warnings import machine_warnings, starving
 from irbench.stats.notices.table_state import TableState
 from irbench.stats.observed import Observed, mostly_disturbed
 from irbench.stats.orders import as_row, order_conflicts
 from irbench.stats.paced import paced_rate_by_launch, reversed_pairs
-from irbench.stats.stopping.planning import scatter_of
-from irbench.stats.stopping.race import aim_of
-from irbench.stats.stopping.rule import launches_to_reach
+from irbench.stats.stopping_rule import aim_of, launches_to_reach
+from irbench.stats.winner import log_ratio_by_launch
 
 _ALONE_MOVES = 0.1
 """Frozen neighbours and cold caches make rounds a little slower than a run alone."""

@@ -26,7 +26,7 @@ from irbench.worker.exchange.wire import OutOfMemory, Problem, Reply, Say
 if TYPE_CHECKING:
     from irbench.core.record import PacedRun, Round
     from irbench.worker.cell import Warmed
-    from irbench.worker.profiling import ProfiledRun
+    from irbench.worker.profile_host import ProfiledRun
 
 _NUMBERS = frozenset(
     (
@@ -175,8 +175,8 @@ def expected_of(method: str) -> Expected:
     """Return what a method of a host returns; anything where it is not known here."""
     from irbench.core.record import PacedRun, Round, Sustained
     from irbench.worker.cell import Prepared, Warmed
-    from irbench.worker.cold_start import FirstAnswer
-    from irbench.worker.profiling import ProfiledRun
+    from irbench.worker.cold_start_host import FirstAnswer
+    from irbench.worker.profile_host import ProfiledRun
     from irbench.worker.run import Share, SoakBlock
 
     answers = Expected(tuple[tuple[Any, ...], ...])

@@ -7,7 +7,13 @@ import sys
 
 import pytest
 
-from irbench.measure.evidence import PeakMemory, descendant_folders, evidence_between, read_counters, with_descendants
+from irbench.measure.kernel_evidence import (
+    PeakMemory,
+    descendant_folders,
+    evidence_between,
+    read_counters,
+    with_descendants,
+)
 
 WORK = "sum(range(6_000_000))"
 ENOUGH_TO_SEE_NS = 20_000_000

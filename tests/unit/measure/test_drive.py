@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from irbench.measure import drive
-from irbench.measure.evidence import schedstat_ns
+from irbench.measure.kernel_evidence import schedstat_ns
 from irbench.spec import Timing
-from irbench.stats import settle_calls
+from irbench.stats.launch_planning import settle_calls
 
 MS = 1_000_000
 

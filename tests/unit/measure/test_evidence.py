@@ -12,10 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from irbench.measure import evidence
-from irbench.measure.core_to_core import CoreLink
-from irbench.measure.evidence import PeakMemory, evidence_between, private_memory_bytes, read_counters, schedstat_ns
-from irbench.measure.phases import PhaseLog
+from irbench.measure import kernel_evidence
+from irbench.measure.hardware_probes import CoreLink
+from irbench.measure.kernel_evidence import (
+    PeakMemory,
+    PhaseLog,
+    evidence_between,
+    private_memory_bytes,
+    read_counters,
+    schedstat_ns,
+)
 
 LARGE = 300_000_000
 ENOUGH_TO_SEE_NS = 20_000_000
@@ -71,7 +77,7 @@ def test_waiting_is_not_known_where_the_kernel_keeps_no_account(
     if account is not None:
         (task / "schedstat").write_text(account)
     known = read_counters()
-    monkeypatch.setattr(evidence, "PROC_SELF", tmp_path)
+    monkeypatch.setattr(kernel_evidence, "PROC_SELF", tmp_path)
     unknown = read_counters()
     assert known.run_queue_wait_ns is not None
     assert unknown.run_queue_wait_ns is None

@@ -13,18 +13,21 @@ from pathlib import Path
 import pytest
 from front_door import given_up_after
 
-from irbench.measure import machine, processes
+from irbench.measure import disturbances
 from irbench.measure.clock import process_cpu_ns
-from irbench.measure.machine import (
+from irbench.measure.disturbances import (
+    TICK_NS,
     Glance,
     Idleness,
     MachineSnapshot,
+    Process,
     foreign_cpu_ns,
     foreign_cpu_of_turn_ns,
     glance,
     snapshot,
+    tree,
+    tree_cpu_ns,
 )
-from irbench.measure.processes import TICK_NS, Process, tree, tree_cpu_ns
 
 GONE = 2**22 + 1
 """More than any process id."""
@@ -93,7 +96,7 @@ def test_time_of_ended_threads_and_children_stays_in_the_tree() -> None:
     members, worked = {os.getpid()}, threading.Event()
 
     def own_ns() -> int:
-        return tree_cpu_ns(members, processes.read_processes(Path("/proc")))
+        return tree_cpu_ns(members, disturbances.read_processes(Path("/proc")))
 
     def work() -> None:
         while not worked.is_set():
@@ -170,10 +173,10 @@ def machine_of_four(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (own / "stat").write_text(f"{own.name} (us) R 1 {' '.join(['0'] * 9)} 3 4 5 6 {' '.join(['0'] * 24)}")
     ticks = "\n".join(f"cpu{number} 9 9 9 {10 * number} 1 9 9 {number + 1} 0 0" for number in range(4))
     (tmp_path / "stat").write_text(f"cpu  0 0 0 0 0 0 0 99 0 0\n{ticks}\nintr 5\n")
-    monkeypatch.setattr(machine, "PROC", tmp_path)
-    monkeypatch.setattr(processes, "process_cpu_ns", process_cpu_ns_of_nobody)
-    monkeypatch.setattr(machine.os, "cpu_count", lambda: 4)
-    monkeypatch.setattr(machine, "with_siblings", frozenset)
+    monkeypatch.setattr(disturbances, "PROC", tmp_path)
+    monkeypatch.setattr(disturbances, "process_cpu_ns", process_cpu_ns_of_nobody)
+    monkeypatch.setattr(disturbances.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(disturbances, "with_siblings", frozenset)
     return tmp_path
 
 
@@ -219,11 +222,11 @@ def test_a_sandbox_that_writes_zeros_or_nothing_tells_no_idleness(machine_of_fou
 
 
 def test_pressure_is_a_share_of_time_or_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "PROC", tmp_path)
-    assert machine.cpu_pressure() is None
+    monkeypatch.setattr(disturbances, "PROC", tmp_path)
+    assert disturbances.cpu_pressure() is None
     (tmp_path / "pressure").mkdir()
     (tmp_path / "pressure/cpu").write_text("some avg10=12.50 avg60=1.00 avg300=0.00 total=9\nfull avg10=0.00\n")
-    assert machine.cpu_pressure() == 0.125
+    assert disturbances.cpu_pressure() == 0.125
 
 
 def test_what_others_used_in_a_turn_is_what_the_processors_were_busy_for_and_we_were_not_without_an_allowance() -> None:

@@ -9,8 +9,8 @@ from itertools import chain, repeat
 import numpy as np
 import pytest
 
-from irbench.measure import paced
-from irbench.measure.paced import Schedule, issue_on_schedule, join_paced
+from irbench.measure import pacing
+from irbench.measure.pacing import Schedule, issue_on_schedule, join_paced
 
 MS = 1_000_000
 
@@ -36,8 +36,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(paced, "now_ns", made.now_ns)
-    monkeypatch.setattr(paced, "sleep", made.sleep)
+    monkeypatch.setattr(pacing, "now_ns", made.now_ns)
+    monkeypatch.setattr(pacing, "sleep", made.sleep)
     return made
 
 
@@ -80,6 +80,6 @@ def test_what_fails_on_a_thread_is_raised(clock: Clock) -> None:
 
 
 def test_sleep_ends_no_earlier_than_asked() -> None:
-    schedule = Schedule(paced.start_soon(), 2 * MS, 5)
+    schedule = Schedule(pacing.start_soon(), 2 * MS, 5)
     run = join_paced([issue_on_schedule([lambda: None], schedule)], schedule)
     assert np.all(run.issue_ns >= run.pace_ns * np.arange(5))

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from irbench.measure.drive import make_turning_driver
-from irbench.measure.turns import Loop, SampleTurns, Turns
+from irbench.measure.drive import Loop, SampleTurns, Turns, make_turning_driver
 from irbench.spi import Feed, Outputs
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import models
 
-from irbench.runner.launch_inputs import needs_split
+from irbench.runner.launch_state import needs_split
 from irbench.spec import Cell, GraphFiles, Load
 
 

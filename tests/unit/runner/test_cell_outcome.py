@@ -8,7 +8,7 @@ import pytest
 from irbench.core.record import Failure, OutputError, Stage
 from irbench.core.row import State
 from irbench.core.soak_row import SoakRow
-from irbench.runner.cell_outcome import CellOutcome, state_of
+from irbench.runner.rounds import CellOutcome, state_of
 
 ERROR = OutputError(0.1, 0.5, 0.9, None)
 

@@ -10,10 +10,10 @@ import launches
 import numpy as np
 import pytest
 
-from irbench.runner import cell_worker
-from irbench.runner.cell_worker import CellFailed, CellWorker, Setting, checked, checked_turns
+from irbench.runner import workers
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.reference import Expected
+from irbench.runner.workers import CellFailed, CellWorker, Setting, checked, checked_turns
 from irbench.spec import Artifact, Cell, Feeding, Timing
 from irbench.spi import Outputs
 from irbench.system.confinement import Confinement
@@ -82,7 +82,7 @@ def test_a_confined_cell_reads_the_onnx_file_that_its_operators_are_named_after(
     allowed: list[Confinement | None] = []
     monkeypatch.setenv("IRBENCH_CONFINE", "1")
     monkeypatch.setattr(requested_confinement, "require_confinement", lambda: None)
-    monkeypatch.setattr(cell_worker, "Worker", lambda *_, confinement, **__: allowed.append(confinement))
+    monkeypatch.setattr(workers, "Worker", lambda *_, confinement, **__: allowed.append(confinement))
     group = launches.group("a")
     onnx, graph = tmp_path / "model.onnx", tmp_path / "graph.pb"
     (workload,) = group.workloads

@@ -18,14 +18,13 @@ from irbench.core.result import GroupResult, RunDocument
 from irbench.measure.lock import Holder
 from irbench.notices.notes import AnotherIrbench, GraphFormRefused, Int8StaticChosen, TailRange
 from irbench.notices.warnings import TailOmitted
-from irbench.runner.continuation import as_begun, group_so_far, without_unfinished
-from irbench.runner.launch_inputs import LaunchInputs, LaunchPlan
+from irbench.runner.continuation import PlannedRun, as_begun, changes_since, group_so_far, without_unfinished
+from irbench.runner.launch_state import LaunchInputs, LaunchPlan
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.progress import Progress
 from irbench.runner.reference import Expected
 from irbench.runner.request import RunRequest
-from irbench.runner.run_changes import PlannedRun, changes_since
 from irbench.runner.tempo import Tempo
 from irbench.runs import comparison
 from irbench.spec import Bundle, InputSpec, Timing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irbench.runner.cells import environment_notes, in_environments
+from irbench.runner.requested_cells import environment_notes, in_environments
 from irbench.spec import Cell, Load, PythonEnvironment
 
 CELL = Cell("ort-cpu-fp32-x1", None, "ort", "cpu", Load())

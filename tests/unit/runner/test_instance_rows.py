@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.runner.cells import named_baseline
 from irbench.runner.instances import InstanceWorkers
+from irbench.runner.requested_cells import named_baseline
 from irbench.spec import BATCH, Bundle, Cell, Load, Workload
-from irbench.stats import processors_in_use
+from irbench.stats.blocks import processors_in_use
 from irbench.worker.failures import CallFailed
 
 CELLS = tuple(

@@ -9,11 +9,11 @@ import pytest
 from scripted_crew import CALL_NS, DEADLINE_S, NOTHING, ScriptedCrew, install, one
 
 from irbench.core.record import Failure
-from irbench.measure.core_to_core import CoreLink
+from irbench.measure.hardware_probes import CoreLink
 from irbench.runner.launch import Launch
-from irbench.runner.launch_inputs import LaunchInputs, LaunchPlan
+from irbench.runner.launch_state import LaunchInputs, LaunchPlan
 from irbench.spec import Timing
-from irbench.stats import Room
+from irbench.stats.launch_planning import Room
 
 
 @pytest.fixture

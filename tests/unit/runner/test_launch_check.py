@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from irbench.core.record import Failure
-from irbench.runner.cell_progress import CellProgress
 from irbench.runner.launch import LaunchCheck
-from irbench.runner.launch_inputs import LaunchPlan
+from irbench.runner.launch_state import CellProgress, LaunchPlan
 from irbench.runner.reference import Expected
 from irbench.runner.workers import Workers
 from irbench.spec import Cell, Feeding, Program, Timing

@@ -10,10 +10,10 @@ from planned_groups import FAKES, GRAPH, INPUT, MLP, QUANTISED, planned, prepare
 
 from irbench.core import registry
 from irbench.errors import IrbenchError
-from irbench.runner.cells import SizedModel
 from irbench.runner.plan import plan
+from irbench.runner.prepare import compared_together, same_inputs
 from irbench.runner.request import RunRequest
-from irbench.runner.tables import compared_together, same_inputs
+from irbench.runner.requested_cells import SizedModel
 from irbench.spec import Bundle, Feeding, InputSpec, Program, Workload
 
 

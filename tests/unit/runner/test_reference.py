@@ -15,7 +15,7 @@ from irbench.notices import Context, Reference
 from irbench.runner import reference
 from irbench.runner.reference import Expected, expected_outputs
 from irbench.spec import RANDOM_DRAWS, Artifact, Bundle, Feeding, InputSpec, TensorSpec, Workload
-from irbench.worker.inputs import BrokenLoop
+from irbench.worker.feed_turns import BrokenLoop
 
 X = TensorSpec("x", "float32", (1, 2))
 GRAPHS = tuple(Artifact(kind, Path(kind), (X,), (replace(X, name="y"),)) for kind in ("onnx", "tf-graph"))

@@ -11,10 +11,7 @@ import pytest
 
 from irbench import __version__
 from irbench.core.result import GroupResult, RunDocument
-from irbench.runner.plan import plan
-from irbench.runner.prepare import prepare
-from irbench.runner.request import RunRequest
-from irbench.runner.run_changes import (
+from irbench.runner.continuation import (
     ConfinementChange,
     FileChange,
     PlannedRun,
@@ -24,6 +21,9 @@ from irbench.runner.run_changes import (
     changed_environment,
     changes_since,
 )
+from irbench.runner.plan import plan
+from irbench.runner.prepare import prepare
+from irbench.runner.request import RunRequest
 from irbench.runs.resume_texts import changed_message, changed_remedy
 from irbench.spec import Bundle, InputSpec
 

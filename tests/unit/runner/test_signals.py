@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from irbench.runner import signals
-from irbench.runner.signals import signals_deferred
+from irbench.system import signals
+from irbench.system.signals import signals_deferred
 
 ALL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -8,7 +8,8 @@ from launches import even, group
 
 from irbench.notices.marks import AnswersDiffer, VendorOperators
 from irbench.spec import Artifact, Disagreement, Timing
-from irbench.stats import Admission, summarise
+from irbench.stats.eligibility import Admission
+from irbench.stats.summary import summarise
 
 DISAGREEMENT = Disagreement("top1-agreement", 0.63, 0.9)
 

@@ -9,7 +9,7 @@ import pytest
 from irbench.core.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
 from irbench.core.row import Ends, Requested
 from irbench.counters import LEVEL_1, EventCount
-from irbench.stats.counters import derive_counter_table
+from irbench.stats.counter_figures import derive_counter_table
 from irbench.stats.intervals import FEWEST_LAUNCHES
 
 EVENTS = ("cycles", "instructions")

@@ -13,8 +13,8 @@ from irbench.core.record import LaunchRecord, Round
 from irbench.notices import Mark
 from irbench.notices.marks import NoOutputs
 from irbench.spec import Group, Program, Timing
-from irbench.stats import summarise
 from irbench.stats.eligibility import Admission
+from irbench.stats.summary import summarise
 
 
 def with_program(group: Group, program: Program) -> Group:

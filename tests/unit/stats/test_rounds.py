@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from launches import MS, streamed, synchronous
 
-from irbench.stats.rounds import call_latency_ns, round_statistic_ns, time_per_completion_ns
+from irbench.stats.observed import call_latency_ns, round_statistic_ns, time_per_completion_ns
 
 
 def test_a_synchronous_round_counts_as_the_median_of_its_latencies():

@@ -14,8 +14,9 @@ from irbench.notices import Reference
 from irbench.notices.marks import NodesElsewhere, Oversubscribed
 from irbench.notices.warnings import Unverified
 from irbench.spec import Artifact, Cell, Feeding, Load, TensorSpec
-from irbench.stats import Admission, summarise
+from irbench.stats.eligibility import Admission
 from irbench.stats.figures import calls_to_bound
+from irbench.stats.summary import summarise
 
 
 def test_fps_never_exceeds_batch_over_minimum_latency_in_sync_mode():

@@ -11,8 +11,7 @@ from irbench.notices import Context
 from irbench.notices.marks import ChangesOverLaunches, NotRanked, OtherPeaks, OtherPrecision, OtherThanGraph
 from irbench.render.headline import headline
 from irbench.spec import Artifact, InferenceWork, Roof
-from irbench.stats import Admission
-from irbench.stats.eligibility import compares_all
+from irbench.stats.eligibility import Admission, compares_all
 
 MIXED = {"precision": "bf16", "baseline_precision": "fp32"}
 

@@ -9,7 +9,7 @@ from summaries import rows, table
 from irbench.core.record import Failure, Sustained
 from irbench.notices import Context
 from irbench.render.footer import footer
-from irbench.stats import Admission
+from irbench.stats.eligibility import Admission
 
 
 def test_a_run_whose_blocks_were_mostly_disturbed_has_no_winner():

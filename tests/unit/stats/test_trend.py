@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from irbench.stats.trend import FEWEST_VALUES, trend_of
+from irbench.stats.soak import FEWEST_VALUES, trend_of
 
 BLOCKS = 100
 
@@ -90,6 +90,6 @@ def test_intervals_hold_the_truth_although_values_depend_on_each_other(correlati
 
 
 def test_the_correction_for_dependence_is_needed(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("irbench.stats.trend.inflations", lambda correlations: (1.0, 1.0))
+    monkeypatch.setattr("irbench.stats.soak.inflations", lambda correlations: (1.0, 1.0))
     assert coverage(0.5) < 0.85
     assert coverage(0.9) < 0.55

@@ -9,7 +9,8 @@ from irbench.core.record import LaunchRecord, OutputError
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult
 from irbench.spec import Timing
-from irbench.stats import Admission, summarise
+from irbench.stats.eligibility import Admission
+from irbench.stats.summary import summarise
 
 EXACT = OutputError(0, 0, 1, None)
 LEVELS_MS = {"slow": [2] * 6, "quick": [1] * 6}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from irbench.system import files
-from irbench.system.files import move_folder, replace_folder, replacing, write_atomically
+from irbench.system import file_access
+from irbench.system.file_access import move_folder, replace_folder, replacing, write_atomically
 
 
 def test_the_folder_is_on_the_disk_before_a_write_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -66,7 +66,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
         folder.mkdir()
         (folder / "name").write_text(folder.name)
     if request.param == "in two steps":
-        monkeypatch.setattr(files, "exchange", lambda _one, _other: False)
+        monkeypatch.setattr(file_access, "exchange", lambda _one, _other: False)
     return new, old
 
 
@@ -99,7 +99,7 @@ def test_the_old_folder_is_put_back_where_the_new_one_cannot_be_moved(
         return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", fails_on_the_new)
-    monkeypatch.setattr(files, "exchange", lambda _one, _other: False)
+    monkeypatch.setattr(file_access, "exchange", lambda _one, _other: False)
     with pytest.raises(OSError, match="no"):
         replace_folder(new, place)
     assert (place / "name").read_text() == "old"
@@ -111,7 +111,7 @@ def test_a_place_is_never_without_a_folder_where_two_can_be_exchanged(tmp_path: 
     for folder in (new, place):
         folder.mkdir()
         (folder / "name").write_text(folder.name)
-    if not files.exchange(new, place) or not files.exchange(new, place):
+    if not file_access.exchange(new, place) or not file_access.exchange(new, place):
         pytest.skip("this file system exchanges no folders")
     moved: list[Path] = []
     rename = Path.rename

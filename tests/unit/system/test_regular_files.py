@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from irbench.system.regular_files import open_regular, read_regular
+from irbench.system.file_access import open_regular, read_regular
 
 
 def test_a_regular_file_is_read_up_to_the_size_that_it_may_have(tmp_path: Path):

@@ -14,7 +14,7 @@ from fake_answers import Answers
 from irbench.core.feeds import generate, write_sample
 from irbench.errors import IrbenchError
 from irbench.spec import AccuracyLimit, Bundle, Cell, Feeding, InputSpec, Load, Workload
-from irbench.worker.accuracy import AccuracyTask, measure_accuracy
+from irbench.worker.answer_accuracy import AccuracyTask, measure_accuracy
 
 SAMPLES = 5
 METRICS = """

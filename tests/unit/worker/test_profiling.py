@@ -18,7 +18,7 @@ from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Bundle, Cell, InputSpec, Load, Timing, Workload
 from irbench.spi import Backend, InferenceProfile, OperatorTime, Refusal
 from irbench.worker.cell import CellTask
-from irbench.worker.profiling import MOST_CALLS, ProfiledRun, ProfileHost, with_onnx_names
+from irbench.worker.profile_host import MOST_CALLS, ProfiledRun, ProfileHost, with_onnx_names
 from irbench.worker.watchdog import MARK, worker_folder
 
 CALL_US = 5000

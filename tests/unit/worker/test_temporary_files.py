@@ -10,8 +10,7 @@ import pytest
 
 from irbench.spec import Artifact, Load
 from irbench.worker.inference import OpenSession
-from irbench.worker.temporary_files import own_temporary_files
-from irbench.worker.watchdog import MARK, worker_folder
+from irbench.worker.watchdog import MARK, own_temporary_files, worker_folder
 
 
 @pytest.fixture

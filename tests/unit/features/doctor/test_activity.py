@@ -13,7 +13,7 @@ import pytest
 
 from irbench.features.doctor import activity
 from irbench.features.doctor.activity import watch
-from irbench.measure.machine import MachineSnapshot
+from irbench.measure.disturbances import MachineSnapshot
 
 GONE = 2**22 + 1
 """More than any process id."""

@@ -16,7 +16,7 @@ from irbench.features.doctor.bandwidth import (
     bandwidth_plan,
     measure_bandwidth,
 )
-from irbench.measure.bandwidth import MemoryTimes
+from irbench.measure.hardware_probes import MemoryTimes
 from irbench.roofline import BandwidthSamples
 
 L1 = MemoryLevel("L1d", 1, 24_000, 48_000)

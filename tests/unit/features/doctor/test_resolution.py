@@ -12,7 +12,7 @@ from irbench.features.doctor.self_comparison import FOUND, chance_of_faster, sma
 from irbench.spec import Timing
 from irbench.stats.compare import verdict
 from irbench.stats.intervals import interval_at, looks_of
-from irbench.stats.stopping.rule import unit_half_width
+from irbench.stats.stopping_rule import unit_half_width
 
 TIMING = Timing()
 

@@ -12,8 +12,8 @@ import pytest
 from golden_files import check_golden
 
 import irbench as public
+from irbench.core.graph_record import Uncuttable
 from irbench.core.record import Failure
-from irbench.core.uncuttable import Uncuttable
 from irbench.counters import EventCount, Said, ToplevFailed
 from irbench.features.profile.record import ProfileDocument
 from irbench.features.profile.summary import derive_report

@@ -11,7 +11,7 @@ import pytest
 from documents import speedup
 from reductions import CHAIN, SLOWER, Judge, evidence
 
-from irbench.core.uncuttable import Uncuttable
+from irbench.core.graph_record import Uncuttable
 from irbench.errors import IrbenchError
 from irbench.features.reduce import cutting, reducer
 from irbench.features.reduce.cutting import Cut, CutRequest, Part

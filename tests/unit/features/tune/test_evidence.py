@@ -20,8 +20,7 @@ from irbench.features.tune.evidence import (
 )
 from irbench.features.tune.report import FewSettingsTried, Reservation
 from irbench.spec import Goal, Timing
-from irbench.stats import Admission
-from irbench.stats.eligibility import decide_eligibility
+from irbench.stats.eligibility import Admission, decide_eligibility
 from irbench.stats.notices.table_state import TableState
 from irbench.stats.observed import observe
 from irbench.stats.winner import find_winner

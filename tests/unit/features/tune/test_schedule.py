@@ -13,7 +13,8 @@ from irbench.features.tune.costs import ConfirmationPlan
 from irbench.features.tune.schedule import SEARCH, SearchSchedule, confirmation_timing, with_asked
 from irbench.features.tune.space import SearchSpace
 from irbench.spec import Cell, Goal, Group, Load, Timing
-from irbench.stats import Admission, Next, Pace
+from irbench.stats.eligibility import Admission
+from irbench.stats.stopping_rule import Next, Pace
 
 SETTINGS = tuple(
     Cell(f"{backend}{batch}x{streams}", None, backend, "cpu", Load(batch, 2, streams))

@@ -6,7 +6,8 @@ from launches import MS, even, group, launch, measured, synchronous
 
 from irbench.notices.notes import BusyNeighbour, IrVersionLowered
 from irbench.spec import Timing
-from irbench.stats import Admission, summarise
+from irbench.stats.eligibility import Admission
+from irbench.stats.summary import summarise
 
 TIMING = Timing(burn_in_blocks=0)
 

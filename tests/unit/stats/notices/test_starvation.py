@@ -11,7 +11,7 @@ from simulation.served_streams import FAIR, UNFAIR, warned
 from summaries import table
 
 from irbench.spec import Cell, Load, Program, Timing
-from irbench.stats.notices.starvation import in_flight
+from irbench.stats.notices.machine_warnings import in_flight
 
 FOUR = Cell("row", None, "row", "cpu", Load(streams=4))
 

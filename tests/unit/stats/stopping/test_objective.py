@@ -10,10 +10,10 @@ from launches import MS, group, launch, measured, streamed, synchronous
 
 from irbench.core.record import Evidence, LaunchRecord, Round
 from irbench.spec import Goal, Group, Timing
-from irbench.stats import Admission, summarise
-from irbench.stats.eligibility import decide_eligibility
-from irbench.stats.latency_limit import within_max_latency
+from irbench.stats.eligibility import Admission, decide_eligibility
+from irbench.stats.figures import within_max_latency
 from irbench.stats.observed import observe
+from irbench.stats.summary import summarise
 
 TIMING = Timing(burn_in_blocks=0)
 

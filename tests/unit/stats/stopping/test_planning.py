@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 from irbench.spec import Timing
-from irbench.stats import (
+from irbench.stats.launch_planning import (
     LaunchCost,
     Room,
     Scatter,
     behind,
     block_order,
+    blocks_worth_taking,
     calls_per_sample,
     expected_seconds,
     fits,
@@ -20,7 +21,6 @@ from irbench.stats import (
     samples_per_round,
     settle_calls,
 )
-from irbench.stats.stopping.planning import blocks_worth_taking
 
 TIMING = Timing()
 

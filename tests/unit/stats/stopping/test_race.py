@@ -7,10 +7,9 @@ from launches import even, group, in_parts
 
 from irbench.core.record import Failure
 from irbench.spec import Timing
-from irbench.stats import Admission
-from irbench.stats.eligibility import decide_eligibility
+from irbench.stats.eligibility import Admission, decide_eligibility
 from irbench.stats.observed import observe
-from irbench.stats.stopping.race import contenders, most_urgent
+from irbench.stats.stopping_rule import contenders, most_urgent
 
 TIMING = Timing(burn_in_blocks=0)
 STEADY = [1.0, 1.001, 0.999, 1.0005, 1.0, 1.001, 0.999, 1.0]

@@ -7,10 +7,10 @@ from launches import even, group, in_parts, launch
 from irbench.core.activity import Outlook
 from irbench.core.record import Failure
 from irbench.spec import Artifact, Disagreement, Timing
-from irbench.stats import Admission, Next, Pace, next_launch, outlook
+from irbench.stats.eligibility import Admission
 from irbench.stats.intervals import interval_at, looks_of
-from irbench.stats.stopping.planning import parts_of
-from irbench.stats.stopping.rule import forecast_s, launches_to_reach
+from irbench.stats.launch_planning import parts_of
+from irbench.stats.stopping_rule import Next, Pace, forecast_s, launches_to_reach, next_launch, outlook
 
 TIMING = Timing(burn_in_blocks=0)
 EVERYONE = Admission()

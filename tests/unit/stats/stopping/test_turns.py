@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irbench.stats import equal_calls, fewest_calls, same_mix, whole_turns
+from irbench.stats.launch_planning import equal_calls, fewest_calls, same_mix, whole_turns
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.exchange.answer_decoding import Expected, NotAsked, NotPlain, decoded, expected_of
 from irbench.worker.exchange.answer_encoding import encoded
 from irbench.worker.exchange.wire import OutOfMemory, Problem, Reply, Say
-from irbench.worker.profiling import ProfiledRun
+from irbench.worker.profile_host import ProfiledRun
 from irbench.worker.run import Share, SoakBlock
 
 

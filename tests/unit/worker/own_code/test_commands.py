@@ -18,13 +18,13 @@ import pytest
 from processes import has_stopped, none_left
 
 from irbench.errors import IrbenchError
-from irbench.measure.evidence import descendant_folders
+from irbench.measure.kernel_evidence import descendant_folders
 from irbench.spec import Artifact, Load, Program, TensorSpec, Timing
 from irbench.worker import Worker
 from irbench.worker.cell import CellTask
 from irbench.worker.inference import infer
 from irbench.worker.own_code.command_process import command_words
-from irbench.worker.own_code.commands import CommandBackend, CommandSession
+from irbench.worker.own_code.command_session import CommandBackend, CommandSession
 
 X, TEXT = TensorSpec("file", "float32", (1, 3)), TensorSpec("a/b:0", "string", (1,))
 GRAPH = Artifact("onnx", Path("model.onnx"), (X, TEXT), (TensorSpec("y", "float32", (1, 3)),))
@@ -41,7 +41,7 @@ Open = Callable[..., CommandSession]
 @pytest.fixture
 def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
     """Start a script of the shell as a command; the sessions are closed afterwards."""
-    monkeypatch.setattr("irbench.worker.own_code.commands.worker_folder", lambda _: tmp_path / "worker")
+    monkeypatch.setattr("irbench.worker.own_code.command_session.worker_folder", lambda _: tmp_path / "worker")
     sessions: list[CommandSession] = []
 
     def start(script: str, load: Load | None = None) -> CommandSession:

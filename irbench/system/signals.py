@@ -1,8 +1,10 @@
-"""Steps that must not be interrupted by a signal."""
+"""Signals of this process: steps that none may interrupt, and one that ends it with its parent."""
 
 from __future__ import annotations
 
+import ctypes
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,3 +46,12 @@ def signals_deferred() -> Iterator[None]:
             signal.signal(number, handler)
         for number in arrived[:1]:
             signal.raise_signal(number)
+
+
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process when the thread that started it ends, on Linux; a fork does not inherit it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

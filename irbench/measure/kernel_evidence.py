@@ -1,4 +1,4 @@
-"""What the kernel saw of a process: processor time, waiting, switches, faults and memory.
+"""What the kernel saw of a process and its phases: processor time, waiting, switches, faults and memory.
 
 Linux tells through ``/proc``; elsewhere ``getrusage`` gives what it can, and the run-queue
 wait is not known.
@@ -10,6 +10,7 @@ import contextlib
 import os
 import resource
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -227,3 +228,35 @@ def _sum(first: Counters, second: Counters) -> Counters:
         minor_faults=first.minor_faults + second.minor_faults,
         major_faults=first.major_faults + second.major_faults,
     )
+
+
+class PhaseLog:
+    """Collects phases by name. Opening the same name twice adds up.
+
+    Args:
+        memory: Whose peak is that of a phase; this process's unless given.
+        read_private: Returns the private memory at a phase's end, in bytes; it is not read without one.
+    """
+
+    def __init__(self, memory: PeakMemory | None = None, read_private: Callable[[], int | None] | None = None) -> None:
+        self.durations_ns: dict[str, int] = {}
+        self.peaks_bytes: dict[str, int] = {}
+        self.private_bytes: dict[str, int] = {}
+        self._read_private = read_private
+        self._memory = memory or PeakMemory()
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        """Open the evidence around one phase, kept also when the phase fails."""
+        self._memory.reset()
+        start_ns = now_ns()
+        try:
+            yield
+        finally:
+            self.durations_ns[name] = self.durations_ns.get(name, 0) + now_ns() - start_ns
+            peak = self._memory.read_bytes()
+            if peak is not None:
+                self.peaks_bytes[name] = max(peak, self.peaks_bytes.get(name, 0))
+            private = self._read_private() if self._read_private is not None else None
+            if private is not None:
+                self.private_bytes[name] = private

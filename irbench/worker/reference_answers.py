@@ -9,8 +9,8 @@ from irbench.errors import IrbenchError
 from irbench.spec import Artifact, Bundle, Feeding, Load
 from irbench.spi import Array
 from irbench.system import host
+from irbench.worker.feed_turns import BrokenLoop, require_loop, turns_of_streams
 from irbench.worker.inference import OpenSession
-from irbench.worker.inputs import BrokenLoop, require_loop, turns_of_streams
 
 _MEMORY_SHARE = 4
 """Of the available memory, the part that expected outputs of several samples may need."""

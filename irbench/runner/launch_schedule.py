@@ -8,7 +8,9 @@ from typing import Protocol
 
 from irbench.core.record import LaunchRecord
 from irbench.spec import Group, Timing
-from irbench.stats import Admission, Next, Pace, launch_limits, next_launch
+from irbench.stats.eligibility import Admission
+from irbench.stats.launch_planning import launch_limits
+from irbench.stats.stopping_rule import Next, Pace, next_launch
 
 
 class Schedule(Protocol):
@@ -22,7 +24,7 @@ class Schedule(Protocol):
     def following(
         self, group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission, pace: Pace, /
     ) -> Next:
-        """Return the cells of the next launch, or why there is none; see :func:`irbench.stats.next_launch`."""
+        """Return the next launch, or why there is none; see :func:`~irbench.stats.stopping_rule.next_launch`."""
         ...
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from irbench.core.feeds import lay_out, logical_inputs
 from irbench.errors import IrbenchError
-from irbench.measure.turns import Loop, SampleTurns, Turns
+from irbench.measure.drive import Loop, SampleTurns, Turns
 from irbench.spec import Artifact, Bundle, Feeding, shape_text
 from irbench.spi import Feed, Outputs
 

@@ -83,7 +83,7 @@ def asked_cells(
     Args:
         request: The whole run.
         backends: Its backends, by name.
-        models: Those of the table, from :func:`irbench.runner.tables.compared_together`.
+        models: Those of the table, from :func:`irbench.runner.prepare.compared_together`.
     """
     asked: list[RequestedCell] = []
     known: set[str] = set()

@@ -15,7 +15,7 @@ from irbench.notices.notes import AccuracyOfRandomInputs
 from irbench.runner.plan import PlannedGroup, other_form
 from irbench.runner.reference import Expected, expected_outputs
 from irbench.spec import Accuracy, AccuracyLimit, Cell, Group, Workload
-from irbench.worker.accuracy import AccuracyTask
+from irbench.worker.answer_accuracy import AccuracyTask
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
 from irbench.worker.process import call_in_worker
 from irbench.worker.requested_confinement import confinement_of, refuse_own_code_beside_models
@@ -127,7 +127,7 @@ def accuracy_of(cell: Cell, limit: AccuracyLimit, answered: Answered, deadline_s
     alone = replace(cell, load=replace(cell.load, threads=None, streams=1, instances=1))
     task = AccuracyTask(alone, answered.workload, expected.outputs, expected.scale, limit)
     found: Accuracy = call_in_worker(
-        "irbench.worker.accuracy:measure_accuracy",
+        "irbench.worker.answer_accuracy:measure_accuracy",
         task,
         deadline_s=deadline_s,
         python=cell.python,

@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.errors import IrbenchError
-from irbench.measure.drive import time_calls, time_stages
-from irbench.measure.turns import turning_slot
+from irbench.measure.drive import time_calls, time_stages, turning_slot
 from irbench.onnx.reading.counterparts import FrameworkOperator, onnx_counterparts
 from irbench.onnx.reading.inventory import Inventory, take_inventory
 from irbench.spec import Artifact, Io, Scalar
 from irbench.spi import InferenceProfile, OperatorTime, ProfiledSession, ProfilingBackend, Session
 from irbench.worker.cell import CellTask, Warmed, plain_scalar
 from irbench.worker.run import RunHost
-from irbench.worker.temporary_files import own_temporary_files
 from irbench.worker.warming import Asked
+from irbench.worker.watchdog import own_temporary_files
 
 MOST_CALLS = 300
 """Calls of a warm-up, and those that are profiled unless more are asked for.
