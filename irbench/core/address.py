@@ -9,12 +9,7 @@ CPU = "cpu"
 
 
 class BackendAddress(NamedTuple):
-    """A backend and one of its devices; it unpacks to both.
-
-    Attributes:
-        name: The backend's.
-        device: One of those that it describes.
-    """
+    """A backend and one of its devices; it unpacks to both."""
 
     name: str
     device: str = CPU

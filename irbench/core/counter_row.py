@@ -42,8 +42,6 @@ class CountedLaunch:
     """One launch, raw.
 
     Attributes:
-        round: Counted from 0.
-        phases: What each phase came to.
         nodes_missing: Why toplev reported no nodes in this launch; null where it did, or was not asked.
     """
 
@@ -99,8 +97,6 @@ class CounterRow(RowHead):
     Attributes:
         id: Of the cell; that of its row among the speeds too.
         inferences: That were counted, in all launches together.
-        figures: Phase by phase.
-        launches: Every counted launch, raw.
         timeline: Of a launch of its own; empty without ``--timeline``.
         timeline_failure: Why that launch gave none; the figures are those of the launches before.
     """
@@ -120,9 +116,6 @@ class CountedWith:
         asked: Groups and events, as the user named them.
         events: Those of them that were counted, by name.
         perf_version: Of the program that counted.
-        confidence: Of each interval.
-        stopped_by: Why no further launch was made.
-        seconds: How long it took.
         topdown: Whose formula the shares of slots are of; null without shares.
         level: The level of Top-Down that toplev was asked for; null without.
         user_only: Whether the kernel's part is left out.
@@ -145,13 +138,7 @@ Counts = TypeVar("Counts", bound=CountedWith)
 
 
 def counted_with(kind: type[Counts], counting: Counting, **facts: Any) -> Counts:
-    """Return counts of any kind with what is known of how they are taken.
-
-    Args:
-        kind: Their class.
-        counting: How this machine counts.
-        facts: All other fields.
-    """
+    """Return counts of any kind with what is known of how they are taken."""
     return kind(
         asked=counting.plan.asked,
         events=counting.events,

@@ -42,12 +42,6 @@ def logical_inputs(
     """Return one array per logical input: from the sample, from its constant, or generated.
 
     An input that outputs are fed back to begins with zeros, unless the sample or a constant says otherwise.
-
-    Args:
-        inputs: Logical inputs.
-        sizes: Every free dimension bound.
-        feeding: Where the values come from.
-        sample: Which of the feeding's samples, from 0.
     """
     given: dict[str, Array] = {}
     for spec in inputs:
@@ -100,21 +94,12 @@ def mask_axis(shape: Sequence[int]) -> int:
     """Return the axis along which a mask keeps some positions and drops others, counted from the end as -1.
 
     It is the last one with several elements: ``(4, 7, 1)`` is broadcast over channels.
-
-    Args:
-        shape: Of the mask of one sample.
     """
     return next((axis for axis in range(-1, -len(shape) - 1, -1) if shape[axis] > 1), -1)
 
 
 def write_sample(path: Path, inputs: Sequence[InputSpec], arrays: Mapping[str, Array]) -> None:
-    """Write the arrays of one sample as a NumPy archive, without pickles and without dtypes of extensions.
-
-    Args:
-        path: The file.
-        inputs: Logical inputs of the model.
-        arrays: By input name, each of the input's dtype; not every input needs one.
-    """
+    """Write the arrays of one sample as a NumPy archive, without pickles and without dtypes of extensions."""
     places = {spec.tensor.name: place for place, spec in enumerate(inputs)}
     np.savez(path, allow_pickle=False, **{str(places[name]): storable(array) for name, array in arrays.items()})
 
@@ -149,12 +134,7 @@ def repeat_pool(outputs: Sequence[Array], batch: int, axes: Sequence[int | None]
 
 
 def holds_pool(outputs: Sequence[Array], axes: Sequence[int | None] = ()) -> bool:
-    """Return whether outputs may be those of :data:`POOL` samples.
-
-    Args:
-        outputs: One array per output.
-        axes: As for :func:`repeat_pool`.
-    """
+    """Return whether outputs may be those of :data:`POOL` samples."""
     counting = _axes(outputs, axes)
     return len(counting) == len(outputs) and all(
         _has_pool(output.shape, axis) for output, axis in zip(outputs, counting, strict=True)

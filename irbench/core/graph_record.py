@@ -228,7 +228,6 @@ class UncheckedBody:
         node: The node's name, or that of its first output.
         part: The attribute of the node that holds it: ``then_branch``, ``else_branch`` or ``body``.
         iterations: ``None`` where it was never executed; 0 or 1 where a Loop was not run so often.
-        reason: Why.
     """
 
     operator: str
@@ -274,7 +273,6 @@ class Uncuttable:
     """Why a part of a graph cannot stand alone.
 
     Attributes:
-        reason: What is in the way.
         value: The name of the value; empty for the first two.
     """
 

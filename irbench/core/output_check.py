@@ -149,10 +149,6 @@ def is_excused(error: OutputError | None, accuracy: Accuracy | None) -> bool:
 
     They may be about as far off as those that were measured. What is much farther off went wrong otherwise, for example
     in concurrent calls, which the measure did not see.
-
-    Args:
-        error: From :func:`compare`; ``None`` where nothing was compared.
-        accuracy: What was measured with the same backend, graph, precision and options; ``None`` without a limit.
     """
     if error is None or accuracy is None or accuracy.max_rel is None or not accuracy.is_within_limit:
         return False
@@ -243,12 +239,7 @@ class DegenerateOutput:
 
 
 def degenerate_outputs(reference: Sequence[Array], scale: float = 1.0) -> Iterator[DegenerateOutput]:
-    """Yield the float outputs that say little for these inputs.
-
-    Args:
-        reference: What backends are compared with.
-        scale: As in :func:`irbench.core.output_check.compare`.
-    """
+    """Yield the float outputs that say little for these inputs."""
     for place, output in enumerate(map(np.asarray, reference)):
         if output.size and not is_exact(output.dtype):
             yield from _degenerate(place, output, scale)

@@ -60,11 +60,7 @@ def names(group: str) -> tuple[str, ...]:
 
 
 def backend(name: str) -> Backend:
-    """Load one backend.
-
-    Raises:
-        IrbenchError: No such backend, or its plugin is broken.
-    """
+    """Load one backend."""
     return cast("Backend", _load(BACKENDS, name))
 
 
@@ -94,11 +90,7 @@ def quantizer(name: str) -> Quantizer:
 
 
 def entry_point(group: str, name: str) -> EntryPoint:
-    """Return where a name of a group is registered; that of a model yields others too.
-
-    Raises:
-        IrbenchError: There is no such name.
-    """
+    """Return where a name of a group is registered; that of a model yields others too."""
     if group == MODELS:
         return _model(name)[1]
     points = _points(group)
@@ -309,11 +301,7 @@ def _distribution(point: EntryPoint) -> str:
 
 
 def parse_backend(text: str) -> BackendAddress:
-    """Return the backend and the device that ``name[:device]`` means; without a device it is the CPU.
-
-    Raises:
-        IrbenchError: No such backend, or no such device of it.
-    """
+    """Return the backend and the device that ``name[:device]`` means; without a device it is the CPU."""
     address = BackendAddress.parse(text)
     name, device = address
     devices = describe(BACKENDS, name).devices
@@ -327,11 +315,7 @@ def parse_backend(text: str) -> BackendAddress:
 
 
 def require_installed(name: str) -> Description:
-    """Return a backend's description, provided that its runtime is installed.
-
-    Raises:
-        IrbenchError: It is not; the exit code says so and the hint is the command that installs it.
-    """
+    """Return a backend's description, provided that its runtime is installed."""
     description = describe(BACKENDS, name)
     if description.version is None:
         raise IrbenchError(
@@ -343,15 +327,7 @@ def require_installed(name: str) -> Description:
 
 
 def require_options(name: str, keys: Iterable[str]) -> None:
-    """Refuse what a backend says that it cannot be given; one that declares no keys judges them when it compiles.
-
-    Args:
-        name: The backend.
-        keys: Of the properties to give it.
-
-    Raises:
-        IrbenchError: It knows no such key, or irbench sets that property itself.
-    """
+    """Refuse what a backend says that it cannot be given; one that declares no keys judges them when it compiles."""
     description = describe(BACKENDS, name)
     for key in keys:
         if key in description.reserved:

@@ -49,9 +49,7 @@ class WithEnds:
 
     Attributes:
         low: Lower end of the interval; null where there are too few launches for one.
-        high: Upper end; null likewise.
         range_low: The smallest launch, where there are too few for an interval and more than one; null otherwise.
-        range_high: The largest launch; null likewise.
     """
 
     low: float | None = None
@@ -71,11 +69,7 @@ class WithEnds:
 
 @dataclass(frozen=True)
 class Estimated:
-    """A figure that was estimated.
-
-    Attributes:
-        value: In its unit.
-    """
+    """A figure that was estimated."""
 
     value: float
 
@@ -162,8 +156,6 @@ class Speedup(WithEnds, Estimated):
         value: exp of minus the median over launches of the paired log ratio.
         low: Lower end of the interval over launches, adjusted for the number of rows; null where there are too few
             launches for one, and where other programs were busier in the turns of one row.
-        high: Upper end; null likewise.
-        verdict: What the interval says.
         excludes_one: Whether the interval leaves 1 out; false without one.
         all_blocks_value: The same value over every block, disturbed ones included.
         reason: Why the value is marked, for example that precisions differ.
@@ -226,7 +218,6 @@ class Requested:
     Attributes:
         threads: Of each process; null for ``native``.
         streams: Inferences that each process keeps in flight.
-        precision: What it must compute in.
         instances: Processes that run the model side by side.
         options: Properties of its backend in which rows of the table differ (``--vary``).
     """
@@ -249,10 +240,7 @@ class CellHead:
 
     Attributes:
         id: Unique in its table.
-        label: What tables call it.
         artifact: The form of the model that it ran, with its level of optimisation; empty where there is none.
-        backend: Its backend.
-        device: Its device.
     """
 
     id: str
@@ -267,11 +255,7 @@ class RowHead(CellHead):
     """What a row of any table says besides its figures: what was asked, and what became of it.
 
     Attributes:
-        batch: Samples per inference.
         io: What the timed region covers.
-        requested: What was asked of it.
-        effective: What the runtime read back.
-        state: What became of it.
         failure: Why there are no figures, or no more of them.
         output_error: How far its outputs are from the reference.
     """
@@ -290,13 +274,7 @@ Row = TypeVar("Row", bound=RowHead)
 
 
 def head_of(kind: type[Head], cell: Cell, **facts: Any) -> Head:
-    """Return what is stored of a cell, of any kind, with what the cell itself says.
-
-    Args:
-        kind: Its class.
-        cell: The cell.
-        facts: All other fields.
-    """
+    """Return what is stored of a cell, of any kind, with what the cell itself says."""
     return kind(
         id=cell.id,
         label=cell.label,
@@ -385,12 +363,7 @@ class CellResult(RowHead):
 
 
 def all_threads(effective: Mapping[str, Scalar], requested: Requested) -> int | None:
-    """Return the threads of all processes of a row together, as its runtime reports them; ``None`` where it does not.
-
-    Args:
-        effective: What the runtime of a process reported.
-        requested: What was asked of the row.
-    """
+    """Return the threads of all processes of a row, as its runtime reports them; ``None`` where it does not."""
     threads = effective.get("threads")
     return requested.instances * threads if isinstance(threads, int) else None
 
@@ -426,14 +399,7 @@ class GivenInputs:
 
 @dataclass(frozen=True, kw_only=True)
 class TableHead:
-    """What a table of any kind says of what its rows ran.
-
-    Attributes:
-        model: What the table is about.
-        batch: Samples per inference.
-        shapes: Of the inputs, by name.
-        notes: What belongs below it.
-    """
+    """What a table of any kind says of what its rows ran."""
 
     model: str
     batch: int
@@ -446,7 +412,6 @@ class MeasuredTable(TableHead):
     """A table of rows whose answers may have been verified.
 
     Attributes:
-        warnings: What speaks against its figures.
         verified_against: Where the expected outputs came from; null where outputs were not verified.
         given_inputs: Data, constants and feedback; null where every input was generated.
     """
@@ -466,10 +431,8 @@ class RowName:
 
     Attributes:
         label: Backend, variant and streams: ``openvino+basic x4``.
-        model: What it runs.
         precision: The one asked for: it tells rows apart where the effective one does not, because ``native`` may turn
             out to be ``fp32``.
-        batch: Samples per inference.
         threads: Asked for; ``None`` for ``native``.
     """
 
@@ -524,9 +487,7 @@ def cell_names(group: Group) -> dict[str, str]:
 def name_of(row: NamedRow, model: str = "") -> RowName:
     """Return the name of a row.
 
-    Args:
-        row: It.
-        model: What it runs; empty where all rows of the table run the same.
+    ``model`` is empty where all rows of the table run the same.
     """
     return RowName(row.label, model, row.requested.precision, row.batch, row.requested.threads)
 

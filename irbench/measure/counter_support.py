@@ -73,8 +73,7 @@ class _Answer:
 def counting_for(plan: CounterPlan) -> Counting:
     """Return how this machine counts what is asked for; perf counts a short program for that.
 
-    Args:
-        plan: What is asked for. Of what is impossible, the result has the reasons.
+    Of what is impossible, the result has the reasons.
     """
     perf = find_program("perf")
     version, said = _version(perf)
@@ -305,13 +304,7 @@ _BUSY_PROGRAM = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:
 
 
 def toplev_obstacle(program: str, level: int, paranoid: int | None) -> Obstacle | None:
-    """Return why toplev tells no nodes of a level here; ``None`` where it does.
-
-    Args:
-        program: It.
-        level: Of Top-Down.
-        paranoid: The kernel's level of perf_event_paranoid; ``None`` where it does not tell.
-    """
+    """Return why toplev tells no nodes of a level here; ``None`` where it does."""
     with (
         temporary_folder(Path(tempfile.gettempdir()), "irbench-toplev-") as folder,
         subprocess.Popen(

@@ -34,11 +34,7 @@ class Process:
 
 
 def read_processes(proc: Path) -> dict[int, Process]:
-    """Return every process by its id.
-
-    Args:
-        proc: The folder ``/proc``.
-    """
+    """Return every process by its id."""
     try:
         names = [int(name) for name in os.listdir(proc) if name.isdigit()]  # noqa: PTH208 - names alone, many times a second
     except OSError:
@@ -47,12 +43,7 @@ def read_processes(proc: Path) -> dict[int, Process]:
 
 
 def read_some(processes: Iterable[int], proc: Path) -> dict[int, Process]:
-    """Return those of some processes that have not ended, by id.
-
-    Args:
-        processes: Their ids.
-        proc: The folder ``/proc``.
-    """
+    """Return those of some processes that have not ended, by id."""
     found: dict[int, Process] = {}
     for process in processes:
         try:
@@ -151,7 +142,6 @@ class Idleness:
     """How long processors have run nothing, together and since boot.
 
     Attributes:
-        processors: How many they are.
         idle_ns: Time they were idle, waiting for a disk or taken by the hypervisor, in nanoseconds, counted in ticks.
     """
 
@@ -164,7 +154,6 @@ class MachineSnapshot:
     """Running totals at one moment; times in nanoseconds.
 
     Attributes:
-        at_ns: When it was taken.
         foreign: CPU time of each process outside our own tree, by process id; or of each of its threads, by thread
             id, where only some processors are measured.
         throttled_ns: Time our cgroup was held back.
@@ -201,12 +190,7 @@ class Glance:
 
 
 def glance(members: Iterable[int], cpus: Iterable[int] | None = None) -> Glance:
-    """Look at our own processes and at what the measured processors did, in a fraction of a millisecond.
-
-    Args:
-        members: Our own processes, from the last snapshot.
-        cpus: The processors that are measured, as for :func:`snapshot`.
-    """
+    """Look at our own processes and at what the measured processors did, in a fraction of a millisecond."""
     own_ns = tree_cpu_ns(members, read_some(members, PROC))
     lines = _processor_lines(_measured(cpus))
     return Glance(now_ns(), own_ns, _idleness(lines))

@@ -56,11 +56,7 @@ def _stands_still(process_id: int) -> bool:
 
 
 def thaw(process_id: int) -> None:
-    """Let a frozen process group run again.
-
-    Raises:
-        ProcessLookupError: It is gone.
-    """
+    """Let a frozen process group run again."""
     os.killpg(process_id, signal.SIGCONT)
 
 

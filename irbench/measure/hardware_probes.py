@@ -102,23 +102,13 @@ def begins_soon() -> int:
 
 
 def shared_window(asked_ns: int, batches_ns: Sequence[int]) -> int:
-    """Return how long a window lasts in which each of several threads finishes some batches, in nanoseconds.
-
-    Args:
-        asked_ns: How long it lasts at least.
-        batches_ns: How long a batch of each thread took when it was prepared.
-    """
+    """Return how long a window lasts in which each of several threads finishes some batches, in nanoseconds."""
     return max(asked_ns, _FEWEST_ALONE * max(batches_ns))
 
 
 @dataclass(frozen=True)
 class _Prepared:
-    """What is called, and all that is known of its times before it is measured.
-
-    Attributes:
-        call: The access to the arrays.
-        times: Its times, without the batches.
-    """
+    """What is called, and all that is known of its times before it is measured."""
 
     call: Callable[[], Any]
     times: MemoryTimes
@@ -129,9 +119,6 @@ class MemoryProbe:
 
     :meth:`prepare` does all that takes a while and is not timed, so that processes which are then told to
     :meth:`measure` begin at the same moment.
-
-    Args:
-        most_bytes: The largest working set that will be asked for.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -142,13 +129,7 @@ class MemoryProbe:
         self._prepared: _Prepared | None = None
 
     def prepare(self, access: Access, working_set_bytes: int, window_ns: int) -> int:
-        """Fill the arrays, time what an empty call costs, and return how long a batch of calls takes, in nanoseconds.
-
-        Args:
-            access: What to do.
-            working_set_bytes: Of all arrays together; at most what the probe was made for.
-            window_ns: How long will be measured at least.
-        """
+        """Fill the arrays, time an empty call, and return how long a batch of calls takes, in nanoseconds."""
         arrays = self.arrays(_ARRAYS[access], working_set_bytes)
         repeats = max(1, _REPEATED_BYTES // working_set_bytes) if access == "read" else 1
         call = _call(access, arrays, repeats)
@@ -172,10 +153,6 @@ class MemoryProbe:
 
         The same calls are made, untimed, until ``start_ns``, and the last batch ends behind the window. So processes
         that are asked together are all at work throughout the window, and only batches within it count.
-
-        Args:
-            start_ns: When the window begins, in nanoseconds of the clock.
-            window_ns: How long it lasts.
         """
         assert self._prepared is not None
         call, times = self._prepared.call, self._prepared.times

@@ -107,10 +107,6 @@ class Counters:
     Each process writes its own count only. A value is written by a single store of the processor, so that no other
     process sees half of it.
 
-    Args:
-        descriptor: Of a file of :meth:`size_bytes`.
-        processes: How many share it.
-
     Attributes:
         values: Whether the window has closed, then the completions of each process, from :data:`FIRST_COUNT` on.
     """
@@ -143,12 +139,6 @@ class SharedLedger:
     The reference closes the window when it has made its calls after all have settled, and a few more: what completes on
     another of its streams meanwhile may be entered late. There is no lock: a count that is entered late is made good by
     the next one. It costs what a call is lengthened by.
-
-    Args:
-        counters: Of all of them.
-        process: Which this one is, counted from 0.
-        window: What all of them are to measure.
-        streams: How many requests each keeps in flight.
     """
 
     def __init__(self, counters: Counters, process: int, window: CommonWindow, streams: int = 1) -> None:

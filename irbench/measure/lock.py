@@ -74,7 +74,6 @@ class Holder:
     """Somebody who measures on this machine; ``None`` is what they have not written.
 
     Attributes:
-        process: The number of the process.
         since: When it began, ISO 8601.
         what: What it measures, in its own words.
     """
@@ -85,18 +84,10 @@ class Holder:
 
 
 class MeasurementLock:
-    """Our place among those who measure on this machine.
-
-    Attributes:
-        holds: Whether the lock is ours.
-    """
+    """Our place among those who measure on this machine."""
 
     def __init__(self, what: str) -> None:
-        """Describe ourselves.
-
-        Args:
-            what: What is measured, in a few words.
-        """
+        """Describe ourselves."""
         ourselves = {"process": os.getpid(), "since": utc_now().isoformat(timespec="seconds")}
         self._line = json.dumps({**ourselves, "what": what[:_LONGEST_WORD]})
         named = os.environ.get(_VARIABLE)
@@ -211,9 +202,7 @@ def measuring(what: str, *, insist: bool = False) -> Iterator[MeasurementLock]:
 
     The kernel releases it when this process ends, however it ends. Workers do not inherit it.
 
-    Args:
-        what: Tells whoever has to wait what is measured, in a few words.
-        insist: Go on without the lock where someone else holds it or its file is out of reach.
+    ``insist`` goes on without the lock where someone else holds it or its file is out of reach.
 
     Yields:
         Who else is measuring: nobody, unless one of us insists.

@@ -65,11 +65,6 @@ def start_soon() -> int:
 def issue_on_schedule(calls: Sequence[Callable[[], object]], schedule: Schedule, process: int = 0) -> NDArray[np.int64]:
     """Make the calls of one process.
 
-    Args:
-        calls: What a call is, for each slot.
-        schedule: When they are due.
-        process: Which of the processes this is, counted from 0.
-
     Returns:
         Number, issue and completion of each call, in nanoseconds of the clock; int64 of shape (calls, 3).
     """
@@ -83,12 +78,7 @@ def issue_on_schedule(calls: Sequence[Callable[[], object]], schedule: Schedule,
 
 
 def join_paced(times_ns: Sequence[NDArray[np.int64]], schedule: Schedule) -> PacedRun:
-    """Return what all processes did as one run, without its untimed calls.
-
-    Args:
-        times_ns: What :func:`issue_on_schedule` returned in each.
-        schedule: When calls were due.
-    """
+    """Return what all processes did as one run, without its untimed calls."""
     merged = np.concatenate(times_ns)
     timed = merged[np.argsort(merged[:, 0])][schedule.untimed_calls :]
     begin_ns = schedule.start_ns + schedule.untimed_calls * schedule.pace_ns

@@ -32,8 +32,6 @@ class Answered:
     """A model at one batch, with its samples.
 
     Attributes:
-        workload: It.
-        expected: What the reference answers.
         random_samples: How many of the samples are random: all, or none where some were given.
     """
 
@@ -66,16 +64,7 @@ def checked_group(
 ) -> PlannedGroup:
     """Return the table with the accuracy of each row; those that miss the limit are not launched.
 
-    Args:
-        planned: The table.
-        limit: What is asked for.
-        scratch: A folder for copies of the model and generated samples.
-        deadline_s: For each combination of what changes answers.
-        hear: Receives what came out for each.
-
-    Raises:
-        IrbenchError: The samples or the outputs do not suit the limit, there is no reference to agree with, or the
-            measure is code of the user's where models are confined.
+    ``deadline_s`` is for each combination of what changes answers.
     """
     refuse_own_code_beside_models(limit.function)
     first: dict[Hashable, Cell] = {}

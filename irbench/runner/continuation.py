@@ -23,12 +23,7 @@ from irbench.stats.launch_planning import fewest_calls
 
 @dataclass(frozen=True)
 class GroupSoFar:
-    """The group that was being measured when a run ended early.
-
-    Attributes:
-        table: As its last launch left it.
-        records: Its launches, at least one.
-    """
+    """The group that was being measured when a run ended early."""
 
     table: GroupResult
     records: tuple[LaunchRecord, ...]
@@ -80,10 +75,6 @@ def as_begun(groups: Sequence[PlannedGroup], tables: Sequence[GroupResult]) -> t
     """Return groups as they were when a run was begun, where its plan alone does not tell.
 
     Rows have the forms of graphs that they ran: a runtime that refused a form would refuse it again.
-
-    Args:
-        groups: What its plan asks for.
-        tables: Those that it has, as its launches left them.
     """
     begun = (_with_measured_forms(planned, table) for planned, table in zip(groups, tables, strict=False))
     chosen = tuple(_notes(Int8StaticChosen, tables[0])) if tables else ()
@@ -136,7 +127,6 @@ class RunChange:
     Attributes:
         name: What changed: ``onnxruntime``, ``kernel``, ``threads``, ``resnet50 (onnx)``, the model of a table.
         before: What it was; ``None`` where that says nothing, as of files, or where it was not there.
-        now: What it is.
     """
 
     name: str
@@ -181,10 +171,7 @@ class PlannedRun:
     """What would be measured now.
 
     Attributes:
-        plan: What is asked for, as a run document records it.
-        environment: The machine and its software.
         files: Digests of models, data and own code, by what they are called.
-        groups: The tables.
     """
 
     plan: Mapping[str, Any]
@@ -194,12 +181,7 @@ class PlannedRun:
 
 
 def changes_since(document: RunDocument, planned: PlannedRun) -> tuple[RunChange, ...]:
-    """Return everything that must be as it was for a run to go on, and is not.
-
-    Args:
-        document: Of the run that ended early.
-        planned: What would be measured now.
-    """
+    """Return everything that must be as it was for a run to go on, and is not."""
     return (
         *changed_environment(document, planned.environment),
         *_different(SettingChange, _asked(document.plan), _asked(planned.plan)),
@@ -209,12 +191,7 @@ def changes_since(document: RunDocument, planned: PlannedRun) -> tuple[RunChange
 
 
 def changed_environment(document: RunDocument, environment: Mapping[str, Any]) -> tuple[RunChange, ...]:
-    """Return in what irbench, the machine and its packages differ from those that a run was begun with.
-
-    Args:
-        document: Of the run.
-        environment: The machine and its software now.
-    """
+    """Return in what irbench, the machine and its packages differ from those that a run was begun with."""
     other = document.irbench_version != __version__
     version = (RunChange("irbench", document.irbench_version, __version__),) if other else ()
     before, now = _flat(document.environment), _flat(environment)
@@ -236,11 +213,7 @@ def confinement_change(*, is_set: bool) -> str:
 
 
 def confinement_remedy(*, is_set: bool) -> str:
-    """Return how to go on with what was begun with, or without, confinement.
-
-    Args:
-        is_set: Whether it is asked for now, other than then.
-    """
+    """Return how to go on with what was begun with, or without, confinement."""
     return f"{'Unset IRBENCH_CONFINE' if is_set else 'Set IRBENCH_CONFINE=1'} to go on as it began"
 
 

@@ -51,10 +51,6 @@ def bind_sizes(
         batch: The batch asked for, whatever shapes say of it; ``None`` takes the fixed one, that of ``shapes``, or 1.
         shapes: Shapes and sizes asked for, by name: :func:`irbench.spec.requested_sizes.requested_sizes`.
         data: Sizes of dynamic dimensions that data have, which count before the model's defaults.
-
-    Raises:
-        IrbenchError: A shape contradicts the model or another shape; a dimension stays dynamic; or the inputs would
-            take more memory than there is.
     """
     sizes = known_sizes(bundle, batch, shapes, data)
     _refuse_free(bundle, sizes)
@@ -136,14 +132,6 @@ def check_feedback(feedback: Mapping[str, str], bundle: Bundle, sizes: Mapping[s
     """Refuse a decode loop that a model cannot run.
 
     An output whose shape the model does not tell is checked when it was computed once.
-
-    Args:
-        feedback: Outputs by the names of the inputs that they become.
-        bundle: The model.
-        sizes: A size for every dynamic dimension of its inputs.
-
-    Raises:
-        IrbenchError: There is no such input or output, or their dtypes or shapes differ.
     """
     places = {spec.tensor.name: place for place, spec in enumerate(bundle.inputs)}
     for given, made in feedback.items():
@@ -180,11 +168,7 @@ _MEMORY_SHARE = 8
 
 
 def refuse_unknown_values(asked: InputRequest, bundles: Sequence[Bundle]) -> None:
-    """Refuse constants for inputs that none of the models has.
-
-    Raises:
-        IrbenchError: There is such a constant.
-    """
+    """Refuse constants for inputs that none of the models has."""
     inputs = sorted({spec.tensor.name for bundle in bundles for spec in bundle.inputs})
     for name in asked.values:
         if name not in inputs:
@@ -199,10 +183,7 @@ class ModelData:
     """The samples of one model, of any batch size.
 
     Attributes:
-        bundle: The model.
-        inputs: Its inputs.
         samples: With all axes of the inputs; empty without data.
-        asked: What they were made from.
     """
 
     bundle: Bundle
@@ -216,9 +197,6 @@ class ModelData:
         Args:
             batch: The batch asked for; ``None`` takes the fixed one, that of ``shapes`` or of the data, or 1.
             shapes: Shapes asked for, by input name.
-
-        Raises:
-            IrbenchError: Sizes contradict each other; see :func:`irbench.runner.inputs.bind_sizes`.
         """
         found = {**self._sizes_of_values(), **bound_dimensions(self.samples, self.inputs)}
         if batch is None and self.samples and fixed_batch(self.bundle) is None and not self._gives_batch(shapes):
@@ -233,17 +211,7 @@ class ModelData:
         return sizes
 
     def feeding(self, sizes: Mapping[str, int], seed: int, folder: Path) -> Feeding:
-        """Return the inputs at one size; what is made of data is written to a folder.
-
-        Args:
-            sizes: From :meth:`bind`.
-            seed: Of generated values.
-            folder: Where the samples are written.
-
-        Raises:
-            IrbenchError: A constant does not fit its input, samples cannot be joined to a batch, or an output cannot be
-                fed back.
-        """
+        """Return the inputs at one size; what is made of data is written to a folder."""
         own = {model_input.name for model_input in self.inputs}
         values = {name: given for name, given in self.asked.values.items() if name in own}
         self._check_values(values, sizes)
@@ -311,13 +279,7 @@ def memory_for_data_bytes() -> int:
 def read_data(asked: InputRequest, bundle: Bundle, shapes: Mapping[str, tuple[int, ...]]) -> ModelData:
     """Read the data for a model, files in a worker; without data there are no samples.
 
-    Args:
-        asked: What the inputs are to be.
-        bundle: The model.
-        shapes: Shapes asked for, by input name; images are resized to them.
-
-    Raises:
-        IrbenchError: The data cannot be read, or do not match the model.
+    Images are resized to ``shapes``.
     """
     inputs = model_inputs(bundle, fixed_batch(bundle))
     target = DataTarget(

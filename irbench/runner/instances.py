@@ -36,13 +36,6 @@ def cpu_shares(cpus: Sequence[int], count: int) -> tuple[tuple[int, ...], ...]:
 
     Hardware threads of a core stay together. Where there are fewer cores than shares, hardware threads are divided.
     Neighbours go into the same share: they often have a cache or memory in common.
-
-    Args:
-        cpus: Those to divide, at least ``count``.
-        count: How many shares.
-
-    Raises:
-        ValueError: There are fewer processors than shares.
     """
     cores = [tuple(sorted(with_siblings((first,)) & set(cpus))) for first in one_per_core(cpus)]
     units = cores if len(cores) >= count else [(cpu,) for cpu in sorted(cpus)]
@@ -57,11 +50,7 @@ _MUST_AGREE = ("precision", "device")
 
 
 def joined_prepared(prepared: Sequence[Prepared]) -> Prepared:
-    """Return the answers of all processes, and what the runtime of the first read back.
-
-    Raises:
-        CallFailed: They compute in different precisions, or on different devices.
-    """
+    """Return the answers of all processes, and what the runtime of the first read back."""
     for name in _MUST_AGREE:
         found = dict.fromkeys(str(own.effective.get(name)) for own in prepared)
         if len(found) > 1:
@@ -116,15 +105,7 @@ JOINED: Mapping[str, Callable[[Sequence[Any]], Any]] = {
 
 
 def joined_shares(shares: Sequence[Share], window: CommonWindow) -> Window:
-    """Return what processes did in their common window.
-
-    Args:
-        shares: What each of them did.
-        window: When it opens and closes.
-
-    Raises:
-        CallFailed: They did not run at the same time.
-    """
+    """Return what processes did in their common window."""
     try:
         return joined_window([share.times_ns for share in shares], window)
     except ValueError as error:
@@ -168,13 +149,6 @@ class InstanceWorkers:
 
     A method of :class:`irbench.worker.run.RunHost` is called in all of them, and their answers are joined. What one of
     them fails at is a failure of all. Each is ended with its coordinator as any other worker.
-
-    Args:
-        cell: What they run; its load says how many they are.
-        logs: Where they write what they print.
-        cpus: The processors that they share.
-        environment: Variables to set besides the present ones.
-        confinement: What they may reach; ``None`` where they are not confined.
     """
 
     def __init__(
@@ -220,13 +194,7 @@ class InstanceWorkers:
         self._answers(deadline_s)
 
     def ask(self, method: str, *args: Any, deadline_s: float) -> Any:
-        """Call a method of the host in every process, and return the answer of all; see :meth:`Worker.ask`.
-
-        Raises:
-            CallFailed: The call raised in one of them, or they cannot be taken together.
-            WorkerDied: One of them ended.
-            WorkerTimedOut: The deadline passed.
-        """
+        """Call a method of the host in every process, and return the answer of all; see :meth:`Worker.ask`."""
         if method in self._driven:
             return self._driven[method](deadline_s, *args)
         self.send(method, *args, deadline_s=deadline_s)

@@ -43,14 +43,7 @@ from irbench.worker.warming import Asked
 
 
 class LaunchCheck:
-    """Compares what cells answer, and keeps the worst error of each; only the first launch of a cell is checked.
-
-    Args:
-        plan: The group's, with the expected outputs.
-        new: Ids of the cells whose first launch it is.
-        workers: Those of the launch; a cell whose answer cannot be compared leaves them.
-        progress: Of each cell, by its id.
-    """
+    """Compares what cells answer, and keeps the worst error of each; only the first launch of a cell is checked."""
 
     def __init__(
         self, plan: LaunchPlan, new: Collection[str], workers: Workers, progress: Mapping[str, CellProgress]
@@ -92,15 +85,7 @@ class LaunchCheck:
     def _error(
         self, cell: Cell, answers: Sequence[Outputs] | None, asked: int, preface: str = "", call: int = 0
     ) -> OutputError | None:
-        """Compare answers to one call with the reference; a cell whose answers cannot be compared leaves.
-
-        Args:
-            cell: It.
-            answers: What it gave; ``None`` where it failed.
-            asked: How many were asked for.
-            preface: What a failure begins with.
-            call: Which of the expected answers they are compared with.
-        """
+        """Compare answers to one call with the reference; a cell whose answers cannot be compared leaves."""
         expected = self._plan.expected[cell.workload]
         if expected.outputs is None or answers is None:
             return None
@@ -117,11 +102,7 @@ T = TypeVar("T")
 
 
 class LaunchEnergy:
-    """Reads energy where the protocol asks for it, and nothing otherwise.
-
-    Args:
-        timing: The protocol's numbers.
-    """
+    """Reads energy where the protocol asks for it, and nothing otherwise."""
 
     def __init__(self, timing: Timing) -> None:
         self._idle_s = timing.idle
@@ -153,14 +134,7 @@ def _without_nvidia_gpus(reading: EnergyReading) -> EnergyReading:
 def timed_cells(
     cells: Sequence[Cell], progress: Mapping[str, CellProgress], objective: Objective, timing: Timing
 ) -> tuple[str, ...]:
-    """Return the ids of the cells that the next block times: all but those that the first one showed far behind.
-
-    Args:
-        cells: The healthy ones.
-        progress: Of each cell, by its id.
-        objective: What cells are compared by.
-        timing: The protocol's numbers.
-    """
+    """Return the ids of the cells that the next block times: all but those that the first one showed far behind."""
     timed = tuple(cell.id for cell in cells)
     if not timing.behind or not all(progress[cell].rounds for cell in timed):
         return timed
@@ -176,14 +150,7 @@ def timed_cells(
 def block_evidence(
     number: int, order: tuple[str, ...], between: tuple[MachineSnapshot, MachineSnapshot], link: CoreLink
 ) -> BlockEvidence:
-    """Return the evidence of a block.
-
-    Args:
-        number: The block, counted from 0.
-        order: Cell ids in the order in which they were run.
-        between: What was seen before and after it.
-        link: The core-to-core probe, which is asked now.
-    """
+    """Return the evidence of a block."""
     before, after = between
     return BlockEvidence(
         block=number,

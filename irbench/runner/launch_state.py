@@ -35,13 +35,7 @@ class GroupTooLarge(Exception):
 
 
 def needs_split(cell: Cell, peaks_bytes: Sequence[int], available_bytes: int) -> bool:
-    """Return whether loading ``cell`` beside the loaded ones would ask for more memory than is available.
-
-    Args:
-        cell: The next to be loaded.
-        peaks_bytes: Resident peaks of the group's cells that are loaded already.
-        available_bytes: What is left, the cgroup's limit included.
-    """
+    """Return whether loading ``cell`` beside the loaded ones would ask for more memory than is available."""
     if len(peaks_bytes) < 2:
         return False  # a comparison needs two; one that does not fit fails by itself and says so
     needed = max(*peaks_bytes, _expected_bytes(cell))
@@ -64,13 +58,7 @@ class LaunchPlan:
     """What stays the same over a group's launches.
 
     Attributes:
-        group: What is compared, with bound artifacts.
         number: The group's place in the run, counted from 0.
-        timing: The protocol's numbers.
-        seed: Of every random order.
-        logs: Where the workers write what they print.
-        expected: The expected outputs of each of the group's workloads.
-        cpus: The processors that the workers may use.
         others: The other form of a cell's graph, by cell id; see :class:`irbench.runner.plan.PlannedGroup`.
     """
 
@@ -89,10 +77,7 @@ class LaunchInputs:
     """What is known before one launch.
 
     Attributes:
-        number: Of the launch, counted from 0.
-        cells: Those that take part.
         new: Ids of those that no launch before has measured: they are verified.
-        room: The time that is left for it.
         samples: Samples per round, by cell id, as the first launch of each decided.
         scatters: Of the pairs that are compared, as far as launches have shown them.
         peak_bytes: What the cells together may need in memory while they compile; ``None`` where that is unknown, as
@@ -135,9 +120,7 @@ class CellProgress:
     def as_launch(self, cell: Cell, started_ns: int) -> CellLaunch:
         """Return the record of a cell that measured.
 
-        Args:
-            cell: Whose progress these are.
-            started_ns: From its worker's start until it held the cell.
+        ``started_ns`` is from its worker's start until it held the cell.
         """
         assert self.prepared is not None
         phases = {"start": started_ns, **self.speed.phases_ns}

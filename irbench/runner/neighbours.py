@@ -26,10 +26,6 @@ def busy_neighbours(cpus: Sequence[int], logs: Path) -> Iterator[None]:
 
     It descends from the coordinator, so its processor time does not count as that of other programs.
 
-    Args:
-        cpus: The processors.
-        logs: The folder where the processes write what they print.
-
     Raises:
         NeighbourEnded: One of them could not start, or ended by itself.
     """

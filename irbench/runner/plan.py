@@ -24,9 +24,7 @@ class Forms:
     """Which form of its graph each row runs.
 
     Attributes:
-        cells: The rows.
         others: By cell id, the other form: with dynamic shapes instead of bound ones, or the other way round.
-        notes: Why shapes are dynamic.
     """
 
     cells: tuple[Cell, ...]
@@ -35,12 +33,7 @@ class Forms:
 
 
 def alike(forms: Forms, unbound: Mapping[str, str]) -> Forms:
-    """Return the rows with dynamic shapes in all that can have them, if some must, so that they are comparable.
-
-    Args:
-        forms: As planned.
-        unbound: Why an optimised graph has dynamic shapes, by the level of optimisation; may be empty.
-    """
+    """Return the rows with dynamic shapes in all that can have them, if some must, so that they are comparable."""
     if not unbound:
         return forms
     cells = tuple(_dynamic(cell, forms.others) for cell in forms.cells)
@@ -61,7 +54,6 @@ class PreparedModel:
     """A model at one size, ready to be compiled.
 
     Attributes:
-        model: The model and its sizes.
         artifacts: By the exported artifact's label and the level of optimisation: with every shape bound, or why it
             could not be made.
         unbound: Why an optimised graph has dynamic shapes instead, by the level of optimisation.
@@ -74,12 +66,7 @@ class PreparedModel:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a run can be planned with.
-
-    Attributes:
-        backends: Its backends, by name.
-        tables: The models of each table, each at one batch.
-    """
+    """What a run can be planned with."""
 
     backends: Mapping[str, BackendInfo]
     tables: tuple[tuple[PreparedModel, ...], ...]
@@ -90,11 +77,9 @@ class PlannedGroup:
     """A group, and the cells that were asked for but cannot run this model at all.
 
     Attributes:
-        group: What is measured.
         absent: Cells that are not launched, with the reason that their row shows.
         others: By cell id, what it may run where its runtime refuses the planned graph: the same graph with dynamic
             shapes instead of bound ones, or the other way round.
-        notes: What belongs below its table.
     """
 
     group: Group
@@ -143,11 +128,7 @@ def plan(request: RunRequest, prepared: Prepared) -> tuple[PlannedGroup, ...]:
 def _chosen(
     groups: Sequence[PlannedGroup], rows: Sequence[str], *, named_baseline: str | None
 ) -> tuple[PlannedGroup, ...]:
-    """Return the groups with these rows, and none without any.
-
-    Raises:
-        IrbenchError: One of them is in no group, or the baseline that was named is none of them.
-    """
+    """Return the groups with these rows, and none without any."""
     known = {cell.id for group in groups for cell in group.group.cells}
     missing = [row for row in rows if row not in known]
     if missing:
@@ -162,9 +143,7 @@ def _chosen(
 def with_rows(planned: PlannedGroup, rows: Collection[str]) -> PlannedGroup:
     """Return a group with some of its rows; its first row is the baseline where the group's is none of them.
 
-    Args:
-        planned: The group.
-        rows: Ids of rows that stay; those of other tables may be among them.
+    Ids of rows of other tables may be among ``rows``.
     """
     return _of_cells(planned, tuple(cell for cell in planned.group.cells if cell.id in rows))
 
@@ -270,12 +249,7 @@ def _usual_baseline(cells: Sequence[Cell], backends: Mapping[str, BackendInfo]) 
 
 
 class GraphRefused(Exception):
-    """A cell cannot run its graph, and can run the other form of it.
-
-    Attributes:
-        cell: Its id.
-        reason: What the runtime said.
-    """
+    """A cell cannot run its graph, and can run the other form of it."""
 
     def __init__(self, cell: str, reason: str) -> None:
         super().__init__(f"{cell}: {reason}")
@@ -294,10 +268,7 @@ def with_other_graphs(planned: PlannedGroup, refused: GraphRefused, *, alone: bo
 
     Where a row refuses these, it alone gets the other form back.
 
-    Args:
-        planned: The group.
-        refused: What was refused, and why.
-        alone: Whether only this row changes, because others were measured already.
+    With ``alone`` only this row changes, because others were measured already.
     """
     group, others = planned.group, planned.others
     changed = {refused.cell} if alone or any(cell.dynamic for cell in group.cells) else set(others)
@@ -310,12 +281,7 @@ def with_other_graphs(planned: PlannedGroup, refused: GraphRefused, *, alone: bo
 
 
 def refusal_note(cell: Cell, reason: str) -> Note:
-    """Return what is told below a table of a runtime that refuses the form of a graph that its cell has.
-
-    Args:
-        cell: With the refused form.
-        reason: What the runtime said.
-    """
+    """Return what is told below a table of a runtime that refuses the form of a graph that its cell has."""
     path = cell.artifact.path if cell.artifact is not None else None
     reason = reason if path is None else reason.replace(str(path), path.name)  # the copy with bound shapes is gone then
     return GraphFormRefused(backend=str(cell.address), refused="dynamic" if cell.dynamic else "bound", reason=reason)

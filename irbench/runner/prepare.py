@@ -41,15 +41,6 @@ def prepare(request: RunRequest, scratch: Path, report: Report = _silent) -> Pre
     """Make every artifact that a run needs, each once, however many rows run it.
 
     An artifact that cannot be made is a failure of its rows, and a value here.
-
-    Args:
-        request: The whole run.
-        scratch: Where copies of artifacts with bound shapes are written.
-        report: Called with what an optimisation does now.
-
-    Raises:
-        IrbenchError: Shapes contradict each other, the baseline is not a row, a precision cannot be read, or what
-            optimising needs is not installed; only the last is known after some artifacts were made.
     """
     backends = {name: _backend_info(name, request) for name, _ in request.addresses}
     models = _sized(request, scratch / "inputs")
@@ -63,12 +54,7 @@ def prepare(request: RunRequest, scratch: Path, report: Report = _silent) -> Pre
 
 
 def _sized(request: RunRequest, folder: Path) -> tuple[SizedModel, ...]:
-    """Return each model at each batch, in the order of their tables; sizes of all are checked before graphs are read.
-
-    Args:
-        request: The whole run.
-        folder: Where samples are written.
-    """
+    """Return each model at each batch, in the order of tables; sizes of all are checked before graphs are read."""
     read = [read_data(request.inputs, bundle, request.shapes) for bundle in request.bundles]
     swept = [(data, _sizes(request, data, batch)) for data, batch in product(read, request.batches or (None,))]
     tables = [(data, sizes, every) for data, every in swept for sizes in every]
@@ -138,7 +124,6 @@ class _Workshop:
     """Makes the artifacts of one model at one size.
 
     Attributes:
-        model: It.
         scratch: Where copies with bound shapes are written.
         report: Called with what an optimisation does now.
         binds_only: Whether a graph that fails with bound shapes is not made with dynamic ones.
@@ -152,11 +137,7 @@ class _Workshop:
     unbound: dict[str, str] = field(default_factory=dict[str, str])
 
     def make(self, exported: Artifact, level: str) -> Artifact | Failure:
-        """Return an artifact with its shapes bound, or why it cannot be made.
-
-        Raises:
-            IrbenchError: What optimising needs is not installed: no model can be optimised then.
-        """
+        """Return an artifact with its shapes bound, or why it cannot be made."""
         if level == UNOPTIMIZED:
             return self._bound(exported)
         try:
@@ -263,10 +244,6 @@ def compared_together(request: RunRequest, models: Sequence[SizedModel]) -> tupl
     of the zoo with different names are different networks, which have tables of their own. So has every model at every
     batch where the request says so, where samples take turns (a batch is several of them), and where rows are measured
     alone.
-
-    Args:
-        request: The whole run.
-        models: Each at each of its sizes.
     """
     if request.apart or request.measures_rows_alone or request.sweep is not None:
         return tuple((model,) for model in models)
@@ -324,14 +301,7 @@ def sizes_of_sweep(
 ) -> tuple[dict[str, int], ...]:
     """Return the sizes of all dynamic dimensions for each shape of a sweep, or once where there is none.
 
-    Args:
-        data: The model, with the sizes that samples and lists of constants have.
-        batch: The batch asked for; see :meth:`irbench.runner.inputs.ModelData.bind`.
-        shapes: Shapes and sizes that all tables share, by name.
-        sweep: What differs; without a name the shapes are those of the first input with dynamic dimensions.
-
-    Raises:
-        IrbenchError: A shape does not fit, two are the same, or the model has no dynamic dimension.
+    A sweep without a name has the shapes of the first input with dynamic dimensions.
     """
     if sweep is None:
         return (data.bind(batch, shapes),)

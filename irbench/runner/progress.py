@@ -61,12 +61,7 @@ class BatchFacts(TypedDict):
 
 
 def batch_facts(workloads: Iterable[Workload], asked: Sequence[int] | None) -> BatchFacts:
-    """Return what is said of the batches of a group.
-
-    Args:
-        workloads: What it runs.
-        asked: Batches of the whole run; ``None`` where none were named.
-    """
+    """Return what is said of the batches of a group."""
     own = tuple(sorted({workload.batch for workload in workloads}))
     if len(own) > 1:
         return BatchFacts(batch=None, batches=own)

@@ -35,7 +35,6 @@ class Expected:
         outputs: For each call that is checked, in the order of the model's outputs; ``None`` where no reference could
             answer.
         source: Where they come from; ``None`` without outputs.
-        warnings: What a reader must know about them.
         scale: Size of the inputs, which small outputs are compared with: :func:`irbench.core.output_check.input_scale`.
     """
 
@@ -48,11 +47,7 @@ class Expected:
 def expected_outputs(workload: Workload, cells: Sequence[Cell], scratch: Path, deadline_s: float) -> Expected:
     """Return the stored outputs of the original framework where they fit, its own for given inputs, else a reference's.
 
-    Args:
-        workload: What will be measured.
-        cells: Those that run it, whose graphs have their shapes bound.
-        scratch: Where a copy of the model with bound shapes may be written.
-        deadline_s: For each reference backend.
+    The graphs of ``cells`` have their shapes bound; ``deadline_s`` is for each backend.
 
     Raises:
         BrokenLoop: An output cannot be fed back, on no backend.
@@ -80,9 +75,7 @@ def expected_outputs(workload: Workload, cells: Sequence[Cell], scratch: Path, d
 def references(group: Group, expected: Sequence[Expected]) -> dict[str, Reference]:
     """Return where the expected outputs of each cell came from, by its id; nothing where there are none.
 
-    Args:
-        group: What is measured.
-        expected: Of each of its workloads; empty before they were asked for.
+    ``expected`` is empty before outputs were asked for.
     """
     found = {cell.id: expected[cell.workload].source for cell in group.cells} if expected else {}
     return {cell: source for cell, source in found.items() if source is not None}
@@ -146,12 +139,7 @@ def computed_outputs(
 ) -> tuple[Outputs, ...]:
     """Return what a backend answers to each call that is checked, in the order of the model's outputs.
 
-    Args:
-        source: The group of its entry point, a backend or a reference, and its name.
-        workload: The model and its inputs.
-        cells: Those that run it, whose graphs have their shapes bound.
-        scratch: Where a copy of the model with bound shapes may be written.
-        deadline_s: For the backend.
+    ``source`` is the group of the entry point, of backends or references, and its name.
 
     Raises:
         BrokenLoop: An output cannot be fed back.
@@ -203,11 +191,6 @@ CHANGING = "its answers to the same inputs change between calls"
 def require_answers(answers: Sequence[Outputs], asked: int, cell: Cell) -> None:
     """Refuse a cell that leaves answers out, which nothing would compare; code of the user's need not give any.
 
-    Args:
-        answers: What it gave.
-        asked: How many were asked for.
-        cell: It.
-
     Raises:
         ValueError: There are more or fewer. The message is a sentence for the cell's row.
     """
@@ -235,10 +218,6 @@ def mismatch(cell: CellLaunch, planned: Cell) -> Failure | None:
 
     What was not compared with a reference counts as right. So does what is off by more than the tolerance where the
     limit that the user gave is kept (:func:`irbench.core.output_check.is_excused`), if it is so from the first call on.
-
-    Args:
-        cell: What it answered and read back.
-        planned: What it ran.
     """
     first, later = (_failure(error, cell, planned) for error in (cell.output_error, cell.repeat_error))
     if first is not None and not is_excused(cell.output_error, planned.accuracy):

@@ -34,7 +34,6 @@ class BackendInfo:
 
     Attributes:
         kinds: Artifact kinds it reads, best first.
-        description: What it says of itself.
         program: The user's own code that it is; ``None`` for a backend.
     """
 
@@ -48,7 +47,6 @@ class SizedModel:
     """A model at one size.
 
     Attributes:
-        workload: It, with its inputs.
         precision: What its ONNX graph is run in where no precision was asked for: what it holds, ``native`` where that
             is none that can be asked for.
     """
@@ -78,13 +76,7 @@ class RequestedCell:
 def asked_cells(
     request: RunRequest, backends: Mapping[str, BackendInfo], models: Sequence[SizedModel]
 ) -> tuple[RequestedCell, ...]:
-    """Return the rows of a table in the order in which they were asked for; their ids are unique.
-
-    Args:
-        request: The whole run.
-        backends: Its backends, by name.
-        models: Those of the table, from :func:`irbench.runner.prepare.compared_together`.
-    """
+    """Return the rows of a table in the order in which they were asked for; their ids are unique."""
     asked: list[RequestedCell] = []
     known: set[str] = set()
     axes = product(range(len(models)), request.addresses, request.instances, request.streams, request.threads)
@@ -125,11 +117,7 @@ def at_level(exported: Artifact, level: str) -> Artifact:
 
 
 def is_at_level(cell: Cell, asked: str) -> bool:
-    """Whether a row runs the graph of a level of optimisation, ``int8`` also where it was quantised statically.
-
-    Raises:
-        IrbenchError: There is no such level.
-    """
+    """Whether a row runs the graph of a level of optimisation, ``int8`` also where it was quantised statically."""
     named = variant(asked).name
     return _level(cell) in (named, f"{named}-static")
 
@@ -142,9 +130,6 @@ def named_baseline(asked: str, cells: Sequence[Cell], workloads: Sequence[Worklo
             ``model=NAME``: the name that tables show, or the file.
         cells: The rows, at least one.
         workloads: What they run.
-
-    Raises:
-        IrbenchError: It names none of them, or is not written as a row is.
     """
     name, _, conditions = asked.partition("@")
     wanted = [_condition(part, asked, cells[0].backend) for part in conditions.split(",") if part]
@@ -258,12 +243,7 @@ def _names_of_rows(cells: Sequence[Cell], workloads: Sequence[Workload]) -> Iter
 
 
 def in_environments(cell: Cell, environments: Sequence[PythonEnvironment]) -> tuple[Cell, ...]:
-    """Return a cell for each environment, in their order; the cell itself without any, or of the user's own code.
-
-    Args:
-        cell: As it runs in the Python that irbench runs in.
-        environments: Other Pythons.
-    """
+    """Return a cell for each environment, in their order; the cell itself without any, or of the user's own code."""
     if not environments or cell.program is not None:
         return (cell,)
     return tuple(

@@ -18,15 +18,7 @@ from irbench.system.signals import signals_deferred
 
 @dataclass
 class CellOutcome:
-    """A cell and what became of it so far.
-
-    Attributes:
-        cell: It.
-        effective: What the runtime read back.
-        output_error: How far its outputs are from the reference.
-        failure: Why it has no figures, or no more of them.
-        state: What became of it.
-    """
+    """A cell and what became of it so far."""
 
     cell: Cell
     effective: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
@@ -63,17 +55,13 @@ class Rounds:
     """Repeats rounds of launches until there are enough or the time is up, and tells how far they are.
 
     Attributes:
-        model: What is launched.
         most: After how many rounds it ends.
         budget_s: No round begins that would end later, judged by the longest one before; the first always runs.
-        seed: Of the order within a round.
         listen: Receives progress, between launches only.
         rounds_ahead: How many rounds the time must suffice for where another one begins; more than one where other
             launches follow them.
         batch: The table's, where the run has several; ``None`` otherwise.
         counted: What progress calls a round.
-        watch: Runs since the table began.
-        finished: How many are over.
     """
 
     model: str

@@ -27,12 +27,7 @@ START_DEADLINE_S = 60.0
 
 
 class CellFailed(Exception):
-    """A cell has no number.
-
-    Attributes:
-        failure: Why.
-        output_error: How far its outputs are from the reference, where that is why.
-    """
+    """A cell has no number."""
 
     def __init__(self, failure: Failure, output_error: OutputError | None = None) -> None:
         super().__init__(failure.message)
@@ -45,10 +40,6 @@ class Setting:
     """What all workers of a table have in common.
 
     Attributes:
-        planned: The table.
-        timing: The protocol's numbers.
-        logs: Where workers write what they print.
-        expected: The outputs that each cell is compared with.
         watch: Since when the table is measured.
     """
 
@@ -72,14 +63,7 @@ class Setting:
 
 
 def setting_of(planned: PlannedGroup, timing: Timing, logs: Path, scratch: Path) -> Setting:
-    """Return what all workers of a table have in common, with the expected outputs.
-
-    Args:
-        planned: The table.
-        timing: The protocol's numbers.
-        logs: Where workers write what they print.
-        scratch: A folder for copies of the model; it is made.
-    """
+    """Return what all workers of a table have in common, with the expected outputs."""
     scratch.mkdir(parents=True, exist_ok=True)
     watch, group = Stopwatch(), planned.group
     expected = expected_outputs(group.main, group.cells, scratch, timing.deadline_after(0.0).seconds)
@@ -91,15 +75,7 @@ class CellWorker:
 
     What goes wrong in it is a failure of the cell. Use it as a context manager: that ends it.
 
-    Args:
-        task: The cell.
-        logs: Where it writes what it prints.
-        deadline: Returns how long it is waited for from now on.
-        environment: Variables to set besides the present ones.
-        readable: Files that it needs besides the model and its inputs, where it is confined.
-
     Attributes:
-        cell: Whose worker.
         spawned_ns: Just before the process was started.
     """
 
@@ -150,13 +126,6 @@ class CellWorker:
     def ask(self, stage: Stage, method: str, *args: Any, extra_s: float = 0.0, deadline_s: float | None = None) -> Any:
         """Call a method of what is held, and return what it returned.
 
-        Args:
-            stage: What a failure of this call is called in the cell's row.
-            method: Its name.
-            args: Its arguments.
-            extra_s: What it may take on top of the deadline, in seconds.
-            deadline_s: When to give it up; the protocol's deadline unless given.
-
         Raises:
             CellFailed: It raised, the process ended, or the deadline passed.
         """
@@ -173,11 +142,7 @@ class CellWorker:
         return self._try(stage, lambda _: self._process.receive(deadline_s=deadline_s))
 
     def freeze(self, stage: Stage = "measure") -> None:
-        """Let it stand still until :meth:`thaw`.
-
-        Raises:
-            CellFailed: It could not be stopped, and was ended.
-        """
+        """Let it stand still until :meth:`thaw`."""
         self._try(stage, lambda _: self._process.freeze())
 
     def thaw(self) -> None:
@@ -203,14 +168,7 @@ class CellWorker:
 
 
 def failure_of(stage: Stage, error: CallFailed | WorkerDied, log: Path, deadline: Deadline) -> Failure:
-    """Return why a cell has no number, and what helps.
-
-    Args:
-        stage: What its worker was asked for.
-        error: How that ended.
-        log: Where the worker wrote what it printed.
-        deadline: How long it was waited for, beyond what it was asked to do.
-    """
+    """Return why a cell has no number, and what helps."""
     remedy = error.hint or None
     if isinstance(error, WorkerTimedOut):
         if deadline.by_budget:
@@ -228,13 +186,6 @@ def thread_environment(threads: int | None) -> Mapping[str, str]:
 
 def checked(cell: Cell, prepared: Prepared, setting: Setting, call: int | None = None) -> OutputError | None:
     """Return how far a cell's answers are from the reference; ``None`` where there is none, or a user's code gave none.
-
-    Args:
-        cell: It.
-        prepared: Its session, with its answers.
-        setting: Of its table.
-        call: Which of the expected answers its only one is compared with; the answers of all slots with the first
-            unless given.
 
     Raises:
         CellFailed: It runs on another device than was asked for, or its answers are wrong.
@@ -261,17 +212,7 @@ def checked(cell: Cell, prepared: Prepared, setting: Setting, call: int | None =
 
 
 def checked_turns(worker: CellWorker, stage: Stage, prepared: Prepared, setting: Setting) -> OutputError | None:
-    """Return how far the worst answer to inputs that take turns is from its reference; ``None`` where none do.
-
-    Args:
-        worker: Of the cell, which is asked for each answer.
-        stage: What a failure of a call is called in the cell's row.
-        prepared: Its session.
-        setting: Of its table.
-
-    Raises:
-        CellFailed: A call failed, or an answer is wrong.
-    """
+    """Return how far the worst answer to inputs that take turns is from its reference; ``None`` where none do."""
     feeding = setting.planned.group.main.feeding
     if setting.expected.outputs is None or not takes_turns(feeding):
         return None
@@ -286,11 +227,6 @@ def runnable_form(cell: Cell, failed: CellFailed, setting: Setting) -> Cell | No
     """Return the cell with the other form of its graph, where its runtime refuses the planned one alone.
 
     No other is tried where the deadline ended the first one: it would take as long.
-
-    Args:
-        cell: As it is planned.
-        failed: How it failed.
-        setting: Of its table.
     """
     other = other_form(cell, setting.planned.others)
     if other is None or failed.failure.stage != "compile" or isinstance(failed.__cause__, WorkerTimedOut):
@@ -357,13 +293,6 @@ class Workers:
 
     def ask(self, cell: str, stage: Stage, method: str, *args: Any, deadline_s: float | None = None) -> Any:
         """Wake one worker, ask it, and freeze it again.
-
-        Args:
-            cell: Whose worker.
-            stage: What a failure of this call is called in the cell's row.
-            method: A method of :class:`irbench.worker.run.RunHost`.
-            args: Its arguments.
-            deadline_s: When to give the worker up; the protocol's deadline unless given.
 
         Returns:
             What the method returned, or ``None`` when the cell failed; see :attr:`failures`.

@@ -47,12 +47,7 @@ class Split:
 
 
 def change_points(values: Sequence[float], level: float = _LEVEL) -> tuple[Split, ...]:
-    """Return where the level of a series changed, from left to right.
-
-    Args:
-        values: In the order in which they were measured, any unit.
-        level: The largest p-value that counts.
-    """
+    """Return where the level of a series changed, from left to right."""
     series = np.asarray(values, np.float64)
     return tuple(sorted(_splits(series, 0, level), key=lambda split: split.position))
 

@@ -25,11 +25,7 @@ _Key = tuple[str, CacheState]
 def derive_cold_table(table: ColdTable, asked: str | None, timing: Timing, *, allow_mixed: bool) -> ColdTable:
     """Return a table whose figures follow from the launches of its rows.
 
-    Args:
-        table: With launches; what figures it has are ignored.
-        asked: The id of the cell that was asked to be the baseline; another is taken where it has no figures.
-        timing: Confidence, and the band that is called the same.
-        allow_mixed: Whether rows are compared whose runtimes chose different precisions by themselves.
+    Another baseline than the one asked for is taken where that has no figures.
     """
     figured = [with_figures(row, timing.confidence) for row in table.rows]
     baseline = _baseline(figured, asked)
@@ -67,11 +63,6 @@ def cold_speedups(rows: Sequence[ColdRow], baseline: str, timing: Timing) -> dic
     """Return how much sooner each row answers than the baseline with its caches in the same state.
 
     All claims of a table hold together with the protocol's confidence, by Holm's procedure.
-
-    Args:
-        rows: Those that may be compared, the baseline's included.
-        baseline: The id of its cell; has no speedup itself.
-        timing: Confidence, and the band that is called the same.
     """
     times: dict[_Key, Mapping[int, int]] = {(row.id, row.cache): _by_round(row) for row in rows}
     ratios: dict[_Key, list[float]] = {

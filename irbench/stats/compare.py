@@ -26,12 +26,6 @@ def speedups(launches: Sequence[Observed], cells: Sequence[str], baseline: str, 
     """Return how much faster each cell is than ``baseline``: exp(-m) of the median log ratio m.
 
     Whatever is called faster or slower holds together with the protocol's confidence; see :func:`holm_intervals`.
-
-    Args:
-        launches: Every launch, reduced.
-        cells: Whose speedups; one that shares no launch with the baseline gets none.
-        baseline: Relative to whom.
-        timing: Confidence, looks, and the band called the same.
     """
     ratios = {cell: [-launch_ratio for launch_ratio in launch_ratios(launches, cell, baseline)] for cell in cells}
     ratios = {cell: values for cell, values in ratios.items() if values}
@@ -48,10 +42,6 @@ def holm_intervals(ratios: Mapping[str, Sequence[float]], timing: Timing) -> dic
     so on; from the first that is not, all that are left get the confidence it was tried at. An interval is that of the
     confidence at which its ratio was judged. What is claimed is that a ratio leaves 0 out, and on which side.
     Source: Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scand. J. Statist. 6 (1979).
-
-    Args:
-        ratios: Each one's value in each launch, by name; at least one value each.
-        timing: Confidence and looks.
     """
     found: dict[str, Interval] = {}
     left = dict(ratios)

@@ -51,12 +51,7 @@ class LaunchEnergyUse:
 
 
 def energy_by_launch(records: Sequence[LaunchRecord], cell: str) -> dict[int, LaunchEnergyUse]:
-    """Return what each launch that read energy showed of a row, by the launch's number.
-
-    Args:
-        records: The launches.
-        cell: The row's id.
-    """
+    """Return what each launch that read energy showed of a row, by the launch's number."""
     found: dict[int, LaunchEnergyUse] = {}
     for record in records:
         for run in record.sustained:
@@ -75,13 +70,7 @@ class EnergyFields(TypedDict):
 
 
 def energy_figures(records: Sequence[LaunchRecord], cell: str, timing: Timing) -> EnergyFields:
-    """Return a row's energy over the launches that read it; nothing without any.
-
-    Args:
-        records: The launches.
-        cell: The row's id.
-        timing: The protocol's numbers.
-    """
+    """Return a row's energy over the launches that read it; nothing without any."""
     uses = list(energy_by_launch(records, cell).values())
     return EnergyFields(
         energy=_use_of_row(uses),

@@ -35,14 +35,7 @@ def calls_to_bound(percent: float) -> int:
 def rounds_that_count(
     records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str, *, all_blocks: bool = False
 ) -> tuple[tuple[CellLaunch, Round], ...]:
-    """Return a cell's rounds in the counted blocks of every launch, each with its launch.
-
-    Args:
-        records: The launches.
-        launches: The same, reduced.
-        cell: Whose rounds.
-        all_blocks: Take disturbed blocks too.
-    """
+    """Return a cell's rounds in the counted blocks of every launch, each with its launch."""
     return tuple(
         (cell_launch, round_)
         for record, observed in zip(records, launches, strict=True)
@@ -54,14 +47,7 @@ def rounds_that_count(
 
 
 def span_over_launches(counted: Rounds, everything: Rounds, figure: Callable[[Rounds], float], timing: Timing) -> Spans:
-    """Return the interval of a row's figure over its launches, and the figure over all blocks.
-
-    Args:
-        counted: The row's rounds that count, at least one.
-        everything: All of its rounds.
-        figure: Makes it from rounds: of one launch for the interval, of all for the companion.
-        timing: Confidence and looks.
-    """
+    """Return the interval of a row's figure over its launches, and the figure over all blocks."""
     return positive_span([figure(rounds) for rounds in by_launch(counted)], timing, figure(everything))
 
 
@@ -89,10 +75,7 @@ def positive_span(values: Sequence[float], timing: Timing, all_blocks_value: flo
 def latency_ms(rounds: Rounds, tails: Sequence[NDArray[np.int64]], timing: Timing) -> LatencyMs:
     """Return what is known of the latency of one batch, in milliseconds.
 
-    Args:
-        rounds: At least one, from :func:`rounds_that_count`.
-        tails: Each launch's uninterrupted latencies in nanoseconds; empty arrays without ``--tail``.
-        timing: Says how many uninterrupted calls are enough for a tail.
+    ``tails`` are the uninterrupted latencies of each launch, in nanoseconds: empty arrays without ``--tail``.
     """
     values_ms = _latencies_ms(rounds)
     calls = max(launch.calls_per_sample for launch, _ in rounds)
@@ -229,12 +212,6 @@ def within_max_latency(
 
     It is the table's: the median over launches, over the blocks that count. Where a launch has too few calls to bound
     it, a cell is above only if its median latency is.
-
-    Args:
-        eligibility: Every cell's part.
-        group: Says what is allowed.
-        records: Its launches.
-        launches: The same, reduced.
     """
     limit_ms = group.goal.max_latency_ms if group.goal is not None else None
     if limit_ms is None:

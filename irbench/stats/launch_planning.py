@@ -66,11 +66,7 @@ def blocks_worth_taking(scatters: Sequence[Scatter], start_s: float, block_s: fl
     ``timing.most_blocks``.
     Source: Kalibera and Jones, "Rigorous Benchmarking in Reasonable Time", ISMM 2013, section 6.
 
-    Args:
-        scatters: Of the pairs that are compared, from at least two launches; none leaves ``timing.blocks``.
-        start_s: What a launch costs besides its blocks, in seconds.
-        block_s: What a block costs, in seconds.
-        timing: The protocol's numbers.
+    Without scatters it is ``timing.blocks``.
     """
     within = _EFFICIENCY * sum(scatter.within for scatter in scatters)
     if not within or block_s <= 0:
@@ -151,11 +147,6 @@ def samples_per_round(completion_ns: Mapping[str, float], streams: Mapping[str, 
     At least ``timing.min_calls``, and enough that a round lasts ``timing.round_seconds``. In a group with streams
     ``timing.stream_round_seconds``, and ``timing.calls_per_stream`` for each stream. All cells take as many as the
     fastest needs, unless their calls differ more than fourfold.
-
-    Args:
-        completion_ns: Time per completed call seen in the warm-up, in nanoseconds, by cell id.
-        streams: Inferences in flight, by cell id.
-        timing: The protocol's numbers.
     """
     with_streams = any(streams[cell] > 1 for cell in completion_ns)
     round_ns = 1e9 * (timing.stream_round_seconds if with_streams else timing.round_seconds)
@@ -179,24 +170,13 @@ def settle_calls(completion_ns: float, timing: Timing, generator: random.Random)
 
     Calls that are long at regular intervals would keep in step with rounds of a constant number of calls, and the
     timed window would catch too many of them, or none, in every round.
-
-    Args:
-        completion_ns: Time per completed call seen in the warm-up, in nanoseconds.
-        timing: The protocol's numbers.
-        generator: Where the chance comes from.
     """
     fewest = max(1, math.ceil(timing.settle * 1e9 / completion_ns))
     return generator.randint(fewest, 2 * fewest)
 
 
 def mean_round_s(calls_s: float, call_s: float, timing: Timing) -> float:
-    """Return how long a round takes with its settle calls, which last :func:`settle_calls` on average, in seconds.
-
-    Args:
-        calls_s: What its timed calls take.
-        call_s: What one call takes.
-        timing: The protocol's numbers.
-    """
+    """Return how long a round takes with its settle calls, which last :func:`settle_calls` on average, in seconds."""
     return calls_s + _MEAN_SETTLING * max(timing.settle, call_s)
 
 
@@ -212,12 +192,6 @@ def block_order(
 
     Blocks 0, 2, 4, ... draw a permutation and the one after each is its reverse: over such a pair every cell has
     the same mean position, so that a steady drift of the machine favours nobody.
-
-    Args:
-        number: Of the block, counted from 0 in its launch.
-        cells: Who takes part.
-        previous: The order of the block before; its cells that have left since are skipped.
-        generator: Where permutations come from.
     """
     if number % 2 and set(cells) <= set(previous):
         return tuple(cell for cell in reversed(previous) if cell in cells)
@@ -227,12 +201,7 @@ def block_order(
 
 
 def behind(costs: Mapping[str, float], timing: Timing) -> frozenset[str]:
-    """Return the cells that take no further block of a launch: far behind the best, where the protocol says how far.
-
-    Args:
-        costs: What each cell's first round took, by what cells are compared by.
-        timing: The protocol's numbers.
-    """
+    """Return the cells that take no further block of a launch: far behind the best, where the protocol says how far."""
     limit = timing.behind * min(costs.values(), default=0.0)
     return frozenset(cell for cell, cost in costs.items() if timing.behind and cost > limit)
 
@@ -244,12 +213,6 @@ def launch_size(timing: Timing, cost: LaunchCost, room: Room, scatters: Sequence
     as let all launches that must fit still fit on a quiet machine. Launches are worth more than blocks, because an
     interval is taken over launches: blocks go first, down to ``timing.min_blocks``. Those that replace disturbed ones
     are planned as far as this launch ends in time with them, and the launches that an interval needs still fit.
-
-    Args:
-        timing: The protocol's numbers.
-        cost: Of this launch, its start as it was and its blocks as its warm-up foretells them.
-        room: What is left, measured from the launch's start.
-        scatters: Of the pairs that are compared, as far as launches have shown them.
     """
     wanted = blocks_worth_taking(scatters, cost.start_s, cost.block_s, timing)
     smallest_s = cost.later_s + (fewest_blocks(timing) + timing.burn_in_blocks) * cost.block_s
@@ -280,11 +243,6 @@ def needs_more_blocks(taken: int, clean: int, timing: Timing) -> bool:
 
     Until as many are clean as are wanted. Beyond ``timing.blocks`` only while those that replace disturbed ones can
     still make up that number, or the ``timing.min_blocks`` without which a launch counts disturbed ones too.
-
-    Args:
-        taken: Blocks so far, without the burn-in.
-        clean: Those of them that nothing disturbed.
-        timing: The protocol's numbers, with the blocks of this launch.
     """
     if clean >= timing.blocks or taken >= timing.max_blocks:
         return False
@@ -303,13 +261,7 @@ def _blocks_in(seconds: float, cost: LaunchCost, timing: Timing) -> float:
 
 
 def expected_seconds(cells: int, timing: Timing, start_s: float) -> float:
-    """Return the least wall time that one group should take, in seconds, whatever its budget is.
-
-    Args:
-        cells: How many are measured, at least one.
-        timing: The protocol's numbers.
-        start_s: What importing and compiling one cell costs in each launch.
-    """
+    """Return the least wall time that one group should take, in seconds, whatever its budget is."""
     blocks = (timing.blocks + timing.burn_in_blocks) * (timing.round_seconds + timing.settle)
     paced_s = max(timing.pace_seconds, timing.pace_calls * timing.pace) if timing.pace else 0.0
     starts = timing.min_launches * (cells - 1) + launch_limits(cells, timing)[0]  # the baseline is in every launch
@@ -322,10 +274,6 @@ def launch_limits(cells: int, timing: Timing) -> tuple[int, int]:
 
     Where no launch holds all of its cells, the first ones show each of them once, and the others have as many of them
     as fit beside the baseline.
-
-    Args:
-        cells: How many are measured, at least one.
-        timing: The protocol's numbers.
     """
     parts = parts_of(cells, timing.most_cells)
     if parts == 1:
@@ -335,12 +283,7 @@ def launch_limits(cells: int, timing: Timing) -> tuple[int, int]:
 
 
 def parts_of(cells: int, most: int) -> int:
-    """Return how many launches show every cell once, each with the baseline.
-
-    Args:
-        cells: How many there are.
-        most: How many a launch takes, at least 2.
-    """
+    """Return how many launches show every cell once, each with the baseline."""
     return max(1, math.ceil((cells - 1) / (most - 1)))
 
 
@@ -356,14 +299,7 @@ _MOST_MORE = 2
 def whole_turns(
     samples: Mapping[str, int], calls_per_sample: Mapping[str, int], streams: Mapping[str, int], feeds: int
 ) -> dict[str, int]:
-    """Return so many more samples per round that each of several feeds is used equally often in it.
-
-    Args:
-        samples: Per round, by cell id.
-        calls_per_sample: By cell id.
-        streams: Inferences in flight, by cell id: a round has a multiple of them.
-        feeds: How many take turns.
-    """
+    """Return so many more samples per round that each of several feeds is used equally often in it."""
     whole: dict[str, int] = {}
     for cell, count in samples.items():
         unit = math.lcm(feeds // math.gcd(feeds, calls_per_sample[cell]), streams[cell])
@@ -378,11 +314,6 @@ def equal_calls(
 
     Calls come in whole samples, and those of streams in a multiple of them. Where no number of at most twice the
     fewest suits all cells, each makes the next one that suits it: more calls than others, from the same first one on.
-
-    Args:
-        samples: Per round, by cell id.
-        calls_per_sample: By cell id.
-        streams: Inferences in flight, by cell id: a round has a multiple of them.
     """
     if not samples:
         return {}
@@ -399,10 +330,6 @@ def fewest_calls(samples: Mapping[str, int], calls_per_sample: Mapping[str, int]
     """Return how many calls the cell makes in a round that makes the fewest.
 
     Where samples take turns, each block begins so many after the one before, for all cells alike.
-
-    Args:
-        samples: Per round, by cell id; not empty.
-        calls_per_sample: By cell id.
     """
     return min(count * calls_per_sample[cell] for cell, count in samples.items())
 
@@ -413,12 +340,6 @@ def same_mix(
     """Return so many samples that runs of different speeds meet the same mix of feeds.
 
     Whole turns where every cell makes one, otherwise the same number of calls.
-
-    Args:
-        samples: That each cell would take, by its id; not empty.
-        calls_per_sample: By cell id.
-        streams: Inferences in flight, by cell id.
-        feeds: How many take turns.
     """
     if fewest_calls(samples, calls_per_sample) < feeds:
         return equal_calls(samples, calls_per_sample, streams)

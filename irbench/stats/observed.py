@@ -75,13 +75,7 @@ def time_per_completion_ns(round_: Round) -> float:
 
 
 def round_statistic_ns(round_: Round, calls_per_sample: int, *, by_completion: bool) -> float:
-    """Return what one round says of its cell's speed, in nanoseconds per call.
-
-    Args:
-        round_: The round.
-        calls_per_sample: Calls that each of its samples lasts.
-        by_completion: Compare by throughput rather than by the median latency: in groups with streams.
-    """
+    """Return what one round says of its cell's speed, in nanoseconds per call."""
     sample_ns = time_per_completion_ns(round_) if by_completion else float(np.median(round_.latency_ns))
     return max(sample_ns / calls_per_sample, _SHORTEST_NS)
 
@@ -243,14 +237,7 @@ def sort_blocks(record: LaunchRecord, timing: Timing) -> Blocks:
 def clean_blocks(
     blocks: Sequence[BlockEvidence], rounds: Mapping[str, Sequence[Round]], timing: Timing, processors: int
 ) -> frozenset[int]:
-    """Return the numbers of the blocks after the burn-in that nothing disturbed.
-
-    Args:
-        blocks: The launch's blocks so far.
-        rounds: Each cell's rounds, by cell id.
-        timing: The protocol's numbers.
-        processors: How many are in use.
-    """
+    """Return the numbers of the blocks after the burn-in that nothing disturbed."""
     first = timing.burn_in_blocks
     counted = [block for block in blocks if block.block >= first]
     own = {cell: [round_ for round_ in found if round_.block >= first] for cell, found in rounds.items()}

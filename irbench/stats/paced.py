@@ -27,13 +27,7 @@ _LATE_MATTERS = 0.01
 
 
 def paced_calls(completion_ns: float, concurrency: int, timing: Timing) -> int:
-    """Return how many calls of a cell are timed at the pace in a launch: a multiple of its inferences in flight.
-
-    Args:
-        completion_ns: Time per completed call seen in the warm-up, in nanoseconds.
-        concurrency: How many inferences it keeps in flight.
-        timing: The protocol's numbers.
-    """
+    """Return how many calls of a cell are timed at the pace in a launch: a multiple of its inferences in flight."""
     each_s = max(timing.pace, completion_ns / 1e9)
     return concurrency * math.ceil(max(timing.pace_calls, timing.pace_seconds / each_s) / concurrency)
 
@@ -74,13 +68,7 @@ def paced_latency(runs: Sequence[PacedRun]) -> PacedLatency | None:
 
 
 def paced_over_launches(runs: Sequence[PacedRun], percent: float, timing: Timing) -> Spans | None:
-    """Return a percentile with its interval over launches; ``None`` where a launch has too few calls to tell it.
-
-    Args:
-        runs: Of each launch.
-        percent: Which percentile.
-        timing: Confidence and looks.
-    """
+    """Return a percentile with its interval over launches; ``None`` where a launch has too few calls to tell it."""
     found = [_own_ns(run) / 1e6 for run in runs]
     fewest = calls_to_bound(percent) if percent > 50 else 1
     if not found or min(latencies.size for latencies in found) < fewest:

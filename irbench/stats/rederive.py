@@ -30,13 +30,6 @@ def rederive(document: RunDocument, launches: Sequence[LaunchRecord]) -> RunDocu
     """Return the document with every table derived again from the samples.
 
     What was asked for, who could take part, whether outputs were right, and how long it took are the document's.
-
-    Args:
-        document: As stored.
-        launches: All of its launches, in the order in which they were taken.
-
-    Raises:
-        IrbenchError: The document does not say what its tables were made from.
     """
     groups = enumerate(document.groups)
     timing, mixed = planned_timing(document.plan), planned_mixing(document.plan)
@@ -55,11 +48,7 @@ def rederive(document: RunDocument, launches: Sequence[LaunchRecord]) -> RunDocu
 
 
 def planned_timing(plan: Mapping[str, Any]) -> Timing:
-    """Return the protocol's numbers of a stored plan.
-
-    Raises:
-        IrbenchError: They are none with which anything can be measured.
-    """
+    """Return the protocol's numbers of a stored plan."""
     try:
         timing = _converted(plan.get("timing", {}), Timing)
         _require_possible(timing)
@@ -104,12 +93,6 @@ def observed_launches(
     Rows of the same mode and batch are reduced with it: a table with rows of several kinds compares them by something
     that all of them have. What the run was asked to find the best row in does not count either, so that a row has the
     same times in every run.
-
-    Args:
-        table: As stored.
-        row: One of its rows.
-        records: Its launches.
-        timing: From :func:`planned_timing`.
     """
     alike = tuple(other.id for other in table.cells if (other.mode, other.batch) == (row.mode, row.batch))
     group = replace(_group(table, Basis(alike, row.id, timing.budget, 0, 0)), goal=None)
@@ -122,11 +105,7 @@ def planned_mixing(plan: Mapping[str, Any]) -> bool:
 
 
 def stored_group(table: GroupResult) -> Group:
-    """Return what a stored table compared, as far as times are derived from it.
-
-    Raises:
-        IrbenchError: The document does not say what its tables were made from.
-    """
+    """Return what a stored table compared, as far as times are derived from it."""
     return _group(table, _basis(table))
 
 
@@ -229,13 +208,7 @@ def _cell(row: CellResult, workload: int) -> Cell:
 
 
 def stored_admission(table: GroupResult, records: Sequence[LaunchRecord], *, allow_mixed: bool) -> Admission:
-    """Return who of a stored table could take part: what no launch says, the table's own rows do.
-
-    Args:
-        table: As stored.
-        records: Its launches.
-        allow_mixed: Whether rows of different precision were compared.
-    """
+    """Return who of a stored table could take part: what no launch says, the table's own rows do."""
     failed = {cell for record in records for cell in record.failures}
     left = [row for row in table.cells if row.id not in failed]
     return Admission(

@@ -56,7 +56,6 @@ class Trend:
     Attributes:
         slope: The median slope of all pairs.
         low: Lower end of the interval.
-        high: Upper end.
     """
 
     slope: float
@@ -65,12 +64,7 @@ class Trend:
 
 
 def trend_of(values: Sequence[float], confidence: float = 0.95) -> Trend | None:
-    """Return the trend of equally spaced values; ``None`` where there are fewer than :data:`FEWEST_VALUES`.
-
-    Args:
-        values: In any unit.
-        confidence: Of the interval.
-    """
+    """Return the trend of equally spaced values; ``None`` where there are fewer than :data:`FEWEST_VALUES`."""
     series = np.asarray(values, np.float64)
     if series.size < FEWEST_VALUES:
         return None
@@ -138,13 +132,7 @@ def blocks_left_out(blocks: int) -> int:
 
 
 def memory_trend(series: SoakSeries, growth_limit: float, confidence: float) -> MemoryTrend | None:
-    """Return how memory grows with calls; ``None`` where no block counts.
-
-    Args:
-        series: Every block of the row.
-        growth_limit: Bytes per call from which on growth matters.
-        confidence: Of the interval.
-    """
+    """Return how memory grows with calls; ``None`` where no block counts."""
     first = blocks_left_out(len(series.resident_bytes))
     sizes, calls = series.resident_bytes[first:], series.calls[first:]
     if not sizes:
@@ -197,13 +185,7 @@ def derive_soak_table(table: SoakTable) -> SoakTable:
 
 
 def with_trends(row: SoakRow, growth_limit: float, confidence: float) -> SoakRow:
-    """Return a row with what follows from its series; as it is where it has none.
-
-    Args:
-        row: With its series.
-        growth_limit: Bytes per call from which on growth matters.
-        confidence: Of each interval.
-    """
+    """Return a row with what follows from its series; as it is where it has none."""
     series = row.series
     if series is None or not series.calls:
         return row

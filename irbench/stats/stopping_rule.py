@@ -39,11 +39,6 @@ def contenders(launches: Sequence[Observed], eligibility: Eligibility, timing: T
     4. the leader and its rival for as long as anybody else runs.
 
     Where nothing can be compared, the cells whose own time is not known well enough.
-
-    Args:
-        launches: Those so far, reduced.
-        eligibility: Who is compared with whom.
-        timing: Looks, confidence, target and the band called the same.
     """
     counts = launch_counts(launches, eligibility)
     short = {cell for cell in eligibility.healthy if counts[cell] < timing.min_launches}
@@ -70,12 +65,6 @@ def most_urgent(
 
     While some cell has too few launches, the baseline and those with the fewest. Afterwards the leader and the cells
     that may still be faster, the least sure first; then the baseline, with rows that are open.
-
-    Args:
-        wanted: In the order in which they were asked for; cells that were never launched included.
-        launches: Those so far, reduced.
-        eligibility: Who is compared with whom.
-        timing: Looks, confidence, target, the band called the same, and how many cells a launch takes.
     """
     if len(wanted) <= timing.most_cells:
         return frozenset(wanted)
@@ -173,7 +162,6 @@ class Pace:
     """Where a group stands in time.
 
     Attributes:
-        elapsed_s: Since the group began.
         launches_s: Wall time of each launch so far.
         closing_s: What the end of a run takes after its last launch.
     """
@@ -208,13 +196,6 @@ def next_launch(
     The group ends at ``target`` when no cell is left to launch again (:func:`irbench.stats.stopping_rule.contenders`);
     at ``failures`` when no cell with right answers is left; at ``launches`` after ``timing.max_launches`` of each; at
     ``budget`` when even the smallest launch but the first would end after ``timing.budget``.
-
-    Args:
-        group: What is compared.
-        records: Its launches so far.
-        timing: The protocol's numbers.
-        admission: Who may be compared.
-        pace: Where the group stands in time.
     """
     launches = observe(group, records, timing)
     eligibility = within_max_latency(decide_eligibility(group, records, admission), group, records, launches)
@@ -265,12 +246,6 @@ def forecast_s(
     As long as the longer of the last two launches, less the blocks that they could have done without, and the share of
     the work that their other cells were. The first launch verifies, and starts and compiles one cell after the other,
     so it counts only while it is the only one.
-
-    Args:
-        records: The launches so far.
-        launches_s: Wall time of each.
-        cells: Ids of those to launch.
-        timing: The protocol's numbers.
     """
     timed = list(zip(records, launches_s, strict=True))
     usual = timed[1:][-2:] or timed[:1]
@@ -300,10 +275,6 @@ def launches_planned(cells: int, timing: Timing) -> float:
 
     Until the headline's interval needs no stretching any more: with two cells 6 launches, with four 8. Launches narrow
     it more than blocks do, above all these. Those after the first look are taken to be for the leader and its rival.
-
-    Args:
-        cells: How many are compared.
-        timing: Its looks and confidence, and how many cells a launch takes.
     """
     found = bounds(looks_of(timing), round(lead_miss(cells, timing), 12))
     exact = min((count for count, bound in found.items() if not bound.stretch), default=timing.max_launches)
@@ -316,10 +287,7 @@ def launches_to_reach(interval: Interval, target: float, timing: Timing) -> int 
 
     Launches are taken to scatter as they have so far.
 
-    Args:
-        interval: As it is now.
-        target: The half-width that is wanted.
-        timing: Its looks; later ones are taken to be looks of a longer run.
+    Later looks are taken to be those of a longer run.
     """
     now = unit_half_width(interval.count, timing, interval.confidence)
     if interval.count < 2 or now is None:

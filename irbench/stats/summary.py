@@ -242,15 +242,7 @@ def _speedups(
     *,
     is_even: bool,
 ) -> dict[str, Speedup]:
-    """Return the speedups by cell; they are adjusted for their number and so derived together.
-
-    Args:
-        records: All launches.
-        launches: The same, observed.
-        eligibility: Who is compared.
-        timing: The protocol's numbers.
-        is_even: Whether other programs were as busy in the turns of one cell as in those of another.
-    """
+    """Return the speedups by cell; they are adjusted for their number and so derived together."""
     baseline = eligibility.baseline
     if baseline is None:
         return {}

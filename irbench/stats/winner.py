@@ -206,13 +206,7 @@ def doubt(state: TableState, finding: LeadEstimate) -> NoWinner | None:
 
 
 def log_ratio_by_launch(own: Mapping[int, float], other: Mapping[int, float], state: TableState) -> Interval | None:
-    """Return the interval of ln(own / other) over the launches that have both figures; ``None`` where none has.
-
-    Args:
-        own: A throughput, by launch.
-        other: That of another cell.
-        state: The group, for its looks and confidence.
-    """
+    """Return the interval of ln(own / other) over the launches that have both figures; ``None`` where none has."""
     ratios = [math.log(own[launch] / other[launch]) for launch in own.keys() & other.keys()]
     return interval_at(ratios, looks_of(state.timing), state.timing.confidence) if ratios else None
 

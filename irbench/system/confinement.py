@@ -67,12 +67,7 @@ def restrict_files(readable: Iterable[Path], writable: Iterable[Path]) -> None:
     Files that are open stay open. TCP and signals to other processes are taken as well where the kernel can. Threads
     that run already keep what they have: call this while there is one.
 
-    Args:
-        readable: Files and folders that may be read; a path that is not there is left out.
-        writable: Files and folders that may be read, written, made and removed; likewise.
-
-    Raises:
-        OSError: The kernel offers no Landlock, or refuses.
+    A path that is not there is left out.
     """
     version = call_kernel(_CREATE_RULESET, None, 0, _ASK_VERSION)
     handled = (1 << _FILE_RIGHTS_BITS.get(version, 16)) - 1

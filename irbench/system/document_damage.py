@@ -20,8 +20,7 @@ _PACKED = (BadGzipFile, TarError, zlib.error, struct.error)
 def damage_text(error: Exception) -> str:
     """Return what is wrong, as the rest of a sentence: ``the field bundle is missing``.
 
-    Args:
-        error: What decoding raised; the words of errors of irbench's own are taken as they are.
+    The words of errors of irbench's own are taken as they are.
     """
     if isinstance(error, msgspec.ValidationError):
         return _misfit(str(error))
@@ -41,13 +40,7 @@ def damage_text(error: Exception) -> str:
 
 
 def named_by_archive(text: str, unpacked: Path, archive: Path | str) -> str:
-    """Return a text that names files of an archive by it, and not by where they were unpacked for a moment.
-
-    Args:
-        text: Of an error.
-        unpacked: The folder of the moment.
-        archive: As the user named it.
-    """
+    """Return a text that names files of an archive by it, and not by where they were unpacked for a moment."""
     return text.replace(f"{unpacked}/", f"{archive}: ")
 
 

@@ -36,9 +36,6 @@ def write_atomically(path: Path, data: bytes) -> None:
     """Replace a file's content in one step: readers see the old content or the new.
 
     Every file that was written into the same folder before is on the disk afterwards too.
-
-    Raises:
-        OSError: As :func:`write_synced`; the old content is then still there.
     """
     with replacing(path) as file:
         file.write(data)
@@ -46,11 +43,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Yield a new file that takes the place of ``path`` in one step when the block ends, and is gone where it fails.
-
-    Raises:
-        OSError: The disk is full, or the folder may not be written; the old content is then still there.
-    """
+    """Yield a new file that takes the place of ``path`` in one step when the block ends, and is gone where it fails."""
     beside = path.with_name(f".{path.name}-{os.urandom(4).hex()}.new")  # two processes may write at once
     try:
         with beside.open("wb") as file:
@@ -65,11 +58,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the disk knows which files a folder holds.
-
-    Raises:
-        OSError: The folder cannot be read.
-    """
+    """Wait until the disk knows which files a folder holds."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -78,11 +67,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def move_folder(folder: Path, place: Path) -> None:
-    """Move a folder to a place on its file system that holds no file, in one step that the disk knows of.
-
-    Raises:
-        OSError: It cannot be moved, or a folder with files is there.
-    """
+    """Move a folder to a place on its file system that holds no file, in one step that the disk knows of."""
     folder.rename(place)
     with contextlib.suppress(OSError):  # some file systems sync no folders, and the move is done
         sync_folder(place.parent)
@@ -143,16 +128,7 @@ def open_regular(path: Path | str, *, follow: bool = True, folder: int | None = 
 
 
 def read_regular(path: Path | str, most_bytes: int, *, follow: bool = True) -> bytes:
-    """Return the content of a regular file.
-
-    Args:
-        path: The file.
-        most_bytes: How large it may be.
-        follow: As :func:`open_regular` takes it.
-
-    Raises:
-        OSError: As of :func:`open_regular`, or it is larger.
-    """
+    """Return the content of a regular file."""
     descriptor, size = _opened(path, follow=follow)
     size = min(size, most_bytes)
     try:  # by the descriptor alone: a file object costs as much as the reading, of which an export has thousands

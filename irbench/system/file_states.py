@@ -22,7 +22,6 @@ class FileState:
 
     Attributes:
         sha256: Of its content; empty where it is unknown, which no content equals.
-        size_bytes: Its length.
         modified_ns: When its content was changed, as the file system keeps it.
         inode_changed_ns: When anything of it was changed; no program can set it back.
     """
@@ -34,15 +33,7 @@ class FileState:
 
 
 def digest(path: Path, *, follow: bool = True) -> str:
-    """Return the SHA-256 of a file.
-
-    Args:
-        path: A regular file.
-        follow: Whether it may be a symbolic link.
-
-    Raises:
-        OSError: As of :func:`irbench.system.file_access.open_regular`.
-    """
+    """Return the SHA-256 of a file."""
     with open_regular(path, follow=follow) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -91,9 +82,6 @@ def file_state(path: Path, settled_before_ns: int | None = None) -> FileState:
         path: A regular file.
         settled_before_ns: Since when it was read, in nanoseconds since 1970. The content of a file that was changed
             later is unknown: what was read may be the old one.
-
-    Raises:
-        OSError: It cannot be read.
     """
     found = path.stat()
     unsettled = settled_before_ns is not None and found.st_ctime_ns >= settled_before_ns
@@ -134,12 +122,7 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 
 def names_digest(folder: Path, settled_before_ns: int | None = None) -> str:
-    """Return a digest of the names in a folder; empty where it is no folder, or was changed since that moment.
-
-    Args:
-        folder: Its files are not read.
-        settled_before_ns: As of :func:`file_state`.
-    """
+    """Return a digest of the names in a folder; empty where it is no folder, or was changed since that moment."""
     try:
         names = sorted(path.name for path in folder.iterdir() if path.name != _UNCOUNTED)
         changed_ns = folder.stat().st_ctime_ns

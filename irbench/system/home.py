@@ -23,7 +23,6 @@ class HomeWarning(UserWarning):
 
     Attributes:
         wanted: The folder; ``None`` where the user has no home folder.
-        used: The one that stands in for it.
     """
 
     def __init__(self, wanted: Path | None, used: Path) -> None:

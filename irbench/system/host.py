@@ -72,11 +72,7 @@ def with_siblings(cpus: Iterable[int]) -> frozenset[int]:
 
 
 def parse_cpu_list(text: str) -> tuple[int, ...]:
-    """Return the processors of a list such as ``0-3,8``, ascending.
-
-    Raises:
-        ValueError: It is not such a list.
-    """
+    """Return the processors of a list such as ``0-3,8``, ascending."""
     cpus: set[int] = set()
     for part in text.split(","):
         low, dash, high = part.strip().partition("-")
@@ -128,11 +124,7 @@ def read_text(path: Path) -> str:
 
 
 def describe(distributions: Iterable[str] = ()) -> Mapping[str, Any]:
-    """Return what a reader of the results must know of this machine and its software. Nothing identifies a person.
-
-    Args:
-        distributions: Those whose versions are told, where they are installed.
-    """
+    """Return what a reader of the results must know of this machine and its software. Nothing identifies a person."""
     allowed = allowance()
     return {
         "cpu": _lscpu(),

@@ -26,7 +26,6 @@ class Residency:
 
     Attributes:
         size_bytes: Of all files whose pages the kernel reports.
-        resident_bytes: What of that is in memory, in whole pages.
         unknown_bytes: Size of the files whose pages the kernel does not report: those of another owner that may not
             be written either.
     """

@@ -23,11 +23,7 @@ def find_program(name: str) -> str | None:
 
 
 def required_program(name: str) -> str:
-    """Return what :func:`find_program` finds.
-
-    Raises:
-        FileNotFoundError: There is no such program.
-    """
+    """Return what :func:`find_program` finds."""
     found = find_program(name)
     if found is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
@@ -35,11 +31,7 @@ def required_program(name: str) -> str:
 
 
 def clean_environment(without: Container[str] = ()) -> dict[str, str]:
-    """Return our environment variables without the entries of search paths that depend on the current folder.
-
-    Args:
-        without: Names of variables that are left out.
-    """
+    """Return our environment variables without the entries of search paths that depend on the current folder."""
     found = {name: value for name, value in os.environ.items() if name not in without}
     for name in found.keys() & _SEARCHED:
         kept = _absolute_entries(found[name], _SEPARATORS.get(name, os.pathsep))

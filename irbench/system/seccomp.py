@@ -30,24 +30,13 @@ class _Word(ctypes.Structure):
 
 
 def give_up_privileges() -> None:
-    """Promise to gain no privileges by starting programs.
-
-    Raises:
-        OSError: The kernel refuses.
-    """
+    """Promise to gain no privileges by starting programs."""
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise last_error()
 
 
 def drop_capabilities(kept: Collection[int]) -> None:
-    """Leave this thread, and what it starts, no capabilities but some: what makes root more than its files' owner.
-
-    Args:
-        kept: Numbers of those that stay where they are held.
-
-    Raises:
-        OSError: The kernel refuses.
-    """
+    """Leave this thread, and what it starts, no capabilities but some: what makes root more than its files' owner."""
     libc = ctypes.CDLL(None, use_errno=True)
     number = 0
     while (is_bounded := libc.prctl(_PR_CAPBSET_READ, number, 0, 0, 0)) >= 0:  # up to the last that the kernel knows
@@ -241,7 +230,6 @@ class ArgumentRule:
     """A system call that is refused where an argument has any of some bits.
 
     Attributes:
-        call: Its name.
         argument: Which argument, from 0.
         bits: Of its lower 32.
     """
@@ -301,13 +289,6 @@ def refuse_calls(names: Iterable[str], rules: Iterable[ArgumentRule] = ()) -> No
     """Have these system calls fail with EACCES in this thread, and in what it starts, for ever.
 
     ``clone3`` fails as on a kernel that lacks it, unless it is among them.
-
-    Args:
-        names: Of the lists above; what the architecture lacks is left out.
-        rules: Calls that fail only with some arguments; likewise.
-
-    Raises:
-        OSError: The kernel takes no filter, or the architecture is unknown here.
     """
     architecture = _architecture()
     if architecture is None:

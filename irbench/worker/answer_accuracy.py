@@ -32,12 +32,9 @@ class AccuracyTask:
     """What a worker needs to know.
 
     Attributes:
-        cell: What answers.
-        workload: The model and its samples.
         expected: What the reference answers to each call, in the order of the model's outputs; ``None`` where there is
             no reference.
         scale: Size of the inputs: :func:`irbench.core.output_check.input_scale`.
-        limit: What is asked for.
     """
 
     cell: Cell

@@ -38,13 +38,7 @@ if TYPE_CHECKING:
 
 
 def backend_of(cell: Cell, feeding: Feeding, feed: Callable[[], Feed]) -> Backend:
-    """Return what runs a cell.
-
-    Args:
-        cell: It.
-        feeding: Its inputs.
-        feed: Returns the first of them, once they are made.
-    """
+    """Return what runs a cell."""
     program = cell.program
     if program is None:
         return registry.backend(cell.backend)
@@ -84,7 +78,6 @@ class Prepared:
     """A session that has answered once.
 
     Attributes:
-        effective: What the runtime read back.
         outputs: The answers of each slot to the first sample, an array for each output, or a list of them where a
             graph gives a sequence; empty when they were not asked for.
         first_inference_s: How long the first inference took, in seconds; it may have been slower than others are.
@@ -242,11 +235,7 @@ class CellHost:
         return self._given(_answer_all(self._slots, self._feeds))
 
     def answer_call(self, number: int) -> tuple[tuple[Array, ...], ...]:
-        """Return what the first slot answers to a sample, or to a step of its decode loop, as the only answer.
-
-        Args:
-            number: Counted from 0; calls are made in this order.
-        """
+        """Return what the first slot answers to a sample, or to a step of its decode loop, as the only answer."""
         turns = self._turns[0]
         if number == 0:
             turns.begin(0)

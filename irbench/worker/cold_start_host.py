@@ -23,7 +23,6 @@ class FirstAnswer:
     """What a process saw until its first answer.
 
     Attributes:
-        prepared: The session, and its answers where they were asked for.
         first_line_ns: When the process executed its first line, on the clock that all processes share.
         phases_ns: Duration of ``import``, ``load``, ``compile`` and ``first_inference``, in nanoseconds; ``import``
             includes that of NumPy.
@@ -37,11 +36,7 @@ class FirstAnswer:
 
 
 class ColdStartHost:
-    """Holds a cell that has not been imported yet.
-
-    Args:
-        task: The cell.
-    """
+    """Holds a cell that has not been imported yet."""
 
     def __init__(self, task: CellTask) -> None:
         registry.backend(task.cell.backend)  # looking a plugin up is irbench's work, and no part of any phase

@@ -23,14 +23,7 @@ def infer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
 class OpenSession:
     """A compiled artifact with one slot. Use it as a context manager: it closes the session.
 
-    Args:
-        backend: Whose runtime is imported here.
-        artifact: What is compiled; every dynamic dimension is bound.
-        load: How it is asked to compute.
-        device: Where.
-
-    Raises:
-        Refusal: The runtime cannot do what was asked; it may raise anything else as well.
+    Every dynamic dimension of ``artifact`` is bound.
     """
 
     def __init__(self, backend: Backend, artifact: Artifact, load: Load, device: str = "cpu") -> None:

@@ -26,11 +26,7 @@ _GROUPS = (registry.BACKENDS, registry.REFERENCES)
 
 
 def interpreter_command(python: str | None) -> list[str]:
-    """Return how a worker is started, up to its own arguments.
-
-    Args:
-        python: The interpreter; ``None`` for the one that runs this.
-    """
+    """Return how a worker is started, up to its own arguments."""
     # -P: what lies in the folder irbench is called in, beside a model perhaps, must not run
     if python is None:
         return [sys.executable, "-P", "-m", "irbench.worker"]

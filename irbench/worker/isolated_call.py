@@ -34,9 +34,7 @@ class IsolatedCall:
 
     Attributes:
         target: ``module:function``.
-        args: Its arguments.
         memory_bytes: What the process may allocate in all.
-        confinement: What it may reach.
         imports: Modules to import before the fork: the calls that follow find them there.
         most_answer_bytes: How long its answer may be.
     """

@@ -54,11 +54,7 @@ _ONE_THREAD: Mapping[str, str] = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM
 
 
 class UnreadableFile(IrbenchError):
-    """A file that could not be read though nothing in it was found wrong.
-
-    Attributes:
-        cause: What ended the reading.
-    """
+    """A file that could not be read though nothing in it was found wrong."""
 
     def __init__(self, message: str, cause: Literal["crash", "deadline", "memory", "answer"], hint: str = "") -> None:
         super().__init__(message, hint=hint or _HARMFUL)
@@ -217,12 +213,7 @@ READER = _FileReader()
 
 
 def _answer(ended: Ended, expected: Expected, path: Path, memory_bytes: int) -> Any:
-    """Return the value that a process gave.
-
-    Raises:
-        IrbenchError: It gave none.
-        NotPlain: It gave something that no reader gives.
-    """
+    """Return the value that a process gave."""
     if ended.is_too_long:
         raise UnreadableFile(f"{path} has more nodes, weights or names than irbench reads.", "answer")
     if not ended.answer:
@@ -295,12 +286,7 @@ def examine_file(path: Path) -> tuple[Signature, int]:
 
 
 def read_signature(path: Path, every_output: bool = True) -> Signature:
-    """Return inputs, outputs and operator set of a file.
-
-    Args:
-        path: The file.
-        every_output: Whether an output of unknown rank is refused, or left out.
-    """
+    """Return inputs, outputs and operator set of a file."""
     from irbench.onnx.reading.signature import Signature
 
     target = "irbench.onnx.reading.signature:read"

@@ -154,12 +154,7 @@ class Worker:
         returns: Any = Any,
         says: Any = Any,
     ) -> None:
-        """Send a request without waiting for its answer, so that several workers can be busy side by side.
-
-        Raises:
-            WorkerDied: The process has ended.
-            WorkerTimedOut: It did not take the request before the deadline.
-        """
+        """Send a request without waiting for its answer, so that several workers can be busy side by side."""
         try:
             self._channel.send(Request(target, args, hold, talks), within_s=deadline_s)
         except TimeoutError:
@@ -171,13 +166,7 @@ class Worker:
     def receive(
         self, *, deadline_s: float, say: Callable[[Any], None] | None = None, watch: Stopwatch | None = None
     ) -> Any:
-        """Wait for the answer to :meth:`send`; raises as :meth:`ask` does.
-
-        Args:
-            deadline_s: When the worker is killed.
-            say: Receives the progress.
-            watch: Since when the deadline counts; from now on unless given.
-        """
+        """Wait for the answer to :meth:`send`; raises as :meth:`ask` does."""
         watch = watch or Stopwatch()
         while True:
             while not self._channel.complete:
@@ -201,9 +190,6 @@ class Worker:
 
         What it started is told at the same time, and stops before it computes anything further.
         Where processes cannot be stopped, it is given a second to come to rest by itself.
-
-        Raises:
-            WorkerDied: It could not be stopped, and was ended.
         """
         if not freeze.SUPPORTED:
             freeze.wait_until_idle(self.process_id)

@@ -33,7 +33,6 @@ class ProfiledRun:
     """Inferences that were profiled.
 
     Attributes:
-        effective: What the runtime read back.
         latency_ns: Of each inference, in nanoseconds, from issue to completion: on the harness's clock, with the
             runtime's recording switched on.
         profiles: What the runtime recorded of them, oldest first; their ``averages`` add up to the inferences. Nodes
@@ -67,8 +66,7 @@ class PlainHost(RunHost):
 class ProfileHost(PlainHost):
     """Holds one cell's profiled session between the coordinator's requests.
 
-    Args:
-        task: The cell; it makes one inference at a time.
+    It makes one inference at a time.
     """
 
     def __init__(self, task: CellTask) -> None:
@@ -91,9 +89,6 @@ class ProfileHost(PlainHost):
         """Profile at least so many inferences, after :meth:`warm_up`; only once.
 
         Short ones are repeated for about as long as the warm-up lasted, up to :data:`MOST_CALLS`.
-
-        Args:
-            inferences: How many at least.
         """
         assert self._profiled is not None
         in_time = math.ceil(self._task.timing.warm_up * 1e9 / self._call_ns)
@@ -147,13 +142,7 @@ class ProfileHost(PlainHost):
 def with_onnx_names(
     profiles: Sequence[InferenceProfile], exported: Inventory, kinds: Mapping[str, str]
 ) -> tuple[InferenceProfile, ...]:
-    """Return profiles whose operators name ONNX nodes instead of those of the framework's graph.
-
-    Args:
-        profiles: Of a graph in its framework's own form.
-        exported: The ONNX model that the same exporter made of it.
-        kinds: The class of operators by the runtime's own operator type, as its backend describes them.
-    """
+    """Return profiles whose operators name ONNX nodes instead of those of the framework's graph."""
     executed = dict.fromkeys(_identity(operator) for profile in profiles for operator in profile.operators)
     operators = (FrameworkOperator(kind, nodes, kinds.get(kind, "")) for _, kind, nodes in executed)
     counterparts = onnx_counterparts(operators, exported)

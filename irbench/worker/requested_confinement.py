@@ -42,13 +42,7 @@ def require_confinement() -> None:
 def confinement_to(
     artifact: Artifact, samples: Iterable[Path] = (), writable: Iterable[Path] = ()
 ) -> Confinement | None:
-    """Return what may be reached by who runs an artifact on inputs; ``None`` unless confinement is asked for.
-
-    Args:
-        artifact: The model.
-        samples: Files of its inputs.
-        writable: Folders for what is made of it, which are there.
-    """
+    """Return what may be reached by who runs an artifact on inputs; ``None`` unless confinement is asked for."""
     if not is_confinement_asked_for():
         return None
     require_confinement()
@@ -104,11 +98,7 @@ def _external_files(path: Path) -> tuple[Path, ...]:
 
 
 def refuse_own_code_beside_models(function: str) -> None:
-    """Refuse to call a function of the user's in the process that runs a model, where models are confined.
-
-    Args:
-        function: ``FILE.py:FUNCTION``, which needs more than a model may reach; empty where there is none.
-    """
+    """Refuse to call a function of the user's in the process that runs a model, where models are confined."""
     if function and is_confinement_asked_for():
         raise IrbenchError(
             f"{VARIABLE} is set, and {function} is called in the process that runs the model.",
@@ -121,10 +111,7 @@ def confinement_of(
 ) -> Confinement | None:
     """Return what a row's worker may reach; ``None`` where it is not confined: unless asked for, and for your own code.
 
-    Args:
-        cell: What it runs.
-        readable: Files that it needs besides the model, of its inputs for example.
-        environment: Variables that irbench sets for it: folders that they name are for it to write.
+    Folders that variables of ``environment`` name are for it to write.
     """
     if cell.program is not None or cell.artifact is None:
         return None

@@ -46,11 +46,6 @@ class RunHost(CellHost):
         """Take ``calls`` uninterrupted calls and return each one's latency in nanoseconds, int64.
 
         One call is one sample here whatever its length: a tail cannot be read from means.
-
-        Args:
-            calls: How many are timed.
-            settle_calls: How many untimed ones come before.
-            first: Place of the input that the timed window begins with, where inputs take turns.
         """
         assert self._driver is not None
         driver = self._driver
@@ -90,7 +85,6 @@ class Place:
     """Which of a cell's processes one is.
 
     Attributes:
-        number: Counted from 0.
         descriptor: Of the memory in which all of them count their completions.
     """
 
@@ -105,7 +99,6 @@ class Share:
     Attributes:
         times_ns: Issue and completion of each request, in nanoseconds of the clock that all processes share, int64 of
             shape (requests, 2); those before the window opened and after it closed included.
-        evidence: What the kernel saw.
     """
 
     times_ns: NDArray[np.int64]
@@ -113,12 +106,7 @@ class Share:
 
 
 class InstanceHost(RunHost):
-    """Holds one process's session of a cell that several processes run.
-
-    Args:
-        task: The cell.
-        place: Which of the processes this is.
-    """
+    """Holds one process's session of a cell that several processes run."""
 
     def __init__(self, task: CellTask, place: Place) -> None:
         super().__init__(task)
@@ -144,10 +132,6 @@ class InstanceHost(RunHost):
     def take_paced_share(self, schedule: Schedule, first: int = 0) -> NDArray[np.int64]:
         """Make this process's calls of a schedule that all of them share.
 
-        Args:
-            schedule: When calls are due, on the clock that all processes share.
-            first: Place of the input of the first timed call, where inputs take turns.
-
         Returns:
             Number, issue and completion of each call, in nanoseconds of the clock; int64 of shape (calls, 3).
         """
@@ -165,7 +149,6 @@ class SoakBlock:
 
     Attributes:
         calls: How many were made, settle calls included.
-        wall_ns: Duration of the block, in nanoseconds.
         median_ns: Median latency of a call, in nanoseconds.
         resident_bytes: The process's resident memory after the last call; ``None`` where the kernel does not report it.
     """
@@ -177,11 +160,7 @@ class SoakBlock:
 
 
 class SoakHost(CellHost):
-    """Holds one cell's session, as for a run, and calls it in blocks.
-
-    Args:
-        task: The cell.
-    """
+    """Holds one cell's session, as for a run, and calls it in blocks."""
 
     def __init__(self, task: CellTask) -> None:
         super().__init__(task)
@@ -203,11 +182,7 @@ class SoakHost(CellHost):
 
 
 def resident_bytes(process: Path = Path("/proc/self")) -> int | None:
-    """Return a process's resident memory in bytes; ``None`` where the kernel does not report it.
-
-    Args:
-        process: Its folder in ``/proc``.
-    """
+    """Return a process's resident memory in bytes; ``None`` where the kernel does not report it."""
     try:
         return int((process / "statm").read_text().split()[_RESIDENT]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError, ValueError):

@@ -35,12 +35,7 @@ _SECRET = re.compile(
 
 
 def shown_variables(environment: Mapping[str, str], prefixes: Sequence[str] = ()) -> dict[str, str]:
-    """Return the variables that a runtime or a library may need, of all that there are.
-
-    Args:
-        environment: All variables.
-        prefixes: How the names of those begin that runtimes read, besides common ones.
-    """
+    """Return the variables that a runtime or a library may need, of all that there are."""
     beginnings = (*_PREFIXES, *prefixes)
     read = {name: value for name, value in environment.items() if name in _NAMES or name.startswith(beginnings)}
     return {name: value for name, value in read.items() if not _is_secret(name)}

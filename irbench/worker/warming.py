@@ -22,9 +22,7 @@ def median_completion_ns(window: Window, streams: int) -> float:
     With streams it is taken over every ``streams`` completions in a row: requests that keep in step complete in
     bursts, between which the single gaps say nothing.
 
-    Args:
-        window: At least ``streams`` samples.
-        streams: Inferences in flight.
+    ``window`` has at least ``streams`` samples.
     """
     return max(1.0, float(np.median(_over_streams(window, streams))) / streams)
 
@@ -34,9 +32,7 @@ def completion_times_ns(window: Window, streams: int) -> NDArray[np.float64]:
 
     With streams each is the mean over ``streams`` completions in a row; the first ones repeat the first of these.
 
-    Args:
-        window: At least ``streams`` samples.
-        streams: Inferences in flight.
+    ``window`` has at least ``streams`` samples.
     """
     times_ns = _over_streams(window, streams) / streams
     every: NDArray[np.float64] = np.concatenate((np.full(streams - 1, times_ns[0]), times_ns))
@@ -74,14 +70,7 @@ class Asked:
 
 @dataclass
 class Warming:
-    """One warm-up.
-
-    Args:
-        driver: What is warmed up.
-        streams: Inferences that it keeps in flight.
-        timing: The protocol's numbers.
-        asked: What this launch asks for.
-    """
+    """One warm-up."""
 
     driver: Driver
     streams: int

@@ -84,9 +84,7 @@ def kill_all(process_group: int, mark: str) -> None:
 
     Returns without waiting for their ends.
 
-    Args:
-        process_group: The worker's, who leads it and was not waited for yet.
-        mark: The value of :data:`MARK` in the worker's environment.
+    The worker leads its process group and was not waited for yet.
     """
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process_group, signal.SIGKILL)
@@ -99,11 +97,7 @@ def kill_all(process_group: int, mark: str) -> None:
 
 
 def worker_folder(mark: str) -> Path:
-    """Return the folder for a worker's own files, which it makes if it needs one, and which is removed with it.
-
-    Args:
-        mark: The value of :data:`MARK` in the worker's environment.
-    """
+    """Return the folder for a worker's own files, which it makes if it needs one, and which is removed with it."""
     return Path(tempfile.gettempdir()) / f"irbench-worker-{mark}"
 
 

@@ -32,20 +32,12 @@ class EnergyCounter(Protocol):
         ...
 
     def advance(self) -> int:
-        """Return the energy that was used since this was last called, in microjoules; 0 at first.
-
-        Raises:
-            OSError: It cannot be read any more.
-        """
+        """Return the energy that was used since this was last called, in microjoules; 0 at first."""
         ...
 
 
 class EnergyMeter:
-    """Reads counters before and after, and now and then in between, so that none wraps around twice unseen.
-
-    Args:
-        counters: What is read.
-    """
+    """Reads counters before and after, and now and then in between, so that none wraps around twice unseen."""
 
     def __init__(self, counters: Sequence[EnergyCounter]) -> None:
         self._counters = tuple(counters)

@@ -33,7 +33,6 @@ class GpuEnergyCounter:
 
     Attributes:
         domain: ``gpu-0`` for the first one.
-        nvml: The module ``pynvml``.
         handle: NVML's name of the device.
     """
 
@@ -92,11 +91,7 @@ def load_nvml() -> Any:
 
 
 def gpu_counters(nvml: Any) -> tuple[tuple[GpuCounter, ...], GpuAbsence | None]:
-    """Return a counter for each GPU that programs may use and that can be read, and why any is missing.
-
-    Args:
-        nvml: From :func:`load_nvml`.
-    """
+    """Return a counter for each GPU that programs may use and that can be read, and why any is missing."""
     try:
         count = nvml.nvmlDeviceGetCount()
     except nvml.NVMLError:

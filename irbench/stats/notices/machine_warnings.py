@@ -65,13 +65,7 @@ class InFlight:
 def starving(
     records: Sequence[LaunchRecord], launches: Sequence[Observed], cells: Iterable[Cell]
 ) -> dict[str, InFlight]:
-    """Return the cells whose percentiles leave out requests that waited longest, by id, from the blocks that count.
-
-    Args:
-        records: The group's launches.
-        launches: The same, reduced.
-        cells: Which are judged.
-    """
+    """Return the cells whose percentiles leave out requests that waited longest, by id, from the blocks that count."""
     found = {cell.id: in_flight(rounds_that_count(records, launches, cell.id), cell) for cell in cells}
     return {cell: seen for cell, seen in found.items() if seen is not None and seen.some_starve}
 
@@ -81,10 +75,6 @@ def in_flight(rounds: Rounds, cell: Cell) -> InFlight | None:
 
     All rounds together: the first and the last requests of a single one cross its window's ends. Records without the
     requests that were open at the end of a round say nothing: gaps between requests look like requests that wait.
-
-    Args:
-        rounds: Each with its launch.
-        cell: Whose they are.
     """
     asked = cell.load.concurrency
     if asked < 2 or not rounds or (cell.program is not None and cell.program.kind == "command"):
@@ -130,14 +120,7 @@ nobody, whatever its ratio, and counting in ticks may be off by as much."""
 def uneven_load(
     group: Group, records: Sequence[LaunchRecord], launches: Sequence[Observed], timing: Timing
 ) -> UnevenLoad | None:
-    """Return the pair of cells whose loads differ most; ``None`` where none surely differs by more than is fair.
-
-    Args:
-        group: Says how many threads cells have.
-        records: Its launches.
-        launches: The same, reduced.
-        timing: Looks and confidence, and what makes a block dirty.
-    """
+    """Return the pair of cells whose loads differ most; ``None`` where none surely differs by more than is fair."""
     loads = {
         cell.id: {
             record.launch: load

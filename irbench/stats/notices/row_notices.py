@@ -40,14 +40,7 @@ from irbench.stats.paced import late_mark
 def marks_of(
     cell: Cell, records: Sequence[LaunchRecord], launches: Sequence[Observed], eligibility: Eligibility
 ) -> tuple[Mark, ...]:
-    """Return a row's marks.
-
-    Args:
-        cell: Whose row.
-        records: The group's launches.
-        launches: The same, reduced.
-        eligibility: Every cell's part.
-    """
+    """Return a row's marks."""
     return (
         *_oversubscribed(cell, records),
         *late_mark(records, cell.id),

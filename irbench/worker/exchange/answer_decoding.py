@@ -122,11 +122,7 @@ def _own(kind: Any, value: Any) -> Any:
 
 
 class _Bytes:
-    """What stands behind the JSON, taken from its beginning.
-
-    Args:
-        data: The bytes.
-    """
+    """What stands behind the JSON, taken from its beginning."""
 
     def __init__(self, data: memoryview) -> None:
         self.left = data

@@ -30,9 +30,6 @@ ARRAY, BYTES = "__array__", "__bytes__"
 def encoded(message: Any) -> bytes:
     """Return a message as bytes.
 
-    Args:
-        message: One of :mod:`irbench.worker.exchange.wire`, of plain values: of dataclasses, arrays, and what JSON has.
-
     Raises:
         TypeError: There is something else in it.
     """

@@ -40,9 +40,7 @@ class CommandEnded(IrbenchError):
 def command_words(target: str, values: Mapping[str, str]) -> list[str]:
     """Return the words of a command, split as a shell does, with values in place of ``{name}``.
 
-    Args:
-        target: As the user wrote it.
-        values: By name; a brace with any other name stays as it is.
+    A brace with any other name stays as it is.
     """
     words = shlex.split(target)
     for name, value in values.items():
@@ -53,9 +51,7 @@ def command_words(target: str, values: Mapping[str, str]) -> list[str]:
 class CommandProcess:
     """A child of this worker, in its process group, so that it is frozen and ended with it.
 
-    Args:
-        words: The program and its arguments; no shell reads them.
-        environment: Variables to set besides the present ones.
+    No shell reads ``words``.
     """
 
     def __init__(self, words: list[str], environment: Mapping[str, str]) -> None:
@@ -87,11 +83,7 @@ class CommandProcess:
         return line
 
     def write_line(self, line: str) -> None:
-        """Write a request to the command's standard input.
-
-        Raises:
-            CommandEnded: It reads nothing any more.
-        """
+        """Write a request to the command's standard input."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(f"{line}\n".encode())

@@ -28,24 +28,14 @@ _UNSEEN_CALLS = 2
 
 
 class Requests:
-    """Calls of a command that waits for requests: settle calls and timed ones are a request each.
-
-    Args:
-        process: The command, which has greeted.
-        streams: Calls that it makes at a time.
-    """
+    """Calls of a command that waits for requests: settle calls and timed ones are a request each."""
 
     def __init__(self, process: CommandProcess, streams: int) -> None:
         self._process = process
         self._streams = streams
 
     def take(self, samples: int, settle_calls: int) -> Window:
-        """Return the window of so many calls, after untimed ones; with streams, of a multiple of them.
-
-        Raises:
-            BadDurations: What it wrote is not so many durations.
-            CommandEnded: It ended.
-        """
+        """Return the window of so many calls, after untimed ones; with streams, of a multiple of them."""
         if settle_calls:
             self._run(max(settle_calls, self._streams))
         return self._run(samples)
@@ -82,17 +72,7 @@ class Requests:
 
 
 class OwnLoop:
-    """Calls of a command that knows nothing of requests, and writes durations as long as it is let run.
-
-    Args:
-        process: The command.
-        line: The first that it wrote.
-        streams: Calls that it makes at a time, which must be 1.
-
-    Raises:
-        BadDurations: The line holds none.
-        IrbenchError: There are several streams.
-    """
+    """Calls of a command that knows nothing of requests, and writes durations as long as it is let run."""
 
     def __init__(self, process: CommandProcess, line: str, streams: int) -> None:
         if streams > 1:
@@ -103,12 +83,7 @@ class OwnLoop:
         self._waiting = deque(parse_durations(line).calls_ns)
 
     def take(self, samples: int, settle_calls: int) -> Window:
-        """Return the window of so many calls, after untimed ones; without these, of the calls that come next.
-
-        Raises:
-            BadDurations: It wrote something else.
-            CommandEnded: It ended with an error, or without a duration.
-        """
+        """Return the window of so many calls, after untimed ones; without these, of the calls that come next."""
         watch = Stopwatch()
         if settle_calls:
             self._process.discard_waiting()
@@ -134,13 +109,7 @@ class OwnLoop:
 
 
 def write_arrays(path: Path, artifact: Artifact, feed: Feed) -> None:
-    """Write inputs by name, whatever they are called, without pickles and without dtypes of extensions.
-
-    Args:
-        path: The file, which ends in ``.npz``.
-        artifact: Says what the inputs are called.
-        feed: Their values.
-    """
+    """Write inputs by name, whatever they are called, without pickles and without dtypes of extensions."""
     with zipfile.ZipFile(path, "w") as archive:
         for spec, array in zip(artifact.inputs, feed, strict=True):
             with archive.open(f"{spec.name}.npy", "w", force_zip64=True) as entry:
@@ -172,13 +141,7 @@ _VERSION = 1
 
 
 class CommandBackend:
-    """Starts a command of the user's.
-
-    Args:
-        name: What the user calls the row.
-        program: A command.
-        feed: Returns the inputs of its calls.
-    """
+    """Starts a command of the user's."""
 
     consumes = ("onnx", "tf-graph")
 
@@ -218,13 +181,6 @@ class CommandSession:
     The first line that it writes says which kind it is. One that speaks the protocol begins with a greeting, waits for
     requests, and calls only then. Any other calls in a loop of its own and writes durations; it runs only while it is
     its turn, because the whole process group is frozen otherwise, and starts again if it ends.
-
-    Args:
-        process: The command.
-        artifact: What it was asked to run.
-        load: How.
-        device: What its row says.
-        scratch: A folder for outputs.
     """
 
     def __init__(self, process: CommandProcess, artifact: Artifact, load: Load, device: str, scratch: Path) -> None:
