@@ -21,5 +21,4 @@ class BackendAddress(NamedTuple):
         return cls(name, device if colon else CPU)
 
     def __str__(self) -> str:
-        """Return how tables and options write it: without the device where that is the CPU."""
         return self.name if self.device == CPU else f"{self.name}:{self.device}"

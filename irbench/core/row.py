@@ -505,7 +505,6 @@ def distinguish(names: Mapping[Place, RowName]) -> dict[Place, str]:
 
 
 def _differing(names: Sequence[RowName]) -> tuple[int, ...]:
-    """Return the places of the details in which names differ."""
     return tuple(
         place
         for place, details in enumerate(zip(*(name.details for name in names), strict=True))

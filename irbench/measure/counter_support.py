@@ -63,8 +63,6 @@ _PROGRAM = (sys.executable, "-IS", "-c", "sum(range(2_000_000))")
 
 @dataclass(frozen=True)
 class _Answer:
-    """What perf answered: its exit code, what it counted, and its messages."""
-
     code: int
     reading: PerfReading
     said: str
@@ -244,7 +242,6 @@ def _with_toplev(counting: Counting, processor: Processor, paranoid: int | None)
 
 
 def _count(perf: str, *what: str) -> _Answer:
-    """Have perf count a short program."""
     done = _run(perf, "stat", "-j", *what, "--", *_PROGRAM)
     if done is None:
         return _Answer(1, PerfReading(), "")

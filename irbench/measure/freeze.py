@@ -46,7 +46,6 @@ def freeze(process_id: int) -> None:
 
 
 def _stands_still(process_id: int) -> bool:
-    """Wait, for one attempt's time at most, until a child has stopped or ended; whether it has."""
     started = now_ns()
     while now_ns() - started < ATTEMPT_NS:
         if os.waitid(os.P_PID, process_id, os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:

@@ -187,7 +187,6 @@ def _call(access: Access, arrays: list[NDArray[np.float32]], repeats: int) -> Ca
 
 
 def _pilot_ns(call: Callable[[], Any]) -> int:
-    """Return how long a call takes, in nanoseconds; at least one."""
     call()
     return max(1, min(_batch_ns(call, 1) for _ in range(_PILOT_CALLS)))
 

@@ -87,7 +87,6 @@ class MeasurementLock:
     """Our place among those who measure on this machine."""
 
     def __init__(self, what: str) -> None:
-        """Describe ourselves."""
         ourselves = {"process": os.getpid(), "since": utc_now().isoformat(timespec="seconds")}
         self._line = json.dumps({**ourselves, "what": what[:_LONGEST_WORD]})
         named = os.environ.get(_VARIABLE)

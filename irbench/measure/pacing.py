@@ -90,7 +90,6 @@ def join_paced(times_ns: Sequence[NDArray[np.int64]], schedule: Schedule) -> Pac
 def _side_by_side(
     calls: Sequence[Callable[[], object]], schedule: Schedule, process: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Make the calls of several slots, each on a thread of its own."""
     made: list[list[tuple[int, int, int]]] = [[] for _ in calls]
     failures: list[BaseException] = []
 

@@ -210,7 +210,6 @@ def _start(command: list[str], messages: Path) -> subprocess.Popen[bytes]:
 
 
 def _is_running(process_id: int) -> bool:
-    """Whether a process is on a processor, or waits for one; not where it sleeps or has ended."""
     try:
         return psutil.Process(process_id).status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
     except psutil.Error:

@@ -230,7 +230,6 @@ class ModelData:
         return replace(given, rows=joined, rows_per_call=sizes[BATCH]) if joined else given
 
     def _gives_batch(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-        """Whether a shape that was asked for has a batch."""
         return any(item.name in shapes and item.batch_axis is not None for item in self.inputs)
 
     def _common_rows(self) -> int:
@@ -244,7 +243,6 @@ class ModelData:
         return next(iter(counts))
 
     def _sizes_of_values(self) -> dict[str, int]:
-        """Return the sizes of dynamic dimensions that lists of constants have."""
         found: dict[str, int] = {}
         for model_input in self.inputs:
             given, shape = self.asked.values.get(model_input.name, ()), model_input.spec.tensor.shape

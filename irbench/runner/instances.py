@@ -230,7 +230,6 @@ class InstanceWorkers:
 
     @cached_property
     def _driven(self) -> Mapping[str, Callable[..., Any]]:
-        """Methods in which the processes time calls together."""
         return {"take_round": self._round, "tail": self._tail, "alone": self._alone, "paced": self.call_at_pace}
 
     def _round(self, deadline_s: float, block: int, samples: int, settle_calls: int, first: int = 0) -> Round:
@@ -308,7 +307,6 @@ class InstanceWorkers:
         return [answers[number] for number in range(len(self._workers))]
 
     def _ready(self, numbers: Sequence[int], within_s: float) -> list[int]:
-        """Wait until some of these processes have answered or ended, and return which."""
         arrived = [number for number in numbers if self._workers[number].has_answer]
         if arrived:
             return arrived

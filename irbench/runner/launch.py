@@ -248,7 +248,6 @@ class Launch:
         return Forecast(self._timing, speeds, self._check.answers)
 
     def _run_alone(self) -> tuple[Sustained, ...]:
-        """Let each healthy cell run alone and uninterrupted, in random order."""
         runs = self._forecast.runs_alone(self._plan.group, self._number)
         found: list[Sustained] = []
         cells = list(self._workers.cells)
@@ -407,7 +406,6 @@ class Launch:
 
     @property
     def _processors(self) -> int:
-        """How many processors the group uses, of those that it may."""
         return processors_in_use(self._plan.group.cells, len(self._plan.cpus))
 
     def _take_tails(self) -> None:
@@ -422,7 +420,6 @@ class Launch:
                 self._progress[cell.id].tail_ns = latencies_ns
 
     def _take_paces(self) -> None:
-        """Let each healthy cell run alone at a constant pace, in random order."""
         pace_ns = round(1e9 * self._timing.pace)
         cells = list(self._workers.cells)
         self._random.shuffle(cells)

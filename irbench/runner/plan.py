@@ -128,7 +128,6 @@ def plan(request: RunRequest, prepared: Prepared) -> tuple[PlannedGroup, ...]:
 def _chosen(
     groups: Sequence[PlannedGroup], rows: Sequence[str], *, named_baseline: str | None
 ) -> tuple[PlannedGroup, ...]:
-    """Return the groups with these rows, and none without any."""
     known = {cell.id for group in groups for cell in group.group.cells}
     missing = [row for row in rows if row not in known]
     if missing:
@@ -161,7 +160,6 @@ def _by_setting(planned: PlannedGroup) -> tuple[PlannedGroup, ...]:
 
 
 def _of_cells(planned: PlannedGroup, cells: tuple[Cell, ...]) -> PlannedGroup:
-    """Return a group with some of its cells, and of its workloads those that they run."""
     ids = {cell.id: None for cell in cells}
     group = planned.group
     run = sorted({cell.workload for cell in cells})
@@ -205,7 +203,6 @@ def _group(request: RunRequest, backends: Mapping[str, BackendInfo], models: Seq
 
 
 def _with_dynamic_shapes(cell: Cell, workloads: Sequence[Workload]) -> Artifact | None:
-    """Return the exported graph of a cell as it is, where its shapes were bound."""
     workload = workloads[cell.workload]
     exported = None if cell.artifact is None else workload.bundle.artifact((cell.artifact.kind,))
     if exported is None or cell.artifact is None or exported.label != cell.artifact.label or not is_rewritten(exported):
@@ -214,7 +211,6 @@ def _with_dynamic_shapes(cell: Cell, workloads: Sequence[Workload]) -> Artifact 
 
 
 def _artifact(backend_info: BackendInfo, prepared: PreparedModel, level: str) -> tuple[Artifact | None, Failure | None]:
-    """Return the artifact that a backend reads, if there is one, and why it cannot run it, if it cannot."""
     exported = prepared.model.bundle.artifact(backend_info.kinds)
     if exported is None:
         return None, _not_applicable(backend_info.kinds, prepared.model.bundle)

@@ -137,7 +137,6 @@ class _Workshop:
     unbound: dict[str, str] = field(default_factory=dict[str, str])
 
     def make(self, exported: Artifact, level: str) -> Artifact | Failure:
-        """Return an artifact with its shapes bound, or why it cannot be made."""
         if level == UNOPTIMIZED:
             return self._bound(exported)
         try:
@@ -154,7 +153,6 @@ class _Workshop:
             return Failure("bind", error.message.rstrip("."), error.hint or None)
 
     def _dynamic(self, level: str, refused: OriginalRefused) -> Artifact | Failure:
-        """Return a graph with dynamic shapes, which was refused with bound ones."""
         try:
             made = self._optimized(level, {}, CheckInputs(self.model.workload.feeding, self.model.workload.sizes))
         except OriginalRefused as again:
@@ -185,7 +183,6 @@ class _Workshop:
 
 
 def _check_inputs(model: SizedModel) -> CheckInputs | None:
-    """Return what optimised graphs are checked and calibrated on; ``None`` where no input is given."""
     feeding = model.workload.feeding
     if not (feeding.samples or feeding.values):
         return None
@@ -193,7 +190,6 @@ def _check_inputs(model: SizedModel) -> CheckInputs | None:
 
 
 def _with_precision(artifact: Artifact) -> Artifact:
-    """Return an artifact with what its graph holds; only ONNX graphs are read."""
     if artifact.kind != "onnx":
         return artifact
     return replace(artifact, precision=read_graph_precision(artifact.path).narrowest)

@@ -166,7 +166,6 @@ def _rows(request: RunRequest, backend_info: BackendInfo, model: SizedModel) -> 
 
 
 def _threads_of_each(request: RunRequest, threads: int | None, instances: int) -> int | None:
-    """Return the threads of each of a row's processes."""
     return threads if threads is None or not request.divides_threads else max(1, threads // instances)
 
 

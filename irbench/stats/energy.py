@@ -80,7 +80,6 @@ def energy_figures(records: Sequence[LaunchRecord], cell: str, timing: Timing) -
 
 
 def _use_of_row(uses: Sequence[LaunchEnergyUse]) -> EnergyUse | None:
-    """Return a row's figures: medians over launches; ``None`` without any."""
     if not uses:
         return None
     above = [use.joules_above_idle for use in uses if use.joules_above_idle is not None]
@@ -98,7 +97,6 @@ def _use_of_row(uses: Sequence[LaunchEnergyUse]) -> EnergyUse | None:
 
 
 def _span(uses: Sequence[LaunchEnergyUse], timing: Timing) -> Spans | None:
-    """Return the interval over launches of the energy per inference, in joules; ``None`` without any."""
     return positive_span([use.joules for use in uses], timing) if uses else None
 
 

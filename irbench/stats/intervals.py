@@ -147,7 +147,6 @@ class Interval:
         return self.confidence is not None and self.bound.stretch > 0
 
     def __neg__(self) -> Interval:
-        """Return the interval of the negated values."""
         return Interval(-self.value, -self.high, -self.low, self.count, self.confidence, self.bound)
 
 

@@ -98,7 +98,6 @@ def _regimes(state: TableState) -> Iterator[Warn]:
 
 
 def _ratios(state: TableState, blocks: Sequence[tuple[int, int]]) -> tuple[RegimeRow, ...]:
-    """Return each cell's speedup over the blocks of one regime, as a descriptive figure."""
     baseline = state.eligibility.baseline
     if baseline is None:
         return ()

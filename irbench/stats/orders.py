@@ -169,7 +169,6 @@ def _lead_over_baseline(own: CellResult, other: CellResult) -> float:
 
 
 def _against(column: _Column, ahead: CellResult, behind: CellResult, within: float) -> Against | None:
-    """Return what a column says against an order, where it does."""
     own, other = column.shown(ahead), column.shown(behind)
     if own is None or other is None or min(own, other) <= 0:
         return None

@@ -109,7 +109,6 @@ def _reversed(state: TableState, fast: str, slow: str, rates: Mapping[str, Mappi
 
 
 def _own_ns(run: PacedRun) -> NDArray[np.int64]:
-    """Return issue to completion of each call."""
     return run.completion_ns - run.issue_ns
 
 

@@ -72,7 +72,6 @@ def _impossible(error: Exception) -> IrbenchError:
 
 
 def _require_possible(timing: Timing) -> None:
-    """Raise ValueError where a number is out of its range."""
     if not 1 <= timing.min_launches <= timing.max_launches <= MOST_LAUNCHES:
         raise ValueError(f"from {timing.min_launches} to {timing.max_launches} launches")
     if not 0 < timing.confidence < 1:

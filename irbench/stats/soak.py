@@ -90,7 +90,6 @@ def _variance_of_s(series: NDArray[np.float64]) -> float:
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ranks from 1; equal values share the mean of theirs."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     mean_ranks = np.cumsum(counts) - (counts - 1) / 2
     ranks: NDArray[np.float64] = mean_ranks[inverse]
@@ -98,7 +97,6 @@ def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _autocorrelations(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the autocorrelation at each lag from 1; zeros where all values are equal."""
     centred = ranks - ranks.mean()
     power = float(centred @ centred)
     if not power:

@@ -137,7 +137,6 @@ def level_intervals(launches: Sequence[Observed], eligibility: Eligibility, timi
 
 
 def _open_rows(launches: Sequence[Observed], eligibility: Eligibility, timing: Timing) -> Iterator[tuple[str, str]]:
-    """Yield each row whose verdict is open, with the baseline."""
     baseline = eligibility.baseline
     if baseline is None:
         return

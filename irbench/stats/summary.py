@@ -6,7 +6,6 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,7 +101,6 @@ def summarise(
 
 
 def _table(state: TableState, finding: LeadEstimate) -> GroupResult:
-    """Return all that follows from the samples."""
     group, launches, timing = state.group, state.launches, state.timing
     warnings, notes = find_warnings(state), find_notes(state)
     condition: Condition | None = "busy" if is_as_loaded(launches) else None
@@ -163,7 +161,7 @@ def _row(
     workload = group.workload_of(cell)
     given = given_inputs(workload.feeding)
     is_measured = eligibility.states[cell.id] in ("ok", "mismatch")
-    return row_of(
+    row = row_of(
         CellResult,
         cell,
         mode="streams" if cell.load.streams > 1 else "instances" if cell.load.instances > 1 else "sync",
@@ -186,18 +184,18 @@ def _row(
         work=cell.work,
         speedup=speedup,
         verified_against=verified_against,
-        **(_figures(cell, records, launches, timing) if is_measured else {}),
     )
+    return _with_figures(row, cell, records, launches, timing) if is_measured else row
 
 
-def _figures(
-    cell: Cell, records: Sequence[LaunchRecord], launches: Sequence[Observed], timing: Timing
-) -> dict[str, Any]:
-    """Return the figures of a row by their fields; none where no round counts."""
+def _with_figures(
+    row: CellResult, cell: Cell, records: Sequence[LaunchRecord], launches: Sequence[Observed], timing: Timing
+) -> CellResult:
+    """Return a row with its figures; as it is where no round counts."""
     first = first_launch(records, cell.id)
     rounds = rounds_that_count(records, launches, cell.id)
     if first is None or not rounds:
-        return {}
+        return row
     everything = rounds_that_count(records, launches, cell.id, all_blocks=True)
     sustained = list(sustained_by_launch(records, cell.id, cell.load.batch).values())
     new_shape = list(new_shape_by_launch(records, cell.id).values())
@@ -210,28 +208,29 @@ def _figures(
         return span_over_launches(rounds, everything, figure, timing)
 
     rate, share = achieved(cell, str(first.effective.get("precision")), fps(rounds))
-    return {
-        "latency_ms": latency_ms(rounds, _tails(records, cell.id), timing),
-        "p50_over_launches": spans(percentile_ms(50)),
-        "p90_over_launches": spans(percentile_ms(90)) if all(map(supports_p90, by_launch(rounds))) else None,
-        "fps": fps(rounds),
-        "fps_over_launches": spans(fps),
-        "new_shape_ms": median(new_shape) if new_shape else None,
-        "new_shape_over_launches": positive_span(new_shape, timing) if new_shape else None,
-        "sustained_fps": median(sustained) if sustained else None,
-        "sustained_over_launches": positive_span(sustained, timing) if sustained else None,
-        "paced_ms": paced_latency(paced),
-        "paced_p50_over_launches": paced_over_launches(paced, 50, timing),
-        "paced_p90_over_launches": paced_over_launches(paced, 90, timing),
-        "launches_measured": sum(own.cell == cell.id for record in records for own in record.cells),
-        "launch_spread": launch_spread(launch_levels(launches, cell.id)),
-        "phases_ms": phases_ms(first),
-        "peak_memory_bytes": peak_memory_bytes(records, cell.id),
-        "private_memory_bytes": private_memory_bytes(records, cell.id),
+    return replace(
+        row,
+        latency_ms=latency_ms(rounds, _tails(records, cell.id), timing),
+        p50_over_launches=spans(percentile_ms(50)),
+        p90_over_launches=spans(percentile_ms(90)) if all(map(supports_p90, by_launch(rounds))) else None,
+        fps=fps(rounds),
+        fps_over_launches=spans(fps),
+        new_shape_ms=median(new_shape) if new_shape else None,
+        new_shape_over_launches=positive_span(new_shape, timing) if new_shape else None,
+        sustained_fps=median(sustained) if sustained else None,
+        sustained_over_launches=positive_span(sustained, timing) if sustained else None,
+        paced_ms=paced_latency(paced),
+        paced_p50_over_launches=paced_over_launches(paced, 50, timing),
+        paced_p90_over_launches=paced_over_launches(paced, 90, timing),
+        launches_measured=sum(own.cell == cell.id for record in records for own in record.cells),
+        launch_spread=launch_spread(launch_levels(launches, cell.id)),
+        phases_ms=phases_ms(first),
+        peak_memory_bytes=peak_memory_bytes(records, cell.id),
+        private_memory_bytes=private_memory_bytes(records, cell.id),
         **energy_figures(records, cell.id, timing),
-        "gflop_per_s": rate,
-        "roof_share": share,
-    }
+        gflop_per_s=rate,
+        roof_share=share,
+    )
 
 
 def _speedups(

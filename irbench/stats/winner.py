@@ -150,7 +150,6 @@ def lead_miss(cells: int, timing: Timing) -> float:
 def _ratios_of(
     cell: str, launches: Sequence[Observed], cells: Sequence[str], timing: Timing, link: str | None
 ) -> dict[str, _Ratio]:
-    """Return the ratio of each other cell to this one, as far as there is one."""
     found = {other: _ratio(cell, other, launches, timing, link) for other in cells if other != cell}
     return {other: ratio for other, ratio in found.items() if ratio is not None}
 

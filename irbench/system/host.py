@@ -221,7 +221,6 @@ def topology_of(cpu: int) -> Path:
 
 
 def _cpu_quota() -> float | None:
-    """Return the smallest quota of our cgroup and those around it, in processors."""
     quotas: list[float] = []
     for folder in _cgroup_folders("cpu"):
         unified, _, unified_period = read_text(folder / "cpu.max").partition(" ")

@@ -124,7 +124,6 @@ def temporary_folder(parent: Path, prefix: str) -> Iterator[Path]:
 
 
 def _locked(descriptor: int, *, wait: bool) -> int:
-    """Lock what was opened and return what holds it; closes the descriptor where it cannot be locked."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:

@@ -40,7 +40,6 @@ class Residency:
         return self.resident_bytes / self.size_bytes if self.size_bytes else None
 
     def __add__(self, other: Residency) -> Residency:
-        """Return that of the files of both."""
         return Residency(
             self.size_bytes + other.size_bytes,
             self.resident_bytes + other.resident_bytes,
@@ -112,7 +111,6 @@ def is_reported(file: Path) -> bool:
 
 @contextmanager
 def _opened(file: Path) -> Iterator[int | None]:
-    """Yield a file's descriptor, or ``None`` where it cannot be read."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:

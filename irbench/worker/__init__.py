@@ -27,7 +27,6 @@ __all__ = ["Worker", "WorkerDied", "call_in_worker"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module("irbench.worker.process"), name)

@@ -60,7 +60,6 @@ def measure_accuracy(task: AccuracyTask) -> Accuracy:
 
 
 def _answers(task: AccuracyTask) -> tuple[tuple[Outputs, ...], str]:
-    """Return what the row answers to each call, and the precision that its runtime read back."""
     cell, workload = task.cell, task.workload
     assert cell.artifact is not None
     feeds = (lay_out(arrays, cell.artifact) for arrays in _logical_calls(workload))
@@ -74,7 +73,6 @@ def _logical_calls(workload: Workload) -> Iterator[tuple[Array, ...]]:
 
 
 def _worst_error(answers: Sequence[Outputs], task: AccuracyTask) -> OutputError | None:
-    """Return how far the worst answer is from the reference; ``None`` where one cannot be compared with it."""
     if task.expected is None:
         return None
     try:
@@ -161,12 +159,10 @@ class _Samples:
         return self._rows or self._workload.feeding.count * self._workload.batch
 
     def inputs(self) -> list[Sample]:
-        """Return the logical inputs of each, by name."""
         names = [spec.tensor.name for spec in self._workload.bundle.inputs]
         return self._named(names, list(_logical_calls(self._workload)))
 
     def outputs(self, calls: Sequence[Outputs]) -> list[Sample]:
-        """Return the outputs of each, by name."""
         return self._named([spec.name for spec in _main(self._workload).outputs], calls)
 
     def parts(self, calls: Sequence[Sequence[Any]]) -> Iterator[list[Any]]:

@@ -167,7 +167,6 @@ class CellHost:
         return Prepared(effective, answers, self._first_inference_s)
 
     def _compile(self, artifact: Artifact) -> Session:
-        """Return the session that this host holds."""
         return self._backend.compile(artifact, self._task.cell.load, self._task.cell.device, self._phases)
 
     def warm_up(self, asked: Asked | None = None) -> Warmed:
@@ -284,12 +283,10 @@ class CellHost:
 
     @property
     def _io_of_slots(self) -> Io:
-        """How slots are opened; whether copies belong to a call is the cell's to say."""
         return self._task.cell.io
 
     @property
     def _fewest(self) -> int:
-        """As few samples as tell a median time per completion."""
         return fewest_warm_up_calls(self._task.timing, len(self._slots))
 
     @cached_property

@@ -55,7 +55,6 @@ def source_folder() -> Path:
 
 
 def _plugins() -> Iterator[tuple[str, str, str]]:
-    """Yield group, name and object of each backend and reference."""
     for group in _GROUPS:
         for name in registry.names(group):
             yield group, name, registry.entry_point(group, name).value

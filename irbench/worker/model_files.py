@@ -63,8 +63,6 @@ class UnreadableFile(IrbenchError):
 
 @dataclass(frozen=True)
 class _Version:
-    """What tells a file from the one that had its name before."""
-
     device: int
     inode: int
     size_bytes: int
@@ -167,7 +165,6 @@ class _FileReader:
 
     @property
     def process_id(self) -> int | None:
-        """The worker's process id; ``None`` while there is none."""
         return None if self._worker is None else self._worker.process_id
 
     def call(self, asked: IsolatedCall, deadline_s: float) -> Ended:
@@ -181,7 +178,6 @@ class _FileReader:
                 return self._ask(asked, deadline_s)
 
     def close(self) -> None:
-        """End the worker; another call starts another."""
         self._worker = None
         if self._owner == getpid():
             self._open.close()
@@ -213,7 +209,6 @@ READER = _FileReader()
 
 
 def _answer(ended: Ended, expected: Expected, path: Path, memory_bytes: int) -> Any:
-    """Return the value that a process gave."""
     if ended.is_too_long:
         raise UnreadableFile(f"{path} has more nodes, weights or names than irbench reads.", "answer")
     if not ended.answer:
@@ -259,7 +254,6 @@ def _version(path: Path) -> _Version:
 
 
 def _refuse_changed(path: Path, version: _Version) -> None:
-    """Refuse a file that is not what it was when reading began."""
     if _version(path) != version:
         raise _changed(path)
 

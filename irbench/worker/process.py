@@ -230,7 +230,6 @@ class Worker:
             return ""
 
     def _next(self) -> Any:
-        """Return a message; one of a confined worker may be anything."""
         content = self._channel.next()
         try:
             return decoded(content, self._awaited[0]) if self.is_confined else unpickled(content)

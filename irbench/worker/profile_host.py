@@ -124,7 +124,6 @@ class ProfileHost(PlainHost):
         return self._profiled
 
     def _with_onnx_names(self, profiles: tuple[InferenceProfile, ...]) -> tuple[InferenceProfile, ...]:
-        """Return profiles of another form of the model with the names of the ONNX nodes, where there is that form."""
         artifact, exported = self._task.cell.artifact, self._workload.bundle.artifact(("onnx",))
         if artifact is None or artifact.kind == "onnx" or exported is None:
             return profiles

@@ -66,13 +66,11 @@ class RunHost(CellHost):
         return join_paced([self._on_schedule(schedule, first)], schedule)
 
     def _on_schedule(self, schedule: Schedule, first: int, process: int = 0) -> NDArray[np.int64]:
-        """Make the calls of this process; see :func:`irbench.measure.pacing.issue_on_schedule`."""
         for turns in self._turns:
             turns.begin(first - schedule.untimed_calls // schedule.processes)
         return issue_on_schedule(self._calls(), schedule, process)
 
     def _calls(self) -> list[Callable[[], object]]:
-        """Return what a call is, for each slot."""
         if self._turns:
             pairs = zip(self._slots, self._turns, strict=True)
             return [complete_call(turning_slot(slot, turns), (), "copy") for slot, turns in pairs]

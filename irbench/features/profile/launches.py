@@ -77,7 +77,7 @@ def with_launch(cell: ProfiledCell, launch: Launch) -> ProfiledCell:
         cell: With the launches before.
         launch: What was seen in it.
     """
-    before = {_key_of_profile(operator): operator for operator in cell.operators}
+    before = {_key(operator): operator for operator in cell.operators}
     executed = _operators(launch)
     operators = {key: _extended(operator, executed.get(key)) for key, operator in before.items()}
     nothing = (0,) * len(cell.launches)
@@ -156,11 +156,7 @@ def _timeline(launch: Launch, places: Mapping[_Key, int]) -> tuple[TimelineSpan,
     )
 
 
-def _key(operator: OperatorTime) -> _Key:
-    return operator.name, operator.kind, operator.nodes, operator.device, operator.is_overhead
-
-
-def _key_of_profile(operator: OperatorProfile) -> _Key:
+def _key(operator: OperatorTime | OperatorProfile) -> _Key:
     return operator.name, operator.kind, operator.nodes, operator.device, operator.is_overhead
 
 

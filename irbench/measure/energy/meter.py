@@ -82,12 +82,10 @@ class _Used:
         self.microjoules: dict[str, int] = {}
 
     def begin(self) -> None:
-        """Forget what was counted before."""
         self.add()
         self.microjoules = {counter.domain: 0 for counter in self._readable}
 
     def add(self) -> None:
-        """Read every counter."""
         for counter in tuple(self._readable):
             try:
                 self.microjoules[counter.domain] = self.microjoules.get(counter.domain, 0) + counter.advance()

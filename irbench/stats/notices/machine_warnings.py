@@ -13,7 +13,6 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from irbench.core.record import BlockEvidence, CellLaunch, LaunchRecord, Round
 from irbench.core.result import UnevenLoad
 from irbench.notices import Warn
 from irbench.notices.doubts import NotFrozen, ThreadsDiffer, ThreadsRow, WaitingRow, WaitsOnItself
-from irbench.notices.warnings import BusyMachine, CpuQuota, Disturbed, FewCleanBlocks, ManyDirtyBlocks, StolenTime
+from irbench.notices.warnings import BusyMachine, CpuQuota, FewCleanBlocks, ManyDirtyBlocks, StolenTime
 from irbench.spec import Cell, Group, Timing
 from irbench.stats.blocks import run_queue_share
 from irbench.stats.figures import Rounds, rounds_that_count
@@ -172,7 +171,6 @@ def most_uneven(
 
 
 def _load(measured: CellLaunch, observed: Observed) -> float | None:
-    """Return how many processors others used in the cell's turns of a launch; ``None`` where that is unknown."""
     seen = [round_.evidence for round_ in measured.rounds if round_.block in observed.blocks]
     foreign = [evidence.foreign_cpu_ns for evidence in seen if evidence.foreign_cpu_ns is not None]
     if not seen or len(foreign) < len(seen):
@@ -201,21 +199,24 @@ def machine_warnings(state: TableState) -> Iterator[Warn]:
 
 def _disturbed(state: TableState) -> Iterator[Warn]:
     """Yield one warning, named after the worst of what one cause brings about, with the facts of all of it."""
-    facts: dict[str, Any] = {}
-    kind: type[Disturbed] | None = None
     share = _of_a_processor(state, lambda evidence: evidence.foreign_cpu_ns)
     processors = max((record.processors for record in state.records), default=1)
-    if share > state.timing.dirty_foreign_share * processors:
-        kind, facts["foreign_share"], facts["processors"] = BusyMachine, share, processors
+    is_busy = share > state.timing.dirty_foreign_share * processors
     dirty = sum(len(launch.dirty) for launch in state.launches)
     blocks = sum(len(launch.blocks) for launch in state.launches)
-    if dirty > _MANY_DIRTY * blocks:
-        kind, facts["blocks_disturbed"], facts["blocks"] = ManyDirtyBlocks, dirty, blocks
+    are_many = dirty > _MANY_DIRTY * blocks
     launches = sum(launch.too_few_clean for launch in state.launches)
-    if launches:
-        kind, facts["launches_short"], facts["least_blocks"] = FewCleanBlocks, launches, state.timing.min_blocks
-    if kind is not None:
-        yield kind(**facts)
+    if not (is_busy or are_many or launches):
+        return
+    kind = FewCleanBlocks if launches else ManyDirtyBlocks if are_many else BusyMachine
+    yield kind(
+        foreign_share=share if is_busy else None,
+        processors=processors if is_busy else None,
+        blocks_disturbed=dirty if are_many else None,
+        blocks=blocks if are_many else None,
+        launches_short=launches or None,
+        least_blocks=state.timing.min_blocks if launches else None,
+    )
 
 
 def _stolen(state: TableState) -> Iterator[Warn]:
@@ -225,7 +226,6 @@ def _stolen(state: TableState) -> Iterator[Warn]:
 
 
 def _of_a_processor(state: TableState, time_ns: Callable[[BlockEvidence], int]) -> float:
-    """Return a time of all blocks as a fraction of their wall time."""
     return sum(time_ns(block) for block in state.blocks) / max(1, sum(block.wall_ns for block in state.blocks))
 
 
@@ -261,7 +261,6 @@ def _waiting(state: TableState, cell: str) -> WaitingRow | None:
 
 
 def _quiet_rounds(state: TableState, cell: str) -> list[Round]:
-    """Return a cell's rounds of undisturbed blocks."""
     return [
         round_
         for record, observed in zip(state.records, state.launches, strict=True)
@@ -273,7 +272,6 @@ def _quiet_rounds(state: TableState, cell: str) -> list[Round]:
 
 
 def _median(values: Iterable[float | None]) -> float | None:
-    """Return the median of what is known; ``None`` where nothing is."""
     known = [value for value in values if value is not None]
     return statistics.median(known) if known else None
 

@@ -85,7 +85,6 @@ def _unlike(cell: Cell, eligibility: Eligibility) -> Iterator[Mark]:
 
 
 def _bound_to_vendors(cell: Cell, eligibility: Eligibility) -> Iterator[Mark]:
-    """Say that not every runtime could read the graph."""
     if cell.artifact is not None and cell.artifact.domains and eligibility.states[cell.id] == "ok":
         yield VendorOperators(domains=tuple(cell.artifact.domains))
 
@@ -99,7 +98,6 @@ def _other_than_graph(cell: Cell, eligibility: Eligibility) -> Iterator[Mark]:
 
 
 def _too_slow(cell: Cell, eligibility: Eligibility) -> Iterator[Mark]:
-    """Say that the row answers later than was asked for, and is no candidate."""
     if cell.id in eligibility.too_slow and eligibility.states[cell.id] == "ok":
         yield AboveMaxLatency(p90_ms=eligibility.too_slow[cell.id])
 
@@ -135,7 +133,6 @@ def _share_of_time(cell: Cell, records: Sequence[LaunchRecord]) -> float | None:
 
 
 def _beyond_tolerance(cell: Cell, records: Sequence[LaunchRecord], eligibility: Eligibility) -> Iterator[Mark]:
-    """Say that the row is right only by the measure that the user gave."""
     first = first_launch(records, cell.id)
     error = None if first is None else first.worst_error
     if first is None or error is None or cell.accuracy is None or eligibility.states[cell.id] != "ok":
@@ -147,7 +144,6 @@ def _beyond_tolerance(cell: Cell, records: Sequence[LaunchRecord], eligibility: 
 
 
 def _elsewhere(cell: Cell, records: Sequence[LaunchRecord], eligibility: Eligibility) -> Iterator[Mark]:
-    """Say that nodes run on another device than was asked for."""
     first = first_launch(records, cell.id)
     if first is None or not first.effective.get("nodes_elsewhere") or eligibility.states[cell.id] != "ok":
         return
@@ -183,7 +179,6 @@ def slower_levels(state: TableState) -> Iterator[Note]:
 
 
 def _pairs(state: TableState) -> Iterator[tuple[str, str]]:
-    """Yield each optimised row with that of the exported graph, which differs from it in nothing else."""
     healthy = [cell for cell in state.group.cells if cell.id in state.eligibility.healthy]
     exported = [cell for cell in healthy if not _is_optimized(cell) and cell.id != state.eligibility.baseline]
     for cell in filter(_is_optimized, healthy):

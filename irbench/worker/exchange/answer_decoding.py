@@ -128,7 +128,6 @@ class _Bytes:
         self.left = data
 
     def array_of(self, found: dict[str, Any]) -> Any:
-        """Return the array or bytes that an object of JSON stands for, or the object."""
         if ARRAY in found:
             name, shape, rest = found[ARRAY]
             return self._array(name, _sizes(shape), rest)

@@ -129,7 +129,6 @@ class CommandProcess:
             ) from error
 
     def _take_in(self) -> bool:
-        """Read what is there, waiting where nothing is; whether there is more to come."""
         assert self._process.stdout is not None
         piece = os.read(self._process.stdout.fileno(), _PIECE_BYTES)
         self._arrived += piece
@@ -140,7 +139,6 @@ class CommandProcess:
         return bool(select.select([self._process.stdout], [], [], 0)[0])
 
     def _last_line(self) -> str:
-        """Return what the command wrote last, without an end of the line."""
         if not self._arrived.strip():
             raise self._end()
         line, self._arrived = self._arrived.decode(errors="replace"), bytearray()

@@ -240,8 +240,6 @@ class CommandSession:
 
 
 class _CommandSlot:
-    """One call outside any timed window, with its outputs."""
-
     def __init__(self, session: CommandSession) -> None:
         self._session = session
         self._answer: Outputs = ()
