@@ -101,6 +101,7 @@ class ColdTable(MeasuredTable):
 
     Attributes:
         baseline: Id of the cell that speedups are relative to.
+        rounds: How many were finished.
         preview: Whether there are too few of them for intervals.
     """
 

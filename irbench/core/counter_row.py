@@ -42,6 +42,8 @@ class CountedLaunch:
     """One launch, raw.
 
     Attributes:
+        round: Counted from 0.
+        phases: What each phase came to.
         nodes_missing: Why toplev reported no nodes in this launch; null where it did, or was not asked.
     """
 
@@ -55,7 +57,7 @@ class PhaseTimeline:
     """How counts went on within one phase of a launch of its own.
 
     Attributes:
-        phase: It.
+        phase: The phase that was counted.
         step_s: Duration of each step, in seconds; the last one is what was left.
         counts: In each step, by event; null where an event was not on a counter.
     """
@@ -97,6 +99,8 @@ class CounterRow(RowHead):
     Attributes:
         id: Of the cell; that of its row among the speeds too.
         inferences: That were counted, in all launches together.
+        figures: Phase by phase.
+        launches: Every counted launch, raw.
         timeline: Of a launch of its own; empty without ``--timeline``.
         timeline_failure: Why that launch gave none; the figures are those of the launches before.
     """

@@ -43,18 +43,18 @@ def logical_inputs(
 
     An input that outputs are fed back to begins with zeros, unless the sample or a constant says otherwise.
     """
-    given: dict[str, Array] = {}
+    fixed: dict[str, Array] = {}
     for spec in inputs:
         name = spec.tensor.name
         if name in feeding.values:
-            given[name] = constant(spec, sizes, feeding.values[name])
+            fixed[name] = constant(spec, sizes, feeding.values[name])
         elif name in feeding.feedback:
-            given[name] = np.zeros(_bound_shape(spec, sizes), spec.tensor.dtype)
+            fixed[name] = np.zeros(_bound_shape(spec, sizes), spec.tensor.dtype)
     if feeding.samples:
-        given |= read_sample(feeding.samples[sample], inputs)
+        fixed |= read_sample(feeding.samples[sample], inputs)
     return tuple(
-        given[spec.tensor.name]
-        if spec.tensor.name in given
+        fixed[spec.tensor.name]
+        if spec.tensor.name in fixed
         else _generate_one(spec, sizes, feeding.seed, position, feeding.drawn)
         for position, spec in enumerate(inputs)
     )
@@ -83,9 +83,9 @@ def _elements(element_type: str, values: Sequence[Number]) -> Array:
     dtype = numpy_dtype(element_type)
     if element_type == STRING:
         return np.asarray([str(value) for value in values], dtype)
-    given = np.asarray([number_of_text(value) if isinstance(value, str) else value for value in values])
-    array = given.astype(dtype)  # raises ValueError for a text that is no number
-    if dtype.kind in "biu" and not np.array_equal(array, given):
+    elements = np.asarray([number_of_text(value) if isinstance(value, str) else value for value in values])
+    array = elements.astype(dtype)  # raises ValueError for a text that is no number
+    if dtype.kind in "biu" and not np.array_equal(array, elements):
         raise ValueError(f"{element_type} cannot hold {', '.join(map(str, values))}")
     return array
 

@@ -263,7 +263,7 @@ store."""
 UNCUTTABLE_TEXTS: Mapping[UncuttableReason, str] = {
     "no-inputs": "nothing in it depends on the inputs of the model",
     "no-outputs": "nothing needs what it gives",
-    "no-tensor": "'{value}' at its edge is no tensor",
+    "no-tensor": "'{value}' at its edge is not a tensor",
     "no-array": "'{value}' at its edge has a type that NumPy cannot store",
 }
 
@@ -273,6 +273,7 @@ class Uncuttable:
     """Why a part of a graph cannot stand alone.
 
     Attributes:
+        reason: What is in the way.
         value: The name of the value; empty for the first two.
     """
 

@@ -189,9 +189,11 @@ def _finite_parts(actual: NDArray[Any], expected: NDArray[Any], name: str) -> tu
     equal = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
     wrong = ~finite & ~equal
     if wrong.any():
-        found = "NaN" if np.isnan(actual[wrong]).any() else "infinities"
-        found = found if not np.isfinite(actual[wrong]).all() else "finite values where the reference has none"
-        raise ValueError(f"{name} holds {found} at {int(wrong.sum())} of {wrong.size} places")
+        wrong_values = "NaN" if np.isnan(actual[wrong]).any() else "infinities"
+        wrong_values = (
+            wrong_values if not np.isfinite(actual[wrong]).all() else "finite values where the reference has none"
+        )
+        raise ValueError(f"{name} holds {wrong_values} at {int(wrong.sum())} of {wrong.size} places")
     return actual[finite], expected[finite]
 
 

@@ -107,6 +107,8 @@ class Failure:
 
     Attributes:
         stage: What its worker was asked for.
+        message: Why, without the end of a sentence.
+        hint: What helps, where somebody knows.
         budget_allowed_s: For how long the budget let it be waited for, where that ended it; ``None`` elsewhere.
     """
 

@@ -73,9 +73,12 @@ class Lead(WithEnds):
     """The cell that looks fastest against its nearest rival, whether or not it may be called the winner.
 
     Attributes:
+        cell: Its id.
+        rival: The id of the cell that comes next.
         value: How many times as fast as its rival it is.
         low: Lower end of the interval, adjusted for having chosen the best; null where there are too few launches for
             one.
+        high: Upper end; null likewise.
         launches: How many measured both.
         reason: Why it is no winner; null where it is.
         assumes_one_mode: Whether the interval assumes launches to scatter around one most frequent speed.
@@ -105,6 +108,8 @@ class UnevenLoad:
     Attributes:
         more: The cell beside which they used more.
         less: The one beside which they used less.
+        more_processors: How many they used beside the former, the median over launches.
+        less_processors: Beside the latter.
     """
 
     more: str
@@ -119,6 +124,7 @@ class Basis:
 
     Attributes:
         cells: Cell ids in the order in which they were asked for.
+        baseline: The id of the cell that was asked to be the baseline.
         budget_s: Wall time that the group was given.
         derived_warnings: How many of the table's warnings, the last ones, follow from the samples.
         derived_notes: How many of its notes, the first ones, do.

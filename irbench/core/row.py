@@ -156,6 +156,8 @@ class Speedup(WithEnds, Estimated):
         value: exp of minus the median over launches of the paired log ratio.
         low: Lower end of the interval over launches, adjusted for the number of rows; null where there are too few
             launches for one, and where other programs were busier in the turns of one row.
+        high: Upper end; null likewise.
+        verdict: What the interval says.
         excludes_one: Whether the interval leaves 1 out; false without one.
         all_blocks_value: The same value over every block, disturbed ones included.
         reason: Why the value is marked, for example that precisions differ.
@@ -218,6 +220,7 @@ class Requested:
     Attributes:
         threads: Of each process; null for ``native``.
         streams: Inferences that each process keeps in flight.
+        precision: What it must compute in.
         instances: Processes that run the model side by side.
         options: Properties of its backend in which rows of the table differ (``--vary``).
     """

@@ -44,9 +44,11 @@ class MemoryTrend:
     Attributes:
         bytes_per_call: The slope; null where there are too few blocks.
         low: Lower end of its interval.
+        high: Upper end.
         verdict: What the interval says of the growth that matters.
         blocks: How many blocks the slope is of; the first ones of a row are left out.
         start_bytes: Resident memory at the end of the first block that counts.
+        end_bytes: Resident memory at the end of the last block.
     """
 
     bytes_per_call: float | None
@@ -65,6 +67,7 @@ class LatencyDrift:
     Attributes:
         value: From the trend of the logarithms of block medians.
         low: Lower end of its interval.
+        high: Upper end.
     """
 
     value: float
@@ -90,6 +93,7 @@ class SoakTable(MeasuredTable):
 
     Attributes:
         growth_limit: Bytes per call from which on growth matters.
+        confidence: Of each interval.
     """
 
     growth_limit: float

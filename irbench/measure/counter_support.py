@@ -101,10 +101,10 @@ def read_processor() -> Processor:
 
 
 def _with_events(counting: Counting, processor: Processor, paranoid: int | None) -> Counting:
-    asked = events_asked(counting.plan.asked)
-    found = _openable(counting.perf, asked, processor, paranoid) if asked else _Openable({}, {})
-    missing = dict(found.unavailable)
-    able = set(found.events)
+    events = events_asked(counting.plan.asked)
+    openable = _openable(counting.perf, events, processor, paranoid) if events else _Openable({}, {})
+    missing = dict(openable.unavailable)
+    able = set(openable.events)
     groups = {
         name: missing[GROUPS[name][-1]]
         for name in counting.plan.asked
@@ -112,9 +112,9 @@ def _with_events(counting: Counting, processor: Processor, paranoid: int | None)
     }
     return replace(
         counting,
-        events=found.events,
-        perf_names=found.perf_names,
-        user_only=any(_is_narrowed(event, names) for event, names in found.perf_names.items()),
+        events=openable.events,
+        perf_names=openable.perf_names,
+        user_only=any(_is_narrowed(event, names) for event, names in openable.perf_names.items()),
         unavailable={**groups, **missing},
     )
 
@@ -131,12 +131,12 @@ class _Openable:
         return tuple(self.perf_names)
 
 
-def _openable(perf: str, asked: Sequence[str], processor: Processor, paranoid: int | None) -> _Openable:
+def _openable(perf: str, events: Sequence[str], processor: Processor, paranoid: int | None) -> _Openable:
     """Return which events perf can count: all at once, and each alone where that gave no count or another name."""
-    together = _count(perf, "-e", ",".join(asked))
+    together = _count(perf, "-e", ",".join(events))
     perf_names: dict[str, tuple[str, ...]] = {}
     missing: dict[str, Obstacle] = {}
-    for event in asked:
+    for event in events:
         answer, names = together, matching_names(event, together.reading.events)
         if answer.code != 0 or _is_never_counted(answer.reading.count(names)):
             answer = _count(perf, "-e", event)
@@ -223,10 +223,10 @@ def _why_no_topdown(counting: Counting, processor: Processor) -> Obstacle:
 
 
 def _with_toplev(counting: Counting, processor: Processor, paranoid: int | None) -> Counting:
-    asked = [name for name in counting.plan.asked if toplev_level(name) is not None]
-    if not asked:
+    names = [name for name in counting.plan.asked if toplev_level(name) is not None]
+    if not names:
         return counting
-    level = max(toplev_level(name) or 0 for name in asked)
+    level = max(toplev_level(name) or 0 for name in names)
     program = next(filter(None, map(find_program, _TOPLEV)), None)
     if not processor.has_pmu:
         reason: Obstacle | None = NoPmu()
@@ -237,7 +237,7 @@ def _with_toplev(counting: Counting, processor: Processor, paranoid: int | None)
     else:
         reason = toplev_obstacle(program, level, paranoid)
     if reason is not None:
-        return replace(counting, unavailable={**counting.unavailable, **dict.fromkeys(asked, reason)})
+        return replace(counting, unavailable={**counting.unavailable, **dict.fromkeys(names, reason)})
     return replace(counting, toplev=program, level=level)
 
 
@@ -255,9 +255,9 @@ def _messages(text: str) -> str:
 def _version(perf: str | None) -> tuple[str | None, str]:
     """Return perf's version, or what it said instead: distributions have a script that looks for the real one."""
     done = None if perf is None else _run(perf, "--version")
-    found = None if done is None else _VERSION.search(done.stdout)
+    match = None if done is None else _VERSION.search(done.stdout)
     said = "" if done is None else next(filter(None, map(str.strip, done.stderr.splitlines())), "")
-    return (found[1], "") if found else (None, said)
+    return (match[1], "") if match else (None, said)
 
 
 def _run(program: str, *arguments: str) -> subprocess.CompletedProcess[str] | None:

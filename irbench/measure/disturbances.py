@@ -44,14 +44,14 @@ def read_processes(proc: Path) -> dict[int, Process]:
 
 def read_some(processes: Iterable[int], proc: Path) -> dict[int, Process]:
     """Return those of some processes that have not ended, by id."""
-    found: dict[int, Process] = {}
+    alive: dict[int, Process] = {}
     for process in processes:
         try:
             fields = _stat_fields(proc / str(process))
-            found[process] = Process(int(fields[_PARENT]), _sum_cpu_ns(fields[_TIMES]), _sum_cpu_ns(fields[_CHILDREN]))
+            alive[process] = Process(int(fields[_PARENT]), _sum_cpu_ns(fields[_TIMES]), _sum_cpu_ns(fields[_CHILDREN]))
         except (OSError, IndexError, ValueError):
             continue  # it ended
-    return found
+    return alive
 
 
 def tree(root: int, processes: Mapping[int, Process]) -> frozenset[int]:
@@ -313,5 +313,9 @@ def _processor_lines(measured: frozenset[int] | None) -> dict[str, list[str]]:
     except OSError:
         return {}
     lines = (line.split() for line in text.splitlines() if line.startswith("cpu"))
-    found = {fields[0]: fields for fields in lines if fields[0] != "cpu"}
-    return found if measured is None else {name: found[name] for name in map("cpu{}".format, measured) if name in found}
+    by_name = {fields[0]: fields for fields in lines if fields[0] != "cpu"}
+    return (
+        by_name
+        if measured is None
+        else {name: by_name[name] for name in map("cpu{}".format, measured) if name in by_name}
+    )

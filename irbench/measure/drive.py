@@ -92,7 +92,7 @@ class Loop:
 
     def take(self, outputs: Outputs, /) -> None:
         """Keep the outputs that the next call is given."""
-        self._state = {given: self._as_input(given, outputs[made]) for given, made in self._fed_back}
+        self._state = {place: self._as_input(place, outputs[output]) for place, output in self._fed_back}
 
     def _as_input(self, place: int, output: Array) -> Array:
         order = self._permutations.get(place)
@@ -171,7 +171,7 @@ def make_turning_driver(slots: Sequence[Slot], turns: Sequence[Turns], calls_per
         turns: What each slot is given; slots may share one.
         calls_per_sample: Calls that a sample lasts, of a single slot.
     """
-    turning = [turning_slot(slot, given) for slot, given in zip(slots, turns, strict=True)]
+    turning = [turning_slot(slot, turn) for slot, turn in zip(slots, turns, strict=True)]
     if len(turning) == 1:
         return _Synchronous(complete_call(turning[0], (), "copy"), calls_per_sample, turns[0].begin)
     return _TurningStreams(make_driver(turning, [()] * len(turning), "copy"), turns)
@@ -255,11 +255,11 @@ class _Synchronous:
     def follow(self, ledger: Ledger, first: int = 0) -> None:
         if self._begin is not None:
             self._begin(first)
-        call, wanted = self._call, True
-        while wanted:
+        call, goes_on = self._call, True
+        while goes_on:
             issued_at = now_ns()
             call()
-            wanted = ledger.complete(issued_at, now_ns())
+            goes_on = ledger.complete(issued_at, now_ns())
 
 
 class _TurningStreams:
@@ -270,18 +270,18 @@ class _TurningStreams:
 
     def __init__(self, driver: FollowingDriver, turns: Sequence[Turns]) -> None:
         self._driver = driver
-        self._turns = {id(given): given for given in turns}.values()
+        self._turns = {id(turn): turn for turn in turns}.values()
         self._streams = len(turns)
 
     def drive(self, samples: int, settle_calls: int = 1, first: int = 0) -> Window:
         shared = len(self._turns) == 1
-        for given in self._turns:
-            given.begin(first - max(settle_calls, self._streams) if shared else first)
+        for turn in self._turns:
+            turn.begin(first - max(settle_calls, self._streams) if shared else first)
         return self._driver.drive(samples, settle_calls)
 
     def follow(self, ledger: Ledger, first: int = 0) -> None:
-        for given in self._turns:
-            given.begin(first)
+        for turn in self._turns:
+            turn.begin(first)
         self._driver.follow(ledger)
 
 
@@ -316,12 +316,12 @@ class _Threaded:
         call: Callable[[], object], rounds: SimpleQueue[Ledger], ended: SimpleQueue[BaseException | None]
     ) -> None:
         while True:
-            ledger, wanted = rounds.get(), True
+            ledger, goes_on = rounds.get(), True
             try:
-                while wanted:
+                while goes_on:
                     issued_at = now_ns()
                     call()
-                    wanted = ledger.complete(issued_at, now_ns())
+                    goes_on = ledger.complete(issued_at, now_ns())
             except BaseException as error:  # noqa: BLE001 - handed to the coordinating thread, which raises it
                 ledger.abandon()
                 ended.put(error)

@@ -108,8 +108,8 @@ def private_memory_bytes(folders: Iterable[Path] = (PROC_SELF,)) -> int | None:
     Args:
         folders: Those in ``/proc`` of the processes that are meant; that of the calling one unless given.
     """
-    found = [_private_bytes(folder) for folder in folders]
-    known = [private for private in found if private is not None]
+    sizes = [_private_bytes(folder) for folder in folders]
+    known = [private for private in sizes if private is not None]
     return sum(known) if known else None
 
 

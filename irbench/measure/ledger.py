@@ -159,21 +159,21 @@ class SharedLedger:
     def complete(self, issued_at: int, completed_at: int) -> bool:
         """Enter one completion; return whether another request is wanted."""
         self._done.append((issued_at, completed_at))
-        made = self._values[self._place] = len(self._done)
+        count = self._values[self._place] = len(self._done)
         if self._values[_CLOSED] or self._abandoned:
             return False
-        return not self._is_reference or self._keeps_open(made)
+        return not self._is_reference or self._keeps_open(count)
 
     def times_ns(self) -> NDArray[np.int64]:
         """Return issue and completion of each request in nanoseconds of the clock, int64 of shape (requests, 2)."""
         return np.array(self._done, np.int64).reshape(-1, 2)
 
-    def _keeps_open(self, made: int) -> bool:
+    def _keeps_open(self, count: int) -> bool:
         if self._closing is None:
             if not self._counters.all_done(self._window.settle_calls):
                 return True
-            self._closing = made + self._window.calls + self._streams
-        if made <= self._closing:
+            self._closing = count + self._window.calls + self._streams
+        if count <= self._closing:
             return True
         self._values[_CLOSED] = 1
         return False

@@ -68,13 +68,13 @@ def issue_on_schedule(calls: Sequence[Callable[[], object]], schedule: Schedule,
     Returns:
         Number, issue and completion of each call, in nanoseconds of the clock; int64 of shape (calls, 3).
     """
-    made: list[tuple[int, int, int]] = []
+    times: list[tuple[int, int, int]] = []
     with _precise_sleep():
         if len(calls) == 1:
-            made += _calls_of_slot(calls[0], schedule, schedule.own(process, 0))
+            times += _calls_of_slot(calls[0], schedule, schedule.own(process, 0))
         else:
-            made += _side_by_side(calls, schedule, process)
-    return np.array(made, np.int64).reshape(-1, 3)
+            times += _side_by_side(calls, schedule, process)
+    return np.array(times, np.int64).reshape(-1, 3)
 
 
 def join_paced(times_ns: Sequence[NDArray[np.int64]], schedule: Schedule) -> PacedRun:
@@ -90,12 +90,12 @@ def join_paced(times_ns: Sequence[NDArray[np.int64]], schedule: Schedule) -> Pac
 def _side_by_side(
     calls: Sequence[Callable[[], object]], schedule: Schedule, process: int
 ) -> Iterator[tuple[int, int, int]]:
-    made: list[list[tuple[int, int, int]]] = [[] for _ in calls]
+    by_slot: list[list[tuple[int, int, int]]] = [[] for _ in calls]
     failures: list[BaseException] = []
 
     def serve(slot: int) -> None:
         try:
-            made[slot] = _calls_of_slot(calls[slot], schedule, schedule.own(process, slot))
+            by_slot[slot] = _calls_of_slot(calls[slot], schedule, schedule.own(process, slot))
         except BaseException as error:  # noqa: BLE001 - raised by the thread that waits
             failures.append(error)
 
@@ -106,19 +106,19 @@ def _side_by_side(
         thread.join()
     if failures:
         raise failures[0]
-    return (times for slot in made for times in slot)
+    return (times for slot in by_slot for times in slot)
 
 
 def _calls_of_slot(call: Callable[[], object], schedule: Schedule, numbers: range) -> list[tuple[int, int, int]]:
-    made: list[tuple[int, int, int]] = []
+    times: list[tuple[int, int, int]] = []
     for number in numbers:
         left_ns = schedule.start_ns + number * schedule.pace_ns - now_ns()
         if left_ns > 0:
             sleep(left_ns / 1e9)
         issued_at = now_ns()
         call()
-        made.append((number, issued_at, now_ns()))
-    return made
+        times.append((number, issued_at, now_ns()))
+    return times
 
 
 @contextmanager

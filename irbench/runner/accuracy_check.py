@@ -73,13 +73,13 @@ def checked_group(
     scratch.mkdir(parents=True, exist_ok=True)
     places = dict.fromkeys(cell.workload for cell in first.values())
     answered = {place: _answered(planned, place, limit, scratch, deadline_s) for place in places}
-    found: dict[Hashable, Accuracy | Failure] = {}
+    results: dict[Hashable, Accuracy | Failure] = {}
     for key, cell in first.items():
-        found[key] = _measured(cell, planned, limit, answered[cell.workload], deadline_s)
-        hear(cell, found[key])
+        results[key] = _measured(cell, planned, limit, answered[cell.workload], deadline_s)
+        hear(cell, results[key])
     random = max((own.random_samples for own in answered.values()), default=0)
     notes = (AccuracyOfRandomInputs(samples=random),) if random else ()
-    return _with_results(planned, found, notes)
+    return _with_results(planned, results, notes)
 
 
 def _answered(planned: PlannedGroup, place: int, limit: AccuracyLimit, scratch: Path, deadline_s: float) -> Answered:
@@ -115,7 +115,7 @@ def accuracy_of(cell: Cell, limit: AccuracyLimit, answered: Answered, deadline_s
     expected = answered.expected
     alone = replace(cell, load=replace(cell.load, threads=None, streams=1, instances=1))
     task = AccuracyTask(alone, answered.workload, expected.outputs, expected.scale, limit)
-    found: Accuracy = call_in_worker(
+    accuracy: Accuracy = call_in_worker(
         "irbench.worker.answer_accuracy:measure_accuracy",
         task,
         deadline_s=deadline_s,
@@ -123,14 +123,14 @@ def accuracy_of(cell: Cell, limit: AccuracyLimit, answered: Answered, deadline_s
         confinement=confinement_of(alone, answered.workload.feeding.samples),
         returns=Accuracy,
     )
-    return found
+    return accuracy
 
 
 def _with_results(
-    planned: PlannedGroup, found: Mapping[Hashable, Accuracy | Failure], notes: tuple[Note, ...]
+    planned: PlannedGroup, results: Mapping[Hashable, Accuracy | Failure], notes: tuple[Note, ...]
 ) -> PlannedGroup:
     group = planned.group
-    known = {cell.id: found[answers_key(cell, group)] for cell in planned.measured}
+    known = {cell.id: results[answers_key(cell, group)] for cell in planned.measured}
     failures = {cell: failure for cell, result in known.items() if (failure := _failure(result)) is not None}
     values = {cell: result for cell, result in known.items() if isinstance(result, Accuracy)}
     cells = tuple(replace(cell, accuracy=values.get(cell.id)) for cell in group.cells)
@@ -178,7 +178,7 @@ def _require_several(workload: Workload, limit: AccuracyLimit) -> None:
 def _require_classifier(workload: Workload, limit: AccuracyLimit) -> None:
     if not limit.function and not is_classifier(workload):
         raise IrbenchError(
-            f"--min-accuracy compares largest classes, and the outputs of {workload.bundle.name} are no class scores.",
+            f"--min-accuracy compares largest classes, and the outputs of {workload.bundle.name} are not class scores.",
             hint="Give a measure of your own: --metric 'file.py:fn>=0.9'.",
         )
 

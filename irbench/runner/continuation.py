@@ -261,8 +261,8 @@ def _asked(plan: Mapping[str, Any]) -> dict[str, Any]:
 
 def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return a value as it is when it was stored and read again, its numbers without the last digit's rounding."""
-    found: dict[str, Any] = _DECODER.decode(msgspec.json.encode(value))
-    return found
+    plain: dict[str, Any] = _DECODER.decode(msgspec.json.encode(value))
+    return plain
 
 
 _DECODER = msgspec.json.Decoder(dict[str, Any], float_hook=lambda digits: float(f"{float(digits):.12g}"))

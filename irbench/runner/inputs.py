@@ -93,7 +93,7 @@ def _refuse_free(bundle: Bundle, sizes: Mapping[str, int]) -> None:
             if not size_of(dimension, sizes):
                 facts = ", ".join(f"{name}={sizes[name]}" for name in names_in(dimension))
                 raise IrbenchError(
-                    f"The dimension {dimension!r} of input {spec.name} of {bundle.name} cannot be computed: it is no"
+                    f"The dimension {dimension!r} of input {spec.name} of {bundle.name} cannot be computed: it is not a"
                     f" whole number above 0 with {facts}.",
                     hint="Give other sizes with --shape.",
                 )
@@ -134,23 +134,25 @@ def check_feedback(feedback: Mapping[str, str], bundle: Bundle, sizes: Mapping[s
     An output whose shape the model does not tell is checked when it was computed once.
     """
     places = {spec.tensor.name: place for place, spec in enumerate(bundle.inputs)}
-    for given, made in feedback.items():
-        if given not in places:
-            raise _unknown("input", given, bundle, list(places))
+    for input_name, output_name in feedback.items():
+        if input_name not in places:
+            raise _unknown("input", input_name, bundle, list(places))
         for artifact in bundle.artifacts:
             outputs = {spec.name: spec for spec in artifact.outputs}
-            if made not in outputs:
-                raise _unknown("output", made, bundle, list(outputs))
-            _require_equal(outputs[made].bind(sizes), bundle.inputs[places[given]].tensor.bind(sizes))
+            if output_name not in outputs:
+                raise _unknown("output", output_name, bundle, list(outputs))
+            _require_equal(outputs[output_name].bind(sizes), bundle.inputs[places[input_name]].tensor.bind(sizes))
 
 
-def _require_equal(output: TensorSpec, given: TensorSpec) -> None:
-    pairs = list(zip(output.shape, given.shape, strict=False))
-    differ = any(isinstance(made, int) and isinstance(size, int) and made != size for made, size in pairs)
-    if differ or len(output.shape) != len(given.shape) or output.dtype != given.dtype:
+def _require_equal(output: TensorSpec, model_input: TensorSpec) -> None:
+    pairs = list(zip(output.shape, model_input.shape, strict=False))
+    differ = any(
+        isinstance(output_size, int) and isinstance(size, int) and output_size != size for output_size, size in pairs
+    )
+    if differ or len(output.shape) != len(model_input.shape) or output.dtype != model_input.dtype:
         raise IrbenchError(
             f"The output {output.name} ({output.dtype}, {shape_text(output.shape)}) cannot be fed back: the input "
-            f"{given.name} is {given.dtype}, {shape_text(given.shape)}.",
+            f"{model_input.name} is {model_input.dtype}, {shape_text(model_input.shape)}.",
             hint=EQUAL_SHAPES,
         )
 
@@ -167,10 +169,10 @@ _MEMORY_SHARE = 8
 """Of the available memory, the part that data may need: every backend's process holds them."""
 
 
-def refuse_unknown_values(asked: InputRequest, bundles: Sequence[Bundle]) -> None:
+def refuse_unknown_values(request: InputRequest, bundles: Sequence[Bundle]) -> None:
     """Refuse constants for inputs that none of the models has."""
     inputs = sorted({spec.tensor.name for bundle in bundles for spec in bundle.inputs})
-    for name in asked.values:
+    for name in request.values:
         if name not in inputs:
             raise IrbenchError(
                 f"--value {name}: no model has an input called {name!r}.",
@@ -198,11 +200,11 @@ class ModelData:
             batch: The batch asked for; ``None`` takes the fixed one, that of ``shapes`` or of the data, or 1.
             shapes: Shapes asked for, by input name.
         """
-        found = {**self._sizes_of_values(), **bound_dimensions(self.samples, self.inputs)}
+        known = {**self._sizes_of_values(), **bound_dimensions(self.samples, self.inputs)}
         if batch is None and self.samples and fixed_batch(self.bundle) is None and not self._gives_batch(shapes):
             batch = self._common_rows()
-        sizes = bind_sizes(self.bundle, batch, shapes, found)
-        for name, size in found.items():
+        sizes = bind_sizes(self.bundle, batch, shapes, known)
+        for name, size in known.items():
             if sizes[name] != size:
                 raise IrbenchError(
                     f"The dimension {name!r} has the size {size} in the data, and {sizes[name]} by --shape.",
@@ -243,27 +245,27 @@ class ModelData:
         return next(iter(counts))
 
     def _sizes_of_values(self) -> dict[str, int]:
-        found: dict[str, int] = {}
+        sizes: dict[str, int] = {}
         for model_input in self.inputs:
-            given, shape = self.asked.values.get(model_input.name, ()), model_input.spec.tensor.shape
-            if len(given) > 1 and len(shape) == 1 and isinstance(shape[0], str) and model_input.batch_axis is None:
-                found[shape[0]] = len(given)
-        return found
+            values, shape = self.asked.values.get(model_input.name, ()), model_input.spec.tensor.shape
+            if len(values) > 1 and len(shape) == 1 and isinstance(shape[0], str) and model_input.batch_axis is None:
+                sizes[shape[0]] = len(values)
+        return sizes
 
     def _check_values(self, values: Mapping[str, tuple[Number, ...]], sizes: Mapping[str, int]) -> None:
         held = self.samples[0].arrays.keys() if self.samples else frozenset[str]()
         for model_input in self.inputs:
-            name, given = model_input.name, values.get(model_input.name)
-            if given is None:
+            name, constants = model_input.name, values.get(model_input.name)
+            if constants is None:
                 continue
             if name in held:
                 raise IrbenchError(f"--data and --value both give the input {name}.", hint="Leave one of them out.")
             try:
-                constant(model_input.spec, sizes, given)
+                constant(model_input.spec, sizes, constants)
             except (ValueError, TypeError, OverflowError) as error:
                 shape = "x".join(map(str, model_input.spec.tensor.bind(sizes).shape)) or "a scalar"
                 raise IrbenchError(
-                    f"--value {name}={','.join(map(str, given))} does not fit the input: {error}.",
+                    f"--value {name}={','.join(map(str, constants))} does not fit the input: {error}.",
                     hint=f"The input takes {model_input.spec.tensor.dtype}, {shape}: give one number, or a list of that"
                     " size.",
                 ) from error
@@ -274,7 +276,7 @@ def memory_for_data_bytes() -> int:
     return host.available_memory_bytes() // _MEMORY_SHARE
 
 
-def read_data(asked: InputRequest, bundle: Bundle, shapes: Mapping[str, tuple[int, ...]]) -> ModelData:
+def read_data(request: InputRequest, bundle: Bundle, shapes: Mapping[str, tuple[int, ...]]) -> ModelData:
     """Read the data for a model, files in a worker; without data there are no samples.
 
     Images are resized to ``shapes``.
@@ -283,21 +285,21 @@ def read_data(asked: InputRequest, bundle: Bundle, shapes: Mapping[str, tuple[in
     target = DataTarget(
         model=bundle.name,
         inputs=inputs,
-        elsewhere=frozenset((*asked.values, *asked.feedback)),
+        elsewhere=frozenset((*request.values, *request.feedback)),
         sizes={**bundle.defaults, **_sizes_of_shapes(inputs, shapes)},
         most_bytes=memory_for_data_bytes(),
     )
-    if asked.data is None:
-        return ModelData(bundle, inputs, (), asked)
-    if not isinstance(asked.data, Path):
-        return ModelData(bundle, inputs, match_arrays(asked.data, target), asked)
+    if request.data is None:
+        return ModelData(bundle, inputs, (), request)
+    if not isinstance(request.data, Path):
+        return ModelData(bundle, inputs, match_arrays(request.data, target), request)
     try:
         samples: tuple[Sample, ...] = call_in_worker(
-            "irbench.data.reading:read_files", asked.data, target, deadline_s=_DEADLINE_S
+            "irbench.data.reading:read_files", request.data, target, deadline_s=_DEADLINE_S
         )
     except WorkerDied as death:
-        raise death.during(f"The data in {asked.data} could not be read.") from death
-    return ModelData(bundle, inputs, samples, asked)
+        raise death.during(f"The data in {request.data} could not be read.") from death
+    return ModelData(bundle, inputs, samples, request)
 
 
 def _sizes_of_shapes(inputs: Sequence[ModelInput], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:

@@ -52,9 +52,9 @@ _MUST_AGREE = ("precision", "device")
 def joined_prepared(prepared: Sequence[Prepared]) -> Prepared:
     """Return the answers of all processes, and what the runtime of the first read back."""
     for name in _MUST_AGREE:
-        found = dict.fromkeys(str(own.effective.get(name)) for own in prepared)
-        if len(found) > 1:
-            raise CallFailed(f"Its instances differ in {name}: {', '.join(found)}.", exit_code=ExitCode.FAILED_CELL)
+        settings = dict.fromkeys(str(own.effective.get(name)) for own in prepared)
+        if len(settings) > 1:
+            raise CallFailed(f"Its instances differ in {name}: {', '.join(settings)}.", exit_code=ExitCode.FAILED_CELL)
     answers = tuple(answer for own in prepared for answer in own.outputs)
     return Prepared(prepared[0].effective, answers, max(own.first_inference_s for own in prepared))
 
@@ -73,12 +73,12 @@ def joined_warmed(warmed: Sequence[Warmed]) -> Warmed:
     )
 
 
-def _joined_warm_up(found: Sequence[WarmUp]) -> WarmUp | None:
+def _joined_warm_up(warm_ups: Sequence[WarmUp]) -> WarmUp | None:
     """Return the warm-up of the process that was steady last, with the calls of the one that made fewest."""
-    if not found:
+    if not warm_ups:
         return None
-    last = max(found, key=lambda own: (own.ended_unsteady, own.steady_after or 0))
-    return replace(last, calls=min(own.calls for own in found))
+    last = max(warm_ups, key=lambda own: (own.ended_unsteady, own.steady_after or 0))
+    return replace(last, calls=min(own.calls for own in warm_ups))
 
 
 def joined_answers(answers: Sequence[tuple[tuple[Array, ...], ...]]) -> tuple[tuple[Array, ...], ...]:
@@ -123,12 +123,12 @@ def as_sustained(cell: str, window: Window) -> Sustained:
     return Sustained(cell, window.completion_ns.size, math.ceil(window.completion_ns[-1]))
 
 
-def _joined_evidence(found: Sequence[Evidence]) -> Evidence:
+def _joined_evidence(parts: Sequence[Evidence]) -> Evidence:
     """Return what the kernel saw of all processes: the longest wall time, and the sum of everything else."""
     sums = {
-        field.name: joined_memory([getattr(evidence, field.name) for evidence in found]) for field in fields(Evidence)
+        field.name: joined_memory([getattr(evidence, field.name) for evidence in parts]) for field in fields(Evidence)
     }
-    return Evidence(**{**sums, "wall_ns": max(evidence.wall_ns for evidence in found)})  # type: ignore[arg-type]
+    return Evidence(**{**sums, "wall_ns": max(evidence.wall_ns for evidence in parts)})  # type: ignore[arg-type]
 
 
 def _longest(phases_ns: Sequence[Mapping[str, int]]) -> dict[str, int]:
@@ -237,11 +237,11 @@ class InstanceWorkers:
         return as_round(block, window, shares)
 
     def _tail(self, deadline_s: float, calls: int, settle_calls: int, first: int = 0) -> NDArray[np.int64]:
-        found: list[NDArray[np.int64]] = []
-        while (missing := calls - sum(latencies.size for latencies in found)) > 0:  # where instances are not as fast
+        pieces: list[NDArray[np.int64]] = []
+        while (missing := calls - sum(latencies.size for latencies in pieces)) > 0:  # where instances are not as fast
             window, _ = self._drive(deadline_s, missing, settle_calls, first)
-            found.append(window.completion_ns - window.issue_ns)
-        return np.concatenate(found)[:calls]
+            pieces.append(window.completion_ns - window.issue_ns)
+        return np.concatenate(pieces)[:calls]
 
     def _alone(self, deadline_s: float, seconds: float, samples: int | None = None, first: int = 0) -> Sustained:
         fewest = _PILOT_CALLS * self._load.concurrency

@@ -83,14 +83,14 @@ class LaunchCheck:
             self._progress[cell.id].repeat_error = error
 
     def _error(
-        self, cell: Cell, answers: Sequence[Outputs] | None, asked: int, preface: str = "", call: int = 0
+        self, cell: Cell, answers: Sequence[Outputs] | None, count: int, preface: str = "", call: int = 0
     ) -> OutputError | None:
         """Compare answers to one call with the reference; a cell whose answers cannot be compared leaves."""
         expected = self._plan.expected[cell.workload]
         if expected.outputs is None or answers is None:
             return None
         try:
-            require_answers(answers, asked, cell)
+            require_answers(answers, count, cell)
             classifier = self._plan.group.workload_of(cell).bundle.classifier
             return worst_error(answers, expected.outputs[call], classifier, expected.scale) if answers else None
         except ValueError as error:
@@ -249,19 +249,19 @@ class Launch:
 
     def _run_alone(self) -> tuple[Sustained, ...]:
         runs = self._forecast.runs_alone(self._plan.group, self._number)
-        found: list[Sustained] = []
+        runs_taken: list[Sustained] = []
         cells = list(self._workers.cells)
         self._random.shuffle(cells)
         for cell in cells:
             self._say(Activity("alone", self._names[cell.id]))
-            asked, patience_s = runs[cell.id], self._patience_s(runs[cell.id].expected_s)
-            arguments = (asked.seconds, asked.samples, asked.first)
+            plan, patience_s = runs[cell.id], self._patience_s(runs[cell.id].expected_s)
+            arguments = (plan.seconds, plan.samples, plan.first)
             run, energy = self._energy.while_alone(
                 cell, partial(self._workers.ask, cell.id, "sustained run", "alone", *arguments, deadline_s=patience_s)
             )
             if run is not None:
-                found.append(replace(run, cell=cell.id, energy=energy))
-        return tuple(found)
+                runs_taken.append(replace(run, cell=cell.id, energy=energy))
+        return tuple(runs_taken)
 
     def close(self) -> None:
         """End the workers."""
@@ -323,10 +323,10 @@ class Launch:
         self._check.first(cell, progress.prepared.outputs)
         if cell in self._workers.cells:
             progress.prepared = replace(progress.prepared, outputs=())
-            asked = self._warm_up_of(cell)
-            calls_s = max(self._timing.warm_up_calls, asked.calls) * progress.prepared.first_inference_s
-            patience_s = self._patience_s(self._timing.warm_up + asked.look_s + calls_s)
-            progress.warmed = self._workers.ask(cell.id, "warm-up", "warm_up", asked, deadline_s=patience_s)
+            request = self._warm_up_of(cell)
+            calls_s = max(self._timing.warm_up_calls, request.calls) * progress.prepared.first_inference_s
+            patience_s = self._patience_s(self._timing.warm_up + request.look_s + calls_s)
+            progress.warmed = self._workers.ask(cell.id, "warm-up", "warm_up", request, deadline_s=patience_s)
 
     def _try_other_form(self, cell: Cell) -> None:
         """Raise where a cell that cannot run its graph can run the other form of it."""
@@ -378,9 +378,9 @@ class Launch:
 
     def _round(self, cell: str, block: int, samples: int, first: int, seen: MachineSnapshot) -> None:
         patience_s = self._patience_s(self._forecast.round_s(cell, samples))
-        asked = (block, samples, self._settle_calls(cell), first)
+        arguments = (block, samples, self._settle_calls(cell), first)
         before = glance(seen.members, self._plan.cpus)
-        round_ = self._workers.ask(cell, "measure", "take_round", *asked, deadline_s=patience_s)
+        round_ = self._workers.ask(cell, "measure", "take_round", *arguments, deadline_s=patience_s)
         foreign_ns = foreign_cpu_of_turn_ns(before, glance(seen.members, self._plan.cpus))
         if round_ is not None:
             evidence = replace(round_.evidence, foreign_cpu_ns=foreign_ns)
@@ -414,8 +414,8 @@ class Launch:
             self._say(Activity("tail", self._names[cell.id]))
             patience_s = self._patience_s(self._forecast.calls_s(cell.id, calls))
             settle = self._settle_calls(cell.id)
-            asked = (calls, settle, self._number * calls)
-            latencies_ns = self._workers.ask(cell.id, "tail", "tail", *asked, deadline_s=patience_s)
+            arguments = (calls, settle, self._number * calls)
+            latencies_ns = self._workers.ask(cell.id, "tail", "tail", *arguments, deadline_s=patience_s)
             if latencies_ns is not None:
                 self._progress[cell.id].tail_ns = latencies_ns
 
@@ -427,7 +427,7 @@ class Launch:
             self._say(Activity("paced", self._names[cell.id]))
             calls = self._forecast.paced_calls(cell)
             patience_s = self._patience_s(self._forecast.paced_s(cell.id, calls))
-            asked = (pace_ns, calls, self._number * calls)
+            arguments = (pace_ns, calls, self._number * calls)
             self._progress[cell.id].paced = self._workers.ask(
-                cell.id, "paced run", "paced", *asked, deadline_s=patience_s
+                cell.id, "paced run", "paced", *arguments, deadline_s=patience_s
             )

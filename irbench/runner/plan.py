@@ -134,7 +134,7 @@ def _chosen(
         raise IrbenchError(f"No row is called {missing[0]}.", hint=f"The rows are: {', '.join(sorted(known)[:20])}")
     if named_baseline is not None and not any(group.group.baseline in rows for group in groups):
         raise IrbenchError(
-            f"--baseline {named_baseline} is none of --rows.", hint=f"Add its id: {groups[0].group.baseline}"
+            f"--baseline {named_baseline} is not in --rows.", hint=f"Add its id: {groups[0].group.baseline}"
         )
     return tuple(kept for group in groups if (kept := with_rows(group, rows)).group.cells)
 
@@ -180,15 +180,15 @@ def _of_cells(planned: PlannedGroup, cells: tuple[Cell, ...]) -> PlannedGroup:
 def _group(request: RunRequest, backends: Mapping[str, BackendInfo], models: Sequence[PreparedModel]) -> PlannedGroup:
     cells: list[Cell] = []
     absent: dict[str, Failure] = {}
-    for asked in asked_cells(request, backends, [prepared.model for prepared in models]):
-        prepared = models[asked.cell.workload]
-        artifact, failure = _artifact(backends[asked.cell.backend], prepared, asked.level)
-        if asked.cell.dynamic and asked.cell.artifact is not None:
-            artifact, failure = with_sizes(asked.cell.artifact, prepared.model.workload.sizes), None
-        is_dynamic = asked.cell.dynamic or asked.level in prepared.unbound
-        cells.append(replace(asked.cell, artifact=artifact, dynamic=is_dynamic))
+    for requested in asked_cells(request, backends, [prepared.model for prepared in models]):
+        prepared = models[requested.cell.workload]
+        artifact, failure = _artifact(backends[requested.cell.backend], prepared, requested.level)
+        if requested.cell.dynamic and requested.cell.artifact is not None:
+            artifact, failure = with_sizes(requested.cell.artifact, prepared.model.workload.sizes), None
+        is_dynamic = requested.cell.dynamic or requested.level in prepared.unbound
+        cells.append(replace(requested.cell, artifact=artifact, dynamic=is_dynamic))
         if failure is not None:
-            absent[asked.cell.id] = failure
+            absent[requested.cell.id] = failure
     able = [cell for cell in cells if cell.id not in absent]
     usual = _usual_baseline(able or cells, backends)
     workloads = tuple(prepared.model.workload for prepared in models)
@@ -214,13 +214,15 @@ def _artifact(backend_info: BackendInfo, prepared: PreparedModel, level: str) ->
     exported = prepared.model.bundle.artifact(backend_info.kinds)
     if exported is None:
         return None, _not_applicable(backend_info.kinds, prepared.model.bundle)
-    made = prepared.artifacts[exported.label, level]
-    if isinstance(made, Failure):
-        return at_level(exported, level), made
-    foreign = sorted(set(made.domains) - set(backend_info.description.domains))
+    artifact = prepared.artifacts[exported.label, level]
+    if isinstance(artifact, Failure):
+        return at_level(exported, level), artifact
+    foreign = sorted(set(artifact.domains) - set(backend_info.description.domains))
     if foreign and backend_info.program is None:  # what a user's own code reads is not known
-        return made, Failure("plan", f"it does not read the operators of {foreign[0]} that {level} writes", _PORTABLE)
-    return made, None
+        return artifact, Failure(
+            "plan", f"it does not read the operators of {foreign[0]} that {level} writes", _PORTABLE
+        )
+    return artifact, None
 
 
 def _not_applicable(kinds: tuple[str, ...], bundle: Bundle) -> Failure:

@@ -47,10 +47,10 @@ def prepare(request: RunRequest, scratch: Path, report: Report = _silent) -> Pre
     tables = compared_together(request, models)
     if request.baseline is not None:  # nothing is made for a run that is refused in the end
         for table in tables:
-            cells = [asked.cell for asked in asked_cells(request, backends, table)]
+            cells = [requested.cell for requested in asked_cells(request, backends, table)]
             named_baseline(request.baseline, cells, [model.workload for model in table])
-    made = (tuple(_prepared(request, backends, model, scratch, report) for model in table) for table in tables)
-    return Prepared(backends, tuple(made))
+    prepared = (tuple(_prepared(request, backends, model, scratch, report) for model in table) for table in tables)
+    return Prepared(backends, tuple(prepared))
 
 
 def _sized(request: RunRequest, folder: Path) -> tuple[SizedModel, ...]:
@@ -91,9 +91,9 @@ def _prepared(
     request: RunRequest, backends: Mapping[str, BackendInfo], model: SizedModel, scratch: Path, report: Report
 ) -> PreparedModel:
     workshop = _Workshop(model, scratch, report, binds_only=request.sweep is not None)
-    wanted = dict.fromkeys(_wanted(request, model.bundle, backends))
-    made = {(exported.label, level): workshop.make(exported, level) for exported, level in wanted}
-    return PreparedModel(model, made, workshop.unbound)
+    forms = dict.fromkeys(_wanted(request, model.bundle, backends))
+    artifacts = {(exported.label, level): workshop.make(exported, level) for exported, level in forms}
+    return PreparedModel(model, artifacts, workshop.unbound)
 
 
 def _backend_info(name: str, request: RunRequest) -> BackendInfo:
@@ -154,18 +154,18 @@ class _Workshop:
 
     def _dynamic(self, level: str, refused: OriginalRefused) -> Artifact | Failure:
         try:
-            made = self._optimized(level, {}, CheckInputs(self.model.workload.feeding, self.model.workload.sizes))
+            artifact = self._optimized(level, {}, CheckInputs(self.model.workload.feeding, self.model.workload.sizes))
         except OriginalRefused as again:
             return self._failure(again, level)
-        if isinstance(made, Failure):
-            return made
+        if isinstance(artifact, Failure):
+            return artifact
         self.unbound[level] = refused.message.rstrip(".")
-        return with_sizes(made, self.model.workload.sizes)
+        return with_sizes(artifact, self.model.workload.sizes)
 
-    def _optimized(self, level: str, sizes: Mapping[str, int], given: CheckInputs | None) -> Artifact | Failure:
+    def _optimized(self, level: str, sizes: Mapping[str, int], check_inputs: CheckInputs | None) -> Artifact | Failure:
         try:
-            made = optimize(self.model.bundle, sizes, variant(level), self.report, given)
-            return with_graph_files(_with_precision(made.artifact))
+            optimized = optimize(self.model.bundle, sizes, variant(level), self.report, check_inputs)
+            return with_graph_files(_with_precision(optimized.artifact))
         except OriginalRefused:
             raise
         except IrbenchError as error:
@@ -302,22 +302,22 @@ def sizes_of_sweep(
     if sweep is None:
         return (data.bind(batch, shapes),)
     bundle = data.bundle
-    name, given = sweep
+    name, swept_shapes = sweep
     name = name or _first_dynamic(bundle)
     if not has_name(bundle, name):  # another model of the run has it
         return (data.bind(batch, shapes),)
     if name in shapes:
         raise IrbenchError(f"--shapes and --shape both set {name}.", hint="Leave one of them out.")
-    found: list[dict[str, int]] = []
-    for shape in given:
+    swept: list[dict[str, int]] = []
+    for shape in swept_shapes:
         sizes = data.bind(batch, {**shapes, name: shape})
-        if sizes in found:
+        if sizes in swept:
             raise IrbenchError(
                 f"--shapes {name}={shape_text(shape)} asks for the same sizes as another shape of it.",
                 hint="--batch overrides the batch of a shape: leave it out, or one of the shapes.",
             )
-        found.append(sizes)
-    return tuple(found)
+        swept.append(sizes)
+    return tuple(swept)
 
 
 def swept_sizes(sizes: Mapping[str, int], others: Sequence[Mapping[str, int]]) -> dict[str, int]:

@@ -77,8 +77,8 @@ def references(group: Group, expected: Sequence[Expected]) -> dict[str, Referenc
 
     ``expected`` is empty before outputs were asked for.
     """
-    found = {cell.id: expected[cell.workload].source for cell in group.cells} if expected else {}
-    return {cell: source for cell, source in found.items() if source is not None}
+    sources = {cell.id: expected[cell.workload].source for cell in group.cells} if expected else {}
+    return {cell: source for cell, source in sources.items() if source is not None}
 
 
 def inputs_scale(workload: Workload) -> float:
@@ -95,10 +95,10 @@ def _expected(outputs: tuple[Outputs, ...], source: Reference, workload: Workloa
 def _doubts(outputs: tuple[Outputs, ...], workload: Workload, scale: float) -> Iterator[Warn]:
     """Warn of outputs with which nearly any answer agrees, whatever the call."""
     first, *others = (tuple(degenerate_outputs(call, scale)) for call in outputs)
-    found = [row for row in first if all(row.output in {other.output for other in call} for call in others)]
-    if found:
+    degenerate = [row for row in first if all(row.output in {other.output for other in call} for call in others)]
+    if degenerate:
         names = [spec.name for spec in workload.bundle.artifacts[0].outputs]
-        rows = tuple(DegenerateRow(names[row.output], row.values, row.largest) for row in found)
+        rows = tuple(DegenerateRow(names[row.output], row.values, row.largest) for row in degenerate)
         yield DegenerateOutputs(model=workload.bundle.name, of=len(outputs[0]), outputs=rows)
 
 
@@ -164,7 +164,7 @@ def computed_outputs(
 
 def _answers(source: tuple[str, str], artifact: Artifact, workload: Workload, deadline_s: float) -> tuple[Outputs, ...]:
     kind, name = source
-    found: tuple[tuple[Outputs, ...], tuple[str, str] | None] = call_in_worker(
+    reply: tuple[tuple[Outputs, ...], tuple[str, str] | None] = call_in_worker(
         "irbench.worker.reference_answers:answers_and_broken_loop",
         name,
         artifact,
@@ -176,7 +176,7 @@ def _answers(source: tuple[str, str], artifact: Artifact, workload: Workload, de
         confinement=confinement_to(artifact, workload.feeding.samples),
         returns=tuple[tuple[tuple[Any, ...], ...], tuple[str, str] | None],
     )
-    answers, broken_loop = found
+    answers, broken_loop = reply
     if broken_loop is not None:
         message, hint = broken_loop
         raise BrokenLoop(message, hint=hint)
@@ -188,14 +188,14 @@ def _answers(source: tuple[str, str], artifact: Artifact, workload: Workload, de
 CHANGING = "its answers to the same inputs change between calls"
 
 
-def require_answers(answers: Sequence[Outputs], asked: int, cell: Cell) -> None:
+def require_answers(answers: Sequence[Outputs], count: int, cell: Cell) -> None:
     """Refuse a cell that leaves answers out, which nothing would compare; code of the user's need not give any.
 
     Raises:
         ValueError: There are more or fewer. The message is a sentence for the cell's row.
     """
-    if cell.program is None and len(answers) != asked:
-        raise ValueError(f"gave {len(answers)} answers in place of {asked}")
+    if cell.program is None and len(answers) != count:
+        raise ValueError(f"gave {len(answers)} answers in place of {count}")
 
 
 def worst_error(answers: Sequence[Outputs], reference: Outputs, classifier: bool, scale: float = 1.0) -> OutputError:

@@ -77,7 +77,7 @@ def asked_cells(
     request: RunRequest, backends: Mapping[str, BackendInfo], models: Sequence[SizedModel]
 ) -> tuple[RequestedCell, ...]:
     """Return the rows of a table in the order in which they were asked for; their ids are unique."""
-    asked: list[RequestedCell] = []
+    requested: list[RequestedCell] = []
     known: set[str] = set()
     axes = product(range(len(models)), request.addresses, request.instances, request.streams, request.threads)
     for place, (name, device), instances, streams, threads in axes:
@@ -105,10 +105,10 @@ def asked_cells(
             cell = Cell(
                 cell_id, artifact, name, device, load, request.io, workload=place, program=backends[name].program
             )
-            asked += [RequestedCell(each, level) for each in in_environments(cell, request.environments)]
+            requested += [RequestedCell(each, level) for each in in_environments(cell, request.environments)]
             if request.sweep is not None and level == UNOPTIMIZED and exported is not None and is_rewritten(exported):
-                asked.append(RequestedCell(replace(cell, id=f"{cell_id}{DYNAMIC}", dynamic=True), level))
-    return tuple(asked)
+                requested.append(RequestedCell(replace(cell, id=f"{cell_id}{DYNAMIC}", dynamic=True), level))
+    return tuple(requested)
 
 
 def at_level(exported: Artifact, level: str) -> Artifact:
@@ -116,9 +116,9 @@ def at_level(exported: Artifact, level: str) -> Artifact:
     return exported if level == UNOPTIMIZED else replace(exported, variant=level)
 
 
-def is_at_level(cell: Cell, asked: str) -> bool:
+def is_at_level(cell: Cell, level: str) -> bool:
     """Whether a row runs the graph of a level of optimisation, ``int8`` also where it was quantised statically."""
-    named = variant(asked).name
+    named = variant(level).name
     return _level(cell) in (named, f"{named}-static")
 
 
@@ -132,18 +132,18 @@ def named_baseline(asked: str, cells: Sequence[Cell], workloads: Sequence[Worklo
         workloads: What they run.
     """
     name, _, conditions = asked.partition("@")
-    wanted = [_condition(part, asked, cells[0].backend) for part in conditions.split(",") if part]
+    criteria = [_condition(part, asked, cells[0].backend) for part in conditions.split(",") if part]
     for cell in cells:
         model = workloads[cell.workload].bundle
-        if name in (cell.label, str(cell.address)) and all(_meets(cell, model, *condition) for condition in wanted):
+        if name in (cell.label, str(cell.address)) and all(_meets(cell, model, *condition) for condition in criteria):
             return cell.id
     rows = dict.fromkeys(_names_of_rows(cells, workloads))
     raise IrbenchError(f"--baseline {asked} does not match any row.", hint=f"The rows are: {', '.join(rows)}")
 
 
-def variants_of(exported: Artifact, asked: Sequence[str]) -> tuple[str, ...]:
+def variants_of(exported: Artifact, levels: Sequence[str]) -> tuple[str, ...]:
     """Return the levels of optimisation that an artifact is run at: only ONNX graphs are optimised."""
-    return tuple(asked) if exported.kind == "onnx" else (UNOPTIMIZED,)
+    return tuple(levels) if exported.kind == "onnx" else (UNOPTIMIZED,)
 
 
 def _rows(request: RunRequest, backend_info: BackendInfo, model: SizedModel) -> tuple[tuple[Precision, str, bool], ...]:
@@ -201,11 +201,11 @@ def _axes(request: RunRequest, models: Sequence[SizedModel], place: int, threads
     )
 
 
-def _condition(text: str, asked: str, example: str) -> tuple[str, str]:
+def _condition(text: str, baseline: str, example: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if key not in _CONDITIONS or not equals:
         raise IrbenchError(
-            f"--baseline {asked} is not a valid row.",
+            f"--baseline {baseline} is not a valid row.",
             hint=f"Give a backend, or one with settings, as {example}@streams=1. Settings: {', '.join(_CONDITIONS)}.",
         )
     return key, value

@@ -216,11 +216,11 @@ def checked_turns(worker: CellWorker, stage: Stage, prepared: Prepared, setting:
     feeding = setting.planned.group.main.feeding
     if setting.expected.outputs is None or not takes_turns(feeding):
         return None
-    found: OutputError | None = None
+    worst: OutputError | None = None
     for call in range(feeding.checked_calls):
         answered = replace(prepared, outputs=worker.ask(stage, "answer_call", call))
-        found = worse(found, checked(worker.cell, answered, setting, call))
-    return found
+        worst = worse(worst, checked(worker.cell, answered, setting, call))
+    return worst
 
 
 def runnable_form(cell: Cell, failed: CellFailed, setting: Setting) -> Cell | None:

@@ -49,8 +49,8 @@ def run_queue_share(round_: Round) -> float | None:
 
 
 def _waited_unusually(rounds: Sequence[Round], least_excess: float) -> set[int]:
-    found = {round_.block: run_queue_share(round_) for round_ in rounds}
-    shares = {block: share for block, share in found.items() if share is not None}
+    waits = {round_.block: run_queue_share(round_) for round_ in rounds}
+    shares = {block: share for block, share in waits.items() if share is not None}
     if not shares:
         return set()
     usual = statistics.median(shares.values())

@@ -18,8 +18,8 @@ def launch_ratios(
     launches: Sequence[Observed], cell: str, other: str, *, all_blocks: bool = False
 ) -> tuple[float, ...]:
     """Return ln(time of cell / time of other) for each launch that measured both; negative where cell is faster."""
-    found = (log_ratio_of_launch(launch, cell, other, all_blocks=all_blocks) for launch in launches)
-    return tuple(ratio for ratio in found if ratio is not None)
+    ratios = (log_ratio_of_launch(launch, cell, other, all_blocks=all_blocks) for launch in launches)
+    return tuple(ratio for ratio in ratios if ratio is not None)
 
 
 def speedups(launches: Sequence[Observed], cells: Sequence[str], baseline: str, timing: Timing) -> dict[str, Speedup]:
@@ -43,17 +43,17 @@ def holm_intervals(ratios: Mapping[str, Sequence[float]], timing: Timing) -> dic
     confidence at which its ratio was judged. What is claimed is that a ratio leaves 0 out, and on which side.
     Source: Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scand. J. Statist. 6 (1979).
     """
-    found: dict[str, Interval] = {}
+    decided: dict[str, Interval] = {}
     left = dict(ratios)
     while left:
         tried = {name: _nested(values, len(left), timing) for name, values in left.items()}
         clear = [name for name, interval in tried.items() if excludes_zero(interval)]
         if not clear:
-            return {**found, **tried}
+            return {**decided, **tried}
         clearest = max(clear, key=lambda name: abs(tried[name].value) - tried[name].half_width)
-        found[clearest] = tried[clearest]
+        decided[clearest] = tried[clearest]
         del left[clearest]
-    return found
+    return decided
 
 
 def _nested(values: Sequence[float], claims: int, timing: Timing) -> Interval:

@@ -45,11 +45,11 @@ def _of_phase(launches: Sequence[CountedLaunch], phase: CountedPhase, table: Cou
     counted = [launch.phases[phase] for launch in launches if phase in launch.phases]
     if not counted:
         return
-    found = [figures_of(counts.events, counts.shares, counts.inferences, table.events) for counts in counted]
+    by_launch = [figures_of(counts.events, counts.shares, counts.inferences, table.events) for counts in counted]
     asked_shares = _asked_shares(table)
     shares = {*asked_shares, *(name for counts in counted for name in counts.shares)}
-    for name in dict.fromkeys((*table.events, *(name for figures in found for name in figures), *asked_shares)):
-        values = [figures[name] for figures in found if name in figures]
+    for name in dict.fromkeys((*table.events, *(name for figures in by_launch for name in figures), *asked_shares)):
+        values = [figures[name] for figures in by_launch if name in figures]
         figure = CounterFigure(phase, name, unit_of(name, is_share=name in shares))
         yield _over_launches(figure, values, counted, table.confidence) if values else figure
 
@@ -59,8 +59,8 @@ def _asked_shares(table: CounterTable) -> tuple[str, ...]:
     if table.topdown is None:
         return ()
     phases = (phase for row in table.rows for launch in row.launches for phase in launch.phases.values())
-    found = (kind_and_share(name) for phase in phases for name in phase.shares)
-    kinds = {kind for kind, share in found if share in SHARES}
+    pairs = (kind_and_share(name) for phase in phases for name in phase.shares)
+    kinds = {kind for kind, share in pairs if share in SHARES}
     return tuple(of_kind(share, kind) for kind in sorted(kinds or {""}) for share in LEVEL_1)
 
 

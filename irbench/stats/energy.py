@@ -52,13 +52,13 @@ class LaunchEnergyUse:
 
 def energy_by_launch(records: Sequence[LaunchRecord], cell: str) -> dict[int, LaunchEnergyUse]:
     """Return what each launch that read energy showed of a row, by the launch's number."""
-    found: dict[int, LaunchEnergyUse] = {}
+    uses: dict[int, LaunchEnergyUse] = {}
     for record in records:
         for run in record.sustained:
             use = _use(run, record.idle_energy) if run.cell == cell else None
             if use is not None:
-                found[record.launch] = use
-    return found
+                uses[record.launch] = use
+    return uses
 
 
 class EnergyFields(TypedDict):

@@ -121,11 +121,11 @@ def frames_by_launch(
     records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str, batch: int
 ) -> dict[int, float]:
     """Return a cell's throughput in each launch that measured it, by the launch's number; calls for a batch of 1."""
-    found = {
+    by_launch_number = {
         record.launch: rounds_that_count([record], [observed], cell)
         for record, observed in zip(records, launches, strict=True)
     }
-    return {launch: frames_per_second(rounds, batch) for launch, rounds in found.items() if rounds}
+    return {launch: frames_per_second(rounds, batch) for launch, rounds in by_launch_number.items() if rounds}
 
 
 def sustained_by_launch(records: Sequence[LaunchRecord], cell: str, batch: int) -> dict[int, float]:

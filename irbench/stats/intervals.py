@@ -189,12 +189,12 @@ def bounds(looks: Looks, miss: float) -> Mapping[int, Bound]:
     plain = _ranks(looks, miss)
     if looks.first in plain:
         return {count: Bound(rank) for count, rank in plain.items()}
-    found: dict[int, Bound] = {}
+    known: dict[int, Bound] = {}
     for share in FOR_RANKS:
-        found = _with_early_looks(_ranks(looks, miss * share), looks, miss)
-        if max((bound.stretch for bound in found.values()), default=0.0) <= _WIDEST_STRETCH:
+        known = _with_early_looks(_ranks(looks, miss * share), looks, miss)
+        if max((bound.stretch for bound in known.values()), default=0.0) <= _WIDEST_STRETCH:
             break
-    return found
+    return known
 
 
 def _with_early_looks(ranks: Mapping[int, int], looks: Looks, miss: float) -> dict[int, Bound]:
@@ -203,8 +203,8 @@ def _with_early_looks(ranks: Mapping[int, int], looks: Looks, miss: float) -> di
     early = [count for count in range(max(2, looks.first), looks.last + 1) if count < exact]
     left = miss - _union_of_misses(ranks, looks.last)
     new = sum(1.0 if exact > looks.last else 1 - 2.0 ** (count - exact) for count in early)
-    found = {count: Bound(rank) for count, rank in ranks.items()}
-    return {**found, **{count: Bound(1, _stretch(count, left / new)) for count in early}}
+    later = {count: Bound(rank) for count, rank in ranks.items()}
+    return {**later, **{count: Bound(1, _stretch(count, left / new)) for count in early}}
 
 
 def _ranks(looks: Looks, miss: float) -> dict[int, int]:

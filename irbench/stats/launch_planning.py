@@ -214,10 +214,10 @@ def launch_size(timing: Timing, cost: LaunchCost, room: Room, scatters: Sequence
     interval is taken over launches: blocks go first, down to ``timing.min_blocks``. Those that replace disturbed ones
     are planned as far as this launch ends in time with them, and the launches that an interval needs still fit.
     """
-    wanted = blocks_worth_taking(scatters, cost.start_s, cost.block_s, timing)
+    worthwhile = blocks_worth_taking(scatters, cost.start_s, cost.block_s, timing)
     smallest_s = cost.later_s + (fewest_blocks(timing) + timing.burn_in_blocks) * cost.block_s
     now = _blocks_in(room.until_s - cost.start_s - (room.needed - 1) * smallest_s, cost, timing)
-    blocks = round(max(fewest_blocks(timing), min(wanted, _affordable_blocks(timing, cost, room), now)))
+    blocks = round(max(fewest_blocks(timing), min(worthwhile, _affordable_blocks(timing, cost, room), now)))
     with_spare = math.ceil(blocks * timing.max_blocks / timing.blocks)
     return replace(timing, blocks=blocks, max_blocks=round(max(blocks, min(with_spare, now))))
 

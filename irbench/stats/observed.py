@@ -132,9 +132,9 @@ def observe(
         timing: Says which blocks are dirty, and how many clean ones are enough (``min_blocks``).
         reduction: How; unless given, as what the kernel reported of all launches together allows, never their times.
     """
-    found = tuple(sort_blocks(record, timing) for record in records)
+    sorted_blocks = tuple(sort_blocks(record, timing) for record in records)
     if reduction is None:
-        reduction = _reduction(records, found, timing)
+        reduction = _reduction(records, sorted_blocks, timing)
     batches = {cell.id: cell.load.batch for cell in group.cells}
     cost_ns = round_cost_ns(group.objective, adds_up=reduction == "as-loaded")
 
@@ -143,7 +143,7 @@ def observe(
 
     return tuple(
         _observe_one(record, _counted(blocks, reduction, timing), log_cost, reduction)
-        for record, blocks in zip(records, found, strict=True)
+        for record, blocks in zip(records, sorted_blocks, strict=True)
     )
 
 
@@ -157,12 +157,12 @@ def is_as_loaded(launches: Sequence[Observed]) -> bool:
     return any(launch.reduction == "as-loaded" for launch in launches)
 
 
-def _reduction(records: Sequence[LaunchRecord], found: Sequence[Blocks], timing: Timing) -> Reduction:
-    if not mostly_disturbed(found):
+def _reduction(records: Sequence[LaunchRecord], sorted_blocks: Sequence[Blocks], timing: Timing) -> Reduction:
+    if not mostly_disturbed(sorted_blocks):
         return "usual"
-    quiet = [record for record, blocks in zip(records, found, strict=True) if _has_enough(blocks, timing)]
-    wanted, enough = (_launched_often(launched, timing.min_launches) for launched in (records, quiet))
-    if wanted and wanted == enough:
+    quiet = [record for record, blocks in zip(records, sorted_blocks, strict=True) if _has_enough(blocks, timing)]
+    launched_often, enough = (_launched_often(launched, timing.min_launches) for launched in (records, quiet))
+    if launched_often and launched_often == enough:
         return "quiet-launches"
     return "as-loaded" if _knows_whose_turn(records) else "usual"
 
@@ -240,21 +240,21 @@ def clean_blocks(
     """Return the numbers of the blocks after the burn-in that nothing disturbed."""
     first = timing.burn_in_blocks
     counted = [block for block in blocks if block.block >= first]
-    own = {cell: [round_ for round_ in found if round_.block >= first] for cell, found in rounds.items()}
+    own = {cell: [round_ for round_ in own_rounds if round_.block >= first] for cell, own_rounds in rounds.items()}
     return frozenset(round_.block for round_ in counted) - dirty_blocks(counted, own, timing, processors)
 
 
 def _observe_one(
-    record: LaunchRecord, found: Blocks, log_cost: Callable[[CellLaunch, Round], float], reduction: Reduction
+    record: LaunchRecord, blocks: Blocks, log_cost: Callable[[CellLaunch, Round], float], reduction: Reduction
 ) -> Observed:
     # a launch of which nothing counts measured no cell, and another one is wanted for it
-    cells = record.cells if found.counted or not found.blocks else ()
+    cells = record.cells if blocks.counted or not blocks.blocks else ()
     return Observed(
-        blocks=found.blocks,
-        dirty=found.dirty,
-        counted=found.counted,
+        blocks=blocks.blocks,
+        dirty=blocks.dirty,
+        counted=blocks.counted,
         log_ns={
-            cell.cell: {round_.block: log_cost(cell, round_) for round_ in cell.rounds if round_.block in found.blocks}
+            cell.cell: {round_.block: log_cost(cell, round_) for round_ in cell.rounds if round_.block in blocks.blocks}
             for cell in cells
         },
         reduction=reduction,

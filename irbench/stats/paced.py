@@ -69,11 +69,11 @@ def paced_latency(runs: Sequence[PacedRun]) -> PacedLatency | None:
 
 def paced_over_launches(runs: Sequence[PacedRun], percent: float, timing: Timing) -> Spans | None:
     """Return a percentile with its interval over launches; ``None`` where a launch has too few calls to tell it."""
-    found = [_own_ns(run) / 1e6 for run in runs]
+    by_launch_ms = [_own_ns(run) / 1e6 for run in runs]
     fewest = calls_to_bound(percent) if percent > 50 else 1
-    if not found or min(latencies.size for latencies in found) < fewest:
+    if not by_launch_ms or min(latencies.size for latencies in by_launch_ms) < fewest:
         return None
-    return positive_span([percentile(latencies, percent) for latencies in found], timing)
+    return positive_span([percentile(latencies, percent) for latencies in by_launch_ms], timing)
 
 
 def paced_rate_by_launch(records: Sequence[LaunchRecord], cell: str) -> dict[int, float]:
@@ -92,8 +92,8 @@ def late_mark(records: Sequence[LaunchRecord], cell: str) -> Iterator[Mark]:
 def reversed_pairs(state: TableState) -> tuple[ReversedPair, ...]:
     """Return the pairs of which one is surely faster back to back, and the other at the pace."""
     rates = {cell: paced_rate_by_launch(state.records, cell) for cell in state.eligibility.compared}
-    found = (_reversed(state, fast, slow, rates) for fast, slow in permutations(state.eligibility.compared, 2))
-    return tuple(pair for pair in found if pair is not None)
+    pairs = (_reversed(state, fast, slow, rates) for fast, slow in permutations(state.eligibility.compared, 2))
+    return tuple(pair for pair in pairs if pair is not None)
 
 
 def _reversed(state: TableState, fast: str, slow: str, rates: Mapping[str, Mapping[int, float]]) -> ReversedPair | None:

@@ -121,18 +121,18 @@ def _derive(table: GroupResult, document: RunDocument, records: Sequence[LaunchR
         remarks=table.warnings[: len(table.warnings) - basis.derived_warnings],
         references=_references(table),
     )
-    given = {row.id: row.given_inputs for row in table.cells}
+    inputs = {row.id: row.given_inputs for row in table.cells}
     return replace(
         again,
-        cells=tuple(replace(row, given_inputs=given[row.id]) for row in again.cells),
+        cells=tuple(replace(row, given_inputs=inputs[row.id]) for row in again.cells),
         notes=(*again.notes, *table.notes[basis.derived_notes :]),
         given_inputs=table.given_inputs,
     )
 
 
 def _references(table: GroupResult) -> dict[str, Reference]:
-    found = {row.id: row.verified_against or table.verified_against for row in table.cells}
-    return {row: reference for row, reference in found.items() if reference is not None}
+    sources = {row.id: row.verified_against or table.verified_against for row in table.cells}
+    return {row: reference for row, reference in sources.items() if reference is not None}
 
 
 def _basis(table: GroupResult) -> Basis:
@@ -167,7 +167,7 @@ def _inputs(shapes: Mapping[str, tuple[int, ...]]) -> tuple[InputSpec, ...]:
 
 
 def _cell(row: CellResult, workload: int) -> Cell:
-    asked = row.requested
+    requested = row.requested
     kind, _, variant = row.artifact.partition("+")
     artifact = Artifact(
         kind=kind,
@@ -188,11 +188,11 @@ def _cell(row: CellResult, workload: int) -> Cell:
         load=_converted(
             {
                 "batch": row.batch,
-                "threads": asked.threads,
-                "streams": asked.streams,
-                "precision": asked.precision,
-                "instances": asked.instances,
-                "varied": asked.options,
+                "threads": requested.threads,
+                "streams": requested.streams,
+                "precision": requested.precision,
+                "instances": requested.instances,
+                "varied": requested.options,
             },
             Load,
         ),

@@ -101,8 +101,8 @@ def _autocorrelations(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
     power = float(centred @ centred)
     if not power:
         return np.zeros(ranks.size - 1)
-    found: NDArray[np.float64] = np.correlate(centred, centred, "full")[ranks.size :] / power
-    return found
+    correlations: NDArray[np.float64] = np.correlate(centred, centred, "full")[ranks.size :] / power
+    return correlations
 
 
 def inflations(correlations: NDArray[np.float64]) -> tuple[float, float]:
@@ -136,8 +136,8 @@ def memory_trend(series: SoakSeries, growth_limit: float, confidence: float) -> 
     if not sizes:
         return None
     per_block = _calls_per_block(calls)
-    found = trend_of(sizes, confidence)
-    slope = None if found is None else Trend(*(end / per_block for end in (found.slope, found.low, found.high)))
+    trend = trend_of(sizes, confidence)
+    slope = None if trend is None else Trend(*(end / per_block for end in (trend.slope, trend.low, trend.high)))
     return MemoryTrend(
         bytes_per_call=None if slope is None else slope.slope,
         low=None if slope is None else slope.low,
@@ -152,11 +152,11 @@ def memory_trend(series: SoakSeries, growth_limit: float, confidence: float) -> 
 def latency_drift(series: SoakSeries, confidence: float) -> LatencyDrift | None:
     """Return how much slower calls became over the blocks that count; ``None`` where there are too few."""
     medians = series.median_ns[blocks_left_out(len(series.median_ns)) :]
-    found = trend_of([math.log(max(1, median_ns)) for median_ns in medians], confidence)
-    if found is None:
+    trend = trend_of([math.log(max(1, median_ns)) for median_ns in medians], confidence)
+    if trend is None:
         return None
     steps = len(medians) - 1
-    return LatencyDrift(*(math.expm1(end * steps) for end in (found.slope, found.low, found.high)))
+    return LatencyDrift(*(math.expm1(end * steps) for end in (trend.slope, trend.low, trend.high)))
 
 
 def verdict_of_growth(slope: Trend, sizes: Sequence[float], calls_per_block: float, limit: float) -> Growth:

@@ -59,20 +59,22 @@ def contenders(launches: Sequence[Observed], eligibility: Eligibility, timing: T
 
 
 def most_urgent(
-    wanted: Collection[str], launches: Sequence[Observed], eligibility: Eligibility, timing: Timing
+    candidates: Collection[str], launches: Sequence[Observed], eligibility: Eligibility, timing: Timing
 ) -> frozenset[str]:
     """Return those of the wanted cells that the next launch takes, where it cannot take them all.
 
     While some cell has too few launches, the baseline and those with the fewest. Afterwards the leader and the cells
     that may still be faster, the least sure first; then the baseline, with rows that are open.
     """
-    if len(wanted) <= timing.most_cells:
-        return frozenset(wanted)
+    if len(candidates) <= timing.most_cells:
+        return frozenset(candidates)
     counts = launch_counts(launches, eligibility)
-    has_new = any(counts.get(cell, 0) < timing.min_launches for cell in wanted)
+    has_new = any(counts.get(cell, 0) < timing.min_launches for cell in candidates)
     ahead = () if has_new else _open_lead(launches, eligibility, timing)
-    rest = sorted(wanted, key=lambda cell: counts.get(cell, 0))
-    order = dict.fromkeys(cell for cell in (*ahead, eligibility.baseline, *rest) if cell is not None and cell in wanted)
+    rest = sorted(candidates, key=lambda cell: counts.get(cell, 0))
+    order = dict.fromkeys(
+        cell for cell in (*ahead, eligibility.baseline, *rest) if cell is not None and cell in candidates
+    )
     return frozenset(tuple(order)[: timing.most_cells])
 
 
@@ -201,11 +203,11 @@ def next_launch(
     new = _never_launched(group, records, admission)
     if not eligibility.healthy and not new:
         return Next(stopped_by="failures")
-    wanted = _wanted(group, launches, eligibility, timing, new)
-    if not wanted:
+    candidates = _wanted(group, launches, eligibility, timing, new)
+    if not candidates:
         return Next(stopped_by="target")
-    urgent = most_urgent(wanted, launches, eligibility, timing)
-    cells = tuple(cell for cell in wanted if cell in urgent)
+    urgent = most_urgent(candidates, launches, eligibility, timing)
+    cells = tuple(cell for cell in candidates if cell in urgent)
     if len(records) >= timing.max_launches * parts_of(len(group.cells) - len(admission.absent), timing.most_cells):
         return Next(stopped_by="launches")
     ended_s = pace.elapsed_s + forecast_s(records, pace.launches_s, cells, timing) + pace.closing_s
@@ -223,9 +225,9 @@ def _wanted(
 ) -> tuple[str, ...]:
     """Return the cells to launch again, or for the first time with the baseline, which comes first of all."""
     baseline = eligibility.baseline or group.baseline
-    wanted = new | ({baseline} & set(eligibility.healthy)) if new else contenders(launches, eligibility, timing)
+    ids = new | ({baseline} & set(eligibility.healthy)) if new else contenders(launches, eligibility, timing)
     cells = sorted(group.cells, key=lambda cell: cell.id != baseline)
-    return tuple(cell.id for cell in cells if cell.id in wanted)
+    return tuple(cell.id for cell in cells if cell.id in ids)
 
 
 def scatters(
@@ -233,8 +235,8 @@ def scatters(
 ) -> tuple[Scatter, ...]:
     """Return how the log ratios of these cells to the first of them scatter, as far as the launches have shown it."""
     launches = observe(group, records, timing)
-    found = (scatter_of(launches, cell, cells[0]) for cell in cells[1:])
-    return tuple(item for item in found if item is not None)
+    all_scatters = (scatter_of(launches, cell, cells[0]) for cell in cells[1:])
+    return tuple(item for item in all_scatters if item is not None)
 
 
 def forecast_s(
@@ -275,8 +277,8 @@ def launches_planned(cells: int, timing: Timing) -> float:
     Until the headline's interval needs no stretching any more: with two cells 6 launches, with four 8. Launches narrow
     it more than blocks do, above all these. Those after the first look are taken to be for the leader and its rival.
     """
-    found = bounds(looks_of(timing), round(lead_miss(cells, timing), 12))
-    exact = min((count for count, bound in found.items() if not bound.stretch), default=timing.max_launches)
+    intervals = bounds(looks_of(timing), round(lead_miss(cells, timing), 12))
+    exact = min((count for count, bound in intervals.items() if not bound.stretch), default=timing.max_launches)
     at_first = timing.min_launches * parts_of(cells, timing.most_cells)
     return at_first + max(0, exact - timing.min_launches) * 2 / max(2, min(cells, timing.most_cells))
 

@@ -75,7 +75,7 @@ def summarise(
     launches = observe(group, records, timing)
     eligibility = within_max_latency(decide_eligibility(group, records, admission), group, records, launches)
     uneven = uneven_load(group, records, launches, timing) if is_as_loaded(launches) else None
-    found = _speedups(records, launches, eligibility, timing, is_even=uneven is None)
+    by_cell = _speedups(records, launches, eligibility, timing, is_even=uneven is None)
     references = references or {}
     common = references.get(group.baseline)
     rows = {
@@ -86,7 +86,7 @@ def summarise(
             launches,
             eligibility,
             timing,
-            speedup=found.get(cell.id),
+            speedup=by_cell.get(cell.id),
             verified_against=references[cell.id] if references.get(cell.id, common) != common else None,
         )
         for cell in group.cells
@@ -159,7 +159,7 @@ def _row(
     """Return a row with all that is known of its cell, and its figures where it measured and did not fail."""
     first = first_launch(records, cell.id)
     workload = group.workload_of(cell)
-    given = given_inputs(workload.feeding)
+    inputs = given_inputs(workload.feeding)
     is_measured = eligibility.states[cell.id] in ("ok", "mismatch")
     row = row_of(
         CellResult,
@@ -167,7 +167,7 @@ def _row(
         mode="streams" if cell.load.streams > 1 else "instances" if cell.load.instances > 1 else "sync",
         model=workload.bundle.name,
         shapes=bound_shapes(workload),
-        given_inputs=given if given != given_inputs(group.main.feeding) else None,
+        given_inputs=inputs if inputs != given_inputs(group.main.feeding) else None,
         dynamic=cell.dynamic,
         effective=dict(first.effective) if first is not None else {},
         state=eligibility.states[cell.id],
@@ -245,31 +245,31 @@ def _speedups(
     baseline = eligibility.baseline
     if baseline is None:
         return {}
-    found = speedups(launches, [cell for cell in eligibility.compared if cell != baseline], baseline, timing)
+    by_cell = speedups(launches, [cell for cell in eligibility.compared if cell != baseline], baseline, timing)
     marked = {
         cell: replace(
             speedup,
             reason=eligibility.mixed(cell),
             verified=all(_is_verified(records, either) for either in (cell, baseline)),
         )
-        for cell, speedup in found.items()
+        for cell, speedup in by_cell.items()
     }
     return marked if is_even else {cell: _without_verdict(speedup) for cell, speedup in marked.items()}
 
 
-def _without_verdict(found: Speedup) -> Speedup:
+def _without_verdict(speedup: Speedup) -> Speedup:
     """Return a speedup without an interval, which of unequal conditions would decide something for the reader."""
-    if found.verdict == "preview":
-        return found
+    if speedup.verdict == "preview":
+        return speedup
     return Speedup(
-        value=found.value,
+        value=speedup.value,
         verdict="undecided",
         excludes_one=False,
-        all_blocks_value=found.all_blocks_value,
-        reason=found.reason,
+        all_blocks_value=speedup.all_blocks_value,
+        reason=speedup.reason,
         all_blocks_verdict="undecided",
-        verified=found.verified,
-        launches=found.launches,
+        verified=speedup.verified,
+        launches=speedup.launches,
     )
 
 

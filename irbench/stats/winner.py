@@ -150,8 +150,8 @@ def lead_miss(cells: int, timing: Timing) -> float:
 def _ratios_of(
     cell: str, launches: Sequence[Observed], cells: Sequence[str], timing: Timing, link: str | None
 ) -> dict[str, _Ratio]:
-    found = {other: _ratio(cell, other, launches, timing, link) for other in cells if other != cell}
-    return {other: ratio for other, ratio in found.items() if ratio is not None}
+    ratios = {other: _ratio(cell, other, launches, timing, link) for other in cells if other != cell}
+    return {other: ratio for other, ratio in ratios.items() if ratio is not None}
 
 
 def _ratio(cell: str, other: str, launches: Sequence[Observed], timing: Timing, link: str | None) -> _Ratio | None:

@@ -221,20 +221,20 @@ def confine(allowed: Confinement) -> ConfinementSupport:
     Raises:
         OSError: The kernel takes no filter though it said so, or a runtime cannot be restricted.
     """
-    found = confinement_support()
+    support = confinement_support()
     drop_capabilities({READS_ALL_FILES})  # otherwise root may look into any process
     _limit(resource.RLIMIT_CORE, 0)
     if not allowed.for_runtime:
         _limit(resource.RLIMIT_NPROC, 0)  # no process or thread more; root is exempt, hence the filter besides
     if not allowed.writable:
         _limit(resource.RLIMIT_FSIZE, _LARGEST_LOG_BYTES)  # also where there is no Landlock
-    if found.landlock:
-        found = replace(found, landlock=_restrict(allowed, found.landlock))
-    if found.seccomp:
+    if support.landlock:
+        support = replace(support, landlock=_restrict(allowed, support.landlock))
+    if support.seccomp:
         refused = _REFUSED_TO_RUNTIMES if allowed.for_runtime else _REFUSED_TO_READERS
-        cutting = () if found.landlock >= TRUNCATION_SINCE else seccomp.TRUNCATION
+        cutting = () if support.landlock >= TRUNCATION_SINCE else seccomp.TRUNCATION
         seccomp.refuse_calls((*refused, *cutting), _REFUSED_WITH_ARGUMENTS)
-    return found
+    return support
 
 
 def _restrict(allowed: Confinement, version: int) -> int:

@@ -27,7 +27,7 @@ def damage_text(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8"
     if isinstance(error, msgspec.DecodeError | json.JSONDecodeError):
-        return "it is no valid JSON"
+        return "it is not valid JSON"
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     if isinstance(error, EOFError):

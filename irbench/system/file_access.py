@@ -154,10 +154,10 @@ def _opened(path: Path | str, *, follow: bool, folder: int | None = None) -> tup
         raise
     except ValueError as error:  # a null character, which plans and receipts may hold
         raise OSError(errno.EINVAL, "no file can have such a name", str(path)) from error
-    found = os.fstat(descriptor)
-    if stat.S_ISREG(found.st_mode):
-        return descriptor, found.st_size
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode):
+        return descriptor, status.st_size
     os.close(descriptor)
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     raise OSError(errno.EINVAL, "it is not a regular file", str(path))

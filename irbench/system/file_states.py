@@ -83,9 +83,9 @@ def file_state(path: Path, settled_before_ns: int | None = None) -> FileState:
         settled_before_ns: Since when it was read, in nanoseconds since 1970. The content of a file that was changed
             later is unknown: what was read may be the old one.
     """
-    found = path.stat()
-    unsettled = settled_before_ns is not None and found.st_ctime_ns >= settled_before_ns
-    return FileState("" if unsettled else digest(path), found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    status = path.stat()
+    unsettled = settled_before_ns is not None and status.st_ctime_ns >= settled_before_ns
+    return FileState("" if unsettled else digest(path), status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def is_unchanged(path: Path, state: FileState) -> bool:
@@ -96,11 +96,11 @@ def is_unchanged(path: Path, state: FileState) -> bool:
     try:
         if not path.is_file() or any(path.is_relative_to(folder) for folder in _NOT_FILES):
             return False
-        found = path.stat()
-        if not state.sha256 or found.st_size != state.size_bytes:
+        status = path.stat()
+        if not state.sha256 or status.st_size != state.size_bytes:
             return False
-        times = (found.st_mtime_ns, found.st_ctime_ns)
-        if found.st_size > ALWAYS_READ_BYTES and times == (state.modified_ns, state.inode_changed_ns):
+        times = (status.st_mtime_ns, status.st_ctime_ns)
+        if status.st_size > ALWAYS_READ_BYTES and times == (state.modified_ns, state.inode_changed_ns):
             return True
         return digest(path) == state.sha256
     except (OSError, ValueError):  # a name that no file can have

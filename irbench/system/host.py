@@ -62,13 +62,13 @@ def one_per_core(cpus: Iterable[int]) -> tuple[int, ...]:
 
 def with_siblings(cpus: Iterable[int]) -> frozenset[int]:
     """Return ``cpus`` and the hardware threads that share a core with one of them."""
-    found: set[int] = set()
+    cpus_with_siblings: set[int] = set()
     for cpu in cpus:
         try:
-            found.update((cpu, *parse_cpu_list(read_text(topology_of(cpu) / "thread_siblings_list"))))
+            cpus_with_siblings.update((cpu, *parse_cpu_list(read_text(topology_of(cpu) / "thread_siblings_list"))))
         except ValueError:
-            found.add(cpu)  # the kernel does not list its siblings
-    return frozenset(found)
+            cpus_with_siblings.add(cpu)  # the kernel does not list its siblings
+    return frozenset(cpus_with_siblings)
 
 
 def parse_cpu_list(text: str) -> tuple[int, ...]:
@@ -143,7 +143,7 @@ def describe(distributions: Iterable[str] = ()) -> Mapping[str, Any]:
 @cache
 def _lscpu() -> Mapping[str, str]:
     """Return the facts of ``lscpu -J`` that decide speed; py-cpuinfo is slower and misreads caches."""
-    wanted = {
+    names = {
         "Architecture", "Vendor ID", "Model name", "CPU family", "Model", "Thread(s) per core", "Core(s) per socket",
         "Socket(s)", "Hypervisor vendor", "L1d cache", "L2 cache", "L3 cache", "NUMA node(s)", "Flags",
     }  # fmt: skip
@@ -157,7 +157,7 @@ def _lscpu() -> Mapping[str, str]:
         entry = pending.pop()
         pending += entry.get("children", [])
         name = str(entry.get("field", "")).rstrip(":")
-        if name in wanted and entry.get("data"):
+        if name in names and entry.get("data"):
             facts[name] = str(entry["data"])
     facts["Flags"] = " ".join(_speed_flags(facts.get("Flags", "")))
     return facts
@@ -200,13 +200,13 @@ def _speed_flags(flags: str) -> list[str]:
 
 
 def _versions(distributions: Iterable[str]) -> Mapping[str, str]:
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for name in distributions:
         try:
-            found[name] = metadata.version(name)
+            versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def core_of(cpu: int) -> str:

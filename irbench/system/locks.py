@@ -130,11 +130,11 @@ def _locked(descriptor: int, *, wait: bool) -> int:
         os.close(descriptor)
         raise
     except OSError as error:
-        found = os.fstat(descriptor)
+        status = os.fstat(descriptor)
         os.close(descriptor)
         if error.errno not in NO_LOCKS:
             raise
-        name = f"file {found.st_dev}:{found.st_ino}"
+        name = f"file {status.st_dev}:{status.st_ino}"
         return wait_for_name(name) if wait else hold_name(name)
     return descriptor
 

@@ -26,8 +26,8 @@ def signals_deferred() -> Iterator[None]:
         return
     arrived: list[int] = []
     holding = True
-    found: dict[int, Any] = {signal_: signal.getsignal(signal_) for signal_ in _SIGNALS}
-    before = {number: handler for number, handler in found.items() if handler not in (None, signal.SIG_IGN)}
+    handlers: dict[int, Any] = {signal_: signal.getsignal(signal_) for signal_ in _SIGNALS}
+    before = {number: handler for number, handler in handlers.items() if handler not in (None, signal.SIG_IGN)}
 
     def hold(number: int, _frame: object) -> None:
         if holding:

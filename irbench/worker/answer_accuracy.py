@@ -141,7 +141,7 @@ def _number(value: Any, target: str) -> float:
     scalar = value.item() if isinstance(value, np.ndarray | np.generic) and value.size == 1 else value
     if not isinstance(scalar, numbers.Real) or math.isnan(scalar):
         shown = "nan" if isinstance(scalar, numbers.Real) else type(value).__name__
-        raise IrbenchError(f"{target} returned {shown}, which is no number.", hint="Return a float.")
+        raise IrbenchError(f"{target} returned {shown}, which is not a number.", hint="Return a float.")
     return float(scalar)
 
 

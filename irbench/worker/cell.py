@@ -188,7 +188,7 @@ class CellHost:
         gc.freeze()
         gc.disable()
         self._memory.reset()
-        found = warming.record()
+        warm_up = warming.record()
         return Warmed(
             call_ns=call_ns,
             completion_ns=median_completion_ns(window, len(self._slots)),
@@ -196,8 +196,8 @@ class CellHost:
             phases_ns=self._phases.durations_ns,
             peak_memory_bytes=self._phases.peaks_bytes,
             private_memory_bytes=self._phases.private_bytes,
-            warm_up=found,
-            repeat_s=warming.repeat_s(found),
+            warm_up=warm_up,
+            repeat_s=warming.repeat_s(warm_up),
         )
 
     def _meet_shape(self) -> tuple[Array, ...]:

@@ -62,9 +62,9 @@ def mapped_files() -> Iterator[str]:
     """Yield the files that this process has mapped and that are still there."""
     for line in (_PROC_SELF / "maps").read_text().splitlines():
         fields = line.split(maxsplit=5)
-        found = _FILE.match(fields[5]) if len(fields) > 5 else None
-        if found is not None and Path(found[1]).is_file():
-            yield found[1]
+        match = _FILE.match(fields[5]) if len(fields) > 5 else None
+        if match is not None and Path(match[1]).is_file():
+            yield match[1]
 
 
 def module_files() -> Iterator[str]:

@@ -52,7 +52,9 @@ def places_of_feedback(bundle: Bundle, feeding: Feeding, artifact: Artifact) -> 
     """Return the places of outputs by those of the inputs that they become."""
     inputs = [spec.tensor.name for spec in bundle.inputs]
     outputs = [spec.name for spec in artifact.outputs]
-    return {inputs.index(given): outputs.index(made) for given, made in feeding.feedback.items()}
+    return {
+        inputs.index(input_name): outputs.index(output_name) for input_name, output_name in feeding.feedback.items()
+    }
 
 
 class BrokenLoop(IrbenchError):
@@ -68,12 +70,12 @@ def require_loop(bundle: Bundle, feeding: Feeding, artifact: Artifact, feed: Fee
     """
     if feeding.feedback and not outputs:
         raise IrbenchError("It returns no outputs, which --feedback makes inputs of.", hint="Return the outputs.")
-    for given, made in places_of_feedback(bundle, feeding, artifact).items():
-        order, wanted = artifact.inputs[given].permutation, feed[given]
-        output = outputs[made] if order is None else outputs[made].transpose(order)
-        if (output.shape, output.dtype) != (wanted.shape, wanted.dtype):
+    for place, source in places_of_feedback(bundle, feeding, artifact).items():
+        order, initial = artifact.inputs[place].permutation, feed[place]
+        output = outputs[source] if order is None else outputs[source].transpose(order)
+        if (output.shape, output.dtype) != (initial.shape, initial.dtype):
             raise BrokenLoop(
-                f"The output {artifact.outputs[made].name} ({output.dtype}, {shape_text(output.shape)}) cannot be fed"
-                f" back: the input {artifact.inputs[given].name} is {wanted.dtype}, {shape_text(wanted.shape)}.",
+                f"The output {artifact.outputs[source].name} ({output.dtype}, {shape_text(output.shape)}) cannot be fed"
+                f" back: the input {artifact.inputs[place].name} is {initial.dtype}, {shape_text(initial.shape)}.",
                 hint=EQUAL_SHAPES,
             )

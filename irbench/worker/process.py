@@ -182,7 +182,7 @@ class Worker:
                 known = ExitCode(code) if code and code in set(ExitCode) else ExitCode.FAILED_CELL
                 raise CallFailed(message.message, hint=message.hint, exit_code=known)
             if not isinstance(message, Reply):
-                raise unreadable_answer("it is no reply")
+                raise unreadable_answer("it is not a reply")
             return message.value
 
     def freeze(self) -> None:

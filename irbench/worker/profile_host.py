@@ -79,9 +79,9 @@ class ProfileHost(PlainHost):
             )
         own_temporary_files()
 
-    def warm_up(self, asked: Asked | None = None) -> Warmed:
+    def warm_up(self, request: Asked | None = None) -> Warmed:
         """Call for the protocol's time, but not as often as would harm the profile."""
-        warmed = super().warm_up(replace(asked or Asked(), look_s=0.0, calls=0, most_calls=MOST_CALLS))
+        warmed = super().warm_up(replace(request or Asked(), look_s=0.0, calls=0, most_calls=MOST_CALLS))
         self._call_ns = warmed.call_ns
         return warmed
 
@@ -130,10 +130,10 @@ class ProfileHost(PlainHost):
         return with_onnx_names(profiles, take_inventory(exported.path), self._backend.describe().operator_kinds)
 
     def _require_all(self, profiles: Sequence[InferenceProfile], count: int) -> None:
-        found = sum(profile.averages for profile in profiles)
-        if found != count:
+        recorded = sum(profile.averages for profile in profiles)
+        if recorded != count:
             raise IrbenchError(
-                f"{self._task.cell.backend} recorded {found} of {count} inferences.",
+                f"{self._task.cell.backend} recorded {recorded} of {count} inferences.",
                 hint="Its profile cannot be used: leave it out of --backends.",
             )
 

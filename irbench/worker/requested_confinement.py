@@ -28,10 +28,10 @@ def is_confinement_asked_for() -> bool:
 
 def require_confinement() -> None:
     """Refuse to run models unconfined where confinement is asked for."""
-    found = confinement_support()
-    if is_confinement_asked_for() and not (found.landlock and found.seccomp):
+    support = confinement_support()
+    if is_confinement_asked_for() and not (support.landlock and support.seccomp):
         missing = " and ".join(
-            name for name, there in (("Landlock", found.landlock), ("seccomp", found.seccomp)) if not there
+            name for name, there in (("Landlock", support.landlock), ("seccomp", support.seccomp)) if not there
         )
         raise IrbenchError(
             f"{VARIABLE} is set, and {missing} is not available here.",
@@ -81,7 +81,7 @@ def _require_files_alone(folder: Path) -> None:
 
 def _is_no_file(name: str) -> IrbenchError:
     return IrbenchError(
-        f"The process that worked on the model made {name}, which is no file that irbench can read.",
+        f"The process that worked on the model made {name}, which is not a file that irbench can read.",
         hint="The model may be made to do harm.",
         exit_code=ExitCode.FAILED_CELL,
     )
@@ -115,12 +115,12 @@ def confinement_of(
     """
     if cell.program is not None or cell.artifact is None:
         return None
-    found = confinement_to(cell.artifact, readable)
-    if found is None:
+    confinement = confinement_to(cell.artifact, readable)
+    if confinement is None:
         return None
     folders = (*_folders((environment or {}).values()), *_caches(cell, cell.artifact))
     code = () if cell.python is None else tuple(path.resolve() for path in source_folder().iterdir())
-    return replace(found, readable=(*found.readable, *code), writable=folders)
+    return replace(confinement, readable=(*confinement.readable, *code), writable=folders)
 
 
 def _caches(cell: Cell, artifact: Artifact) -> tuple[Path, ...]:

@@ -39,8 +39,8 @@ class RunHost(CellHost):
         if samples is None:
             samples = max(self._fewest, math.ceil(seconds * 1e9 / median_completion_ns(pilot, len(self._slots))))
         window = self._driver.drive(samples, first=first)
-        made = window.completion_ns.size * self._calls_per_sample
-        return Sustained(self._task.cell.id, made, int(window.completion_ns[-1]))
+        completions = window.completion_ns.size * self._calls_per_sample
+        return Sustained(self._task.cell.id, completions, int(window.completion_ns[-1]))
 
     def tail(self, calls: int, settle_calls: int, first: int = 0) -> NDArray[np.int64]:
         """Take ``calls`` uninterrupted calls and return each one's latency in nanoseconds, int64.

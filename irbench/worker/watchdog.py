@@ -104,12 +104,12 @@ def worker_folder(mark: str) -> Path:
 def _marked(mark: str) -> set[int]:
     """Return the ids of all processes that were given this mark; one that has ended has none any more."""
     variable = f"{MARK}={mark}".encode()
-    found: set[int] = set()
+    processes: set[int] = set()
     for environment in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
             if variable in environment.read_bytes().split(b"\0"):
-                found.add(int(environment.parent.name))
-    return found
+                processes.add(int(environment.parent.name))
+    return processes
 
 
 def watch() -> None:

@@ -99,14 +99,14 @@ def find_energy_counters() -> EnergyAccess:
 
 
 def _of_processors() -> tuple[EnergyCounter, ...] | AbsenceReason:
-    found = powercap_counters()
-    if not found:
+    counters = powercap_counters()
+    if not counters:
         return "no-counters"
     try:
-        for counter in found:
+        for counter in counters:
             counter.advance()
         sleep(_LONG_ENOUGH_S)
-        counting = tuple(counter for counter in found if counter.advance() > 0)
+        counting = tuple(counter for counter in counters if counter.advance() > 0)
     except PermissionError:
         return "not-permitted"
     except OSError:

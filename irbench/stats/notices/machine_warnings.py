@@ -65,8 +65,8 @@ def starving(
     records: Sequence[LaunchRecord], launches: Sequence[Observed], cells: Iterable[Cell]
 ) -> dict[str, InFlight]:
     """Return the cells whose percentiles leave out requests that waited longest, by id, from the blocks that count."""
-    found = {cell.id: in_flight(rounds_that_count(records, launches, cell.id), cell) for cell in cells}
-    return {cell: seen for cell, seen in found.items() if seen is not None and seen.some_starve}
+    by_cell = {cell.id: in_flight(rounds_that_count(records, launches, cell.id), cell) for cell in cells}
+    return {cell: seen for cell, seen in by_cell.items() if seen is not None and seen.some_starve}
 
 
 def in_flight(rounds: Rounds, cell: Cell) -> InFlight | None:
@@ -75,18 +75,18 @@ def in_flight(rounds: Rounds, cell: Cell) -> InFlight | None:
     All rounds together: the first and the last requests of a single one cross its window's ends. Records without the
     requests that were open at the end of a round say nothing: gaps between requests look like requests that wait.
     """
-    asked = cell.load.concurrency
-    if asked < 2 or not rounds or (cell.program is not None and cell.program.kind == "command"):
+    concurrency = cell.load.concurrency
+    if concurrency < 2 or not rounds or (cell.program is not None and cell.program.kind == "command"):
         return None
     completed = sum(round_.completion_ns.size for _, round_ in rounds)
-    if completed < _FEWEST_PER_STREAM * asked:
+    if completed < _FEWEST_PER_STREAM * concurrency:
         return None
     ages_ns = np.concatenate([round_.completion_ns[-1] - round_.open_ns for _, round_ in rounds])
     if not ages_ns.size:
         return None
     window_ns = sum(float(round_.completion_ns[-1]) for _, round_ in rounds)
     return InFlight(
-        asked=asked,
+        asked=concurrency,
         kept=sum(_flight_ns(round_) for _, round_ in rounds) / window_ns,
         found=sum(float(round_.latency_ns.sum()) for _, round_ in rounds) / window_ns,
         open_share=ages_ns.size / (ages_ns.size + completed),
@@ -150,7 +150,7 @@ def most_uneven(
     """
     least = _LEAST * timing.dirty_foreign_share * processors
     pairs = list(combinations([cell for cell, own in loads.items() if own], 2))
-    found: dict[tuple[str, str], float] = {}
+    differences: dict[tuple[str, str], float] = {}
     for one, other in pairs:
         common = loads[one].keys() & loads[other].keys()
         ratios = [
@@ -161,12 +161,12 @@ def most_uneven(
             continue
         interval = interval_at(ratios, looks_of(timing), 1 - (1 - timing.confidence) / len(pairs))
         if interval.confidence is not None and interval.low > math.log(fair):
-            found[one, other] = interval.low
+            differences[one, other] = interval.low
         if interval.confidence is not None and -interval.high > math.log(fair):
-            found[other, one] = -interval.high
-    if not found:
+            differences[other, one] = -interval.high
+    if not differences:
         return None
-    more, less = max(found, key=found.__getitem__)
+    more, less = max(differences, key=differences.__getitem__)
     return UnevenLoad(more, less, _usual(loads[more]), _usual(loads[less]))
 
 
@@ -279,8 +279,8 @@ def _median(values: Iterable[float | None]) -> float | None:
 def _threads_differ(state: TableState) -> Iterator[Warn]:
     threads = {cell: state.rows[cell].all_threads for cell in state.eligibility.compared}
     known = {cell: count for cell, count in threads.items() if count is not None}
-    asked = {state.rows[cell].requested.threads for cell in known}
-    if len(set(known.values())) > 1 and len(asked) == 1:  # otherwise rows with other threads were asked for
+    requested = {state.rows[cell].requested.threads for cell in known}
+    if len(set(known.values())) > 1 and len(requested) == 1:  # otherwise rows with other threads were asked for
         rows = tuple(ThreadsRow(cell, count) for cell, count in known.items())
         has_streams = any(cell.load.streams > 1 for cell in state.group.cells)
         yield ThreadsDiffer(rows=rows, has_streams=has_streams)

@@ -68,8 +68,8 @@ def _oversubscribed(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[Mar
 
 
 def _starved(cell: Cell, records: Sequence[LaunchRecord], launches: Sequence[Observed]) -> Iterator[Mark]:
-    for found in starving(records, launches, (cell,)).values():
-        yield StarvedRow(asked=found.asked, found=found.found)
+    for seen in starving(records, launches, (cell,)).values():
+        yield StarvedRow(asked=seen.asked, found=seen.found)
 
 
 def _over_launches(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[Mark]:
@@ -206,9 +206,9 @@ def find_notes(state: TableState) -> tuple[Note, ...]:
 def _lowered_ir_versions(state: TableState) -> Iterator[Note]:
     for cell in state.eligibility.healthy:
         for launch in itertools.islice(state.launches_of(cell), 1):
-            held, given = (launch.effective.get(key) for key in ("ir_version", "lowered_ir_version"))
-            if given is not None:
-                yield IrVersionLowered(cell=cell, ir_version=held, lowered_ir_version=given)
+            held, lowered = (launch.effective.get(key) for key in ("ir_version", "lowered_ir_version"))
+            if lowered is not None:
+                yield IrVersionLowered(cell=cell, ir_version=held, lowered_ir_version=lowered)
 
 
 def _tails(state: TableState) -> Iterator[Note]:

@@ -75,10 +75,10 @@ def decoded(data: bytes, expected: Expected) -> Reply | Problem | Say | OutOfMem
     """
     match _tree(data):
         case ["Reply", value]:
-            found = _of_type(value, expected.kind)
-            if expected.is_sound is not None and not expected.is_sound(found):
+            answer = _of_type(value, expected.kind)
+            if expected.is_sound is not None and not expected.is_sound(answer):
                 raise NotAsked("no figure follows from it")
-            return Reply(found)
+            return Reply(answer)
         case ["Say", progress]:
             return Say(_of_type(progress, expected.progress))
         case ["Problem", *parts]:
@@ -86,7 +86,7 @@ def decoded(data: bytes, expected: Expected) -> Reply | Problem | Say | OutOfMem
         case ["OutOfMemory"]:
             return OutOfMemory()
         case _:
-            raise NotPlain("it is no message")
+            raise NotPlain("it is not a message")
 
 
 def _tree(data: bytes) -> Any:
@@ -127,11 +127,11 @@ class _Bytes:
     def __init__(self, data: memoryview) -> None:
         self.left = data
 
-    def array_of(self, found: dict[str, Any]) -> Any:
-        if ARRAY in found:
-            name, shape, rest = found[ARRAY]
+    def array_of(self, pairs: dict[str, Any]) -> Any:
+        if ARRAY in pairs:
+            name, shape, rest = pairs[ARRAY]
             return self._array(name, _sizes(shape), rest)
-        return bytes(self._take(found[BYTES])) if BYTES in found else found
+        return bytes(self._take(pairs[BYTES])) if BYTES in pairs else pairs
 
     def _array(self, name: str, shape: tuple[int, ...], rest: Any) -> Any:
         if name == "object":

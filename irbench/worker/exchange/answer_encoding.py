@@ -62,7 +62,7 @@ def _plain(pieces: list[bytes], value: Any) -> Any:
         return value.as_integer_ratio()
     if isinstance(value, Enum):
         return value.value
-    raise TypeError(f"{type(value).__module__}:{type(value).__qualname__} is no plain value.")
+    raise TypeError(f"{type(value).__module__}:{type(value).__qualname__} is not a plain value.")
 
 
 def _plain_array(pieces: list[bytes], array: np.ndarray[Any, Any]) -> tuple[Any, ...]:

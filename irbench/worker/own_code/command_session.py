@@ -48,20 +48,20 @@ class Requests:
             raise BadDurations(f"It wrote {shown!r} without a request.", "Write a line for each call, and no more.")
         watch = Stopwatch()
         self._process.write_line(f"run {calls}")
-        lines, made = list[Durations](), 0
-        while made < calls:
+        lines, count = list[Durations](), 0
+        while count < calls:
             lines.append(parse_durations(self._process.read_line()))
-            made += len(lines[-1].calls_ns)
+            count += len(lines[-1].calls_ns)
         elapsed_ns = watch.elapsed_ns
-        self._check(lines, made, calls)
+        self._check(lines, count, calls)
         window = window_of(lines)
         require_within(window, elapsed_ns)
         return window
 
-    def _check(self, lines: Sequence[Durations], made: int, calls: int) -> None:
-        if made > calls:
+    def _check(self, lines: Sequence[Durations], count: int, calls: int) -> None:
+        if count > calls:
             raise BadDurations(
-                f"It wrote {made} durations, but {calls} calls were asked for.",
+                f"It wrote {count} durations, but {calls} calls were asked for.",
                 "Make as many as the request says.",
             )
         if self._streams > 1 and (len(lines) > 1 or lines[0].total_ns is None):

@@ -137,8 +137,8 @@ def test_another_third_argument_with_a_default_is_the_function_s_own(tmp_path: P
     [
         ("fails", "fails raised KeyError: 'labels'"),
         ("leaves", "leaves raised SystemExit"),
-        ("says_good", "returned str, which is no number"),
-        ("is_nan", "returned nan, which is no number"),
+        ("says_good", "returned str, which is not a number"),
+        ("is_nan", "returned nan, which is not a number"),
         ("alone", "takes other arguments"),
         ("gone", "has no function gone"),
     ],

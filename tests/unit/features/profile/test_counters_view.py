@@ -110,7 +110,7 @@ def test_operators_that_cannot_be_cut_out_are_named_with_the_reason() -> None:
     whole, *_ = document.counters.parts
     uncut = replace(profile_counters.part("conv", 1), uncuttable=Uncuttable("no-tensor", "v"))
     found = replace(document, counters=replace(document.counters, parts=(whole, uncut)))
-    told = "ort, not counted: node1: cannot be cut out of the graph: 'v' at its edge is no tensor."
+    told = "ort, not counted: node1: cannot be cut out of the graph: 'v' at its edge is not a tensor."
     assert told in in_one_line(found)
     assert public.Profile(found).exit_code == 0
 

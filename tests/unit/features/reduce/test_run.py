@@ -71,7 +71,7 @@ def test_the_smallest_part_is_written_and_told(scratch: Path):
     assert (Path(report.folder) / "reduced.onnx").read_text() == "2 6"
     assert report.repeat[:3] == ("irbench", "run", "reduced.onnx")
     assert said[0] == "the whole graph: shows it, fake-b is 2.00x as fast as fake-a [1.90, 2.10]"
-    assert "4 nodes: could not be tested, 'v4' at its edge is no tensor" in said
+    assert "4 nodes: could not be tested, 'v4' at its edge is not a tensor" in said
     assert not list(scratch.glob("part-*-runs"))
     text = str(Reduction(report))
     assert "2 of 8 nodes show that fake-a is slower than fake-b by 1.5x; none of them can be left out" in text
