@@ -452,23 +452,13 @@ class RowName:
         return self.model, self.precision, f"batch {self.batch}", threads
 
 
-class NamedRow(Protocol):
-    """A row of any table, as far as it has a name."""
-
+class _NamedRow(Protocol):
     @property
-    def label(self) -> str:
-        """What the table calls it."""
-        ...
-
+    def label(self) -> str: ...
     @property
-    def batch(self) -> int:
-        """Samples per inference."""
-        ...
-
+    def batch(self) -> int: ...
     @property
-    def requested(self) -> Requested:
-        """The settings that were asked for."""
-        ...
+    def requested(self) -> Requested: ...
 
 
 def row_names(cells: Iterable[CellResult]) -> dict[str, str]:
@@ -478,20 +468,17 @@ def row_names(cells: Iterable[CellResult]) -> dict[str, str]:
 
 def cell_names(group: Group) -> dict[str, str]:
     """Return the same of the cells of a group, before there is a table."""
-    loads = {cell.id: (cell.label, group.workload_of(cell).bundle.name, cell.load) for cell in group.cells}
     return distinguish(
         {
-            cell: RowName(label, model, load.precision, load.batch, load.threads)
-            for cell, (label, model, load) in loads.items()
+            cell.id: RowName(cell.label, group.workload_of(cell).bundle.name, load.precision, load.batch, load.threads)
+            for cell in group.cells
+            for load in (cell.load,)
         }
     )
 
 
-def name_of(row: NamedRow, model: str = "") -> RowName:
-    """Return the name of a row.
-
-    ``model`` is empty where all rows of the table run the same.
-    """
+def name_of(row: _NamedRow, model: str = "") -> RowName:
+    """Return the name of a row; ``model`` is empty where all rows of the table run the same."""
     return RowName(row.label, model, row.requested.precision, row.batch, row.requested.threads)
 
 

@@ -375,3 +375,13 @@ def test_a_program_of_32_bits_on_a_kernel_of_64_bits_has_no_filter(monkeypatch: 
 @pytest.mark.parametrize(("version", "size"), [(1, 8), (3, 8), (4, 16), (5, 16), (6, 24), (9, 24)])
 def test_a_kernel_is_given_the_fields_that_its_version_knows(version: int, size: int) -> None:
     assert confinement.size_of_ruleset(version) == size
+
+
+def test_memory_beyond_the_limit_is_refused_at_once():
+    code = (
+        "from irbench.system.confinement import limit_memory; limit_memory(1 << 30)\n"
+        "try: bytearray(2 << 30)\n"
+        "except MemoryError: print('refused')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "refused\n"
