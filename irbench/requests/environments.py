@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from irbench.api.progress import Say
 from irbench.core import registry
 from irbench.core.address import BackendAddress
-from irbench.environments import Candidate, as_environment, candidate, labelled, parse_source, shared_backend
+from irbench.environments.candidates import Candidate, as_environment, candidate, labelled, shared_backend
+from irbench.environments.sources import parse_source
 from irbench.measure.lock import measuring
 from irbench.spec import PythonEnvironment
 

@@ -12,20 +12,11 @@ from shlex import quote
 from irbench.core import registry
 from irbench.core.address import BackendAddress
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter import (
-    Notify,
-    Source,
-    bundle_facts,
-    export,
-    find_outdated,
-    from_onnx_file,
-    is_exportable,
-    is_made_from,
-    made_from,
-    refreshed,
-    require_possible,
-    validate,
-)
+from irbench.exporter.build import export, is_exportable, validate
+from irbench.exporter.foreign import from_onnx_file
+from irbench.exporter.freshness import Notify, bundle_facts
+from irbench.exporter.refresh import find_outdated, is_made_from, made_from, refreshed
+from irbench.exporter.source import Source, require_possible
 from irbench.notices.exports import ExportedOften, PathPreferred
 from irbench.onnx.reading.protobuf import require_model_file
 from irbench.options.export import ExportOptions

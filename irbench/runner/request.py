@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from irbench.core.address import BackendAddress
-from irbench.counters import Counting
+from irbench.counters.counter_plan import Counting
 from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED
 from irbench.options.input_request import InputRequest

@@ -2,7 +2,7 @@
 
 Resident memory grows in steps: a runtime's pools reach their size in the first calls, and an allocator asks for memory
 in pieces. So the first blocks are left out by their position, the slope is a robust one
-(:mod:`irbench.stats.trend`), and a process *grows* only if both hold:
+(:func:`trend_of`), and a process *grows* only if both hold:
 
 - the whole interval of the slope lies above the limit;
 - each of six parts of the series lies above the one before, by at least half of what the limit allows between them.

@@ -10,7 +10,7 @@ from typing import Any
 from irbench.across_runs.measured_cells import CellKey, key_of
 from irbench.core.address import BackendAddress
 from irbench.errors import IrbenchError
-from irbench.exporter import name_of_file
+from irbench.exporter.foreign import name_of_file
 from irbench.features.plan.cells import DEFAULTS, Settings, SweepCell, SweepTable
 from irbench.features.sweep.tables import SweepSetup, table_options
 from irbench.optimizer import UNOPTIMIZED, variant

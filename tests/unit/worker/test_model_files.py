@@ -13,7 +13,7 @@ import models
 import pytest
 
 from irbench.errors import ExitCode, IrbenchError
-from irbench.features.cold.launches import files_read
+from irbench.features.cold.run import files_read
 from irbench.onnx.reading.signature import Signature
 from irbench.optimizer.lineage import digest_of_source
 from irbench.runner import prepare

@@ -11,9 +11,9 @@ from golden_files import check_golden
 from irbench.core.counter_row import TimelineStop
 from irbench.core.record import Failure
 from irbench.core.result import RunDocument
-from irbench.counters import GROUPS, NoPmu, NotSupported, Said, ToplevFailed, not_counted
-from irbench.features.counters.texts import figure_value
-from irbench.features.counters.view import counter_views, sparkline
+from irbench.counters.event_names import GROUPS
+from irbench.counters.obstacles import NoPmu, NotSupported, Said, ToplevFailed, not_counted
+from irbench.features.counters.view import counter_views, figure_value, sparkline
 from irbench.runs.export import render_document
 
 

@@ -1,0 +1,229 @@
+"""Find out what kind of model a name refers to, without TensorFlow, and load it with TensorFlow."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from irbench.core import registry
+from irbench.errors import IrbenchError, first_line
+from irbench.spec import InputSpec
+from irbench.spi import ModelSource
+from irbench_tf.loading import saved_models, signatures
+from irbench_tf.loading.keras_files import load_keras_file
+from irbench_tf.model_errors import PYTHON_ON_TENSORS, cause_of, is_python_on_tensors
+
+_HINT_FUNCTION = "Name a function without parameters that returns a Keras model: package.module:function."
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model in memory, ready to be traced.
+
+    Attributes:
+        inputs: Logical inputs; the first axis of each is the free batch.
+        fixed_batch: The batch that the model itself insists on; ``None`` where it is free.
+        output_names: One per output; empty where the model names none.
+        defaults: Sizes of free dimensions other than the batch.
+        keras_model: The Keras model; ``None`` for a SavedModel.
+        keeps_alive: Whatever must outlive ``call``: a function holds its variables by weak references only.
+        imports_graph: Whether ``call`` imports a saved graph of TensorFlow 1 instead of calling a function.
+    """
+
+    name: str
+    call: Callable[[list[Any]], list[Any]]
+    inputs: tuple[InputSpec, ...]
+    fixed_batch: int | None
+    output_names: tuple[str, ...]
+    defaults: dict[str, int]
+    classifier: bool
+    keras_model: Any | None
+    zoo: bool
+    keeps_alive: Any
+    imports_graph: bool = False
+    source: str = ""
+
+
+def accepts(source: str) -> bool:
+    """Whether ``source`` is a zoo name, a ``.keras`` file, a SavedModel folder or ``module:function``."""
+    path = Path(source)
+    return (
+        source in registry.names(registry.MODELS)
+        or path.suffix == ".keras"
+        or saved_models.is_saved_model(path)
+        or _is_function(source)
+    )
+
+
+def load(source: str, imports: Sequence[str] = (), signature: str | None = None) -> Loaded:
+    """Build or load the model that ``source`` names.
+
+    Args:
+        source: What the user named; relative paths and modules belong to the current folder.
+        imports: Modules, or files of Python, to import first: they register the layers of the model.
+        signature: Of a SavedModel; ``None`` for its default.
+    """
+    path = Path(source)
+    if signature is not None and not saved_models.is_saved_model(path):
+        raise IrbenchError(
+            f"{source} is not a SavedModel folder, and only those have signatures.", hint="Leave --signature out."
+        )
+    for module in imports:
+        with _searched_first(_folder_of(module)):
+            _import_user_module(module)
+    return replace(_loaded(source, imports, signature), source=source)
+
+
+def _loaded(source: str, imports: Sequence[str], signature: str | None) -> Loaded:
+    path = Path(source)
+    if source in registry.names(registry.MODELS):
+        return _from_zoo(registry.model(source))
+    if path.suffix == ".keras":
+        return _from_keras(path.stem, load_keras_file(path, imports))
+    if saved_models.is_saved_model(path):
+        return _from_saved_model(path, signature)
+    if _is_function(source):
+        module, _, function = source.rpartition(":")
+        model = _call_user_function(module, function)
+        return _from_keras(signatures.own_name(model) or function, model)
+    raise IrbenchError(f"{source} is not a model that TensorFlow can export.", hint=_HINT_FUNCTION)
+
+
+def _is_function(source: str) -> bool:
+    module, separator, function = source.rpartition(":")
+    return bool(separator and module) and function.isidentifier()
+
+
+def _from_zoo(source: ModelSource) -> Loaded:
+    model = source.build()
+    return Loaded(
+        name=source.name,
+        call=signatures.keras_call(model),
+        inputs=source.inputs,
+        fixed_batch=None,
+        output_names=signatures.keras_output_names(model),
+        defaults=dict(source.defaults),
+        classifier=source.classifier,
+        keras_model=model,
+        zoo=True,
+        keeps_alive=model,
+    )
+
+
+def _from_keras(name: str, model: Any) -> Loaded:
+    inputs, fixed_batch = signatures.keras_inputs(model)
+    return Loaded(
+        name=name,
+        call=signatures.keras_call(model),
+        inputs=inputs,
+        fixed_batch=fixed_batch,
+        output_names=signatures.keras_output_names(model),
+        defaults=signatures.default_sizes(inputs),
+        classifier=signatures.ends_in_softmax(model),
+        keras_model=model,
+        zoo=False,
+        keeps_alive=model,
+    )
+
+
+def _from_saved_model(path: Path, signature: str | None) -> Loaded:
+    function = saved_models.load_signature(path, signature)
+    inputs, fixed_batch = signatures.function_inputs(function.inputs)
+    name = path.resolve().name
+    chosen = signature is not None and signature != saved_models.DEFAULT_SIGNATURE
+    return Loaded(
+        name=f"{name}-{signature}".replace("/", "_") if chosen else name,
+        call=function.call,
+        inputs=inputs,
+        fixed_batch=fixed_batch,
+        output_names=function.output_names,
+        defaults=signatures.default_sizes(inputs),
+        classifier=False,
+        keras_model=None,
+        zoo=False,
+        keeps_alive=function,
+        imports_graph=function.imports_graph,
+    )
+
+
+def _call_user_function(module: str, name: str) -> Any:
+    import keras
+
+    with _searched_first(_folder_of(module)):
+        function = getattr(_import_user_module(module), name, None)
+        if not callable(function):
+            raise IrbenchError(f"{module} has no function {name}.", hint=_HINT_FUNCTION)
+        try:
+            model = function()
+        except Exception as error:
+            raise IrbenchError(
+                f"{module}:{name}() failed: {cause_of(error)}",
+                hint=PYTHON_ON_TENSORS
+                if is_python_on_tensors(error)
+                else "Fix the function; calling it in Python shows where it fails.",
+            ) from error
+    if not isinstance(model, keras.Model):
+        raise IrbenchError(
+            f"{module}:{name}() returned {type(model).__name__}, which is not a Keras model.", hint=_HINT_FUNCTION
+        )
+    return model
+
+
+def _folder_of(module: str) -> Path:
+    return Path(module).resolve().parent if module.endswith(".py") else Path.cwd()
+
+
+@contextmanager
+def _searched_first(folder: Path) -> Iterator[None]:
+    """Let modules be found in the folder of code that a user named, which workers do not search otherwise.
+
+    It ends with that code: what the exporter imports later must not come from there.
+    """
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # that code may have taken it out
+            sys.path.remove(str(folder))
+
+
+def _import_user_module(module: str) -> Any:
+    try:
+        return _import_file(Path(module)) if module.endswith(".py") else importlib.import_module(module)
+    except IrbenchError:
+        raise
+    except Exception as error:
+        raise IrbenchError(
+            f"{module} cannot be imported: {type(error).__name__}: {first_line(error)}",
+            hint=_as_module_of_package(Path(module), error)
+            or "Import it in Python first: it must be importable in this environment.",
+        ) from error
+
+
+def _as_module_of_package(path: Path, error: Exception) -> str:
+    """Return how to name a file that imports the package it lies in; empty where that is not why it failed."""
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    if path.suffix != ".py" or missing is None or missing.partition(".")[0] not in path.parent.parts:
+        return ""
+    package = missing.partition(".")[0]
+    names = path.with_suffix("").parts[path.parts.index(package) :]
+    folder = Path(*path.parts[: path.parts.index(package)])
+    return f"The file is part of the package {package}: in {folder.absolute()}, write {'.'.join(names)}:FUNCTION."
+
+
+def _import_file(path: Path) -> Any:
+    if not path.is_file():
+        raise IrbenchError(f"There is no file {path}.", hint="Write it as path/to/file.py:function.")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
