@@ -73,14 +73,7 @@ class Bandwidth:
 
 @dataclass(frozen=True)
 class BandwidthSamples:
-    """The raw times that one :class:`Bandwidth` is derived from.
-
-    Attributes:
-        level: As there.
-        threads: As there.
-        access: As there.
-        launches: The times of each launch: one for each thread.
-    """
+    """The raw times that one :class:`Bandwidth` is derived from: of each launch one for each thread."""
 
     level: str
     threads: int
@@ -120,7 +113,7 @@ class MachinePeaks:
     @property
     def threads(self) -> tuple[int, ...]:
         """The numbers of threads that anything was measured with, ascending."""
-        return tuple(sorted({peak.threads for peak in self.compute} | {found.threads for found in self.bandwidth}))
+        return tuple(sorted({peak.threads for peak in self.compute} | {rate.threads for rate in self.bandwidth}))
 
     @property
     def precisions(self) -> tuple[str, ...]:
@@ -130,7 +123,7 @@ class MachinePeaks:
     @property
     def levels(self) -> tuple[str, ...]:
         """The levels that were measured, the smallest first."""
-        return tuple(dict.fromkeys(found.level for found in self.bandwidth))
+        return tuple(dict.fromkeys(rate.level for rate in self.bandwidth))
 
     def compute_peak(self, precision: str, threads: int) -> ComputePeak | None:
         """Return the peak of a precision with so many threads; ``None`` where it was not measured."""
@@ -139,8 +132,10 @@ class MachinePeaks:
 
     def bandwidth_of(self, level: str, threads: int, access: Access) -> Bandwidth | None:
         """Return one bandwidth; ``None`` where it was not measured."""
-        wanted = (level, threads, access)
-        return next((found for found in self.bandwidth if (found.level, found.threads, found.access) == wanted), None)
+        matches = (
+            rate for rate in self.bandwidth if (rate.level, rate.threads, rate.access) == (level, threads, access)
+        )
+        return next(matches, None)
 
 
 def roof(
@@ -175,13 +170,13 @@ def best_bandwidth(peaks: MachinePeaks, threads: int, working_set_bytes: int | N
 
     Main memory holds everything. Where no bandwidth was measured with so many threads, there is none.
     """
-    measured = [found for found in peaks.bandwidth if found.threads == threads]
+    measured = [rate for rate in peaks.bandwidth if rate.threads == threads]
     needed = math.inf if working_set_bytes is None else working_set_bytes
-    holding = [found for found in measured if _capacity(found) >= needed]
+    holding = [rate for rate in measured if _capacity(rate) >= needed]
     if not holding:
         return None
     least = min(map(_capacity, holding))
-    return max((found for found in holding if _capacity(found) == least), key=lambda found: found.gb_per_s)
+    return max((rate for rate in holding if _capacity(rate) == least), key=lambda rate: rate.gb_per_s)
 
 
 def ridge_point(peaks: MachinePeaks, precision: str, threads: int, level: str = MEMORY) -> float | None:
@@ -190,9 +185,9 @@ def ridge_point(peaks: MachinePeaks, precision: str, threads: int, level: str = 
     ``None`` where the peak or the bandwidth was not measured with so many threads.
     """
     arithmetic = peaks.compute_peak(precision, threads)
-    rates = [found.gb_per_s for found in peaks.bandwidth if (found.level, found.threads) == (level, threads)]
+    rates = [rate.gb_per_s for rate in peaks.bandwidth if (rate.level, rate.threads) == (level, threads)]
     return None if arithmetic is None or not rates else arithmetic.gflop_per_s / max(rates)
 
 
-def _capacity(found: Bandwidth) -> float:
-    return math.inf if found.capacity_bytes is None else found.capacity_bytes
+def _capacity(rate: Bandwidth) -> float:
+    return math.inf if rate.capacity_bytes is None else rate.capacity_bytes

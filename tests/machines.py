@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from irbench.features.doctor.facts import Activity, Cache, CoreToCore, Facts, Machine
+from irbench.features.doctor.machine import Activity, Cache, CoreToCore, Facts, Machine
 from irbench.measure.overhead import Overhead, Repeats
 from irbench.system.confinement import ConfinementSupport
 

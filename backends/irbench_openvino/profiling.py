@@ -186,10 +186,7 @@ class OpenVinoProfiledSession(OpenVinoSession):
     A compiled model tells the mean time in each operator over all inferences since it was made. That of the last ones
     follows from the means before and after them, the more exactly the fewer there were before.
 
-    Args:
-        compiled: It was compiled with :data:`PERF_COUNT`, for one stream.
-        artifact: What it runs.
-        effective: What was read back.
+    The model is compiled with :data:`PERF_COUNT`, for one stream.
     """
 
     def __init__(self, compiled: Any, artifact: Artifact, effective: Mapping[str, Scalar]) -> None:

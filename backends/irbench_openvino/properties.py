@@ -60,9 +60,7 @@ def compile_properties(load: Load, supported: Mapping[str, str]) -> dict[str, An
     leaves on. Threads stay pinned to processors as is the vendor's default: OpenVINO does so within the
     process's affinity, so ``--cpus`` holds, and idle cells are frozen, so none is in the way.
 
-    Args:
-        load: How the cell is driven.
-        supported: Properties of the device with their mutability (``RO``, ``RW``, ``WO``).
+    ``supported`` has the mutability of each property of the device: ``RO``, ``RW`` or ``WO``.
     """
     properties = pinned_properties(load)
     # folders of compiled models belong to OpenVINO itself, and no device names them

@@ -48,11 +48,7 @@ KNOWN = tuple(
 TUNABLE = {"intra_op.allow_spinning": ("0",)}
 """Whether idle threads of the pool spin: worth it where calls follow each other, a loss where they share processors."""
 
-RESERVED = {
-    "intra_op_num_threads": "--threads",
-    "inter_op_num_threads": "--threads",
-    "execution_mode": "--streams",
-}
+RESERVED = {"intra_op_num_threads": "--threads", "inter_op_num_threads": "--threads", "execution_mode": "--streams"}
 """Keys that irbench sets itself, with the argument that each follows."""
 
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")

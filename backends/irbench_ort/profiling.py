@@ -39,11 +39,8 @@ def contained_nodes(original: Path, optimised: Path) -> Mapping[str, tuple[str, 
 def unnamed_node(nodes: Sequence[NodeEntry], op_type: str, index: int) -> NodeEntry | None:
     """Return the node without a name that an event calls by its operator and its number; ``None`` where it is unclear.
 
-    Args:
-        nodes: Of the original graph. Those of the main graph have the numbers of their places; in a body, a node is
-            found if it is the only one of its operator without a name.
-        op_type: Its operator.
-        index: Its number in its graph.
+    In the main graph a node's number is its place. In a body, a node is found if it is the only one of its operator
+    without a name.
     """
     unnamed = [node for node in nodes if not node.name and node.op_type == op_type]
     numbered = [node for node in nodes if not node.inner][index : index + 1]
@@ -132,12 +129,7 @@ class Recording:
 class OrtProfiledSession(OrtSession):
     """One InferenceSession that records every run.
 
-    Args:
-        session: It was created with ``recording`` switched on.
-        artifact: What it runs.
-        device: Where.
-        effective: What was read back.
-        recording: Its files; the optimised graph is there.
+    The session was created with ``recording`` switched on; the optimised graph is in its folder.
     """
 
     def __init__(

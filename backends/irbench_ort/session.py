@@ -191,11 +191,7 @@ _NEW_OPSET = re.compile(r"Opset (\d+) .*domain ai\.onnx is till opset (\d+)", re
 def create_session(path: Path, settings: Any, providers: list[Any], folder: Path) -> tuple[Any, Mapping[str, int]]:
     """Return a session, and the IR version of the file with that of the graph it was given where it could not read it.
 
-    Args:
-        path: The model.
-        settings: SessionOptions.
-        providers: Execution providers with their options.
-        folder: Where a copy of the model may be written; it may go once the session is there.
+    A copy of the model may be written into ``folder``, which may go once the session is there.
     """
     try:
         return onnxruntime.InferenceSession(str(path), settings, providers=providers), {}

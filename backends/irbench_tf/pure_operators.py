@@ -126,10 +126,7 @@ def require_pure_graph(graph_def: Any, name: str) -> None:
     calls = {name for name in functions if not is_known(name)}
     impure = sorted(operation for operation in _operations(graph_def) - calls if not is_pure(operation))
     if impure:
-        raise Refusal(
-            f"{name} contains operators that do more than compute: {', '.join(impure)}.",
-            hint=_NOT_OURS,
-        )
+        raise Refusal(f"{name} contains operators that do more than compute: {', '.join(impure)}.", hint=_NOT_OURS)
     claimed = claimed_bytes(_nodes(graph_def))
     if claimed > MOST_BYTES:
         raise Refusal(

@@ -99,8 +99,7 @@ _DRAWS = re.compile(
 def draws_of(function: Any) -> tuple[str, ...]:
     """Return the operations that draw, each with its place in the model.
 
-    Args:
-        function: A concrete function, traced in inference mode. It may never take the branches that draw.
+    The function was traced in inference mode; it may never take the branches that draw.
     """
     return tuple(dict.fromkeys(_draws(function)))
 

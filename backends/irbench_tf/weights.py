@@ -217,10 +217,8 @@ _LEAST_CENTRED = 8
 def randomise(model: Any, seed: int, inputs: Sequence[NDArray[Any]]) -> None:
     """Give every weight of ``model`` a seeded random value, in place.
 
-    Args:
-        model: A built ``keras.Model`` on TensorFlow.
-        seed: Not negative. Equal seeds and inputs give equal weights.
-        inputs: One array per model input: the samples that weights are fitted to; four are enough.
+    Equal seeds, which are not negative, and inputs give equal weights. ``inputs`` has an array per input of the model:
+    the samples that weights are fitted to; four are enough.
     """
     centred, tied = _centred_kernels(model), _tied_embeddings(model)
     for position, variable in enumerate(model.weights):

@@ -26,20 +26,11 @@ if TYPE_CHECKING:
 
 _VIEWS = frozenset(
     {
-        *(
-            "Constant",
-            "Dropout",
-            "ExpandDims",
-            "Flatten",
-            "Identity",
-            "Optional",
-            "OptionalGetElement",
-            "OptionalHasElement",
-        ),
-        *("Reshape", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceLength", "Shape"),
-        *("Size", "Squeeze", "Unsqueeze"),
+        "Constant", "Dropout", "ExpandDims", "Flatten", "Identity", "Optional", "OptionalGetElement",
+        "OptionalHasElement", "Reshape", "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceLength", "Shape",
+        "Size", "Squeeze", "Unsqueeze",
     }
-)
+)  # fmt: skip
 """What only describes or renames a tensor, or does nothing in inference; runtimes move nothing for it."""
 _BODIES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 """What their bodies move is told by the nodes in them."""
@@ -237,13 +228,7 @@ class _CountedNode:
 
     def without_costs(self) -> _CountedNode:
         cost = replace(
-            self.cost,
-            executions=0,
-            macs=None,
-            flops=None,
-            read_bytes=None,
-            written_bytes=None,
-            activation_bytes=None,
+            self.cost, executions=0, macs=None, flops=None, read_bytes=None, written_bytes=None, activation_bytes=None
         )
         return replace(self, cost=cost, activations={})
 

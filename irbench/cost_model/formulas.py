@@ -61,8 +61,6 @@ class Polynomial:
 
 def polynomial(names: Sequence[str], coefficients: NDArray[Any]) -> Polynomial:
     """Return the polynomial with these coefficients, an axis for each name and its power along it."""
-    import numpy as np
-
     return Polynomial(tuple(names), _ordered(dict(np.ndenumerate(coefficients))))
 
 
@@ -78,8 +76,6 @@ def degree_of(samples: Sequence[Sequence[int]]) -> int | None:
     Returns:
         The degree; ``None`` where the samples are too few to tell: a degree ``d`` shows in ``d + 2`` of them.
     """
-    import numpy as np
-
     differences = np.array([list(values) for values in samples], dtype=object)
     for degree in range(len(samples) - 1):
         differences = differences[1:] - differences[:-1]
@@ -108,14 +104,10 @@ def coefficients_of(grid: NDArray[Any], points: Sequence[Sequence[int]]) -> NDAr
 
 
 def _along(values: NDArray[Any], axis: int, matrix: NDArray[Any]) -> NDArray[Any]:
-    import numpy as np
-
     return np.moveaxis(np.tensordot(matrix, values, axes=(1, axis)), 0, axis)
 
 
 def _divided(values: NDArray[Any], divisor: int) -> NDArray[Any]:
-    import numpy as np
-
     flat = [Fraction(value, divisor) if value else 0 for value in values.reshape(-1)]
     fractions: NDArray[Any] = np.empty(len(flat), dtype=object)
     fractions[:] = flat
@@ -125,8 +117,6 @@ def _divided(values: NDArray[Any], divisor: int) -> NDArray[Any]:
 @cache
 def _inverse_vandermonde(sizes: tuple[int, ...]) -> tuple[NDArray[Any], int]:
     """Return what makes coefficients of values at these sizes: integers, and what they are to be divided by."""
-    import numpy as np
-
     columns = [_lagrange(sizes, place) for place in range(len(sizes))]
     denominator = lcm(*(factor.denominator for column in columns for factor in column))
     matrix: NDArray[np.object_] = np.array(
@@ -277,7 +267,7 @@ class ModelFormulas:
 
 @dataclass(frozen=True)
 class NoFormulas:
-    """That no formula was found.
+    """Why no formula was found.
 
     Attributes:
         reason: ``no-polynomial`` where the counts follow none of a low degree, ``too-many-dimensions`` where finding it
@@ -443,8 +433,6 @@ class _Search:
 
 
 def _values(grid: Mapping[_Point, ModelCost], degrees: Sequence[int]) -> NDArray[Any]:
-    import numpy as np
-
     nodes = len(next(iter(grid.values())).nodes)
     values: NDArray[Any] = np.zeros((*(degree + 1 for degree in degrees), nodes, len(QUANTITIES)), dtype=object)
     for point, cost in grid.items():

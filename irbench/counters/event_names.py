@@ -10,14 +10,7 @@ from irbench.core.suggestions import did_you_mean
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "software": ("task-clock", "context-switches", "cpu-migrations", "minor-faults", "major-faults"),
     "ipc": ("cycles", "instructions"),
-    "cache": (
-        "cycles",
-        "instructions",
-        "cache-references",
-        "cache-misses",
-        "L1-dcache-loads",
-        "L1-dcache-load-misses",
-    ),
+    "cache": ("cycles", "instructions", "cache-references", "cache-misses", "L1-dcache-loads", "L1-dcache-load-misses"),
     "branch": ("cycles", "instructions", "branches", "branch-misses"),
     "topdown": ("cycles", "instructions"),
 }

@@ -72,6 +72,13 @@ class _Plain(_Reason, frozen=True):
     facts: Nothing = msgspec.field(default_factory=Nothing)
 
 
+class _Failed(_Reason, frozen=True):
+    facts: Said = msgspec.field(default_factory=Said)
+
+    def why(self) -> str:
+        return f"{self.cause}: {self.facts.said}" if self.facts.said else self.cause
+
+
 class NoPerf(_Reason, frozen=True, tag="no-perf"):
     """There is no perf, or a script that looks for the real one and does not find it."""
 
@@ -140,15 +147,11 @@ class NoToplev(_Plain, frozen=True, tag="no-toplev"):
     help = "Install pmu-tools for deeper levels (Intel processors), or ask for --counters topdown."
 
 
-class ToplevFailed(_Reason, frozen=True, tag="toplev-failed"):
+class ToplevFailed(_Failed, frozen=True, tag="toplev-failed"):
     """toplev ended with an error."""
 
     cause = "toplev failed"
     help = "Try it by itself: toplev -l2 --single-thread -- true"
-    facts: Said = msgspec.field(default_factory=Said)
-
-    def why(self) -> str:
-        return f"{self.cause}: {self.facts.said}" if self.facts.said else self.cause
 
 
 class SeveralKindsOfCores(_Plain, frozen=True, tag="several-kinds-of-cores"):
@@ -181,15 +184,11 @@ class NotNamed(_Plain, frozen=True, tag="not-named"):
     help = "Name it: cpu/event=0xc0,name=retired/, for example."
 
 
-class PerfFailed(_Reason, frozen=True, tag="perf-failed"):
+class PerfFailed(_Failed, frozen=True, tag="perf-failed"):
     """perf ended with an error of another kind."""
 
     cause = "perf failed"
     help = "Try it by itself: perf stat -j -e EVENT true"
-    facts: Said = msgspec.field(default_factory=Said)
-
-    def why(self) -> str:
-        return f"{self.cause}: {self.facts.said}" if self.facts.said else self.cause
 
 
 Obstacle: TypeAlias = (

@@ -65,9 +65,7 @@ def _decoded(file: Path, mode: str, size: tuple[int, int]) -> Array:
         from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError as error:
         raise IrbenchError(
-            "Pillow must be installed to read images.",
-            hint=install_command("pillow"),
-            exit_code=ExitCode.NOT_INSTALLED,
+            "Pillow must be installed to read images.", hint=install_command("pillow"), exit_code=ExitCode.NOT_INSTALLED
         ) from error
     try:
         with warnings.catch_warnings():

@@ -85,9 +85,7 @@ def parse_source(text: str) -> Source:
 def exact_release(distribution: str, versions: str) -> Release:
     """Return the newest release that fits and has a wheel for this Python.
 
-    Args:
-        distribution: Its name.
-        versions: Bounds as in ``>=1.22,<1.31``; empty for any.
+    ``versions`` are bounds as in ``>=1.22,<1.31``; empty for any.
 
     Raises:
         irbench.environments.uv.Unsolvable: There is none.
@@ -123,10 +121,7 @@ def releases_between(distribution: str, first: str, last: str) -> tuple[str, ...
 
     Those without a wheel for this Python are left out, and pre-releases unless a bound is one.
 
-    Args:
-        distribution: Of the runtime.
-        first: The oldest: ``1.22`` means 1.22.0.
-        last: The newest.
+    ``1.22`` means 1.22.0.
     """
     versions: list[str] = []
     bound = f"<={last}"

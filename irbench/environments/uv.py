@@ -108,9 +108,7 @@ class Unsolvable(IrbenchError):
 def call_uv(*arguments: str, stdin: str | None = None) -> str:
     """Call uv and return what it wrote to its standard output.
 
-    Args:
-        arguments: Those of its command line; paths are absolute.
-        stdin: What it reads; ``None`` for nothing.
+    Paths among its arguments are absolute.
 
     Raises:
         Unsolvable: No version fits.

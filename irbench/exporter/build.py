@@ -236,10 +236,7 @@ def _made(source: Source, exporter: str, options: ExportOptions, callbacks: _Cal
         error = worker.accept(complete, say, options.deadline)
         callbacks.check(complete)
         say("storing the bundle")
-        card = replace(
-            _card(bundle, folder, key, error),
-            origin=_origin(source, exporter, options, reads),
-        )
+        card = replace(_card(bundle, folder, key, error), origin=_origin(source, exporter, options, reads))
         return bundles.install(folder, card, options.output, before)
 
 

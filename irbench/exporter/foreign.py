@@ -34,20 +34,14 @@ _FORMATS: dict[str, tuple[str, str]] = {
     ".h5": ("in Keras's old HDF5 format", "Save it again: keras.models.load_model('{name}').save('{stem}.keras')"),
     ".hdf5": ("in Keras's old HDF5 format", "Save it again: keras.models.load_model('{name}').save('{stem}.keras')"),
     ".tflite": ("a TensorFlow Lite file", "Convert it: python -m tf2onnx.convert --tflite {file} --output MODEL.onnx"),
-    ".pb": (
-        "a TensorFlow graph",
-        "Name the SavedModel folder that holds it, or convert it: python -m tf2onnx.convert",
-    ),
+    ".pb": ("a TensorFlow graph", "Name the SavedModel folder that holds it, or convert it: python -m tf2onnx.convert"),
     ".pkl": ("a pickle", "Convert a scikit-learn model with skl2onnx.to_onnx(model, example_inputs)"),
     ".joblib": ("a pickle", "Convert a scikit-learn model with skl2onnx.to_onnx(model, example_inputs)"),
     ".pdmodel": ("a PaddlePaddle model", "Convert it: paddle2onnx --model_filename {file} --save_file MODEL.onnx"),
     ".ort": ("in ONNX Runtime's own format", _ONNX_ITSELF),
     ".xml": ("an OpenVINO model", _ONNX_ITSELF),
     ".engine": ("a compiled TensorRT engine", _ONNX_ITSELF),
-    ".gguf": (
-        "a llama.cpp model",
-        "Export the original model: optimum-cli export onnx --model NAME FOLDER",
-    ),
+    ".gguf": ("a llama.cpp model", "Export the original model: optimum-cli export onnx --model NAME FOLDER"),
 }
 
 

@@ -62,10 +62,7 @@ class Reads:
 def reads_request(source: Source, exporter: str, weights: str | None) -> ReadsRequest:
     """Return which files count for an export.
 
-    Args:
-        source: The model.
-        exporter: The name of its exporter, whose own files do not count.
-        weights: The absolute path of a file of weights; ``random`` and ``None`` are none.
+    ``weights`` is the absolute path of a file, ``random``, or nothing; the exporter's own files do not count.
     """
     paths = [] if source.is_zoo or source.function else [source.path]
     paths += [] if weights in (None, "random") else [Path(str(weights))]

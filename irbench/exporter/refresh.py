@@ -35,11 +35,7 @@ from irbench.system.file_states import exists, is_of_another_user
 def refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None], notify: Notify) -> Path:
     """Return the folder of a bundle that is what its source makes now: the given one, or a new one.
 
-    Args:
-        place: A bundle in the cache.
-        imports: Modules to import before its model is loaded, in place of those of the last export; none for those.
-        say: Receives progress.
-        notify: Receives which bundle is used, and why.
+    ``place`` is a bundle in the cache; ``imports`` take the place of the modules that the last export imported.
     """
     card = bundles.load_card(place)
     if card.origin is None:

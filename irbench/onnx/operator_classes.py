@@ -113,9 +113,7 @@ OPERATORS: Mapping[str, OperatorClass] = {
 def operator_class(domain: str, op_type: str) -> OperatorClass:
     """Return the class of an operator; :attr:`OperatorClass.OTHER` where nothing is known of it.
 
-    Args:
-        domain: Its operator set; both names of ONNX's own are understood, ``""`` and ``ai.onnx``.
-        op_type: Its type, such as ``Conv``.
+    Both names of ONNX's own operator set are understood, ``""`` and ``ai.onnx``.
     """
     if domain not in CLASSIFIED_DOMAINS:
         return OperatorClass.OTHER
@@ -130,11 +128,8 @@ _RANDOM = frozenset(
 def may_be_random(domain: str, op_type: str, third_input: Array | bool | None) -> bool:
     """Whether an operator may give another output each time; any of a vendor may, since ONNX does not define it.
 
-    Args:
-        domain: Where the operator is defined.
-        op_type: Its name.
-        third_input: Its constant value, which says whether a Dropout is in training mode; ``False`` where the node has
-            no third input, ``None`` where its value is unknown.
+    The constant value of the third input says whether a Dropout is in training mode; it is ``False`` where the node has
+    none, ``None`` where it is unknown.
     """
     trains = op_type == "Dropout" and (third_input is None or bool(np.any(third_input)))
     return domain not in ("", "ai.onnx") or op_type in _RANDOM or trains

@@ -185,9 +185,7 @@ class TracedModel:
 def trace(model: ir.Model, count: int) -> TracedModel:
     """Return a traced copy of a model; weights are shared.
 
-    Args:
-        model: Its bodies are numbered; its operator set is at least :data:`LEAST_OPSET`.
-        count: How many numbers were given.
+    Its bodies are numbered, ``count`` of them, and its operator set is at least :data:`LEAST_OPSET`.
     """
     copy = model.clone()
     tracing = _Tracing(copy.graph, count)
@@ -352,12 +350,8 @@ def check_bodies(
 ) -> BodyReport:
     """Compare all bodies that the last graph still has.
 
-    Args:
-        bodies: Those of the graph before the first pass, in the order of their numbers.
-        kept: Numbers of those that the last graph has.
-        cases: Inputs on which both graphs have been compared; both can run them.
-        original: The graph before the first pass.
-        check: Compares the last graph with it.
+    ``bodies`` are those of the graph before the first pass, ``kept`` the numbers of those that the last graph has; both
+    graphs can run all cases.
     """
     work = _BodyCheck(bodies, cases, original, check)
     work.follow()

@@ -49,12 +49,8 @@ def optimize(
 
     One from which a pass was left out is made again: not every crash would be repeated.
 
-    Args:
-        bundle: Its paths are absolute.
-        sizes: Dynamic dimensions to bind before anything is done; the others stay dynamic.
-        recipe: What to do.
-        report: Called with what runs now.
-        given: Inputs for checks and calibration; ``None`` for generated ones.
+    Paths of the bundle are absolute. The dimensions in ``sizes`` are bound before anything is done; others stay
+    dynamic.
     """
     artifact = _graph(bundle)
     tools = find_tools(recipe)

@@ -283,11 +283,7 @@ class _Pipeline:
 
 
 def _convert(
-    graph: Graph,
-    job: OptimizationJob,
-    conversion: Conversion,
-    scratch: Path,
-    at_other_sizes: Sequence[ExpectedAnswer],
+    graph: Graph, job: OptimizationJob, conversion: Conversion, scratch: Path, at_other_sizes: Sequence[ExpectedAnswer]
 ) -> tuple[GraphStep, Agreement]:
     source, path = scratch / "in_fp32.onnx", job.folder / MODEL_FILE
     write(graph.model, source)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 from irbench.core import registry
 from irbench.errors import IrbenchError
-
-Narrower = Literal["fp16", "bf16", "int8"]
-Quantize = Literal["auto", "static", "dynamic"]
-Layout = Literal["keep", "nchw"]
+from irbench.spec.models import ConvertedPrecision, Layout, Quantize
 
 UNOPTIMIZED = "none"
 """The level at which nothing is done."""
@@ -48,7 +45,7 @@ class Conversion:
         samples: Different inputs that a static quantisation is calibrated on. Without meaning for floats.
     """
 
-    precision: Narrower
+    precision: ConvertedPrecision
     method: Quantize = "auto"
     samples: int = 64
 
@@ -59,11 +56,11 @@ class Conversion:
 
 
 CONVERSIONS = (
-    *(Conversion(argument) for argument in get_args(Narrower)),
+    *(Conversion(argument) for argument in get_args(ConvertedPrecision)),
     Conversion("int8", "static"),
     Conversion("int8", "dynamic"),
 )
-"""Those that a variant can be named with."""
+"""Conversions that the name of a variant can end with."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,7 @@ def build_recipe(
 ) -> Recipe:
     """Return the recipe of a level, or of passes that are named one by one."""
     if conversion is not None:
-        _refuse_unknown("precision to convert to", conversion.precision, get_args(Narrower))
+        _refuse_unknown("precision to convert to", conversion.precision, get_args(ConvertedPrecision))
         _refuse_unknown("method of quantizing", conversion.method, get_args(Quantize))
         if conversion.samples < 1:
             raise IrbenchError(f"Nothing is calibrated on {conversion.samples} inputs.", hint="Calibrate on 64.")

@@ -45,13 +45,8 @@ if TYPE_CHECKING:
 class ReferenceSession:
     """A graph of a job, loaded by its reference. Use it as a context manager.
 
-    Args:
-        job: Names the reference, and gives the sizes that are bound.
-        artifact: The graph.
-        scratch: Where a copy with bound shapes is written; ``None`` leaves them dynamic, so that inputs may have any
-            sizes.
-        added_inputs: What the file of the artifact takes behind its own inputs.
-        added_outputs: What it gives behind its own outputs.
+    Its shapes are bound in a copy in ``scratch``; without one they stay dynamic, and inputs may have any sizes. The
+    file may take and give more behind the inputs and outputs of the artifact.
     """
 
     def __init__(

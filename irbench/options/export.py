@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from irbench.options import kinds, values
 from irbench.options.option import option
 from irbench.options.run import SIZE_HELP, like
 from irbench.options.values import Shapes
-
-Layout: TypeAlias = Literal["keep", "nchw"]
+from irbench.spec.models import Layout
 
 DEFAULT_OPSET = 18
 

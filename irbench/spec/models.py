@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from irbench.spec.tensors import InputSpec, Scalar, TensorSpec
+
+Layout: TypeAlias = Literal["keep", "nchw"]
+"""Of image inputs: as the graph has it, or channels first."""
+Quantize: TypeAlias = Literal["auto", "static", "dynamic"]
+"""How a graph is quantised to int8."""
+ConvertedPrecision: TypeAlias = Literal["fp16", "bf16", "int8"]
+GraphPrecision: TypeAlias = Literal["fp32", ConvertedPrecision]
+"""What an optimised graph holds: fp32 without a conversion."""
 
 
 @dataclass(frozen=True)

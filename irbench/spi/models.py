@@ -33,7 +33,7 @@ class ModelSource:
     summary: str
     inputs: tuple[InputSpec, ...]
     build: Callable[[], Any]
-    defaults: Mapping[str, int]
+    defaults: Mapping[str, int] = field(default_factory=dict[str, int])
     classifier: bool = True
     parameters: int | None = None
     macs: int | None = None

@@ -32,7 +32,6 @@ class Family:
             summary=f"{layers} layers, {self.blocks}",
             inputs=image(size, self.low, self.high),
             build=partial(build_application, constructor, size),
-            defaults={},
             parameters=parameters,
             macs=macs,
         )

@@ -38,7 +38,6 @@ dcgan_generator = ModelSource(
     summary="4 transposed convolutions from 100 numbers to a 64x64 image",
     inputs=(InputSpec(TensorSpec("latent", "float32", (BATCH, LATENT)), -1.0, 1.0),),
     build=_build_dcgan_generator,
-    defaults={},
     classifier=False,
     parameters=18_858_883,
     macs=640_614_400,

@@ -59,22 +59,15 @@ LAYERS = 2
 POSITIONS = 256
 MEL_BANDS = 80
 
-_ENCODER: _Settings = {
+_LAYERS: _Settings = {
     "vocabulary_size": VOCABULARY,
     "num_layers": LAYERS,
-    "num_heads": HEADS,
     "hidden_dim": WIDTH,
     "intermediate_dim": HIDDEN,
 }
+_ENCODER: _Settings = {**_LAYERS, "num_heads": HEADS}
 _WITH_POSITIONS: _Settings = {**_ENCODER, "max_sequence_length": POSITIONS}
-_GROUPED: _Settings = {
-    "vocabulary_size": VOCABULARY,
-    "num_layers": LAYERS,
-    "num_query_heads": HEADS,
-    "num_key_value_heads": KEY_HEADS,
-    "hidden_dim": WIDTH,
-    "intermediate_dim": HIDDEN,
-}
+_GROUPED: _Settings = {**_LAYERS, "num_query_heads": HEADS, "num_key_value_heads": KEY_HEADS}
 _HEADS_OF_8: _Settings = {**_GROUPED, "head_dim": 8}
 _EXPERTS: _Settings = {**_GROUPED, "num_experts": 4, "top_k": 2}
 
@@ -117,28 +110,11 @@ esm = _text("esm", "ESM2Backbone", _ENCODER, (20_256, 294_912), (_TOKENS,))
 f_net = _text(
     "f_net",
     "FNetBackbone",
-    {
-        "vocabulary_size": VOCABULARY,
-        "num_layers": LAYERS,
-        "hidden_dim": WIDTH,
-        "intermediate_dim": HIDDEN,
-        "max_sequence_length": POSITIONS,
-    },
+    {**_LAYERS, "max_sequence_length": POSITIONS},
     (22_240, 148_480),
     (_token_ids("segment_ids", 2), _TOKENS),
 )
-falcon = _text(
-    "falcon",
-    "FalconBackbone",
-    {
-        "vocabulary_size": VOCABULARY,
-        "num_layers": LAYERS,
-        "num_attention_heads": HEADS,
-        "hidden_dim": WIDTH,
-        "intermediate_dim": HIDDEN,
-    },
-    (20_256, 294_912),
-)
+falcon = _text("falcon", "FalconBackbone", {**_LAYERS, "num_attention_heads": HEADS}, (20_256, 294_912))
 gemma = _text("gemma", "GemmaBackbone", _HEADS_OF_8, (15_552, 229_376))
 gemma2 = _text(
     "gemma2",
@@ -192,10 +168,7 @@ smollm3 = _text(
     "smollm3",
     "SmolLM3Backbone",
     {
-        "vocabulary_size": VOCABULARY,
-        "hidden_dim": WIDTH,
-        "intermediate_dim": HIDDEN,
-        "num_layers": LAYERS,
+        **_LAYERS,
         "num_attention_heads": HEADS,
         "num_key_value_heads": KEY_HEADS,
         "attention_bias": False,

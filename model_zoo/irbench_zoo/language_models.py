@@ -40,7 +40,6 @@ def _source(kind: str, depth: int, *, parameters: int, macs: int) -> ModelSource
         summary=f"{layers} of {HIDDEN}, {STEPS} steps, {VOCABULARY} words",
         inputs=tokens(STEPS, VOCABULARY),
         build=partial(_build_language_model, kind, depth),
-        defaults={},
         parameters=parameters,
         macs=macs,
     )

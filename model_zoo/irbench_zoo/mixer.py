@@ -56,7 +56,6 @@ mixer_s16 = ModelSource(
     summary="8 layers of width 512, dense layers over patches and over channels in turn",
     inputs=image(SIZE, -1.0, 1.0),
     build=_build_mixer_s16,
-    defaults={},
     parameters=18_528_264,
     macs=3_776_958_464,
 )

@@ -35,7 +35,6 @@ lenet5 = ModelSource(
     summary="3 convolutions and 2 dense layers on 32x32 digits",
     inputs=image(32, -0.1, 1.175, channels=1),
     build=_build_lenet5,
-    defaults={},
     parameters=61_706,
     macs=416_520,
 )
@@ -67,7 +66,6 @@ cnn_cifar10 = ModelSource(
     summary="3 convolutions, 2 poolings and 2 dense layers on 32x32 images",
     inputs=image(32, 0.0, 1.0),
     build=_build_cnn_cifar10,
-    defaults={},
     parameters=122_570,
     macs=4_548_608,
 )
@@ -105,7 +103,6 @@ alexnet = ModelSource(
     summary="8 layers, five convolutions and three wide dense layers",
     inputs=image(224, -2.0, 2.0),
     build=_build_alexnet,
-    defaults={},
     parameters=61_100_840,
     macs=714_188_480,
 )
@@ -150,7 +147,6 @@ squeezenet = ModelSource(
     summary="18 layers, fire modules that squeeze channels and expand them again",
     inputs=image(227, -2.0, 2.0),
     build=_build_squeezenet,
-    defaults={},
     parameters=1_248_424,
     macs=832_667_936,
 )

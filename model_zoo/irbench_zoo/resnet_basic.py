@@ -51,7 +51,6 @@ def _source(name: str, depths: tuple[int, ...], parameters: int, macs: int) -> M
         summary=f"{2 * sum(depths) + 2} layers, basic blocks with batch normalisation",
         inputs=image(224, -2.0, 2.0),
         build=partial(_build_resnet, depths, name),
-        defaults={},
         parameters=parameters,
         macs=macs,
     )

@@ -14,11 +14,7 @@ from irbench_zoo.inputs import IMAGE, image
 SIZE = 300
 CLASSES = 91
 # Channels and strides of MobileNet's depthwise separable convolutions.
-SEPARABLE = (
-    *((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2)),
-    *((512, 1),) * 5,
-    *((1024, 2), (1024, 1)),
-)
+SEPARABLE = (*((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2)), *((512, 1),) * 5, *((1024, 2), (1024, 1)))
 # Channels of the two convolutions before each further map.
 FURTHER = ((256, 512), (128, 256), (128, 256), (64, 128))
 ANCHORS = (3, 6, 6, 6, 6, 6)
@@ -89,7 +85,6 @@ ssd_mobilenet = ModelSource(
     summary="six maps of features with boxes and 91 class scores for 1,917 anchors at 300x300",
     inputs=image(SIZE, -1.0, 1.0),
     build=_build_ssd_mobilenet,
-    defaults={},
     classifier=False,
     parameters=6_845_183,
     macs=1_237_129_408,

@@ -38,7 +38,6 @@ bilstm_tagger = ModelSource(
     summary="1 LSTM layer of 300 in each direction, 32 steps, 130000 words",
     inputs=tokens(STEPS, VOCABULARY),
     build=_build_bilstm_tagger,
-    defaults={},
     parameters=7_347_809,
     macs=27_052_800,
 )

@@ -48,7 +48,6 @@ tcn_mnist = ModelSource(
     summary="8 levels of dilated causal convolutions over 784 steps",
     inputs=(InputSpec(TensorSpec(SERIES, "float32", (BATCH, STEPS, 1)), 0.0, 1.0),),
     build=_build_tcn_mnist,
-    defaults={},
     parameters=66_510,
     macs=51_607_050,
 )

@@ -99,7 +99,6 @@ resnet8_cifar10 = ModelSource(
     summary="8 layers on 32x32 images, image classification of MLPerf Tiny",
     inputs=image(32, 0.0, 255.0),
     build=_build_resnet8_cifar10,
-    defaults={},
     parameters=78_666,
     macs=12_501_632,
 )
@@ -109,7 +108,6 @@ ds_cnn_kws = ModelSource(
     summary="10 layers on 49x10 coefficients of sound, keyword spotting of MLPerf Tiny",
     inputs=(InputSpec(TensorSpec(FEATURES, "float32", (BATCH, 49, 10, 1)), -1.0, 1.0),),
     build=_build_ds_cnn_kws,
-    defaults={},
     parameters=24_908,
     macs=2_656_768,
 )
@@ -119,7 +117,6 @@ mobilenet_v1_025_vww = ModelSource(
     summary="28 layers on 96x96 images, person detection of MLPerf Tiny",
     inputs=image(96, -1.0, 1.0),
     build=_build_mobilenet_v1_025_vww,
-    defaults={},
     parameters=221_794,
     macs=7_489_664,
 )
@@ -129,7 +126,6 @@ autoencoder_ad = ModelSource(
     summary="10 dense layers on 640 mel energies, anomaly detection of MLPerf Tiny",
     inputs=(InputSpec(TensorSpec(FEATURES, "float32", (BATCH, 640)), -1.0, 1.0),),
     build=_build_autoencoder_ad,
-    defaults={},
     classifier=False,
     parameters=269_992,
     macs=264_192,

@@ -46,7 +46,6 @@ unet = ModelSource(
     summary="23 convolutions, transposed convolutions and skip connections at 256x256",
     inputs=image(SIZE, 0.0, 1.0, channels=1),
     build=_build_unet,
-    defaults={},
     parameters=31_030_658,
     macs=48_096_083_968,
 )

@@ -42,7 +42,6 @@ def _source(name: str, width: int, parameters: int, macs: int) -> ModelSource:
         summary=f"{DEPTH} layers of width {width} with {width // 64} heads, patches of 16x16",
         inputs=image(SIZE, -1.0, 1.0),
         build=partial(_build_vit, width, name),
-        defaults={},
         parameters=parameters,
         macs=macs,
     )

@@ -161,7 +161,7 @@ def test_a_cost_that_is_no_polynomial_is_refused_with_a_way_out(tmp_path: Path) 
     called = irbench_here("cost", tmp_path / "power.onnx")
     assert called.code == 2
     assert called.err.splitlines() == [
-        "error: The cost of power is no polynomial in batch.", "hint: Give sizes: --batch 1",
+        "error: The cost of power is not a polynomial in batch.", "hint: Give sizes: --batch 1",
     ]  # fmt: skip
     assert irbench("cost", tmp_path / "power.onnx", "--batch", 2).code == 0
 

@@ -335,7 +335,7 @@ def test_progress_is_heard(model: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "wrong"),
     [
-        ((), "There is no model to profile."),
+        ((), "A model to profile is missing."),
         (("MODEL", "--show", "latest"), "--show and a model cannot be combined."),
         (("--show", "latest", "--launches", "3"), "--show and --launches cannot be combined."),
         (("--show", "01NOPE"), "No profiles are stored in"),

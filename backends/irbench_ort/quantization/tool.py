@@ -144,9 +144,7 @@ def corrected_inputs(model: onnx.ModelProto) -> tuple[str, ...]:
 def correct_biases(model: onnx.ModelProto, means: Mapping[str, Array]) -> None:
     """Change the biases of a graph in fp32, before its weights are rounded.
 
-    Args:
-        model: Changed in place.
-        means: The mean of each value of :func:`corrected_inputs` by channel, (channels,).
+    ``means`` has the mean of each value of :func:`corrected_inputs` by channel, (channels,).
     """
     for node, weight, bias in _convolutions(model):
         error = _rounding_error(numpy_helper.to_array(weight))

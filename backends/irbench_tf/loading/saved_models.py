@@ -80,9 +80,7 @@ def load_signature(path: Path, name: str | None) -> SavedFunction:
     A SavedModel of TensorFlow 1 has no objects, those of older optimizers and Keras versions cannot be restored, and
     others would run operations with side effects: all are loaded as a graph, whose variables become constants.
 
-    Args:
-        path: The folder.
-        name: Of the signature; ``None`` for ``serving_default``, or the only one.
+    Without a name it is ``serving_default``, or the only one.
     """
     _require_own_files(path)
     content = (path / _FILE).read_bytes()

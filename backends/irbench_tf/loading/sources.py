@@ -64,10 +64,7 @@ def accepts(source: str) -> bool:
 def load(source: str, imports: Sequence[str] = (), signature: str | None = None) -> Loaded:
     """Build or load the model that ``source`` names.
 
-    Args:
-        source: What the user named; relative paths and modules belong to the current folder.
-        imports: Modules, or files of Python, to import first: they register the layers of the model.
-        signature: Of a SavedModel; ``None`` for its default.
+    ``imports`` are modules, or files of Python, that register layers of the model; they are imported first.
     """
     path = Path(source)
     if signature is not None and not saved_models.is_saved_model(path):

@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from irbench.features.backends.run import as_json, as_table, backend_rows
+from irbench.features.backends.run import BackendListing, as_json, backend_rows
 from irbench.terminal.formats import TABLE_OR_JSON
 from irbench.terminal.stderr import plugin_warnings_shown, say
 
@@ -32,6 +32,6 @@ def command(look: bool, form: Literal["table", "json"]) -> None:
     if form == "json":
         console.print_data(json.dumps({"backends": [as_json(row) for row in rows]}, indent=2), None)
         return
-    console.print_data(console.to_text(as_table(rows)), None)
+    console.print_data(console.to_text(BackendListing(rows).__rich__()), None)
     if any(row.description.version is not None and row.found is None and not row.problem for row in rows):
         say("Devices and precisions on this machine: irbench backends --probe")

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from irbench.api.display import Displayable
-from irbench.api.progress import Say
+from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.requests import probes
 from irbench.spi import Availability, Description
-
-if TYPE_CHECKING:
-    from irbench.api.progress import ProgressOption
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -46,16 +42,13 @@ class BackendListing(Displayable, tuple[BackendRow, ...]):
 
     def __rich__(self) -> Table:
         """Return a line for each backend; called by rich."""
+        from irbench.features.backends.view import as_table
+
         return as_table(self)
 
 
 def backend_rows(*, look: bool, say: Say) -> list[BackendRow]:
-    """Return what is known of every backend, importing no runtime.
-
-    Args:
-        look: Whether each runtime is started to see what it has here; otherwise a former look is remembered.
-        say: Receives which backend is looking.
-    """
+    """Return what is known of every backend, importing no runtime unless it is to look."""
     described: dict[str, Description] = registry.describe_all(registry.BACKENDS)
     return [_row(description, say if look else None) for description in described.values()]
 
@@ -70,22 +63,6 @@ def as_json(row: BackendRow) -> dict[str, Any]:
     }
 
 
-def as_table(rows: Sequence[BackendRow]) -> Table:
-    """Return a table of rows."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for header in ("backend", "runtime", "version"):
-        table.add_column(header, no_wrap=True)
-    table.add_column("devices and precisions here", overflow="fold")
-    for row in rows:
-        description = row.description
-        cells = (description.name, description.distribution, description.version or "-", _state(row))
-        table.add_row(*(Text(cell) for cell in cells))  # as Text, because markup would eat irbench[openvino]
-    return table
-
-
 def _row(description: Description, say: Say | None) -> BackendRow:
     if description.version is None:
         return BackendRow(description)
@@ -98,22 +75,6 @@ def _row(description: Description, say: Say | None) -> BackendRow:
         return BackendRow(description, problem=f"{error.message} {error.hint}".strip())
 
 
-def _state(row: BackendRow) -> str:
-    """Say what is known of a backend's devices, or how to get there."""
-    if row.description.version is None:
-        return f"not installed: {row.description.install}"
-    if row.problem:
-        return row.problem
-    if row.found is None:
-        return f"{', '.join(row.description.devices)} (not probed)"
-    return "\n".join(_device(row.found, device) for device in row.found.devices) or "none"
-
-
-def _device(found: Availability, device: str) -> str:
-    precisions = ", ".join(precision for precision in found.precisions.get(device, ()) if precision != "native")
-    return f"{device}: {precisions}; native is {found.native.get(device, 'unknown')}"
-
-
 def backends(*, probe: bool = False, progress: ProgressOption = "auto") -> tuple[BackendRow, ...]:
     """Return the runtimes, shown as a table: versions, devices and precisions, or what installs them.
 
@@ -121,7 +82,5 @@ def backends(*, probe: bool = False, progress: ProgressOption = "auto") -> tuple
         probe: Start each runtime and see what it has here; otherwise a former look is remembered.
         progress: ``"auto"`` or ``None``: whether a terminal or notebook hears which runtime is looked at.
     """
-    from irbench.api.progress import reporting
-
     with reporting(progress) as reporter:
         return BackendListing(backend_rows(look=probe, say=reporter.say))

@@ -52,8 +52,8 @@ class _OnOneLine(ShellComplete):
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[Any]]:
         """Return what fits the word that is being typed; see click."""
-        found = super().get_completions(args, incomplete)
-        return [item for item in found if str(item.value).isprintable()]
+        items = super().get_completions(args, incomplete)
+        return [item for item in items if str(item.value).isprintable()]
 
 
 @add_completion_class
@@ -94,10 +94,8 @@ class _WholeWords(_OnOneLine, BashComplete):
 class _LastWord:
     """The word that is being typed.
 
-    Attributes:
-        is_begun: Whether there is any of it.
-        before: What stands before the part that bash replaces, without quotes, and without the option of a value.
-        quote: The quote that is open at its end; empty for none.
+    ``before`` is what stands before the part that bash replaces, without quotes, and without the option of a value;
+    ``quote`` the quote that is open at its end.
     """
 
     is_begun: bool
@@ -138,6 +136,6 @@ def _quoted(text: str, quote: str) -> str:
 
 def completion_class(shell: str) -> type[ShellComplete]:
     """Return what speaks with a shell: ``bash``, ``zsh`` or ``fish``."""
-    found = get_completion_class(shell)
-    assert found is not None
-    return found
+    speaker = get_completion_class(shell)
+    assert speaker is not None
+    return speaker

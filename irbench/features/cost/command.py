@@ -47,18 +47,19 @@ def command(
     counted is named, and never counted as zero.
     """
     from irbench.api.progress import reporting
-    from irbench.features.cost.run import cost_with
+    from irbench.features.cost.run import GraphCost
     from irbench.render.progress import counting_text
+    from irbench.requests.graphs import find_graph
     from irbench.terminal.console import print_data, to_text
 
     with reporting("auto") as reporter:  # which says on a terminal what takes seconds of large graphs
         reporter.status(counting_text(model))
-        found = cost_with(model, GraphSizes(**options))
+        costs = GraphCost(find_graph(model), GraphSizes(**options))
         reporter.status("")
-    if found.outdated:
-        say(found.outdated)
+    if costs.outdated:
+        say(costs.outdated)
     to_file = output is not None
-    shown = to_text(found.view(per_node=per_node), to_file=to_file) if form == "table" else None
-    print_data(found.to_text(form, per_node=per_node) if shown is None else shown, output)
-    if found.weights_problem is not None:  # as irbench inspect, below what is known all the same
-        raise found.weights_problem
+    shown = to_text(costs.view(per_node=per_node), to_file=to_file) if form == "table" else None
+    print_data(costs.to_text(form, per_node=per_node) if shown is None else shown, output)
+    if costs.weights_problem is not None:  # as irbench inspect, below what is known all the same
+        raise costs.weights_problem

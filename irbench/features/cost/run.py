@@ -8,33 +8,31 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack
 
-from irbench.api.display import Displayable
+from irbench.api.display import Displayable, as_text
 from irbench.core.plain_text import plain
 from irbench.cost_model.costs import ModelCost
-from irbench.cost_model.formulas import ModelFormulas, NoFormulas, Polynomial
+from irbench.cost_model.formulas import ModelFormulas, Polynomial
 from irbench.cost_model.rows import CostRow, CostScope, cost_rows
 from irbench.errors import IrbenchError
 from irbench.features.cost.keywords import CostKeywords
 from irbench.features.cost.options import COST
-from irbench.features.cost.quantities_view import exact_text
+from irbench.features.cost.view import GraphCosts, cost_csv, cost_view, exact_text
 from irbench.options import values
 from irbench.options.graph_sizes import GraphSizes
 from irbench.options.option import read_keywords
 from irbench.options.signatures import names_keywords
-from irbench.options.values import Shapes
 from irbench.render.export_texts import export_notice_text
+from irbench.render.text_document import Document
 from irbench.requests.choices import ReportForm, require_form, require_rows
 from irbench.requests.graph_costs import cost_at, formulas_at
 from irbench.requests.graph_sizes import asked_sizes
 from irbench.requests.graphs import StoredGraph, find_graph
-from irbench.spec import TensorSpec, shape_text
+from irbench.spec import TensorSpec
 from irbench.worker.model_files import problem_of_weights, read_signature
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import RenderableType
-
-    from irbench.features.cost.view import GraphCosts
 
 
 class GraphCost(Displayable):
@@ -49,14 +47,14 @@ class GraphCost(Displayable):
             all dimensions have a size.
     """
 
-    def __init__(self, graph: StoredGraph, batch: int | None = None, shape: Shapes | None = None) -> None:
+    def __init__(self, graph: StoredGraph, sizes: GraphSizes) -> None:
         self._graph = graph
         self.name = graph.name
         self.path = graph.path
-        sizes = asked_sizes(graph, batch, shape) if batch is not None or shape else {}
+        bound = asked_sizes(graph, sizes.batch, sizes.shape) if sizes != GraphSizes() else {}
         signature = read_signature(graph.path, every_output=False)
         self._batch_in_file = signature.batch_in_file if graph.bundle is None else ""
-        self.inputs: tuple[TensorSpec, ...] = tuple(spec.bind(sizes) for spec in signature.inputs)
+        self.inputs: tuple[TensorSpec, ...] = tuple(spec.bind(bound) for spec in signature.inputs)
         self.formulas: ModelFormulas | None = None
         if any(spec.dynamic_dimensions for spec in self.inputs):
             self.formulas = _formulas(graph, self.inputs)
@@ -118,8 +116,11 @@ class GraphCost(Displayable):
             import pandas as pd
         except ImportError as error:
             raise IrbenchError("pandas is not installed.", hint="Install it with: pip install pandas") from error
-        rows = self.rows(scope)
-        frame = pd.DataFrame([_flat(row) for row in rows], columns=list(CostRow.__dataclass_fields__))
+        rows = [
+            {name: exact_text(value) if isinstance(value, Polynomial) else value for name, value in vars(row).items()}
+            for row in self.rows(scope)
+        ]
+        frame = pd.DataFrame(rows, columns=list(CostRow.__dataclass_fields__))
         return frame if self.formulas is not None else frame.astype(dict.fromkeys(_WHOLE_NUMBERS, "Int64"))
 
     def to_dict(self) -> dict[str, Any]:
@@ -153,21 +154,16 @@ class GraphCost(Displayable):
         Raises:
             IrbenchError: There is no such form.
         """
-        from irbench.api.display import as_text
-        from irbench.features.cost.view import cost_csv, cost_view
-
         require_form(form, ReportForm)
         if form == "json":
             return json.dumps(self.to_dict(), indent=2)
         if form == "csv":
             return cost_csv(self._costs(), per_node=per_node)
-        view = cost_view(self._costs(), per_node=per_node)
+        view = self.view(per_node=per_node)
         return view.as_markdown() if form == "md" else as_text(view)
 
-    def view(self, *, per_node: bool = False) -> RenderableType:
+    def view(self, *, per_node: bool = False) -> Document:
         """Return what ``irbench cost`` prints, for rich."""
-        from irbench.features.cost.view import cost_view
-
         return cost_view(self._costs(), per_node=per_node)
 
     def __repr__(self) -> str:
@@ -179,8 +175,6 @@ class GraphCost(Displayable):
         return self.view()
 
     def _costs(self) -> GraphCosts:
-        from irbench.features.cost.view import GraphCosts
-
         return GraphCosts(self.name, self.cost, self.formulas, self.inputs, self._batch_in_file)
 
 
@@ -199,32 +193,20 @@ def cost(model: str | PathLike[str], **options: Unpack[CostKeywords]) -> GraphCo
         IrbenchError: There is no such graph, the file is damaged, a shape does not fit, or the counts follow no
             polynomial in the dimensions that have no size.
     """
-    return cost_with(model, COST.asked(options))
-
-
-def cost_with(model: str | PathLike[str], sizes: GraphSizes) -> GraphCost:
-    """Return what :func:`cost` does, for options that were read before."""
-    return GraphCost(find_graph(str(model)), sizes.batch, sizes.shape)
+    return GraphCost(find_graph(str(model)), COST.asked(options))
 
 
 def _formulas(graph: StoredGraph, inputs: tuple[TensorSpec, ...]) -> ModelFormulas:
-    found = formulas_at(graph, inputs)
-    if isinstance(found, ModelFormulas):
-        return found
-    raise _without_formulas(graph.name, found)
-
-
-def _without_formulas(name: str, found: NoFormulas) -> IrbenchError:
-    sizes = " ".join("--batch 1" if name == "batch" else f"--shape {name}={shape_text((128,))}" for name in found.names)
+    formulas = formulas_at(graph, inputs)
+    if isinstance(formulas, ModelFormulas):
+        return formulas
+    names = ", ".join(formulas.names)
+    sizes = " ".join("--batch 1" if name == "batch" else f"--shape {name}=128" for name in formulas.names)
     message = {
-        "no-polynomial": f"The cost of {name} is no polynomial in {', '.join(found.names)}.",
-        "too-many-dimensions": f"{name} has too many dynamic dimensions for a formula: {', '.join(found.names)}.",
-    }[found.reason]
-    return IrbenchError(message, hint=f"Give sizes: {sizes}")
-
-
-def _flat(row: CostRow) -> dict[str, Any]:
-    return {name: exact_text(value) if isinstance(value, Polynomial) else value for name, value in vars(row).items()}
+        "no-polynomial": f"The cost of {graph.name} is not a polynomial in {names}.",
+        "too-many-dimensions": f"{graph.name} has too many dynamic dimensions for a formula: {names}.",
+    }[formulas.reason]
+    raise IrbenchError(message, hint=f"Give sizes: {sizes}")
 
 
 def _json(row: CostRow) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irbench.features.doctor.facts import Cache, Machine
+from irbench.features.doctor.machine import Cache, Machine
 from irbench.measure.hardware_probes import ACCESSES, ONE_THREAD, Access, MemoryTimes, begins_soon, shared_window
 from irbench.roofline import MEMORY, Bandwidth, BandwidthSamples
 from irbench.stats.intervals import FEWEST_LAUNCHES, Looks, interval_at
@@ -21,16 +21,16 @@ _LARGEST_CACHE_BYTES = 64 << 20
 """Assumed where the kernel does not list caches."""
 _MOST_OF_MEMORY = 4
 """A working set takes at most this part of the memory that is available."""
+_CONFIDENCE = 0.95
+_DEADLINE_S = 300.0
 
 
 @dataclass(frozen=True)
 class MemoryLevel:
-    """A level, and what so many threads go through to measure it.
+    """A level, ``L1d`` or ``memory`` for example, and what so many threads go through to measure it.
 
     Attributes:
-        name: ``L1d``, ``L2``, ``L3`` or ``memory``.
         threads: Threads, each on a core of its own.
-        bytes_per_thread: What each goes through.
         capacity_bytes: What the caches of the level hold for all of them; ``None`` of main memory.
     """
 
@@ -39,23 +39,13 @@ class MemoryLevel:
     bytes_per_thread: int
     capacity_bytes: int | None
 
-    @property
-    def working_set_bytes(self) -> int:
-        """What all threads go through."""
-        return self.threads * self.bytes_per_thread
-
 
 def memory_levels(caches: Sequence[Cache], threads: int, cores: int, available_bytes: int) -> tuple[MemoryLevel, ...]:
     """Return every level, the smallest first.
 
     Half of a cache is left to all else. Threads that share a cache share its half. Main memory is measured with four
-    times what all caches of the largest level hold together, as far as there is memory for that.
-
-    Args:
-        caches: Those for data, the smallest level first; empty where the kernel does not report them.
-        threads: How many move data at the same time.
-        cores: Physical cores of the machine, over which the caches of a level are spread.
-        available_bytes: Memory that can be allocated.
+    times what all caches of the largest level hold together, as far as there is memory for that. ``cores`` are the
+    physical cores of the machine, over which the caches of a level are spread.
     """
     levels = [_cached(cache, threads, cores) for cache in caches]
     beyond = _BEYOND_CACHES * max((cache.size_bytes * cache.count for cache in caches), default=_LARGEST_CACHE_BYTES)
@@ -68,12 +58,6 @@ def _cached(cache: Cache, threads: int, cores: int) -> MemoryLevel:
     used = -(-threads // sharing)
     capacity = cache.size_bytes * used
     return MemoryLevel(cache.name, threads, capacity // 2 // threads, capacity)
-
-
-_PROBE = "irbench.measure.hardware_probes:MemoryProbe"
-_CONFIDENCE = 0.95
-_WINDOW_NS = 60_000_000
-_DEADLINE_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -90,16 +74,11 @@ class BandwidthPlan:
     cpus: tuple[int, ...]
     levels: tuple[MemoryLevel, ...]
     launches: int = FEWEST_LAUNCHES
-    window_ns: int = _WINDOW_NS
+    window_ns: int = 60_000_000
 
 
 def bandwidth_plan(machine: Machine, cpus: Sequence[int]) -> BandwidthPlan:
-    """Return what is measured on a machine.
-
-    Args:
-        machine: As it was described.
-        cpus: Processors, one on each physical core that may be used; at least one.
-    """
+    """Return what is measured on a machine, on processors of which each is on a core of its own."""
     cores = (machine.sockets or 1) * (machine.cores_per_socket or len(machine.cpu_per_core))
     levels = [
         level
@@ -114,54 +93,40 @@ def measure_bandwidth(
 ) -> tuple[BandwidthSamples, ...]:
     """Return the raw times of every access to every level, in the order of the plan.
 
-    Args:
-        plan: What is measured.
-        scratch: A folder for the logs of processes.
-        say: Receives the number of each launch, counted from 1, before it begins.
-        start: Makes a worker; ``None`` for a process.
-
-    Raises:
-        IrbenchError: A process cannot be started.
-        WorkerDied: A process ended, for example for want of memory.
+    ``say`` receives the number of each launch, counted from 1, before it begins.
     """
-    found: dict[tuple[MemoryLevel, Access], list[tuple[MemoryTimes, ...]]] = {
+    make = start or Worker
+    samples: dict[tuple[MemoryLevel, Access], list[tuple[MemoryTimes, ...]]] = {
         (level, access): [] for level in plan.levels for access in ACCESSES
     }
     for launch in range(plan.launches):
         say(launch + 1)
         with ExitStack() as stack:
-            workers = [stack.enter_context(_worker(plan, place, scratch, start)) for place in range(len(plan.cpus))]
+            workers = [
+                stack.enter_context(make(scratch / f"bandwidth-{place}", cpus=(cpu,), environment=ONE_THREAD))
+                for place, cpu in enumerate(plan.cpus)
+            ]
             _hold_probes(workers, plan)
-            for (level, access), launches in found.items():
+            for (level, access), launches in samples.items():
                 launches.append(_times(workers[: level.threads], level, access, plan.window_ns))
     return tuple(
         BandwidthSamples(level.name, level.threads, access, tuple(launches))
-        for (level, access), launches in found.items()
+        for (level, access), launches in samples.items()
     )
 
 
 def bandwidth_from(samples: Sequence[BandwidthSamples], levels: Sequence[MemoryLevel]) -> tuple[Bandwidth, ...]:
-    """Return the bandwidths with their intervals over launches; what was too fast to time is left out.
-
-    Args:
-        samples: The raw times.
-        levels: Those that were measured.
-    """
+    """Return the bandwidths with their intervals over launches; what was too fast to time is left out."""
     of_level = {(level.name, level.threads): level for level in levels}
-    found = (_bandwidth(each, of_level[each.level, each.threads]) for each in samples)
-    return tuple(each for each in found if each is not None)
-
-
-def _worker(plan: BandwidthPlan, place: int, scratch: Path, start: Callable[..., Worker] | None) -> Worker:
-    make = start or Worker
-    return make(scratch / f"bandwidth-{place}", cpus=plan.cpus[place : place + 1], environment=ONE_THREAD)
+    bandwidths = (_bandwidth(each, of_level[each.level, each.threads]) for each in samples)
+    return tuple(bandwidth for bandwidth in bandwidths if bandwidth is not None)
 
 
 def _hold_probes(workers: Sequence[Worker], plan: BandwidthPlan) -> None:
     """Have every worker allocate as much as it will need, the first one for the time when it works alone."""
     for place, worker in enumerate(workers):
         most = max(level.bytes_per_thread for level in plan.levels if level.threads > place)
-        worker.send(_PROBE, most, deadline_s=_DEADLINE_S, hold=True)
+        worker.send("irbench.measure.hardware_probes:MemoryProbe", most, deadline_s=_DEADLINE_S, hold=True)
     for worker in workers:
         worker.receive(deadline_s=_DEADLINE_S)
 
@@ -180,22 +145,13 @@ def _answers(workers: Sequence[Worker], method: str, *args: Any) -> list[Any]:
 
 
 def _bandwidth(samples: BandwidthSamples, level: MemoryLevel) -> Bandwidth | None:
-    rates = [_rate(launch) for launch in samples.launches]
-    known = [math.log(rate) for rate in rates if rate is not None]
-    if not known or len(known) < len(rates):
+    known = [math.log(rate) for launch in samples.launches if (rate := _rate(launch)) is not None]
+    if not known or len(known) < len(samples.launches):
         return None
     interval = interval_at(known, Looks(FEWEST_LAUNCHES, FEWEST_LAUNCHES), _CONFIDENCE)
-    return Bandwidth(
-        samples.level,
-        samples.threads,
-        samples.access,
-        math.exp(interval.value),
-        math.exp(interval.low),
-        math.exp(interval.high),
-        level.working_set_bytes,
-        level.capacity_bytes,
-        interval.confidence,
-    )
+    rate, low, high = map(math.exp, (interval.value, interval.low, interval.high))
+    sizes = (level.threads * level.bytes_per_thread, level.capacity_bytes)
+    return Bandwidth(level.name, level.threads, samples.access, rate, low, high, *sizes, interval.confidence)
 
 
 def _rate(launch: Sequence[MemoryTimes]) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import click
 
@@ -12,9 +12,6 @@ from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared, format_option
 from irbench.terminal.formats import OUTPUT, RESULTS
 from irbench.terminal.stderr import plugin_warnings_shown, say
-
-if TYPE_CHECKING:
-    from irbench.features.doctor.run import Diagnosis
 
 _EXAMPLES = """\b
 Examples:
@@ -61,22 +58,21 @@ def command(
     """
     from irbench.api.progress import displayed
     from irbench.features.doctor.run import diagnose
-
-    asked = DoctorOptions(**options)
-    if model is None and (asked.threads or asked.budget):
-        raise click.UsageError("--threads and --budget need --aa.")
-    if model is None and not asked.peak and (asked.backend or asked.cpus or asked.results or asked.no_lock):
-        raise click.UsageError("--backend, --cpus, --no-lock and --results need --aa or --peak.")
-    with displayed() as reporter, plugin_warnings_shown():
-        found = diagnose(model, asked, reporter)
-    _show(found, form, output)
-    return int(found.exit_code)
-
-
-def _show(found: Diagnosis, form: Literal["table", "json"], output: Path | None) -> None:
     from irbench.terminal.console import print_data, to_text
 
-    text = found.to_json() if form == "json" else to_text(found.__rich__(), to_file=output is not None)
+    settings = DoctorOptions(**options)
+    if model is None and (settings.threads or settings.budget):
+        raise click.UsageError("--threads and --budget need --aa.")
+    if (
+        model is None
+        and not settings.peak
+        and (settings.backend or settings.cpus or settings.results or settings.no_lock)
+    ):
+        raise click.UsageError("--backend, --cpus, --no-lock and --results need --aa or --peak.")
+    with displayed() as reporter, plugin_warnings_shown():
+        diagnosis = diagnose(model, settings, reporter)
+    text = diagnosis.to_json() if form == "json" else to_text(diagnosis.__rich__(), to_file=output is not None)
     print_data(text, output)
-    if found.report.self_comparison is not None:
-        say(f"stored in {found.report.self_comparison.folder}")
+    if diagnosis.report.self_comparison is not None:
+        say(f"stored in {diagnosis.report.self_comparison.folder}")
+    return int(diagnosis.exit_code)

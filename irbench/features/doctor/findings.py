@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 
 from irbench.core.quantities import gigabytes, listing, percent, plural
 from irbench.counters.obstacles import NotPermitted, Obstacle, not_counted
-from irbench.features.doctor.facts import Facts, Program
+from irbench.features.doctor.machine import Facts, Program
 from irbench.notices.base import Notice
 from irbench.options.values import cpu_list
 from irbench.spec import Timing
@@ -31,6 +31,8 @@ _SLOW_CLOCK_NS = 250.0
 _GOOD_CLOCKS = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "timebase")
 """Clock sources that are read without entering the kernel."""
 _HIDDEN = {"governor": "the frequency governor", "turbo": "turbo"}
+_WAITING_EFFECT = "Calls wait for a processor: latencies increase, and blocks are excluded."
+_WAIT, _CHECK_AGAIN = "Wait until it is over, then check again.", "sleep 60; irbench doctor"
 _EXCHANGE = "Threads take longer to exchange data: a model of 40 µs becomes up to 1.6 times slower."
 _UPDATABLE = ("docker", "podman")
 """Containers whose own command changes their limits while they run."""
@@ -38,14 +40,7 @@ _UPDATABLE = ("docker", "podman")
 
 @dataclass(frozen=True)
 class FindingWords:
-    """A finding in words.
-
-    Attributes:
-        found: What was seen, with its figure.
-        effect: What that does to the numbers.
-        remedy: What fixes it, or what to do where nothing can.
-        command: The command that does it; ``None`` where there is none to give.
-    """
+    """A finding in words; ``found`` is what was seen, with its figure, the others are as in :class:`Finding`."""
 
     found: str
     effect: str
@@ -57,7 +52,7 @@ class Finding(Notice):
     """One thing that disturbs measurement; its facts are what was seen.
 
     Attributes:
-        lasting: Whether it is how the machine is, which nothing done there fixes, rather than what was seen to disturb.
+        lasting: Whether nothing done on the machine fixes it.
         effect: What it does to the numbers.
         remedy: What fixes it, or what to do where nothing can.
         command: The command that does it; ``None`` where there is none to give.
@@ -89,8 +84,8 @@ class Finding(Notice):
 
 def find(facts: Facts) -> tuple[Finding, ...]:
     """Return what disturbs measurement, in the order of what it usually costs."""
-    found = (kind.seen_in(facts) for kind in Finding.known)
-    return tuple(finding for finding in found if finding is not None)
+    findings = (kind.seen_in(facts) for kind in Finding.known)
+    return tuple(finding for finding in findings if finding is not None)
 
 
 def findings_summary(findings: Sequence[Finding]) -> str:
@@ -109,15 +104,13 @@ class BusyMachine(Finding):
     """Other programs use the processors; with what else the same cause brings about.
 
     Attributes:
-        foreign_share: What they use of a processor.
         programs: Those that use most.
         unnamed_share: What others use; ``None`` where that is little, or nothing is named.
         stoppable: The one that may be paused, which must be the largest.
-        pressure: The share of time in which some process waited.
-        load_average: Of the last minute.
     """
 
     code = "busy-machine"
+    effect = _WAITING_EFFECT
     foreign_share: float
     programs: tuple[Program, ...]
     unnamed_share: float | None
@@ -151,40 +144,39 @@ class BusyMachine(Finding):
                 f" kill -CONT {number} resumes it."
             )
             command = f"kill -STOP {number}"
-        names = [
-            f"{program.name} {percent(program.share, 0)} (process {program.process_id})" for program in self.programs
-        ]
+        names = [f"{each.name} {percent(each.share, 0)} (process {each.process_id})" for each in self.programs]
         if self.unnamed_share is not None:
             names.append(f"others {percent(self.unnamed_share, 0)}")
         named = f": {listing(names)}" if names else ""
         used = f"Other programs use {percent(self.foreign_share, 0)} of a processor{named}."
-        return _crowded([used, *_waiting(self.pressure, self.load_average)], remedy, command)
+        found = f"{used} {_waiting(self.pressure, self.load_average)}".rstrip()
+        return FindingWords(found, self.effect, remedy, command)
 
 
 class CpuPressure(Finding):
     """Processes waited for processors, and no program is seen to use them now."""
 
     code = "cpu-pressure"
+    effect, remedy, command = _WAITING_EFFECT, _WAIT, _CHECK_AGAIN
     pressure: float
     load_average: float | None = None
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
         pressure = _pressure(facts)
-        return (
-            None
-            if pressure is None or BusyMachine.seen_in(facts)
-            else cls(pressure=pressure, load_average=_load_average(facts))
-        )
+        if pressure is None or BusyMachine.seen_in(facts):
+            return None
+        return cls(pressure=pressure, load_average=_load_average(facts))
 
-    def words(self) -> FindingWords:
-        return _crowded(_waiting(self.pressure, self.load_average), *_WAIT)
+    def found(self) -> str:
+        return _waiting(self.pressure, self.load_average)
 
 
 class RecentLoad(Finding):
     """The machine was busy a moment ago."""
 
     code = "recent-load"
+    effect, remedy, command = _WAITING_EFFECT, _WAIT, _CHECK_AGAIN
     load_average: float
 
     @classmethod
@@ -192,25 +184,16 @@ class RecentLoad(Finding):
         load = _load_average(facts)
         return None if load is None or _pressure(facts) or BusyMachine.seen_in(facts) else cls(load_average=load)
 
-    def words(self) -> FindingWords:
-        return _crowded(_waiting(None, self.load_average), *_WAIT)
+    def found(self) -> str:
+        return _waiting(None, self.load_average)
 
 
-_WAIT = ("Wait until it is over, then check again.", "sleep 60; irbench doctor")
-
-
-def _crowded(signs: list[str], remedy: str, command: str) -> FindingWords:
-    effect = "Calls wait for a processor: latencies increase, and blocks are excluded."
-    return FindingWords(" ".join(signs), effect, remedy, command)
-
-
-def _waiting(pressure: float | None, load_average: float | None) -> list[str]:
-    signs = []
-    if pressure is not None:
-        signs.append(f"In {percent(pressure, 0)} of the last 10 s some process waited for a processor.")
-    if load_average is not None:
-        signs.append(f"The load average of the last minute is {load_average:.1f}.")
-    return signs
+def _waiting(pressure: float | None, load_average: float | None) -> str:
+    waited = (
+        "" if pressure is None else f"In {percent(pressure, 0)} of the last 10 s some process waited for a processor."
+    )
+    load = "" if load_average is None else f"The load average of the last minute is {load_average:.1f}."
+    return f"{waited} {load}".strip()
 
 
 def _pressure(facts: Facts) -> float | None:
@@ -242,15 +225,7 @@ class NotFreezing(Finding):
 
 
 class CpuQuota(Finding):
-    """A cgroup grants less time than the processors have.
-
-    Attributes:
-        quota: Processors' worth of time.
-        processors: How many it is spent on.
-        threads: How many irbench uses by default.
-        throttled_share: How long it held irbench back.
-        container: What contains us.
-    """
+    """A cgroup grants less time than the processors have: a ``quota`` of so many processors' time."""
 
     code = "cpu-quota"
     quota: float
@@ -261,20 +236,20 @@ class CpuQuota(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        machine, throttled_share = facts.machine, facts.activity.throttled_share
+        machine = facts.machine
         if machine.quota is None or machine.quota >= len(machine.cpus):
             return None
         return cls(
             quota=machine.quota,
             processors=len(machine.cpus),
             threads=machine.threads,
-            throttled_share=throttled_share,
+            throttled_share=facts.activity.throttled_share,
             container=machine.container,
         )
 
     def words(self) -> FindingWords:
-        share = self.throttled_share
-        held = f" It throttled irbench for {percent(share, 0)} of this check." if share > 0 else ""
+        throttled = percent(self.throttled_share, 0)
+        held = f" It throttled irbench for {throttled} of this check." if self.throttled_share > 0 else ""
         return FindingWords(
             f"A CPU quota allows the time of {self.quota:g} of {self.processors} processors.{held}",
             "Processes that exceed it are stopped for the rest of each period of 100 ms, so irbench uses"
@@ -510,9 +485,8 @@ class SlowClock(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        if facts.clock_ns <= _SLOW_CLOCK_NS:
-            return None
-        return cls(source=facts.machine.clock_source, reading_ns=facts.clock_ns)
+        source, reading_ns = facts.machine.clock_source, facts.clock_ns
+        return cls(source=source, reading_ns=reading_ns) if reading_ns > _SLOW_CLOCK_NS else None
 
     def words(self) -> FindingWords:
         name = "" if self.source is None else f" ({self.source})"
@@ -539,8 +513,7 @@ class Affinity(Finding):
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
         machine = facts.machine
-        left_out = set(machine.processors) - set(machine.cpus)
-        if not left_out:
+        if set(machine.processors) <= set(machine.cpus):
             return None
         return cls(cpus=machine.cpus, processors=machine.processors, container=machine.container)
 
@@ -579,8 +552,7 @@ class VirtualMachine(Finding):
         return cls(hypervisor=name, hidden=tuple(fact for fact, is_shown in shown.items() if not is_shown))
 
     def words(self) -> FindingWords:
-        check = "Check how small a difference can be detected here, measure"
-        return self._words(check, "irbench doctor --aa")
+        return self._words("Check how small a difference can be detected here, measure", "irbench doctor --aa")
 
     def words_after_comparison(self) -> FindingWords:
         return self._words("Measure", None)
@@ -600,11 +572,6 @@ class CountersMissing(Finding):
     """Groups of counters would be available if something were done on the machine.
 
     What the machine does not have is described, and no finding: most virtual machines have no hardware counters.
-
-    Attributes:
-        version: Of perf.
-        available: Groups that can be counted.
-        unavailable: Why others cannot.
     """
 
     code = "counters-missing"
@@ -614,25 +581,23 @@ class CountersMissing(Finding):
 
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
-        found = facts.counters
-        if found is None or not found.fixable:
+        counters = facts.counters
+        if counters is None or not counters.fixable:
             return None
-        return cls(version=found.version, available=found.available, unavailable=found.fixable)
+        return cls(version=counters.version, available=counters.available, unavailable=counters.fixable)
 
     def words(self) -> FindingWords:
         (names, obstacle), *others = not_counted(tuple(self.unavailable), self.unavailable)
         also = "".join(f"; {name}: {reason.why()}" for name, reason in others)
-        is_forbidden = isinstance(obstacle, NotPermitted)
         return FindingWords(
             f"perf cannot count {names}: {obstacle.why()}{also}.",
             f"irbench run --counters shows {listing(self.available or ['none of them'])}; speeds are not affected.",
             obstacle.remedy(),
-            "sudo sysctl kernel.perf_event_paranoid=1" if is_forbidden else None,
+            "sudo sysctl kernel.perf_event_paranoid=1" if isinstance(obstacle, NotPermitted) else None,
         )
 
 
 def _outside(container: str | None) -> str:
-    """Return where processors are granted, to follow what is to be done; empty outside containers."""
     return "" if container is None else f" from outside the container ({container})"
 
 

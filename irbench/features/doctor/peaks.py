@@ -1,9 +1,11 @@
-"""Measure what this machine can attain at most."""
+"""Measure what this machine can attain at most: matrix products through backends, and bandwidths."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -11,21 +13,16 @@ from irbench.across_runs.environments import fingerprint
 from irbench.api.progress import Reporter
 from irbench.core import registry
 from irbench.core.address import BackendAddress
-from irbench.core.result import SEARCH_RUN
+from irbench.core.record import LaunchRecord
+from irbench.core.result import SEARCH_RUN, RunDocument
+from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
 from irbench.exporter.foreign import from_onnx_file
 from irbench.features.doctor.bandwidth import BandwidthPlan, bandwidth_from, bandwidth_plan, measure_bandwidth
-from irbench.features.doctor.facts import Machine
-from irbench.features.doctor.matrix_peaks import (
-    disturbed_share,
-    fastest_rows,
-    matrix_chains,
-    matrix_peaks,
-    runtime_versions,
-)
+from irbench.features.doctor.machine import Machine
 from irbench.features.doctor.options import DoctorOptions
-from irbench.features.doctor.peaks_view import bandwidth_progress, products_progress
 from irbench.features.doctor.report import NotKept
+from irbench.features.doctor.view import PEAK_PROGRESS
 from irbench.measure.clock import utc_now
 from irbench.measure.lock import MeasurementLock
 from irbench.onnx.matrix_chain import MatrixChain, write_matrix_chain
@@ -41,7 +38,7 @@ from irbench.runs.known_peaks import known_peaks
 from irbench.runs.measurement import StoredRun, measure_planned
 from irbench.runs.run_destination import RunDestination
 from irbench.spec import Precision, Timing
-from irbench.stats.intervals import FEWEST_LAUNCHES
+from irbench.stats.intervals import FEWEST_LAUNCHES, Interval, Looks, interval_at
 from irbench.store import bundles
 from irbench.store.peaks import keep_peaks
 from irbench.store.reading import read_launches
@@ -55,19 +52,20 @@ _ONCE = Timing(look_calls=0, min_launches=1, max_launches=1, blocks=3, max_block
 _PRECISE = Timing(
     min_launches=FEWEST_LAUNCHES, max_launches=FEWEST_LAUNCHES, blocks=4, max_blocks=6, budget=600.0, sized_for=90.0
 )
+_CONFIDENCE = 0.95
+_SIDES = (256, 512, 1024, 2048)
+"""Three float32 matrices take 0.75, 3, 12 and 48 MiB: what second- and third-level caches hold."""
+_SIDES_OF_MANY = (512, 1024, 2048, 4096)
+_MANY_THREADS = 8
+_OPERATIONS = 1 << 31
+"""Of an inference at least; some ten milliseconds of a core."""
+_FEWEST_PRODUCTS, _MOST_PRODUCTS = 2, 64
+_ORDER: Mapping[str, int] = {"fp32": 0, "bf16": 1, "fp16": 2, "int8": 3}
 
 
 @dataclass(frozen=True)
 class PeakPlan:
-    """What is measured.
-
-    Attributes:
-        chains: Products of matrices.
-        backends: Whose; none where no installed backend reads ONNX.
-        threads: Numbers of threads of a process.
-        bandwidth: Working sets, on which processors.
-        timing: The protocol's numbers for the fastest products.
-    """
+    """Which matrix products and working sets are measured; no backends where no installed one reads ONNX."""
 
     chains: tuple[MatrixChain, ...]
     backends: tuple[BackendAddress, ...]
@@ -77,11 +75,7 @@ class PeakPlan:
 
 
 def peak_plan(options: DoctorOptions, machine: Machine) -> PeakPlan:
-    """Return what is measured.
-
-    Raises:
-        IrbenchError: The backend is not there or does not read ONNX, or a processor is not available.
-    """
+    """Return which products and bandwidths are measured with these options."""
     allowed = host.allowance(allowed_cpus(options.cpus))
     cpus = host.one_per_core(allowed.cpus)[: allowed.threads]
     return PeakPlan(
@@ -93,31 +87,15 @@ def peak_plan(options: DoctorOptions, machine: Machine) -> PeakPlan:
 
 
 def measure_peaks(
-    asked: PeakPlan, options: DoctorOptions, scratch: Path, lock: MeasurementLock, reporter: Reporter
+    planned: PeakPlan, options: DoctorOptions, scratch: Path, lock: MeasurementLock, reporter: Reporter
 ) -> MachinePeaks | None:
-    """Measure what was planned.
-
-    Args:
-        asked: From :func:`peak_plan`.
-        options: What it was made from.
-        scratch: A folder that is gone afterwards.
-        lock: Our place among those who measure on this machine.
-        reporter: Receives progress.
-
-    Returns:
-        ``None`` where it was interrupted.
-
-    Raises:
-        IrbenchError: A process cannot be started, or the run cannot be stored.
-    """
-    products = _Products(asked, options, scratch, lock, reporter).measured()
+    """Measure what was planned; return ``None`` where that was interrupted."""
+    products = _ProductRuns(planned, options, scratch, lock, reporter).measured()
     if products is None:
         return None
-    launches = asked.bandwidth.launches
+    tell = partial(PEAK_PROGRESS["bandwidth"].format, launches=planned.bandwidth.launches)
     try:
-        samples = measure_bandwidth(
-            asked.bandwidth, scratch, lambda launch: reporter.say(bandwidth_progress(launch, launches))
-        )
+        samples = measure_bandwidth(planned.bandwidth, scratch, lambda launch: reporter.say(tell(launch=launch)))
     except KeyboardInterrupt:
         return None
     return MachinePeaks(
@@ -127,7 +105,7 @@ def measure_peaks(
         irbench_version=version("irbench"),
         run_id=products.run_id,
         compute=products.peaks,
-        bandwidth=bandwidth_from(samples, asked.bandwidth.levels),
+        bandwidth=bandwidth_from(samples, planned.bandwidth.levels),
         samples=samples,
         disturbed_share=products.disturbed_share,
         versions=products.versions,
@@ -139,13 +117,6 @@ def keep_whole_peaks(peaks: MachinePeaks, options: DoctorOptions) -> NotKept | N
 
     Roofs are those of the whole machine: peaks of one backend or of some processors would have others exceed them, and
     an environment without backends says nothing of what is known.
-
-    Args:
-        peaks: What was measured.
-        options: How.
-
-    Raises:
-        IrbenchError: They cannot be stored.
     """
     reason = "restricted" if options.is_restricted else _missing(peaks, known_peaks())
     if reason is None:
@@ -164,7 +135,7 @@ def _missing(peaks: MachinePeaks, known: MachinePeaks | None) -> NotKept | None:
 
 
 @dataclass(frozen=True)
-class _Measured:
+class _ProductPeaks:
     """The peaks of matrix products, the run that holds their samples if there is one, and what it was like."""
 
     peaks: tuple[ComputePeak, ...] = ()
@@ -173,66 +144,68 @@ class _Measured:
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-class _Products:
+@dataclass(frozen=True)
+class _ProductRuns:
     """The runs of matrix products: every size and backend once, then the fastest of each precision as runs are."""
 
-    def __init__(
-        self, asked: PeakPlan, options: DoctorOptions, scratch: Path, lock: MeasurementLock, reporter: Reporter
-    ) -> None:
-        self._asked = asked
-        self._options = options
-        self._scratch = scratch
-        self._lock = lock
-        self._reporter = reporter
+    plan: PeakPlan
+    options: DoctorOptions
+    scratch: Path
+    lock: MeasurementLock
+    reporter: Reporter
 
-    def measured(self) -> _Measured | None:
+    def measured(self) -> _ProductPeaks | None:
         """Return the peaks; ``None`` where the measurement was interrupted."""
-        if not self._asked.backends:
-            return _Measured()
-        self._reporter.say(products_progress(chosen=False))
+        if not self.plan.backends:
+            return _ProductPeaks()
+        self.reporter.say(PEAK_PROGRESS["choice"])
         request = self._request()
         groups = self._groups(request)
         if not groups:
-            return _Measured()
+            return _ProductPeaks()
         search = self._run(replace(request, timing=_ONCE, is_part_of=SEARCH_RUN), groups)
         if search.is_interrupted:
             return None
-        fastest = fastest_rows(search.document, read_launches(search.folder, search.document), self._asked.chains)
+        fastest = fastest_rows(search.document, read_launches(search.folder, search.document), self.plan.chains)
         if not fastest:
-            return _Measured((), search.document.run_id)
+            return _ProductPeaks((), search.document.run_id)
         chosen = [with_rows(group, fastest.get(_model(group), frozenset())) for group in groups]
-        self._reporter.say(products_progress(chosen=True))
+        self.reporter.say(PEAK_PROGRESS["products"])
         run = self._run(request, [group for group in chosen if group.group.cells])
         if run.is_interrupted:
             return None
-        found = run.document
-        peaks = matrix_peaks(found, read_launches(run.folder, found), self._asked.chains)
-        return _Measured(peaks, found.run_id, disturbed_share(found), runtime_versions(search.document))
+        document = run.document
+        peaks = matrix_peaks(document, read_launches(run.folder, document), self.plan.chains)
+        return _ProductPeaks(peaks, document.run_id, disturbed_share(document), runtime_versions(search.document))
 
     def _request(self) -> RunRequest:
-        files = (write_matrix_chain(chain, self._scratch) for chain in self._asked.chains)
+        files = (write_matrix_chain(chain, self.scratch) for chain in self.plan.chains)
         return RunRequest(
             bundles=tuple(map(from_onnx_file, files)),
-            backends=self._asked.backends,
+            backends=self.plan.backends,
             precisions=_PRECISIONS,
-            threads=self._asked.threads,
-            cpus=self._options.cpus,
+            threads=self.plan.threads,
+            cpus=self.options.cpus,
             io="bound",
             apart=True,
-            timing=self._asked.timing,
+            timing=self.plan.timing,
             is_part_of="peak",
         )
 
     def _groups(self, request: RunRequest) -> list[PlannedGroup]:
         """Return the tables with the rows that may be possible: quantised graphs in int8, and others in floats."""
-        quantised = {chain.name: chain.quantised for chain in self._asked.chains}
-        groups = without_refused_rows(plan(request, prepare(request, self._scratch)), lambda _line: None)
-        kept = [with_rows(group, _fitting(group, quantised=quantised[_model(group)])) for group in groups]
-        return [group for group in kept if group.can_run]
+        quantised = {chain.name: chain.quantised for chain in self.plan.chains}
+        groups = without_refused_rows(plan(request, prepare(request, self.scratch)), lambda _line: None)
+        fitting = []
+        for group in groups:
+            is_int8 = quantised[_model(group)]
+            rows = frozenset(cell.id for cell in group.measured if (cell.load.precision == "int8") == is_int8)
+            fitting.append(with_rows(group, rows))
+        return [group for group in fitting if group.can_run]
 
     def _run(self, request: RunRequest, groups: Sequence[PlannedGroup]) -> StoredRun:
-        place = RunDestination(self._options.results)
-        return measure_planned(request, groups, self._scratch, place, self._lock, self._reporter)
+        destination = RunDestination(self.options.results)
+        return measure_planned(request, groups, self.scratch, destination, self.lock, self.reporter)
 
 
 def _command(options: DoctorOptions) -> str:
@@ -241,17 +214,13 @@ def _command(options: DoctorOptions) -> str:
     return " ".join((_COMMAND, *backend, *cpus))
 
 
-def _fitting(group: PlannedGroup, *, quantised: bool) -> frozenset[str]:
-    return frozenset(cell.id for cell in group.measured if (cell.load.precision == "int8") == quantised)
-
-
 def _model(group: PlannedGroup) -> str:
     return group.group.workloads[0].bundle.name
 
 
-def _backends(asked: str | None) -> tuple[BackendAddress, ...]:
-    if asked is not None:
-        (address,) = resolve_backends([asked])
+def _backends(name: str | None) -> tuple[BackendAddress, ...]:
+    if name is not None:
+        (address,) = resolve_backends([name])
         if not _reads_onnx(address.name):
             raise IrbenchError(
                 f"{address.name} does not read ONNX, which the matrix products are.",
@@ -263,3 +232,121 @@ def _backends(asked: str | None) -> tuple[BackendAddress, ...]:
 
 def _reads_onnx(backend: str) -> bool:
     return _READS in registry.backend(backend).consumes
+
+
+def matrix_chains(threads: int) -> tuple[MatrixChain, ...]:
+    """Return the graphs that are measured on a machine with so many threads: several sizes, of floats and of int8.
+
+    Which size is the fastest depends on the caches, the threads and the runtime, so all are tried.
+    """
+    sides = _SIDES_OF_MANY if threads > _MANY_THREADS else _SIDES
+    return tuple(MatrixChain(side, _products(side), quantised) for quantised in (False, True) for side in sides)
+
+
+@dataclass(frozen=True)
+class _MeasuredRow:
+    """A row whose outputs are right, what it computed, and the fastest call of each launch in nanoseconds."""
+
+    chain: MatrixChain
+    row: CellResult
+    fastest_ns: tuple[float, ...]
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """The precision that it computed in, and its threads."""
+        threads = self.row.requested.threads
+        assert threads is not None
+        return str(self.row.effective.get("precision", self.row.requested.precision)), threads
+
+    @property
+    def rate(self) -> Interval:
+        """10^9 operations per second, over launches."""
+        logs = [math.log(self.chain.operations / call_ns) for call_ns in self.fastest_ns]
+        return interval_at(logs, Looks(FEWEST_LAUNCHES, FEWEST_LAUNCHES), _CONFIDENCE)
+
+
+def fastest_rows(
+    document: RunDocument, records: Iterable[LaunchRecord], chains: Iterable[MatrixChain]
+) -> dict[str, frozenset[str]]:
+    """Return which rows of a run of all sizes and backends are measured again, by the name of their table."""
+    tables: dict[str, frozenset[str]] = {}
+    for best in _best(document, records, chains):
+        tables[best.chain.name] = tables.get(best.chain.name, frozenset()) | {best.row.id}
+    return tables
+
+
+def matrix_peaks(
+    document: RunDocument, records: Iterable[LaunchRecord], chains: Iterable[MatrixChain]
+) -> tuple[ComputePeak, ...]:
+    """Return the peaks that a run of the fastest rows shows, by precision and number of threads."""
+    peaks = map(_peak, _best(document, records, chains))
+    return tuple(sorted(peaks, key=lambda peak: (_ORDER.get(peak.precision, len(_ORDER)), peak.threads)))
+
+
+def disturbed_share(document: RunDocument) -> float | None:
+    """Return the share of a run's blocks that other programs disturbed; ``None`` without blocks."""
+    blocks = sum(table.blocks_measured for table in document.groups)
+    return sum(table.blocks_disturbed or 0 for table in document.groups) / blocks if blocks else None
+
+
+def runtime_versions(document: RunDocument) -> dict[str, str]:
+    """Return the version of the runtime of each backend that gave right answers in a run, by the backend's name."""
+    rows = (row for table in document.groups for row in table.cells if row.state == "ok")
+    return {row.backend: str(row.effective["version"]) for row in rows if row.effective.get("version") is not None}
+
+
+def _best(
+    document: RunDocument, records: Iterable[LaunchRecord], chains: Iterable[MatrixChain]
+) -> Iterable[_MeasuredRow]:
+    best: dict[tuple[str, int], _MeasuredRow] = {}
+    for measured in _measured(document, _fastest_ns(records), chains):
+        known = best.get(measured.key)
+        if known is None or measured.rate.value > known.rate.value:
+            best[measured.key] = measured
+    return best.values()
+
+
+def _measured(
+    document: RunDocument, fastest_ns: Mapping[tuple[int, str], Sequence[float]], chains: Iterable[MatrixChain]
+) -> Iterator[_MeasuredRow]:
+    of_name = {chain.name: chain for chain in chains}
+    for number, table in enumerate(document.groups):
+        for row in table.cells:
+            calls_ns = fastest_ns.get((number, row.id), ())
+            if row.state == "ok" and calls_ns and row.requested.threads is not None:
+                yield _MeasuredRow(of_name[table.model], row, tuple(calls_ns))
+
+
+def _fastest_ns(records: Iterable[LaunchRecord]) -> dict[tuple[int, str], list[float]]:
+    """Return the fastest call of each launch, in nanoseconds, by the number of the table and the id of the row.
+
+    Others can slow down calls and make none faster, so the fastest one is what the machine attains; STREAM reports the
+    best of its trials for the same reason.
+    """
+    fastest: dict[tuple[int, str], list[float]] = {}
+    for record in records:
+        for launch in record.cells:
+            calls_ns = [int(round_.latency_ns.min()) for round_ in launch.rounds if round_.latency_ns.size]
+            if calls_ns:
+                fastest.setdefault((record.group, launch.cell), []).append(min(calls_ns) / launch.calls_per_sample)
+    return fastest
+
+
+def _peak(measured: _MeasuredRow) -> ComputePeak:
+    precision, threads = measured.key
+    rate = measured.rate
+    return ComputePeak(
+        precision=precision,
+        threads=threads,
+        gflop_per_s=math.exp(rate.value),
+        low=math.exp(rate.low),
+        high=math.exp(rate.high),
+        backend=measured.row.backend,
+        side=measured.chain.side,
+        launches=rate.count,
+        confidence=rate.confidence,
+    )
+
+
+def _products(side: int) -> int:
+    return max(_FEWEST_PRODUCTS, min(_MOST_PRODUCTS, _OPERATIONS // (2 * side**3)))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from irbench.features.doctor.facts import Facts
 from irbench.features.doctor.findings import Finding
+from irbench.features.doctor.machine import Facts
 from irbench.features.doctor.self_comparison import SelfComparison
 from irbench.measure.overhead import Overhead, Repeats
 from irbench.roofline import MachinePeaks
@@ -19,12 +18,6 @@ GOAL_NS = 300.0
 NotKept = Literal["restricted", "no-products", "no-bandwidth", "fewer-cores"]
 """Why peaks that were measured are not kept for the machine: a backend or processors were chosen, or something is
 missing that is known already."""
-NOT_KEPT_TEXTS: Mapping[NotKept, str] = {
-    "restricted": "roofs are those of the whole machine, and --backend and --cpus measure a part of it",
-    "no-products": "it has no matrix products, which the peaks that are known have",
-    "no-bandwidth": "it has no bandwidth, which the peaks that are known have",
-    "fewer-cores": "this process may use fewer cores than the peaks that are known were measured with",
-}
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,22 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from irbench.api.progress import Say
+from irbench.core import registry
+from irbench.core.address import BackendAddress
 from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import Speedup
+from irbench.features.doctor.options import DoctorOptions
+from irbench.notices import Context, Note
+from irbench.notices.notes import ChosenBackend, ChosenModel
+from irbench.onnx.probe_graph import matmul
+from irbench.requests.processors import allowed_cpus, total_threads
+from irbench.requests.resolve import resolve_backends, resolve_bundles
+from irbench.runner.request import RunRequest
 from irbench.spec import Timing
 from irbench.stats.intervals import Looks, interval_at, looks_of
 from irbench.stats.stopping_rule import unit_half_width
+from irbench.store import bundles
 
 FOUND = 0.8
 """The share of runs that must find a difference for it to count as one that can be seen."""
@@ -50,17 +61,17 @@ class SelfComparison:
 
     @property
     def outcome(self) -> Outcome:
-        """What that says of the machine."""
-        found = self.speedup
+        """What the comparison says of the machine."""
+        speedup = self.speedup
         if self.table.stopped_by == "interrupt":
             return "interrupted"
-        if found is None:
+        if speedup is None:
             return "mismatch" if any(cell.state == "mismatch" for cell in self.table.cells) else "broken"
-        if self.table.is_busy and found.verdict != "preview":
+        if self.table.is_busy and speedup.verdict != "preview":
             return "busy"
-        if found.verdict == "same":
+        if speedup.verdict == "same":
             return "passed"
-        return "failed" if found.verdict in ("faster", "slower") else "undecided"
+        return "failed" if speedup.verdict in ("faster", "slower") else "undecided"
 
     @property
     def smallest_difference(self) -> float | None:
@@ -68,20 +79,14 @@ class SelfComparison:
 
         ``None`` without an interval, and where the machine told a backend from itself: what it finds means nothing.
         """
-        found = self.speedup
-        if found is None or found.low is None or self.outcome not in ("passed", "undecided"):
+        speedup = self.speedup
+        if speedup is None or speedup.low is None or self.outcome not in ("passed", "undecided"):
             return None
-        return smallest_difference(found, self.table.launches, self.timing)
+        return smallest_difference(speedup, self.table.launches, self.timing)
 
 
 def judge_self_comparison(document: RunDocument, folder: Path, timing: Timing) -> SelfComparison:
-    """Return what a run of one backend named twice says of the machine.
-
-    Args:
-        document: The run, with one table.
-        folder: Where it is stored.
-        timing: The numbers it was measured by.
-    """
+    """Return what a run of one backend named twice says of the machine."""
     (table,) = document.groups
     return SelfComparison(document.run_id, folder, table, timing)
 
@@ -89,16 +94,8 @@ def judge_self_comparison(document: RunDocument, folder: Path, timing: Timing) -
 def smallest_difference(self_comparison: Speedup, launches: int, timing: Timing) -> float:
     """Return the least true difference that :data:`FOUND` of all runs of this length call faster, as a fraction.
 
-    The scatter of a launch's log ratio is taken from the half-width of the self_comparison' interval, as
+    The scatter of a launch's log ratio is taken from the half-width of the interval of a backend against itself, as
     :func:`irbench.stats.stopping_rule.launches_to_reach` does.
-
-    Args:
-        self_comparison: One backend against itself.
-        launches: How many its interval was made from; at least ``timing.min_launches``.
-        timing: Confidence of the interval, and the band that is called the same.
-
-    Raises:
-        ValueError: The comparison has no interval.
     """
     if self_comparison.low is None or self_comparison.high is None:
         raise ValueError("nothing is known without an interval")
@@ -115,16 +112,10 @@ def smallest_difference(self_comparison: Speedup, launches: int, timing: Timing)
 
 
 def chance_of_faster(difference: float, scatter: float, launches: int, timing: Timing) -> float:
-    """Return how likely a true difference is to be called ``faster``.
+    """Return how likely a true log ratio is to be called ``faster``, if launches have this standard deviation.
 
     That verdict (:func:`irbench.stats.compare.verdict`) wants the interval to lie above 0 and not wholly inside the
     band. An interval moves and stretches with its values, so those of standard normal launches serve for all.
-
-    Args:
-        difference: The true log ratio; positive.
-        scatter: Standard deviation of a launch's log ratio, taken to be normal; 0 for none.
-        launches: How many launches the interval is made from.
-        timing: Confidence of the interval, and the band that is called the same.
     """
     edge = math.log1p(timing.within)
     ends = _standard_ends(launches, looks_of(timing), timing.confidence)
@@ -137,5 +128,46 @@ def _standard_ends(launches: int, looks: Looks, confidence: float) -> tuple[tupl
     """Return the interval's ends in many runs whose launches are standard normal, always the same ones."""
     draw = random.Random(launches)  # noqa: S311 - a simulation
     runs = ([draw.gauss(0, 1) for _ in range(launches)] for _ in range(_DRAWS))
-    found = (interval_at(values, looks, confidence) for values in runs)
-    return tuple((interval.low, interval.high) for interval in found)
+    intervals = (interval_at(values, looks, confidence) for values in runs)
+    return tuple((interval.low, interval.high) for interval in intervals)
+
+
+_OWN_SHAPE = (1, 512, 512)
+"""Of our own model's input: enough for some milliseconds of work, so that overheads do not decide."""
+
+
+def self_comparison_request(model: str, options: DoctorOptions, scratch: Path, say: Say) -> RunRequest:
+    """Return the plan of a run in which one backend is named twice, and say what was chosen for want of a name."""
+    backend, why_backend = _backend(options.backend)
+    model, why_model = _model(model, scratch)
+    notes = tuple(note for note in (why_backend, why_model) if note is not None)
+    for note in notes:
+        say(note.text(Context()))
+    cpus = allowed_cpus(options.cpus)
+    return RunRequest(
+        bundles=resolve_bundles([model], everything=False, say=say),
+        backends=(backend, backend),
+        notes=notes,
+        threads=(total_threads(options.threads, cpus),),
+        cpus=cpus,
+        budget_s=options.budget,
+    ).with_budget_for(1, 1)
+
+
+def _backend(name: str | None) -> tuple[BackendAddress, Note | None]:
+    """Return the backend, the steadiest of which says most of the machine: a reference where none was named."""
+    if name is not None:
+        return resolve_backends([name])[0], None
+    installed = resolve_backends(())
+    trusted = [address for address in map(BackendAddress, registry.references_in_order()) if address in installed]
+    chosen = (trusted or installed)[0]
+    return chosen, ChosenBackend(backend=str(chosen), is_reference=bool(trusted))
+
+
+def _model(name: str, scratch: Path) -> tuple[str, Note | None]:
+    if name:
+        return name, None
+    latest = bundles.latest()
+    if latest is None:
+        return str(matmul(scratch, "fp32", _OWN_SHAPE).path), ChosenModel(model=None)
+    return str(latest), ChosenModel(model=latest.parent.name)

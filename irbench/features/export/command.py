@@ -40,14 +40,14 @@ def command(models: tuple[str, ...], **options: Any) -> None:
     from irbench.features.export.run import require_exportable
 
     own, shared = EXPORT.split(options)
-    asked, inputs = ExportOptions(**own), RunOptions(**shared).inputs
+    settings, inputs = ExportOptions(**own), RunOptions(**shared).inputs
     inputs.require_data()
-    require_exportable(models, asked)
+    require_exportable(models, settings)
     for model in dict.fromkeys(models):
-        export_model(model, asked, inputs)
+        export_model(model, settings, inputs)
 
 
-def export_model(model: str, asked: ExportOptions, inputs: InputRequest) -> None:
+def export_model(model: str, settings: ExportOptions, inputs: InputRequest) -> None:
     """Export a model, show what it does, and print where the bundle lies."""
     from rich.text import Text
 
@@ -61,8 +61,8 @@ def export_model(model: str, asked: ExportOptions, inputs: InputRequest) -> None
             say=lambda text: status.update(Text(plain(f"{model}: {text}"))),
             announce=lambda text: progress.print(Text(plain_lines(text)), soft_wrap=True),
         )
-        made = export_with(model, asked, listener, inputs)
-    for problem in made.problems:
+        exported = export_with(model, settings, listener, inputs)
+    for problem in exported.problems:
         progress.print(Text.assemble(("warning", "yellow"), plain(f" {model}: {problem}")))
-    print_data(to_text(Text.assemble((made.name, "bold"), f"  {made.summary}")), None)
-    print_lines(f"  {made.folder}")  # never wrapped: it is there to be copied
+    print_data(to_text(Text.assemble((exported.name, "bold"), f"  {exported.summary}")), None)
+    print_lines(f"  {exported.folder}")  # never wrapped: it is there to be copied

@@ -32,6 +32,7 @@ from irbench.store import bundles
 from irbench.worker.scratch import scratch_folder
 
 _GENERATED_ONLY = InputRequest()
+_DEADLINE_S = 900.0
 
 
 @dataclass(frozen=True)
@@ -110,18 +111,14 @@ def export(
     own, shared = EXPORT.read(options)
     inputs = RunOptions(**shared).inputs
     with reporting(progress) as reporter:
-        made = export_with(str(model), ExportOptions(**own), ExportListener(reporter.say, reporter.say), inputs)
-        for problem in made.problems:
-            reporter.say(f"warning: {made.name}: {problem}")
-        return made
+        exported = export_with(str(model), ExportOptions(**own), ExportListener(reporter.say, reporter.say), inputs)
+        for problem in exported.problems:
+            reporter.say(f"warning: {exported.name}: {problem}")
+        return exported
 
 
 def require_exportable(models: Sequence[str], options: ExportOptions) -> None:
-    """Refuse every wrong name and option before the first minute of work.
-
-    Raises:
-        IrbenchError: It says what is wrong.
-    """
+    """Refuse every wrong name and option before the first minute of work."""
     if options.output is not None and len(models) > 1:
         raise IrbenchError("-o is the folder of a single bundle.", hint="Export one model at a time, or leave -o out.")
     if options.name is not None and len(models) > 1:
@@ -132,12 +129,7 @@ def require_exportable(models: Sequence[str], options: ExportOptions) -> None:
 
 @dataclass(frozen=True)
 class ExportListener:
-    """What an export reports to.
-
-    Attributes:
-        say: Receives progress, a few words at a time.
-        announce: Receives what is to stay on the screen: which bundle is used, and why one is made again.
-    """
+    """What an export reports to: ``say`` receives progress, ``announce`` what is to stay on the screen."""
 
     say: Say
     announce: Say
@@ -146,14 +138,7 @@ class ExportListener:
 def export_with(
     model: str, options: ExportOptions, listener: ExportListener, inputs: InputRequest = _GENERATED_ONLY
 ) -> ExportedModel:
-    """Export one model; raises what :func:`export` does.
-
-    Args:
-        model: As the user named it.
-        options: How it is exported.
-        listener: Receives it.
-        inputs: What it is compared with the original on besides generated inputs.
-    """
+    """Export one model; raises what :func:`export` does."""
     inputs.require_data()
     watch = Stopwatch()
     heard: list[ExportNotice] = []
@@ -172,31 +157,21 @@ def export_with(
     return ExportedModel(bundles.load(folder), folder, None if used else watch.elapsed_s)
 
 
-_DEADLINE_S = 900.0
+def check_on_inputs(bundle: Bundle, request: InputRequest, deadline_s: float | None = None) -> OutputError:
+    """Compare the ONNX graph of a bundle, on a reference, with the original framework; return the worst error.
 
-
-def check_on_inputs(bundle: Bundle, asked: InputRequest, deadline_s: float | None = None) -> OutputError:
-    """Compare the ONNX graph of a bundle, on a reference, with the original framework.
-
-    Args:
-        bundle: Its paths are absolute.
-        asked: Data and constants.
-        deadline_s: How long each of the two may compute; 15 minutes unless given.
-
-    Returns:
-        The worst error over all samples.
-
-    Raises:
-        IrbenchError: The data do not fit the model, one of both cannot run it, or the outputs differ.
+    Each of the two may compute for 15 minutes, unless a deadline is given.
     """
     if RANDOM_DRAWS in bundle.details:
         raise IrbenchError(
             f"{bundle.name} draws random numbers, so that it cannot be compared with the original on these inputs.",
             hint="Leave --data and --value out.",
         )
-    refuse_unknown_values(asked, (bundle,))
+    refuse_unknown_values(request, (bundle,))
     with scratch_folder() as folder:
-        workload = _workload(bundle, asked, folder)
+        data = read_data(request, bundle, {})
+        sizes = data.bind(None, {})
+        workload = Workload(bundle, sizes, data.feeding(sizes, bundle.seed, folder / "inputs"))
         first = {kind: name for kind, name, _ in reversed(tuple(references_for(workload)))}
         missing = next((kind for kind in (registry.BACKENDS, registry.REFERENCES) if kind not in first), None)
         if missing is not None:
@@ -216,17 +191,10 @@ def check_on_inputs(bundle: Bundle, asked: InputRequest, deadline_s: float | Non
     except ValueError as problem:
         raise _different(bundle, str(problem)) from problem
     worst = max(errors, key=lambda error: error.max_rel)
-    wrong = judge(worst, "fp32")
-    if wrong is not None:
-        raise _different(bundle, wrong.message)
+    failure = judge(worst, "fp32")
+    if failure is not None:
+        raise _different(bundle, failure.message)
     return worst
-
-
-def _workload(bundle: Bundle, asked: InputRequest, folder: Path) -> Workload:
-    data = read_data(asked, bundle, {})
-    sizes = data.bind(None, {})
-    feeding = data.feeding(sizes, bundle.seed, folder / "inputs")
-    return Workload(bundle, sizes, feeding)
 
 
 def _different(bundle: Bundle, reason: str) -> IrbenchError:

@@ -60,38 +60,34 @@ def command(
     sizes = GraphSizes(**options)
     if compares and sizes != GraphSizes():
         raise IrbenchError("--diff compares nodes, which have no sizes.", hint="Leave --batch and --shape out.")
-    found = _inspected(models, sizes, counts=not compares)
-    for message in dict.fromkeys(graph.outdated for graph in found if graph.outdated):
+    graphs = _inspected(models, sizes, counts=not compares)
+    for message in dict.fromkeys(graph.outdated for graph in graphs if graph.outdated):
         say(message)
-    shown = GraphDifference(*found) if compares else found
+    shown = GraphDifference(*graphs) if compares else graphs
     print_data(_as_text(shown, form, to_file=output is not None), output)
-    _refuse_damaged_weights([graph.weights_problem for graph in found if graph.weights_problem is not None])
+    _refuse_damaged_weights([graph.weights_problem for graph in graphs if graph.weights_problem is not None])
 
 
 def _inspected(models: Sequence[str], sizes: GraphSizes, *, counts: bool) -> list[GraphInspection]:
-    """Return what graphs hold, and say on a terminal what is done meanwhile: large ones take seconds."""
     from irbench.api.progress import reporting
-    from irbench.features.inspect.run import inspect_at
+    from irbench.features.inspect.run import GraphInspection
     from irbench.render.progress import counting_text, reading_text
+    from irbench.requests.graphs import find_graph
 
-    found: list[GraphInspection] = []
+    graphs: list[GraphInspection] = []
     with reporting("auto") as reporter:
         for model in models:
             reporter.status(reading_text(model))
-            found.append(inspect_at(model, sizes))
+            graphs.append(GraphInspection(find_graph(model), sizes))
             if counts:
                 reporter.status(counting_text(model))
-                found[-1].count()
+                graphs[-1].count()
         reporter.status("")
-    return found
+    return graphs
 
 
 def _refuse_damaged_weights(problems: Sequence[IrbenchError]) -> None:
-    """Say below what was printed which graphs lack weights, and end as for any damaged model.
-
-    Raises:
-        IrbenchError: Some do.
-    """
+    """Warn of graphs that lack weights, and end as for any damaged model."""
     for problem in problems[:-1]:
         say(f"warning: {problem.message}")
     if problems:

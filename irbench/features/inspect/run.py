@@ -22,7 +22,6 @@ from irbench.onnx.reading.value_shapes import ValueShape
 from irbench.optimizer import Lineage, kept_for
 from irbench.options.graph_sizes import GraphSizes
 from irbench.options.signatures import names_keywords
-from irbench.options.values import Shapes
 from irbench.render.export_texts import export_notice_text
 from irbench.requests.graph_sizes import asked_sizes, with_shapes
 from irbench.requests.graphs import StoredGraph, find_graph
@@ -44,13 +43,13 @@ class GraphInspection(Displayable):
         sizes: Of dynamic dimensions, by name; empty where none was asked for.
     """
 
-    def __init__(self, graph: StoredGraph, batch: int | None = None, shape: Shapes | None = None) -> None:
+    def __init__(self, graph: StoredGraph, sizes: GraphSizes) -> None:
         self._graph = graph
         self.name = graph.name
         self.path = graph.path
         self.inventory: Inventory = read_inventory(graph.path)
         self._file_bytes = graph.path.stat().st_size
-        self.sizes: Mapping[str, int] = asked_sizes(graph, batch, shape) if batch is not None or shape else {}
+        self.sizes: Mapping[str, int] = asked_sizes(graph, sizes.batch, sizes.shape) if sizes != GraphSizes() else {}
 
     @property
     def signature(self) -> Signature | None:
@@ -164,13 +163,9 @@ class GraphInspection(Displayable):
         """Return the view that ``irbench inspect`` prints; called by rich."""
         from rich.console import Group
 
-        from irbench.features.inspect.view import Arithmetic, graph_view
+        from irbench.features.inspect.view import graph_view
 
-        bundle = self._graph.bundle
-        view = graph_view(
-            self.name, self.inventory, self.signature, Arithmetic(self.work, self.values), self._file_bytes, bundle
-        )
-        return Group(view, *self._history())
+        return Group(graph_view(self, self._file_bytes, self._graph.bundle), *self._history())
 
     def _history(self) -> Iterator[RenderableType]:
         """Yield how the graph was made by the optimiser, or what the optimiser made of it."""
@@ -243,12 +238,7 @@ def inspect(model: str | PathLike[str], **options: Unpack[InspectKeywords]) -> G
     Raises:
         IrbenchError: There is no such graph, several are meant, the file is damaged, or a shape does not fit.
     """
-    return inspect_at(model, INSPECT.asked(options))
-
-
-def inspect_at(model: str | PathLike[str], sizes: GraphSizes) -> GraphInspection:
-    """Return what :func:`inspect` does, for options that were read before."""
-    return GraphInspection(find_graph(str(model)), sizes.batch, sizes.shape)
+    return GraphInspection(find_graph(str(model)), INSPECT.asked(options))
 
 
 def diff(before: str | PathLike[str], after: str | PathLike[str]) -> GraphDifference:
@@ -256,11 +246,11 @@ def diff(before: str | PathLike[str], after: str | PathLike[str]) -> GraphDiffer
     return GraphDifference(inspect(before), inspect(after))
 
 
-def to_json(found: Sequence[GraphInspection] | GraphDifference) -> str:
+def to_json(shown: Sequence[GraphInspection] | GraphDifference) -> str:
     """Return the document of ``irbench inspect --format json``."""
-    if isinstance(found, GraphDifference):
-        return json.dumps(found.to_dict(), indent=2)
-    return json.dumps({"graphs": [graph.to_dict() for graph in found]}, indent=2)
+    if isinstance(shown, GraphDifference):
+        return json.dumps(shown.to_dict(), indent=2)
+    return json.dumps({"graphs": [graph.to_dict() for graph in shown]}, indent=2)
 
 
 def _node_json(node: NodeEntry) -> dict[str, Any]:

@@ -22,15 +22,15 @@ def models(family: str = "") -> tuple[ModelSource, ...]:
     Raises:
         IrbenchError: No family's name does.
     """
-    found: list[ModelSource] = sorted(registry.load_all(registry.MODELS).values(), key=_by_number)
-    chosen = tuple(source for source in found if family.casefold() in source.family.casefold())
-    if found and not chosen:
-        known = sorted({source.family for source in found})
+    sources: list[ModelSource] = sorted(registry.load_all(registry.MODELS).values(), key=_by_number)
+    matches = tuple(source for source in sources if family.casefold() in source.family.casefold())
+    if sources and not matches:
+        known = sorted({source.family for source in sources})
         raise IrbenchError(
             f"No model family contains '{family}'.",
             hint=f"{did_you_mean(family, known)}Families: {', '.join(known)}.",
         )
-    return chosen
+    return matches
 
 
 def _by_number(source: ModelSource) -> list[str | int]:

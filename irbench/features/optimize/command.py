@@ -56,23 +56,23 @@ def command(
 
     if output is not None:
         check_writable(output)
-    asked = OptimizeOptions(output=output, **options)
+    settings = OptimizeOptions(output=output, **options)
     with displayed() as reporter:
-        made = optimize_with(tuple(dict.fromkeys(models)), asked, reporter.say, reporter.status)
-    _print(made, form)
+        graphs = optimize_with(tuple(dict.fromkeys(models)), settings, reporter.say, reporter.status)
+    _print(graphs, form)
     if output is not None:
         say(f"copied to {output}")
-    for graph in made:
+    for graph in graphs:
         for line in graph.advice:
             say_in_width(line)
 
 
-def _print(made: Sequence[OptimizedModel], form: str) -> None:
+def _print(graphs: Sequence[OptimizedModel], form: str) -> None:
     from irbench.terminal.console import print_data, print_lines, to_text
 
     if form == "json":
-        print_data(json.dumps({"optimized": [graph.to_dict() for graph in made]}, indent=2), None)
+        print_data(json.dumps({"optimized": [graph.to_dict() for graph in graphs]}, indent=2), None)
         return
-    for graph in made:
+    for graph in graphs:
         print_data(to_text(graph.__rich__()), None)
         print_lines(f"  {graph.kept_path}")  # never wrapped: it is there to be copied

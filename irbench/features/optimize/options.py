@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 from irbench.options import kinds
-from irbench.options.export import Layout
 from irbench.options.input_request import DataSource
 from irbench.options.option import CommandOptions, option
 from irbench.options.run import like
 from irbench.options.values import Constants, Shapes
 from irbench.spec import DISTRIBUTIONS, Distribution
-
-GraphPrecision: TypeAlias = Literal["fp32", "fp16", "bf16", "int8"]
-
-
-Quantize: TypeAlias = Literal["auto", "static", "dynamic"]
+from irbench.spec.models import GraphPrecision, Layout, Quantize
 
 
 @dataclass(frozen=True)
 class OptimizeOptions:
-    """How graphs are made better."""
+    """How graphs are optimised."""
 
     level: str | None = option(
         kinds.LEVEL,

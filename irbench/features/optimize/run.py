@@ -14,26 +14,28 @@ from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.core.plain_text import plain
 from irbench.errors import IrbenchError
-from irbench.features.optimize.check_inputs import sized_inputs
 from irbench.features.optimize.keywords import OptimizeKeywords
 from irbench.features.optimize.options import OPTIMIZE, OptimizeOptions
-from irbench.features.optimize.output_graph import copy_to, refuse_overwrite
-from irbench.features.optimize.view import advice
-from irbench.optimizer import Conversion, Lineage, Optimized, Recipe, build_recipe, drawn_from
+from irbench.features.optimize.view import advice, steps_view
+from irbench.optimizer import CheckInputs, Conversion, Lineage, Optimized, Recipe, build_recipe, copy_model, drawn_from
 from irbench.optimizer import optimize as optimize_graph
 from irbench.options.input_request import InputRequest
 from irbench.options.signatures import names_keywords
+from irbench.options.values import Shapes
 from irbench.render.optimization_record import in_words
 from irbench.requests.resolve import resolve_bundles
-from irbench.runner.inputs import refuse_unknown_values
+from irbench.runner.inputs import fixed_batch, read_data, refuse_unknown_values
 from irbench.spec import BATCH, Bundle
-from irbench.spec.requested_sizes import refuse_unknown_names
+from irbench.spec.requested_sizes import has_name, refuse_unknown_names
+from irbench.system.file_states import exists
+from irbench.worker.model_files import read_inventory
 from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_LEVEL = "basic"
+_DYNAMIC_BATCH = 2
+"""As without data: a batch of 1 would hide broadcasting along a dynamic batch."""
 
 
 class OptimizedModel(Displayable):
@@ -67,7 +69,10 @@ class OptimizedModel(Displayable):
     def advice(self) -> tuple[str, ...]:
         """Warnings of the result, each with its remedy, and how to go on."""
         options = self._options
-        return tuple(advice(self.model, self.bundle, self._optimized, options.output, _input_options(options)))
+        files = [f"--data {quote(str(options.data))}"] if isinstance(options.data, Path) else []
+        constants = ((name, ",".join(map(str, values))) for name, values in options.value.items())
+        inputs = (*files, *(f"--value {quote(f'{name}={values}')}" for name, values in constants))
+        return tuple(advice(self.model, self.bundle, self._optimized, options.output, inputs))
 
     @property
     def bound(self) -> Mapping[str, int]:
@@ -79,11 +84,11 @@ class OptimizedModel(Displayable):
     @property
     def bound_by_default(self) -> tuple[str, ...]:
         """Which of the bound dimensions no option gave a size."""
-        given = {*self._options.shape, *([BATCH] if self._options.batch is not None else [])}
+        sized = {*self._options.shape, *([BATCH] if self._options.batch is not None else [])}
         for tensor in self.bundle.inputs:
             if tensor.tensor.name in self._options.shape:
-                given |= set(tensor.tensor.dynamic_dimensions)
-        return tuple(name for name in self.bound if name not in given)
+                sized |= set(tensor.tensor.dynamic_dimensions)
+        return tuple(name for name in self.bound if name not in sized)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that is known of it as JSON values."""
@@ -100,29 +105,9 @@ class OptimizedModel(Displayable):
 
     def __rich__(self) -> RenderableType:
         """Return the passes with what each changed, as ``irbench optimize`` prints them; called by rich."""
-        from rich.console import Group
-        from rich.padding import Padding
-        from rich.text import Text
-
-        from irbench.features.optimize.check_view import check_lines
-        from irbench.notices.conversions import agreement_lines
-        from irbench.render.optimization_record import sizes_line, steps_view
-
-        lineage = self.lineage
-        lines = [sizes_line(self.bound, list(self.bound_by_default))] if self.bound else []
-        lines += check_lines(lineage.checked) if lineage.checked is not None else []
-        if lineage.agreement is not None and lineage.recipe.conversion is not None:
-            lines += agreement_lines(lineage.recipe.conversion.precision, lineage.agreement)
-        view = steps_view(self.bundle.name, lineage.recipe.name, lineage.steps, self._opsets())
-        return Group(view, *(Padding(Text(line), (0, 0, 0, 2), expand=False) for line in lines))
-
-    def _opsets(self) -> tuple[int, int]:
-        """Return ONNX's operator set of the graph as it came and as it is."""
-        from irbench.worker.model_files import read_inventory
-
         original = self.bundle.artifact(("onnx",)) or self._optimized.artifact
         before, after = (read_inventory(path).opsets.get("ai.onnx", 0) for path in (original.path, self.kept_path))
-        return before, after
+        return steps_view(self.bundle.name, self.lineage, (before, after), self.bound, self.bound_by_default)
 
 
 @names_keywords(OPTIMIZE)
@@ -141,10 +126,9 @@ def optimize(
     Raises:
         IrbenchError: Options contradict each other, a tool is missing, or a pass fails or breaks the model.
     """
-    asked = OPTIMIZE.asked(options)
     with reporting(progress) as reporter:
-        (made,) = optimize_with((str(model),), asked, reporter.say, reporter.status)
-        return made
+        (optimized,) = optimize_with((str(model),), OPTIMIZE.asked(options), reporter.say, reporter.status)
+        return optimized
 
 
 def optimize_with(
@@ -154,64 +138,39 @@ def optimize_with(
     if options.output is not None and len(models) > 1:
         raise IrbenchError("-o is a single file.", hint="Optimize one model at a time, or leave -o out.")
     InputRequest(options.data).require_data()
-    asked = recipe_of(options)
-    made: list[OptimizedModel] = []
+    recipe = _recipe_of(options)
+    optimized: list[OptimizedModel] = []
     bundles = resolve_bundles(models, everything=False, say=say)
     refuse_unknown_names(options.shape, bundles)
     refuse_unknown_values(InputRequest(options.data, options.value), bundles)
     for model, bundle in zip(models, bundles, strict=True):
         if options.output is not None:
-            refuse_overwrite(bundle, options.output)
-        found = OptimizedModel(model, bundle, _optimized(bundle, options, asked, status), options)
+            _refuse_overwrite(bundle, options.output)
+        optimized.append(OptimizedModel(model, bundle, _optimized(bundle, options, recipe, status), options))
         if options.output is not None:
-            copy_to(found.kept_path, options.output)
-        made.append(found)
-    return tuple(made)
+            _copy_to(optimized[-1].kept_path, options.output)
+    return tuple(optimized)
 
 
-def _optimized(bundle: Bundle, options: OptimizeOptions, asked: Recipe, status: Say) -> Optimized:
+def _optimized(bundle: Bundle, options: OptimizeOptions, recipe: Recipe, status: Say) -> Optimized:
     inputs = InputRequest(options.data, options.value)
+    listener = in_words(lambda _line: None, status)
     with scratch_folder() as folder:
-        sizes, given = sized_inputs(bundle, inputs, options.batch, options.shape, folder)
-        return optimize_graph(bundle, sizes, asked, in_words(_silent, status), drawn_from(options.distribution, given))
+        sizes, checked = _sized_inputs(bundle, inputs, options.batch, options.shape, folder)
+        return optimize_graph(bundle, sizes, recipe, listener, drawn_from(options.distribution, checked))
 
 
-def _silent(_line: str) -> None:
-    """Say nothing at the end of a graph: its report follows."""
-
-
-def _input_options(options: OptimizeOptions) -> tuple[str, ...]:
-    """Return data from files and constants as they are typed."""
-    data = [f"--data {quote(str(options.data))}"] if isinstance(options.data, Path) else []
-    given = ((name, ",".join(map(str, values))) for name, values in options.value.items())
-    return (*data, *(f"--value {quote(f'{name}={values}')}" for name, values in given))
-
-
-def recipe_of(options: OptimizeOptions) -> Recipe:
-    """Return what is to be done.
-
-    Raises:
-        IrbenchError: A level is given together with passes, or settings contradict each other.
-    """
+def _recipe_of(options: OptimizeOptions) -> Recipe:
     if options.level is not None and options.passes is not None:
         raise IrbenchError("--passes and --level cannot be combined.", hint="Leave --level or --passes out.")
-    level = _LEVEL if options.level is None else options.level
-    return build_recipe(level, options.passes, _conversion(options), options.layout)
+    return build_recipe(options.level or "basic", options.passes, _conversion(options), options.layout)
 
 
 def _conversion(options: OptimizeOptions) -> Conversion | None:
-    """Return what the graphs are converted to, if to anything.
-
-    Raises:
-        IrbenchError: An option of int8 is given for another precision.
-    """
-    given = {"calibrate": options.calibrate, "quantize": options.quantize}
-    given = {name: value for name, value in given.items() if value is not None}
-    if given and options.precision != "int8":
-        raise IrbenchError(
-            f"--{next(iter(given))} applies to int8 only.", hint="Add --precision int8, or leave it out."
-        )
-    if "calibrate" in given and options.quantize == "dynamic":
+    of_int8 = [name for name in ("calibrate", "quantize") if getattr(options, name) is not None]
+    if of_int8 and options.precision != "int8":
+        raise IrbenchError(f"--{of_int8[0]} applies to int8 only.", hint="Add --precision int8, or leave it out.")
+    if options.calibrate is not None and options.quantize == "dynamic":
         raise IrbenchError(
             "Dynamic int8 quantisation needs no calibration.", hint="Leave --calibrate or --quantize dynamic out."
         )
@@ -219,3 +178,31 @@ def _conversion(options: OptimizeOptions) -> Conversion | None:
         return None
     plain = Conversion(options.precision)
     return Conversion(options.precision, options.quantize or plain.method, options.calibrate or plain.samples)
+
+
+def _sized_inputs(
+    bundle: Bundle, request: InputRequest, batch: int | None, shapes: Shapes, folder: Path
+) -> tuple[Mapping[str, int], CheckInputs | None]:
+    """Return the sizes to bind in the graph, none without a batch or shapes, and the inputs of its checks."""
+    shapes = {name: shape for name, shape in shapes.items() if has_name(bundle, name)}
+    data = read_data(request, bundle, shapes)
+    bound = data.bind(batch, shapes) if batch is not None or shapes else {}
+    if not data.samples and not request.values:
+        return bound, None
+    sizes = bound or data.bind(_DYNAMIC_BATCH if fixed_batch(bundle) is None else None, {})
+    return bound, CheckInputs(data.feeding(sizes, bundle.seed, folder), sizes if data.samples else {})
+
+
+def _refuse_overwrite(bundle: Bundle, output: Path) -> None:
+    artifact = bundle.artifact(("onnx",))
+    if artifact is not None and exists(output) and output.samefile(artifact.path):
+        raise IrbenchError(f"-o {output} would overwrite the input graph.", hint="Give another path with -o.")
+
+
+def _copy_to(source: Path, output: Path) -> None:
+    try:
+        copy_model(source, output)
+    except OSError as error:
+        raise IrbenchError(
+            f"{output} cannot be written: {error.strerror}.", hint="Give another path with -o."
+        ) from error

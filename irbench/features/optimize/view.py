@@ -1,23 +1,33 @@
-"""Warnings and next steps after an optimisation."""
+"""The result of an optimisation in words: its passes, on what it was checked, warnings and next steps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
+from rich.console import Group
+from rich.padding import Padding
+from rich.text import Text
+
+from irbench.core.graph_record import (
+    KIND_TEXTS,
+    LEFT_OUT_TEXTS,
+    UNCHECKED_TEXTS,
+    GraphCheck,
+    GraphStep,
+    UncheckedBody,
+    UncheckedReason,
+)
+from irbench.core.plain_text import plain
+from irbench.core.quantities import listing, plural
 from irbench.errors import IrbenchError
-from irbench.features.optimize.check_view import unchecked_texts
 from irbench.notices import Context
-from irbench.notices.conversions import missed_limit_text
+from irbench.notices.conversions import agreement_lines, missed_limit_text
 from irbench.notices.notes import LayoutUnchanged
-from irbench.spec import BATCH, shape_text
-
-if TYPE_CHECKING:
-    from irbench.core.graph_record import GraphStep
-    from irbench.optimizer import Lineage, Optimized
-    from irbench.spec import Bundle, Disagreement, TensorSpec
+from irbench.optimizer import Lineage, Optimized, calibration_note, variant
+from irbench.render import optimization_record
+from irbench.spec import BATCH, Bundle, Disagreement, TensorSpec, shape_text
 
 _REMEDIES = {
     "quantize_static": "--precision fp16, --quantize dynamic or more --calibrate",
@@ -32,25 +42,37 @@ _CONSEQUENCES = {
 }
 """What it means that a graph could not be prepared."""
 
+_GIVE_INPUTS = "Give inputs that lead there with --data"
+_UNCHECKED_REMEDIES: Mapping[UncheckedReason, str] = {
+    "other-shapes": "Fix such sizes with --shape to check it",
+    "not-followed": "Compare the outputs on inputs that lead into every branch",
+}
+_MOST_UNCHECKED = 5
+
+
+def steps_view(
+    model: str, lineage: Lineage, opsets: tuple[int, int], bound: Mapping[str, int], bound_by_default: Sequence[str]
+) -> Group:
+    """Return the passes with what each changed, which sizes were bound, and what the result was compared on."""
+    lines = [optimization_record.sizes_line(bound, bound_by_default)] if bound else []
+    lines += check_lines(lineage.checked) if lineage.checked is not None else []
+    if lineage.agreement is not None and lineage.recipe.conversion is not None:
+        lines += agreement_lines(lineage.recipe.conversion.precision, lineage.agreement)
+    passes = optimization_record.steps_view(model, lineage.recipe.name, lineage.steps, opsets)
+    return Group(passes, *(Padding(Text(line), (0, 0, 0, 2), expand=False) for line in lines))
+
 
 def advice(
-    typed: str, bundle: Bundle, made: Optimized, output: Path | None, inputs: Sequence[str] = ()
+    typed: str, bundle: Bundle, optimized: Optimized, output: Path | None, inputs: Sequence[str] = ()
 ) -> Iterator[str]:
     """Yield warnings of a result, each with its remedy, and how to go on.
 
-    Args:
-        typed: The model as the user named it.
-        bundle: The model.
-        made: What came out.
-        output: Where it was copied, if anywhere.
-        inputs: The options for data and constants that the user gave, for a run on the same inputs.
+    ``typed`` is the model as the user named it, ``inputs`` are the options for data and constants that the user gave.
     """
-    from irbench.optimizer import calibration_note
-
-    lineage = made.lineage
-    name, asked = bundle.name, lineage.recipe
-    if asked.layout == "nchw" and not lineage.nchw_inputs:
-        layout = LayoutUnchanged(model=name, variant=asked.name)
+    lineage = optimized.lineage
+    name, recipe = bundle.name, lineage.recipe
+    if recipe.layout == "nchw" and not lineage.nchw_inputs:
+        layout = LayoutUnchanged(model=name, variant=recipe.name)
         yield f"warning: {layout.text(Context())}"
     yield from (f"warning: {name}: {text}" for text in _shortcomings(lineage))
     yield from _sizes_to_bind(bundle, lineage)
@@ -59,18 +81,19 @@ def advice(
         yield f"warning: {generated.text(Context())}"
     if lineage.agreement is not None and lineage.agreement.degenerate:
         yield (
-            f"warning: {name}+{asked.name}: the comparison with fp32 says little, because fp32 answers these inputs"
+            f"warning: {name}+{recipe.name}: the comparison with fp32 says little, because fp32 answers these inputs"
             " with zeros, constants or tiny values. Give real inputs with --data"
         )
     if lineage.disagreement is not None:
-        yield f"warning: {name}+{asked.name} {_failure(lineage.steps[-1].name, lineage.disagreement)}"
+        yield f"warning: {name}+{recipe.name} {_failure(lineage.steps[-1].name, lineage.disagreement)}"
     elif not any(_did_work(step, lineage.steps[0]) for step in lineage.steps):
         yield f"{name}: nothing to simplify"
     elif _can_be_named(lineage):
-        options = (*_sizes_given(bundle, lineage), *inputs, f"--optimize none,{asked.name}")
+        options = (*_sizes_given(bundle, lineage), *inputs, f"--optimize none,{recipe.name}")
         yield " ".join((f"measure it: irbench run {quote(typed)}", *options))
     elif output is not None:
-        shapes = () if _gives_data(inputs) else _shapes_to_give(bundle, made)
+        has_data = any(option.startswith("--data ") for option in inputs)
+        shapes = () if has_data else _shapes_to_give(bundle, optimized)
         yield " ".join((f"measure it: irbench run {quote(str(output))}", *shapes, *inputs))
     else:
         yield "measure it as a file: add -o FILE"
@@ -83,17 +106,12 @@ def _did_work(step: GraphStep, original: GraphStep) -> bool:
 
 def _shortcomings(lineage: Lineage) -> Iterator[str]:
     """Yield what kept passes from working, and what could not be checked."""
-    met = {step.name: step.obstacle for step in lineage.steps if step.obstacle is not None}
-    for name, obstacle in met.items():
+    obstacles = {step.name: step.obstacle for step in lineage.steps if step.obstacle is not None}
+    for name, obstacle in obstacles.items():
         if obstacle.code in _CONSEQUENCES:
             yield f"{obstacle.text()}; {_CONSEQUENCES[obstacle.code].format(name=name)}"
     if lineage.checked is not None:
         yield from unchecked_texts(lineage.checked)
-
-
-def _gives_data(inputs: Sequence[str]) -> bool:
-    """Whether samples are given, which have sizes of their own."""
-    return any(option.startswith("--data ") for option in inputs)
 
 
 def _sizes_given(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
@@ -108,11 +126,11 @@ def _sizes_given(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
             yield f"--shape {quote(_shape(spec, sizes))}"
 
 
-def _shapes_to_give(bundle: Bundle, made: Optimized) -> Iterator[str]:
+def _shapes_to_give(bundle: Bundle, optimized: Optimized) -> Iterator[str]:
     """Yield options for the inputs whose shapes a file leaves free, for which it holds no sizes itself."""
-    for spec in made.artifact.inputs:
+    for spec in optimized.artifact.inputs:
         if set(spec.dynamic_dimensions) - {BATCH}:
-            yield f"--shape {quote(_shape(spec, _usual_sizes(bundle, made.lineage)))}"
+            yield f"--shape {quote(_shape(spec, _usual_sizes(bundle, optimized.lineage)))}"
 
 
 def _usual_sizes(bundle: Bundle, lineage: Lineage) -> Mapping[str, int]:
@@ -142,15 +160,12 @@ def _sizes_to_bind(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
 
 
 def _failure(conversion: str, disagreement: Disagreement) -> str:
-    """Return in what a converted graph fails, the limit it misses, and what may keep more of the answers."""
     missed = missed_limit_text(disagreement)
     return f"answers differently from fp32: {missed}. Try {_REMEDIES.get(conversion, '--precision fp16')}."
 
 
 def _can_be_named(lineage: Lineage) -> bool:
     """Whether ``irbench run --optimize`` makes this graph of its name alone, but for the sizes."""
-    from irbench.optimizer import variant
-
     is_drawn_otherwise = lineage.agreement is not None and lineage.agreement.drawn != "declared"
     if lineage.recipe.conversion is not None and (lineage.data_sha256 or is_drawn_otherwise):
         return False  # its name alone does not tell the inputs
@@ -158,3 +173,41 @@ def _can_be_named(lineage: Lineage) -> bool:
         return variant(lineage.recipe.name) == lineage.recipe
     except IrbenchError:
         return False
+
+
+def check_lines(checked: GraphCheck) -> Iterator[str]:
+    """Yield what was compared: ``checked on 5 inputs (seeded, large, ...); batch 1, 2 and 3``."""
+    kinds = dict.fromkeys(KIND_TEXTS[checked_input.kind] for checked_input in checked.inputs)
+    sizes = "".join(f"; {text}" for text in _sizes(checked))
+    yield f"checked on {plural(len(checked.inputs), 'input')} ({', '.join(kinds)}){sizes}"
+    never = sum(body.iterations is None for body in checked.unchecked)
+    if checked.bodies or never:
+        yield f"checked {checked.bodies} of {plural(checked.bodies + never, 'subgraph')} of If, Loop and Scan"
+    for kind, reason in checked.left_out.items():
+        yield f"not checked on {KIND_TEXTS[kind]} inputs: {LEFT_OUT_TEXTS[reason]}"
+    if checked.unvaried:
+        names = listing([plain(name) for name in checked.unvaried])
+        yield f"not checked at other sizes of {names}: the original runs at none that was tried"
+
+
+def unchecked_texts(checked: GraphCheck) -> Iterator[str]:
+    """Yield a sentence for each branch or body that was not compared, with its remedy, for the first few of them."""
+    for body in checked.unchecked[:_MOST_UNCHECKED]:
+        remedy = _UNCHECKED_REMEDIES.get(body.reason, _GIVE_INPUTS)
+        yield f"{_what(body)} was not checked: {UNCHECKED_TEXTS[body.reason]}. {remedy}"
+    more = len(checked.unchecked) - _MOST_UNCHECKED
+    if more > 0:
+        yield f"{more} more of such a kind; --format json has all of them"
+
+
+def _what(body: UncheckedBody) -> str:
+    node = f"{body.operator} {plain(body.node)}"
+    return (
+        f"{body.part} of {node}" if body.iterations is None else f"{node} with {plural(body.iterations, 'iteration')}"
+    )
+
+
+def _sizes(checked: GraphCheck) -> Iterator[str]:
+    for name in checked.inputs[0].sizes if checked.inputs else ():
+        sizes = sorted({checked_input.sizes[name] for checked_input in checked.inputs})
+        yield f"{plain(name)} {listing([str(size) for size in sizes])}"

@@ -101,7 +101,7 @@ def command(
         _refuse_other_options(context)
         profile = load_profile(show, results=options["results"])
     elif model is None:
-        raise IrbenchError("There is no model to profile.", hint="Name one, or an ONNX file: irbench profile MODEL")
+        raise IrbenchError("A model to profile is missing.", hint="Name one, or an ONNX file: irbench profile MODEL")
     else:
         refuse_overwriting_models((model,), output)
         refuse_overwriting_models((model,), trace)

@@ -48,7 +48,11 @@ def command(
     from irbench.features.verify.run import verify_with
     from irbench.terminal.console import print_data, to_text
 
-    found = verify_with(VerifyOptions(**options), say)
-    text = to_text(found.__rich__(), to_file=output is not None, crop=False) if form == "table" else found.to_text(form)
+    verification = verify_with(VerifyOptions(**options), say)
+    text = (
+        to_text(verification.__rich__(), to_file=output is not None, crop=False)
+        if form == "table"
+        else verification.to_text(form)
+    )
     print_data(text, output)
-    return int(found.exit_code)
+    return int(verification.exit_code)

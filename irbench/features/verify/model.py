@@ -14,7 +14,7 @@ from irbench.core.output_check import compare, input_scale, judge
 from irbench.core.record import Failure
 from irbench.core.row import CellResult, State, row_of
 from irbench.errors import IrbenchError
-from irbench.features.verify.collect import DataSet
+from irbench.features.verify.data_sets import DataSet
 from irbench.features.verify.report import DataSets, NoReference, PlannedTrials, Trial, VerificationRequest
 from irbench.features.verify.trial import Answered
 from irbench.onnx.reading.element_types import STRING, numpy_dtype
@@ -33,32 +33,27 @@ from irbench.worker.requested_confinement import confinement_of
 _FROM_GOOD_TO_BAD: tuple[State, ...] = ("not-applicable", "ok", "mismatch", "failed")
 
 
-def trials(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
-    """Return what each backend must answer, and where that comes from.
-
-    Raises:
-        IrbenchError: A shape is missing, or the data do not fit the model.
-        NoReference: No reference could answer.
-    """
-    if asked.data is None:
-        return _seeded(asked, scratch)
-    artifact = asked.bundle.artifact(("onnx",))
+def trials(request: VerificationRequest, scratch: Path) -> PlannedTrials:
+    """Return what each backend must answer, and where that comes from."""
+    if request.data is None:
+        return _seeded(request, scratch)
+    artifact = request.bundle.artifact(("onnx",))
     if artifact is None:
         raise IrbenchError(
-            f"{asked.bundle.name} contains no ONNX graph, and data sets follow its order of inputs.",
+            f"{request.bundle.name} contains no ONNX graph, and data sets follow its order of inputs.",
             hint="Export it again, or leave --data out.",
         )
     counts = (len(artifact.inputs), len(artifact.outputs))
     try:
         sets: tuple[DataSet, ...] = call_in_worker(
-            "irbench.features.verify.collect:read_for_model",
-            *(asked.data, *counts, memory_for_data_bytes()),
-            deadline_s=asked.deadline_s,
+            "irbench.features.verify.data_sets:read_for_model",
+            *(request.data, *counts, memory_for_data_bytes()),
+            deadline_s=request.deadline_s,
         )
     except WorkerDied as death:
-        raise death.during(f"The data in {asked.data} could not be read.") from death
-    origin = DataSets(str(asked.data), len(sets))
-    return PlannedTrials(tuple(_given(asked, artifact, data, scratch) for data in sets), origin)
+        raise death.during(f"The data in {request.data} could not be read.") from death
+    origin = DataSets(str(request.data), len(sets))
+    return PlannedTrials(tuple(_from_data_set(request, artifact, data, scratch) for data in sets), origin)
 
 
 def verified_cells(planned: Sequence[Trial]) -> Iterator[CellResult]:
@@ -72,10 +67,6 @@ def answers_of(trial: Trial, cell: Cell) -> Answered:
     """Return what a cell answers to each call of a trial, in a process of its own.
 
     Where its runtime refuses the graph with bound shapes, it runs the one with dynamic ones.
-
-    Raises:
-        CallFailed: It runs neither of them.
-        WorkerDied: Its process ended.
     """
     try:
         return _answers(trial, cell)
@@ -86,41 +77,41 @@ def answers_of(trial: Trial, cell: Cell) -> Answered:
         return _answers(trial, other)
 
 
-def _seeded(asked: VerificationRequest, scratch: Path) -> PlannedTrials:
-    planned = _plan(asked, asked.shapes, scratch)
+def _seeded(request: VerificationRequest, scratch: Path) -> PlannedTrials:
+    planned = _plan(request, request.shapes, scratch)
     group = planned.group
-    expected = expected_outputs(group.main, group.cells, scratch, asked.deadline_s)
+    expected = expected_outputs(group.main, group.cells, scratch, request.deadline_s)
     if expected.outputs is None:
         raise NoReference(expected.warnings[0])
-    trial = trial_of("", (), expected.outputs, planned, asked.deadline_s)
+    trial = trial_of("", (), expected.outputs, planned, request.deadline_s)
     trial = replace(trial, feeding=group.main.feeding, scale=expected.scale)
     return PlannedTrials((trial,), expected.source, expected.warnings)
 
 
-def _given(asked: VerificationRequest, artifact: Artifact, data: DataSet, scratch: Path) -> Trial:
+def _from_data_set(request: VerificationRequest, artifact: Artifact, data: DataSet, scratch: Path) -> Trial:
     for spec, array in zip(artifact.inputs, data.inputs, strict=True):
         require_fit(spec, array, data.name)
-    inputs = tuple(as_logical(array, spec) for array, spec in zip(data.inputs, artifact.inputs, strict=True))
-    names = (spec.tensor.name for spec in asked.bundle.inputs)
+    inputs = tuple(map(as_logical, data.inputs, artifact.inputs))
+    names = (spec.tensor.name for spec in request.bundle.inputs)
     shapes = {name: array.shape for name, array in zip(names, inputs, strict=True)}
-    trial = trial_of(data.name, inputs, (data.outputs,), _plan(asked, shapes, scratch), asked.deadline_s)
+    trial = trial_of(data.name, inputs, (data.outputs,), _plan(request, shapes, scratch), request.deadline_s)
     return replace(trial, scale=input_scale(inputs))
 
 
-def _plan(asked: VerificationRequest, shapes: Mapping[str, tuple[int, ...]], scratch: Path) -> PlannedGroup:
+def _plan(request: VerificationRequest, shapes: Mapping[str, tuple[int, ...]], scratch: Path) -> PlannedGroup:
     threads = host.allowance().threads
-    request = RunRequest(
-        (asked.bundle,),
-        asked.backends,
+    run = RunRequest(
+        (request.bundle,),
+        request.backends,
         threads=(threads,),
         shapes=shapes,
-        seed=asked.bundle.seed,
-        inputs=asked.inputs,
-        environments=asked.environments,
-        precisions=asked.precisions,
-        options=asked.settings,
+        seed=request.bundle.seed,
+        inputs=request.inputs,
+        environments=request.environments,
+        precisions=request.precisions,
+        options=request.settings,
     )
-    (planned,) = plan(request, prepare(request, scratch))
+    (planned,) = plan(run, prepare(run, scratch))
     return planned
 
 
@@ -138,17 +129,13 @@ def require_fit(spec: TensorSpec, array: Array, place: str) -> None:
     fits = len(spec.shape) == array.ndim and all(
         isinstance(axis, str) or axis == size for axis, size in zip(spec.shape, array.shape, strict=True)
     )
-    if not _is_of(array, spec.dtype) or not fits:
+    is_of_type = array.dtype.kind in "OSU" if spec.dtype == STRING else array.dtype == numpy_dtype(spec.dtype)
+    if not is_of_type or not fits:
         raise IrbenchError(
             f"{place} gives {array.dtype} of {shape_text(array.shape)} for the input '{spec.name}', which takes "
             f"{spec.dtype} of {shape_text(spec.shape)}.",
             hint="Inputs are matched by order: input_0.pb is for the first input of the model.",
         )
-
-
-def _is_of(array: Array, dtype: str) -> bool:
-    """Whether an array has the type of a spec; NumPy has several for strings."""
-    return array.dtype.kind in "OSU" if dtype == STRING else array.dtype == numpy_dtype(dtype)
 
 
 def as_logical(array: Array, spec: TensorSpec) -> Array:
@@ -175,48 +162,44 @@ def _row(trial: Trial, cell: Cell, *, named: bool) -> CellResult:
 
 
 def _with_either_graph(trial: Trial, cell: Cell, row: CellResult) -> CellResult:
-    """Return the row with its answers; where the runtime refuses bound shapes, with those of dynamic ones."""
-    found = _answered(trial, cell, row)
-    other = other_form(cell, trial.others) if found.state == "failed" else None
+    bound = _answered(trial, cell, row)
+    other = other_form(cell, trial.others) if bound.state == "failed" else None
     if other is None:
-        return found
+        return bound
     dynamic = _answered(trial, other, replace(row, label=other.label, dynamic=other.dynamic))
-    return found if dynamic.state == "failed" else dynamic
+    return bound if dynamic.state == "failed" else dynamic
 
 
 def _answered(trial: Trial, cell: Cell, row: CellResult) -> CellResult:
     try:
-        found = _answers(trial, cell)
+        answers = _answers(trial, cell)
     except (CallFailed, WorkerDied) as problem:
         return replace(row, state="failed", failure=Failure("run", problem.message, problem.hint or None))
-    row = replace(row, effective=found.effective)
-    strayed = fallback(cell, found.effective)
+    row = replace(row, effective=answers.effective)
+    strayed = fallback(cell, answers.effective)
     if strayed is not None:
         return replace(row, state="failed", failure=strayed)
     try:
         errors = [
             compare(outputs, expected, trial.bundle.classifier, trial.scale)
-            for outputs, expected in zip(found.outputs, trial.expected, strict=True)
+            for outputs, expected in zip(answers.outputs, trial.expected, strict=True)
         ]
     except ValueError as problem:
         return replace(row, state="mismatch", failure=Failure("verify", str(problem)))
     error = max(errors, key=lambda error: error.max_rel)
     graph_precision = cell.artifact.precision if cell.artifact is not None else ""
-    failure = judge(error, str(found.effective.get("precision")), graph_precision)
+    failure = judge(error, str(answers.effective.get("precision")), graph_precision)
     return replace(row, state="mismatch" if failure else "ok", failure=failure, output_error=error)
 
 
 def _answers(trial: Trial, cell: Cell) -> Answered:
     assert cell.artifact is not None
     if trial.feeding is None:
-        arguments: tuple[Any, ...] = (
-            "irbench.features.verify.trial:answer",
-            cell,
-            [lay_out(trial.inputs, cell.artifact)],
-        )
+        feeds = [lay_out(trial.inputs, cell.artifact)]
+        arguments: tuple[Any, ...] = ("irbench.features.verify.trial:answer", cell, feeds)
     else:
-        calls = ("irbench.features.verify.trial:answer_calls", cell)
-        arguments = (*calls, trial.bundle, dict(trial.sizes), trial.feeding)
+        loop = (trial.bundle, dict(trial.sizes), trial.feeding)
+        arguments = ("irbench.features.verify.trial:answer_calls", cell, *loop)
     confinement = confinement_of(cell, trial.feeding.samples if trial.feeding is not None else ())
     answered: Answered = call_in_worker(
         *arguments, deadline_s=trial.deadline_s, python=cell.python, confinement=confinement, returns=Answered

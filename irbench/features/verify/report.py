@@ -56,6 +56,16 @@ class ModelReport:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     given_inputs: GivenInputs | None = None
 
+    @property
+    def exit_code(self) -> ExitCode:
+        """What the cells come to: an interrupt first, then wrong outputs, then failures."""
+        states = {cell.state for cell in self.cells}
+        if not self.complete:
+            return ExitCode.INTERRUPTED
+        if "mismatch" in states:
+            return ExitCode.DIFFERENT
+        return ExitCode.FAILED_CELL if "failed" in states else ExitCode.OK
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -139,13 +149,3 @@ class VerificationRequest:
     precisions: tuple[Precision, ...] | None = ("fp32",)
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     deadline_s: float = DEADLINE_S
-
-
-def exit_code(report: ModelReport) -> ExitCode:
-    """Return what the cells come to: an interrupt first, then wrong outputs, then failures."""
-    states = {cell.state for cell in report.cells}
-    if not report.complete:
-        return ExitCode.INTERRUPTED
-    if "mismatch" in states:
-        return ExitCode.DIFFERENT
-    return ExitCode.FAILED_CELL if "failed" in states else ExitCode.OK

@@ -12,14 +12,12 @@ from irbench.core.address import BackendAddress
 from irbench.core.plain_text import plain
 from irbench.core.row import CellResult
 from irbench.errors import ExitCode, IrbenchError
-from irbench.features.verify import report as verification
-from irbench.features.verify.case import CaseResult, SuiteReport
-from irbench.features.verify.case import exit_code as suite_exit_code
+from irbench.features.verify.cases import CaseResult, SuiteReport
 from irbench.features.verify.keywords import VerifyKeywords
 from irbench.features.verify.model import trials, verified_cells
 from irbench.features.verify.options import VERIFY, VerifyOptions
 from irbench.features.verify.report import ModelReport, NoReference, PlannedTrials, VerificationRequest
-from irbench.features.verify.suite_run import readers_of_onnx, run_suite
+from irbench.features.verify.suite import readers_of_onnx, run_suite
 from irbench.features.verify.view import model_view, suite_view
 from irbench.notices import Context
 from irbench.options.input_request import InputRequest
@@ -39,11 +37,7 @@ if TYPE_CHECKING:
 
 
 class Verification(Displayable):
-    """What was verified.
-
-    Attributes:
-        report: Everything that was found, of a model or of a suite.
-    """
+    """What was verified: the ``report`` of a model or of a suite."""
 
     def __init__(self, report: ModelReport | SuiteReport) -> None:
         self.report = report
@@ -51,14 +45,7 @@ class Verification(Displayable):
     @property
     def exit_code(self) -> ExitCode:
         """What ``irbench verify`` exits with."""
-        if isinstance(self.report, ModelReport):
-            return verification.exit_code(self.report)
-        if not self.report.complete:
-            return ExitCode.INTERRUPTED
-        if self.report.between:
-            changed = any(change.is_of_outcome for change in self.report.changes)
-            return ExitCode.DIFFERENT if changed else ExitCode.OK
-        return suite_exit_code(self.report.cases)
+        return self.report.exit_code
 
     @property
     def ok(self) -> bool:
@@ -109,22 +96,18 @@ def verify(
         IrbenchError: The call is impossible, or there is nothing to compare with; nothing was verified.
         Interrupted: Ctrl-C; what was verified by then is in its ``result``.
     """
-    asked = VERIFY.asked(options, model=None if model is None else str(model))
+    settings = VERIFY.asked(options, model=None if model is None else str(model))
     with reporting(progress) as reporter:
-        found = verify_with(asked, reporter.say)
-    if not found.report.complete:
-        raise Interrupted("the verification is not complete", found)
-    return found
+        verification = verify_with(settings, reporter.say)
+    if not verification.report.complete:
+        raise Interrupted("the verification is not complete", verification)
+    return verification
 
 
 def verify_with(options: VerifyOptions, say: Say) -> Verification:
-    """Verify what was asked for; an interrupt leaves the report incomplete.
-
-    Raises:
-        IrbenchError: The call is impossible, or there is nothing to compare with; nothing was verified.
-    """
+    """Verify what was asked for; an interrupt leaves the report incomplete."""
     host.require_linux()
-    refuse_contradictions(options)
+    _refuse_contradictions(options)
     backends, environments = _participants(options, say)
     with scratch_folder() as folder:
         if options.suite is not None:
@@ -134,7 +117,6 @@ def verify_with(options: VerifyOptions, say: Say) -> Verification:
 
 
 def _participants(options: VerifyOptions, say: Say) -> tuple[tuple[BackendAddress, ...], tuple[PythonEnvironment, ...]]:
-    """Return the backends, and the environments of two versions where these are compared."""
     if options.between is None:
         return resolve_backends(options.backends or ()), ()
     if len(options.backends or ()) > 1:
@@ -144,27 +126,6 @@ def _participants(options: VerifyOptions, say: Say) -> tuple[tuple[BackendAddres
     return (address,), environments
 
 
-def _asked(
-    options: VerifyOptions,
-    bundle: Bundle,
-    backends: tuple[BackendAddress, ...],
-    environments: tuple[PythonEnvironment, ...],
-) -> VerificationRequest:
-    folder = expected_outputs(options)
-    inputs = InputRequest() if folder is not None else InputRequest(options.data, options.value, options.feedback)
-    refuse_unknown_values(inputs, (bundle,))
-    return VerificationRequest(bundle, backends, options.shape, folder, inputs, environments)
-
-
-def _able_backends(backends: tuple[BackendAddress, ...], bundle: Bundle, say: Say) -> tuple[BackendAddress, ...]:
-    """Return the backends that can read the model, as ``irbench run`` chooses them, and say which cannot."""
-    able = able_backends(backends, (bundle,))
-    left_out = [str(address) for address in backends if address not in able]
-    if left_out:
-        say(f"not verified, because they cannot read {bundle.name}: {', '.join(left_out)}")
-    return able
-
-
 def planned_trials(
     options: VerifyOptions,
     bundle: Bundle,
@@ -172,20 +133,12 @@ def planned_trials(
     scratch: Path,
     environments: tuple[PythonEnvironment, ...] = (),
 ) -> PlannedTrials:
-    """Return what each backend must answer.
-
-    Args:
-        options: What is verified.
-        bundle: The model.
-        backends: In the order of the rows.
-        scratch: Where copies of the model with bound shapes are written.
-        environments: Pythons whose runtimes are compared.
-
-    Raises:
-        IrbenchError: The data do not fit the model, or there is nothing to compare with.
-    """
+    """Return what each backend must answer."""
+    folder = _expected_outputs(options)
+    inputs = InputRequest() if folder is not None else InputRequest(options.data, options.value, options.feedback)
+    refuse_unknown_values(inputs, (bundle,))
     try:
-        return trials(_asked(options, bundle, backends, environments), scratch)
+        return trials(VerificationRequest(bundle, backends, options.shape, folder, inputs, environments), scratch)
     except NoReference as lack:
         brief, more = lack.warning.brief(Context()), lack.warning.more(Context())
         raise IrbenchError(brief, hint=more, exit_code=ExitCode.FAILED_CELL) from lack
@@ -200,7 +153,11 @@ def _model(
 ) -> ModelReport:
     (bundle,) = resolve_bundles((str(options.model),), everything=False, say=say)
     if not (options.backends or environments):
-        backends = _able_backends(backends, bundle, say)
+        able = able_backends(backends, (bundle,))
+        left_out = [str(address) for address in backends if address not in able]
+        if left_out:
+            say(f"not verified, because they cannot read {bundle.name}: {', '.join(left_out)}")
+        backends = able
     planned = planned_trials(options, bundle, backends, scratch, environments)
     cells, complete = list[CellResult](), False
     try:
@@ -213,34 +170,23 @@ def _model(
     return planned.report(bundle.name, cells, complete=complete)
 
 
-def refuse_contradictions(options: VerifyOptions) -> None:
-    """Refuse options that cannot be obeyed together, before anything is looked up.
-
-    Raises:
-        IrbenchError: Two of them contradict each other, or there is nothing to verify.
-    """
+def _refuse_contradictions(options: VerifyOptions) -> None:
     InputRequest(options.data).require_data()
     if options.suite is None:
         if options.only is not None:
             raise IrbenchError("--only needs a test suite.", hint="Add --suite onnx.")
         if options.model is None:
             raise IrbenchError("Nothing to verify.", hint="Give a model or an ONNX file, or add --suite onnx.")
-        if options.shape and expected_outputs(options) is not None:
+        if options.shape and _expected_outputs(options) is not None:
             raise IrbenchError("With --data the files determine the shapes.", hint="Leave --shape out.")
         return
-    given = {
-        "A model": options.model,
-        "--data": options.data,
-        "--value": options.value,
-        "--feedback": options.feedback,
-        "--shape": options.shape,
-    }
-    for name, value in given.items():
-        if value:
-            raise IrbenchError(f"{name} and --suite cannot be combined.", hint="Leave one of them out.")
+    for name in ("model", "data", "value", "feedback", "shape"):
+        if getattr(options, name):
+            option = "A model" if name == "model" else f"--{name}"
+            raise IrbenchError(f"{option} and --suite cannot be combined.", hint="Leave one of them out.")
 
 
-def expected_outputs(options: VerifyOptions) -> Path | None:
+def _expected_outputs(options: VerifyOptions) -> Path | None:
     """Return the data sets whose outputs are the expected ones, or one; ``None`` where a reference computes them."""
     if not isinstance(options.data, Path) or options.value or options.feedback:
         return None

@@ -1,36 +1,43 @@
-"""The coordinator's side of the suite: one worker per backend, restarted after a crash."""
+"""ONNX's test suite on backends, or in two versions of a runtime: one worker each, restarted after a crash."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 
+from irbench import __version__
+from irbench.api.progress import Say
+from irbench.core import registry
 from irbench.core.address import BackendAddress
 from irbench.errors import IrbenchError
-from irbench.features.verify.case import Case, CaseResult, Tried
+from irbench.features.verify.cases import Case, CaseResult, Runtime, SuiteReport, Tried, operator_changes
+from irbench.features.verify.cases import counts as outcome_counts
+from irbench.measure.clock import Stopwatch
 from irbench.spec import PythonEnvironment
 from irbench.worker.failures import CallFailed, WorkerDied
 from irbench.worker.process import Worker, call_in_worker
 
 _COLLECT_DEADLINE_S = 900.0
 _CASE_DEADLINE_S = 120.0
+_CASES_PER_REPORT = 100
 _FILE = re.compile(r"[^\w.]")
-"""What no name of a log is given."""
+"""Characters that the name of a log does not have."""
 
 
-def collect_cases(folder: Path, pattern: str) -> tuple[Case, ...]:
-    """Return the suite's cases whose names match ``pattern``, written into ``folder`` where they are no files yet."""
-    found: tuple[Case, ...] = call_in_worker(
-        "irbench.features.verify.collect:collect", folder, pattern, deadline_s=_COLLECT_DEADLINE_S
+def _collect_cases(folder: Path, pattern: str) -> tuple[Case, ...]:
+    cases: tuple[Case, ...] = call_in_worker(
+        "irbench.features.verify.cases:collect", folder, pattern, deadline_s=_COLLECT_DEADLINE_S
     )
-    if not found:
+    if not cases:
         raise IrbenchError(
             f"No case of the suite is called {pattern!r}.",
             hint="Names begin with test_, and * matches anything: --only 'test_add*'.",
         )
-    return found
+    return cases
 
 
 def participant(address: BackendAddress, environment: PythonEnvironment | None) -> str:
@@ -45,15 +52,7 @@ def run_cases(
     deadline_s: float = _CASE_DEADLINE_S,
     environments: Sequence[PythonEnvironment] = (),
 ) -> Iterator[tuple[CaseResult, ...]]:
-    """Yield what became of each case, one result for each backend; the backends work side by side.
-
-    Args:
-        cases: In the order in which they are run.
-        backends: In the order of the results.
-        scratch: Where logs and copies of models are written.
-        deadline_s: When a worker that gives no answer to a case is ended.
-        environments: Pythons in each of which every backend runs the cases; none for the one that irbench runs in.
-    """
+    """Yield what became of each case, one result for each backend; the backends work side by side."""
     each = product(backends, environments or (None,))
     benches = [_Bench(address, environment, scratch, deadline_s) for address, environment in each]
     try:
@@ -69,21 +68,17 @@ def run_cases(
             bench.close()
 
 
+@dataclass
 class _Bench:
-    """One backend's worker, which tries one case after the other for as long as it lives."""
-
-    def __init__(
-        self, address: BackendAddress, environment: PythonEnvironment | None, scratch: Path, deadline_s: float
-    ) -> None:
-        self._address = address
-        self._environment = environment
-        self._scratch = scratch
-        self._deadline_s = deadline_s
-        self._worker: Worker | None = None
+    address: BackendAddress
+    environment: PythonEnvironment | None
+    scratch: Path
+    deadline_s: float
+    worker: Worker | None = None
 
     @property
     def label(self) -> str:
-        return participant(self._address, self._environment)
+        return participant(self.address, self.environment)
 
     def begin(self, case: Case) -> None:
         try:
@@ -93,16 +88,16 @@ class _Bench:
             self._send(case)
 
     def _send(self, case: Case) -> None:
-        if self._worker is None:
-            python = self._environment.python if self._environment is not None else None
-            self._worker = Worker(self._scratch / f"{_FILE.sub('-', self.label)}.log", python=python)
+        if self.worker is None:
+            python = self.environment.python if self.environment is not None else None
+            self.worker = Worker(self.scratch / f"{_FILE.sub('-', self.label)}.log", python=python)
         target = "irbench.features.verify.trial:try_case"
-        self._worker.send(target, case, *self._address, self._scratch, deadline_s=self._deadline_s)
+        self.worker.send(target, case, *self.address, self.scratch, deadline_s=self.deadline_s)
 
     def finish(self) -> Tried:
-        assert self._worker is not None
+        assert self.worker is not None
         try:
-            tried: Tried = self._worker.receive(deadline_s=self._deadline_s)
+            tried: Tried = self.worker.receive(deadline_s=self.deadline_s)
         except CallFailed as error:
             return Tried("unsupported", error.message)
         except WorkerDied as death:
@@ -111,19 +106,68 @@ class _Bench:
         return tried
 
     def result(self, case: Case, tried: Tried) -> CaseResult:
-        return CaseResult(
-            name=case.name,
-            kind=case.kind,
-            operator=case.operator,
-            backend=self.label,
-            outcome=tried.outcome,
-            reason=tried.reason,
-            precision=tried.precision,
-            output_error=tried.output_error,
-            outputs_sha256=tried.outputs_sha256,
-        )
+        return CaseResult(name=case.name, kind=case.kind, operator=case.operator, backend=self.label, **vars(tried))
 
     def close(self) -> None:
-        if self._worker is not None:
-            self._worker.kill()
-            self._worker = None
+        if self.worker is not None:
+            self.worker.kill()
+            self.worker = None
+
+
+def readers_of_onnx(backends: Sequence[BackendAddress], *, named: bool) -> tuple[BackendAddress, ...]:
+    """Return the backends that can run the suite's graphs; one that was named and cannot is refused."""
+    readers = tuple(address for address in backends if "onnx" in registry.backend(address.name).consumes)
+    for address in backends:
+        if named and address not in readers:
+            raise IrbenchError(
+                f"{address.name} does not read ONNX, and the test suite consists of ONNX models.",
+                hint="Remove it from --backends.",
+            )
+    return readers
+
+
+def run_suite(
+    pattern: str | None,
+    backends: Sequence[BackendAddress],
+    environments: Sequence[PythonEnvironment],
+    scratch: Path,
+    say: Say,
+) -> SuiteReport:
+    """Run the cases that match; an interrupt leaves the report incomplete."""
+    say(f"collecting the cases of onnx {version('onnx')}")
+    cases = _collect_cases(scratch, pattern or "*")
+    watch = Stopwatch()
+    results: list[CaseResult] = []
+    complete = False
+    try:
+        for number, case_results in enumerate(run_cases(cases, backends, scratch, environments=environments), 1):
+            results += case_results
+            if number % _CASES_PER_REPORT == 0:
+                say(f"{number} of {len(cases)} cases after {watch.elapsed_s:.0f} s")
+        complete = True
+    except KeyboardInterrupt:
+        say("interrupted")
+    between = tuple(participant(address, each) for address, each in product(backends, environments))
+    return SuiteReport(
+        suite="onnx",
+        suite_version=version("onnx"),
+        irbench_version=__version__,
+        pattern=pattern,
+        seconds=round(watch.elapsed_s, 1),
+        complete=complete,
+        backends=tuple(
+            _runtime(address, each, results) for address, each in product(backends, environments or (None,))
+        ),
+        cases=tuple(results),
+        between=between,
+        changes=operator_changes(results, *between) if between else (),
+    )
+
+
+def _runtime(address: BackendAddress, environment: PythonEnvironment | None, results: Sequence[CaseResult]) -> Runtime:
+    label = participant(address, environment)
+    counts = outcome_counts(result for result in results if result.backend == label)
+    if environment is not None:
+        return Runtime(label, environment.runtime, environment.version, counts)
+    description = registry.describe(registry.BACKENDS, address.name)
+    return Runtime(label, description.distribution, str(description.version), counts)

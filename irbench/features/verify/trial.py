@@ -14,8 +14,8 @@ from irbench.core import registry
 from irbench.core.output_check import compare
 from irbench.core.record import OutputError
 from irbench.errors import one_line
-from irbench.features.verify.case import Case, Tried
-from irbench.features.verify.collect import DataSet, kind_of, read_sets
+from irbench.features.verify.cases import Case, Tried
+from irbench.features.verify.data_sets import DataSet, kind_of, read_sets
 from irbench.onnx.reading.element_types import spec_dtype
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Artifact, Bundle, Cell, Feeding, Load, Scalar, TensorSpec
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answered:
-    """What a session said."""
+    """The outputs of a session, and what it reports to have computed them with."""
 
     effective: Mapping[str, Scalar]
     outputs: tuple[Sequence[Any], ...]
@@ -88,8 +88,8 @@ def specs(graph: onnx.GraphProto) -> tuple[tuple[TensorSpec, ...], tuple[TensorS
     Nothing is refused: a type that NumPy lacks keeps the name that ONNX has for it, and an unknown rank is ().
     """
     weights = {initializer.name for initializer in graph.initializer}
-    given = tuple(_spec(tensor) for tensor in graph.input if tensor.name not in weights)
-    return given, tuple(_spec(tensor) for tensor in graph.output)
+    inputs = tuple(_spec(tensor) for tensor in graph.input if tensor.name not in weights)
+    return inputs, tuple(_spec(tensor) for tensor in graph.output)
 
 
 def _session(cell: Cell, artifact: Artifact) -> OpenSession:

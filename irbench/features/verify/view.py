@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from irbench.core.quantities import NOT_MEASURED, error_size, plural
 from irbench.core.row import CellResult
-from irbench.features.verify.case import OUTCOMES, OperatorScore, Outcome, SuiteReport, operator_scores
+from irbench.features.verify.cases import OUTCOMES, OperatorScore, Outcome, SuiteReport, operator_scores
 from irbench.features.verify.report import DataSets, ModelReport
 from irbench.notices import Context
 from irbench.render.line_wrapping import shorten_middle
@@ -42,9 +42,9 @@ def model_view(report: ModelReport) -> Document:
     facts = (compared, sizes_text(report.shapes), inputs_text(report.given_inputs))
     title = SEPARATOR.join(fact for fact in facts if fact)
     rows = tuple(Row(_cells(cell), style="" if cell.state == "ok" else "red") for cell in report.cells)
-    said = tuple(_sentence(cell) for cell in report.cells if cell.failure is not None)
-    doubts = tuple(f"warning: {warning.whole(Context())}" for warning in report.warnings)
-    return Document((title, TextTable(_MODEL_COLUMNS, rows), *said, *doubts, *_ending(report.complete)))
+    failures = (f"{cell.label}: {failure_sentence(cell.failure)}" for cell in report.cells if cell.failure is not None)
+    warnings = (f"warning: {warning.whole(Context())}" for warning in report.warnings)
+    return Document((title, TextTable(_MODEL_COLUMNS, rows), *failures, *warnings, *_ending(report.complete)))
 
 
 def suite_view(report: SuiteReport) -> Document:
@@ -55,11 +55,9 @@ def suite_view(report: SuiteReport) -> Document:
     if report.between:
         return Document((title, _totals(report), *_changes(report), *_ending(report.complete)))
     scores = operator_scores(report.cases)
-    troubled = [score for score in scores if not score.perfect]
-    parts: list[str | TextTable] = [title, _totals(report)]
-    if troubled:
-        parts.append(_operators(troubled))
-    return Document((*parts, *_passed_whole(scores), *_ending(report.complete)))
+    imperfect = [score for score in scores if not score.perfect]
+    operators = [_operators(imperfect)] if imperfect else []
+    return Document((title, _totals(report), *operators, *_passed_whole(scores), *_ending(report.complete)))
 
 
 def _source(report: ModelReport) -> str:
@@ -82,23 +80,12 @@ def _cells(cell: CellResult) -> tuple[str, ...]:
     )
 
 
-def _sentence(cell: CellResult) -> str:
-    assert cell.failure is not None
-    return f"{cell.label}: {failure_sentence(cell.failure)}"
-
-
 def _totals(report: SuiteReport) -> TextTable:
     columns = (Column("backend", words=True), Column("version", words=True), *(Column(outcome) for outcome in OUTCOMES))
-    rows = (
-        Row(
-            (
-                backend.backend,
-                f"{backend.distribution} {backend.version}",
-                *(str(backend.counts[outcome]) for outcome in OUTCOMES),
-            )
-        )
-        for backend in report.backends
-    )
+    rows = []
+    for backend in report.backends:
+        counts = (str(backend.counts[outcome]) for outcome in OUTCOMES)
+        rows.append(Row((backend.backend, f"{backend.distribution} {backend.version}", *counts)))
     return TextTable(columns, tuple(rows))
 
 
@@ -109,12 +96,10 @@ def _operators(scores: Sequence[OperatorScore]) -> TextTable:
         *(Column(outcome, drops=_LEFT_OUT_FIRST.get(outcome, 0)) for outcome in OUTCOMES),
         Column("most frequent reason", words=True, folds=True),
     )
-    rows = (
-        Row(
-            (score.operator, score.backend, *(str(score.counts[outcome]) for outcome in OUTCOMES), _short(score.reason))
-        )
-        for score in scores
-    )
+    rows = []
+    for score in scores:
+        counts = (str(score.counts[outcome]) for outcome in OUTCOMES)
+        rows.append(Row((score.operator, score.backend, *counts, _short(score.reason))))
     return TextTable(columns, tuple(rows))
 
 
@@ -145,14 +130,12 @@ def _changes(report: SuiteReport) -> Iterator[str | TextTable]:
 
 def _passed_whole(scores: Sequence[OperatorScore]) -> tuple[str, ...]:
     """Return, for each backend, the operators of which it passes every case."""
-    backends = dict.fromkeys(score.backend for score in scores)
-    whole = {
-        backend: [
-            score.operator for score in scores if score.backend == backend and score.perfect and score.counts["passed"]
-        ]
-        for backend in backends
-    }
-    return tuple(f"{backend} passes every case of: {', '.join(names)}." for backend, names in whole.items() if names)
+    operators: dict[str, list[str]] = {}
+    for score in scores:
+        if score.perfect and score.counts["passed"]:
+            operators.setdefault(score.backend, []).append(score.operator)
+    order = dict.fromkeys(score.backend for score in scores)
+    return tuple(f"{name} passes every case of: {', '.join(operators[name])}." for name in order if name in operators)
 
 
 def _short(reason: str) -> str:

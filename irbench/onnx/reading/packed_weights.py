@@ -55,12 +55,7 @@ def packs(domain: str, op_type: str) -> bool:
 def unpacked_elements(op_type: str, place: int, dtype: str, stored: int, attribute: IntAttribute) -> int:
     """Return how many numbers a weight stands for.
 
-    Args:
-        op_type: The operator that reads it, one that :func:`packs`.
-        place: Which of the operator's inputs it is.
-        dtype: The element type in the file: types of 4 bits are not packed any further.
-        stored: Elements in the file.
-        attribute: The operator's attributes.
+    Types of 4 bits are not packed any further.
     """
     count = _COUNTS.get(op_type, {}).get(place)
     return count(attribute, stored) if count is not None and dtype == _PACKED_TYPE else stored

@@ -119,9 +119,7 @@ def read(path: Path, every_output: bool = True) -> Signature:
     The standard lets an output leave out its shape: it is inferred then. ONNX's own code does that; call this in a
     worker where the file is of unknown origin.
 
-    Args:
-        path: The file.
-        every_output: Whether an output is refused whose rank is unknown also then; otherwise it is left out.
+    Outputs of unknown rank are refused, or left out unless ``every_output``.
     """
     with mapped(path) as data:
         opsets, graph = _opsets_and_graph(data)

@@ -184,10 +184,7 @@ def _unfinished(path: Path) -> Path:
 
 
 def bind(
-    artifact: Artifact,
-    sizes: Mapping[str, int],
-    scratch: Path,
-    plan: Callable[[Path, Artifact], BoundCopy] = plan_copy,
+    artifact: Artifact, sizes: Mapping[str, int], scratch: Path, plan: Callable[[Path, Artifact], BoundCopy] = plan_copy
 ) -> Artifact:
     """Return the artifact with every dynamic input dimension made concrete.
 
@@ -264,8 +261,7 @@ def _key(artifact: Artifact, sizes: Mapping[str, int]) -> str:
         status = artifact.path.stat()
     except OSError as error:
         raise IrbenchError(
-            f"{artifact.path} cannot be read: {error.strerror}.",
-            hint="Do not move or delete the file during the run.",
+            f"{artifact.path} cannot be read: {error.strerror}.", hint="Do not move or delete the file during the run."
         ) from error
     identity = (str(artifact.path), status.st_mtime_ns, status.st_size, sorted(sizes.items()))
     return hashlib.sha256(repr(identity).encode()).hexdigest()[:16]

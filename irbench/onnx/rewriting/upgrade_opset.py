@@ -84,8 +84,7 @@ class CannotUpgrade(IrbenchError):
 
     def __init__(self, before: int, opset: int, reason: str) -> None:
         super().__init__(
-            f"The model cannot be converted from opset {before} to {opset}: {reason}.",
-            hint=f"Use --opset {before}.",
+            f"The model cannot be converted from opset {before} to {opset}: {reason}.", hint=f"Use --opset {before}."
         )
         self.reason = reason
 

@@ -57,10 +57,7 @@ def _rewrite(node: ir.Node) -> bool:
     left_axes, right_axes = ([rows, inner] if batch else [inner]), [inner, columns]
     result_axes = [rows, columns] if batch else [columns]
     leading = batch or rows
-    operands = [
-        _merged(node, 0, left, (leading, left_axes), size),
-        _merged(node, 1, right, (batch, right_axes), size),
-    ]
+    operands = [_merged(node, 0, left, (leading, left_axes), size), _merged(node, 1, right, (batch, right_axes), size)]
     made = insert(node, "MatMul", operands) if None not in operands else None
     if made is None:
         return False

@@ -22,23 +22,9 @@ if TYPE_CHECKING:
     import onnx_ir as ir
 
 _ELEMENTWISE = (
-    *(
-        "Abs",
-        "Celu",
-        "Clip",
-        "Elu",
-        "Erf",
-        "Exp",
-        "Gelu",
-        "HardSigmoid",
-        "HardSwish",
-        "LeakyRelu",
-        "Log",
-        "Mish",
-        "Neg",
-    ),
-    *("Reciprocal", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Swish", "Tanh", "ThresholdedRelu"),
-)
+    "Abs", "Celu", "Clip", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Log", "Mish", "Neg",
+    "Reciprocal", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Swish", "Tanh", "ThresholdedRelu",
+)  # fmt: skip
 """Operations of one tensor; further inputs of theirs are single numbers."""
 
 

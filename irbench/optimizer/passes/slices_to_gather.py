@@ -56,10 +56,7 @@ def _replace(node: ir.Node, known: Mapping[ir.Value, Elements]) -> bool:
     if len(places) < len(slices) or len(sources) > 1:
         return False
     made = insert(
-        node,
-        "Gather",
-        [*sources, add_constant(graph, np.concatenate(places), node.outputs[0])],
-        {"axis": axis},
+        node, "Gather", [*sources, add_constant(graph, np.concatenate(places), node.outputs[0])], {"axis": axis}
     )
     set_sizes(made, sizes)
     replace(node.outputs[0], made)

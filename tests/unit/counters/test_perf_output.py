@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import fake_perf
 import pytest
 
-from irbench.counters.perf_output import is_user_only, matching_names, read_intervals, read_perf
+from irbench.counters.perf_output import (
+    EventCount,
+    figures_of,
+    is_user_only,
+    matching_names,
+    read_intervals,
+    read_perf,
+    read_toplev,
+    unit_of,
+)
 
 OUTPUTS = Path(__file__).parents[2] / "perf_outputs"
 PERF_6_1 = (OUTPUTS / "perf-6.1.json").read_text()
@@ -123,3 +133,55 @@ def test_an_event_has_its_own_name_for_each_kind_of_core_and_a_u_that_perf_added
     event: str, told: tuple[str, ...], names: tuple[str, ...]
 ):
     assert matching_names(event, told) == names
+
+
+COUNTS = {"cycles": EventCount(1000.0), "instructions": EventCount(2500.0), "branches": EventCount(None)}
+
+
+def test_counts_are_for_one_inference_where_some_were_made():
+    assert figures_of(COUNTS, {}, 10, ["cycles"]) == {"cycles": 100}
+    assert figures_of(COUNTS, {}, 0, ["cycles"]) == {"cycles": 1000}
+
+
+def test_ratios_do_not_depend_on_the_number_of_inferences():
+    assert figures_of(COUNTS, {}, 10, ["cycles", "instructions"])["ipc"] == pytest.approx(2.5)
+
+
+def test_what_was_not_counted_has_no_figure_and_no_ratio():
+    counts = {**COUNTS, "branch-misses": EventCount(5.0)}
+    assert figures_of(counts, {}, 10, ["branches", "branch-misses"]) == {"branch-misses": 0.5}
+
+
+def test_nothing_is_divided_by_nothing():
+    idle = {"cycles": EventCount(0.0), "instructions": EventCount(0.0)}
+    assert "ipc" not in figures_of(idle, {}, 1, ["cycles", "instructions"])
+
+
+def test_events_of_a_formula_alone_are_no_figures():
+    assert figures_of({"slots": EventCount(9.0)}, {"retiring": 0.3}, 1, []) == {"retiring": 0.3}
+
+
+def test_units_are_of_clocks_and_shares():
+    assert (unit_of("task-clock"), unit_of("cycles"), unit_of("ipc")) == ("ms", "", "")
+    assert (unit_of("branch_miss_share"), unit_of("retiring", is_share=True)) == ("share", "share")
+
+
+def test_nodes_are_shares_of_slots_and_metrics_are_left_out():
+    assert read_toplev(fake_perf.TOPLEV) == pytest.approx(
+        {"Frontend_Bound": 0.292, "Frontend_Bound.Fetch_Latency": 0.125, "Backend_Bound.Memory_Bound": 0.31}
+    )
+
+
+def test_a_file_for_one_thread_has_no_column_of_processors():
+    text = "Area,Value,Unit,Description\nRetiring,40.5,% Slots <,\n"
+    assert read_toplev(text) == pytest.approx({"Retiring": 0.405})
+
+
+def test_processors_that_are_told_apart_are_averaged():
+    text = "CPUs,Area,Value,Unit\nC0,Retiring,40,% Slots\nC1,Retiring,20,% Slots\n"
+    assert read_toplev(text) == pytest.approx({"Retiring": 0.3})
+
+
+@pytest.mark.parametrize("text", ["", "# toplev\n", "Area,Value,Unit\nRetiring,,% Slots\n", "Retiring,1,% Slots\n"])
+def test_what_holds_no_numbers_gives_none(text: str):
+    assert read_toplev(text) == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,12 +21,14 @@ from irbench.core.feeds import write_sample
 from irbench.core.graph_record import GraphCheck, UncheckedBody
 from irbench.errors import IrbenchError
 from irbench.onnx.reading import signature
-from irbench.optimizer import Recipe, step_check
+from irbench.optimizer import step_check
+from irbench.optimizer.check_plan import Case, ExpectedAnswer, Question
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.pipeline import run_job
-from irbench.optimizer.step_check import ReferenceSession
-from irbench.spec import Artifact, Bundle, Feeding, TensorSpec
+from irbench.optimizer.recipe import Recipe
+from irbench.optimizer.step_check import Comparison, ReferenceSession, WrongAnswer
+from irbench.spec import Artifact, Bundle, Feeding, InputSpec, TensorSpec
 
 Change = Callable[[ir.Model], bool]
 SIGNATURE = "(float[batch,4] x) => (float[batch,4] y)"
@@ -289,3 +292,26 @@ def test_functions_that_cannot_be_written_out_stay_and_the_reason_is_told(tmp_pa
     _, obstacle, _ = optimised(with_function(tmp_path), harmless).steps
     assert obstacle.obstacle.code == "functions-not-inlined"
     assert "too large" in obstacle.obstacle.reason
+
+
+X = TensorSpec("x", "float32", ("batch", 2))
+GRAPH = Artifact("onnx", Path("x"), (X,), ())
+JOB = OptimizationJob(
+    GRAPH, Bundle("model", (InputSpec(X),), (GRAPH,)), {"batch": 1}, Recipe("basic", ()), Path(), "ort"
+)
+COMPARISON = Comparison(JOB, Question((InputSpec(X),), {"batch": 1}, (), Feeding(), "fp32"), Path(), binds=False)
+
+
+@pytest.mark.parametrize(("scale", "passes"), [(1.0, True), (1e-5, False)])
+def test_small_errors_are_judged_by_the_scale_of_the_inputs(scale, passes):
+    expected = ExpectedAnswer(Case("seeded", {}), [np.zeros((1, 2))], scale)
+    with nullcontext() if passes else pytest.raises(WrongAnswer, match="wrong outputs"):
+        COMPARISON.require(expected, lambda: [np.full((1, 2), 9e-7)])
+
+
+def test_a_graph_that_fails_answers_wrong():
+    def fail():
+        raise RuntimeError("no kernel")
+
+    with pytest.raises(WrongAnswer, match="no kernel"):
+        COMPARISON.require(ExpectedAnswer(Case("zeros", {}), [], 1.0), fail)

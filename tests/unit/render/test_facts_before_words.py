@@ -13,8 +13,8 @@ import pytest
 from launches import even, group
 from machines import facts
 
-from irbench.features.doctor.facts import Program
 from irbench.features.doctor.findings import find
+from irbench.features.doctor.machine import Program
 from irbench.notices import Context, Mark, Note, Warn
 from irbench.notices.base import Notice
 from irbench.notices.warnings import Unverified

@@ -161,12 +161,15 @@ def no_speed_lines(report: ProfileReport, classes: Sequence[PartRow]) -> Iterato
     measured = [cell for cell in report.cells if cell.launches]
     parts = defaultdict[NoSpeed, list[str]](list)
     for row in classes:
-        reasons = {cell.label: row.no_speed(cell.id) for cell in measured if cell.id in row.figures}
-        for reason in dict.fromkeys(reasons.values()):
-            labels = [label for label, other in reasons.items() if other == reason]
-            of = f" ({listing(labels)})" if len(labels) < len(reasons) else ""
+        cells = [cell for cell in measured if cell.id in row.figures]
+        labels = defaultdict[NoSpeed, list[str]](list)
+        for cell in cells:
+            reason = row.no_speed(cell.id)
             if reason is not None:
-                parts[reason].append(f"{class_name(row.operator_class)}{of}")
+                labels[reason].append(cell.label)
+        for reason, without in labels.items():
+            of = f" ({listing(without)})" if len(without) < len(cells) else ""
+            parts[reason].append(f"{class_name(row.operator_class)}{of}")
     yield from (f"No GFLOP/s of {listing(names)}: {NO_SPEED_TEXTS[reason]}." for reason, names in parts.items())
 
 
@@ -256,17 +259,19 @@ def gpu_headlines(cells: Sequence[CellSummary]) -> Iterator[str]:
     for cell in cells:
         if cell.gpu is None or cell.latency_ns is None:
             continue
-        gpu = cell.gpu
-
-        def share(part: Estimate, latency_ns: float = cell.latency_ns.value) -> str:
-            return percent(part.value / latency_ns, 0)
-
-        copies = f"{share(gpu.copy_in_ns)} in copies to the GPU and {share(gpu.copy_out_ns)} in copies from it"
+        gpu, latency_ns = cell.gpu, cell.latency_ns.value
+        copy_in, copy_out = _share(gpu.copy_in_ns, latency_ns), _share(gpu.copy_out_ns, latency_ns)
+        copies = f"{copy_in} in copies to the GPU and {copy_out} in copies from it"
         if gpu.kernels_ns is None or gpu.waiting_ns is None:
             yield f"Of its latency {cell.label} spends {copies}; {_hand_over(gpu)}."
             continue
-        spends = f"Of its latency {cell.label} spends {share(gpu.kernels_ns)} in kernels, {copies}"
-        yield f"{spends}; for {share(gpu.waiting_ns)} the GPU waits for the host."
+        kernels, waiting = _share(gpu.kernels_ns, latency_ns), _share(gpu.waiting_ns, latency_ns)
+        spends = f"Of its latency {cell.label} spends {kernels} in kernels, {copies}"
+        yield f"{spends}; for {waiting} the GPU waits for the host."
+
+
+def _share(part: Estimate, latency_ns: float) -> str:
+    return percent(part.value / latency_ns, 0)
 
 
 def gpu_notes(document: ProfileDocument, cells: Sequence[CellSummary]) -> Iterator[str]:

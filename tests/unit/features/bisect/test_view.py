@@ -43,4 +43,4 @@ REPORTS = {
 
 def test_reports_read_as_in_the_golden_file() -> None:
     texts = [f"== {title}\n{Bisection(report).to_text()}" for title, report in REPORTS.items()]
-    check_golden("bisect", "\n".join((*texts, Bisection(SPEED).to_text("md"))) + "\n")
+    check_golden("bisect", "\n".join((*texts, Bisection(SPEED).to_text("md").rstrip())) + "\n")

@@ -29,7 +29,7 @@ def test_what_was_given_in_the_graphs_layout_gets_there_as_it_was():
 @pytest.mark.parametrize("given", [np.zeros((2, 8, 9, 3), np.float32), np.float32(0), np.zeros((2, 3, 8, 9))])
 def test_what_does_not_fit_is_refused_with_what_would(given: np.ndarray):
     require_fit(NCHW, np.zeros((5, 3, 8, 9), np.float32), "a free dimension takes any size")
-    with pytest.raises(IrbenchError, match="which takes float32 of batch x 3 x 8 x 9") as caught:
+    with pytest.raises(IrbenchError, match="float32 of batch x 3 x 8 x 9") as caught:
         require_fit(NCHW, np.asarray(given), "test_data_set_0")
     assert "by order" in caught.value.hint
 

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from processes import workers
 
 from irbench.core.address import BackendAddress
-from irbench.features.verify.case import Case
+from irbench.features.verify.cases import Case
 from irbench.features.verify.suite import run_cases
 from irbench.spi import Array
 

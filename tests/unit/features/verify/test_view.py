@@ -9,8 +9,8 @@ from rich.console import Console
 
 from irbench.core.record import Failure, OutputError
 from irbench.core.row import CellResult, GivenInputs, Requested
-from irbench.features.verify.case import CaseResult, OperatorChange, Runtime, SuiteReport, counts
-from irbench.features.verify.report import DataSets, ModelReport, exit_code
+from irbench.features.verify.cases import CaseResult, OperatorChange, Runtime, SuiteReport, counts
+from irbench.features.verify.report import DataSets, ModelReport
 from irbench.features.verify.view import model_view, suite_view
 from irbench.notices import Reference
 from irbench.render.text_document import Document
@@ -98,7 +98,7 @@ def test_data_sets_are_named_with_their_number():
 def test_the_exit_code_of_a_model_is_that_of_its_worst_cell():
     def code(*states: Any, complete: bool = True) -> int:
         cells = tuple(replace(CELL, state=state) for state in states)
-        return int(exit_code(ModelReport("mlp", None, complete, cells)))
+        return int(ModelReport("mlp", None, complete, cells).exit_code)
 
     assert code("ok", "not-applicable") == 0
     assert code("ok", "failed") == 3

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import hostile_files as hostile
 import models
+import numpy as np
 import onnx
+import onnx.parser
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from irbench.errors import IrbenchError
-from irbench.onnx.reading.external_data import External, external_tensors, files_of, load, require_sound
+from irbench.onnx.reading.external_data import External, external_tensors, files_of, load, read_outline, require_sound
 
 
 def test_a_name_of_a_node_that_is_not_utf8_is_made_so_where_the_model_is_loaded(tmp_path: Path) -> None:
@@ -115,3 +117,34 @@ def test_an_offset_of_thousands_of_digits_is_quoted_shortened(tmp_path: Path) ->
     message = refused(tensor, tmp_path).message
     assert message.endswith(f"is not a number of bytes: '{'9' * 80}... (6,000 characters)'.")
     assert len(message) < 300
+
+
+@pytest.fixture
+def path(tmp_path):
+    model = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 23]> g (float[6] x) => (float[a,b] y) '
+        "{ r = Reshape (x, s)  y = MatMul (r, w) }"
+    )
+    weights = {"s": np.array([2, 3]), "w": np.ones((3, 500), np.float32)}
+    model.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in weights.items())
+    onnx.save(model, tmp_path / "m.onnx")
+    return tmp_path / "m.onnx"
+
+
+def test_large_weights_keep_their_type_and_shape_alone(path):
+    small, large = read_outline(path).graph.initializer
+    assert (large.name, list(large.dims), large.data_type) == ("w", [3, 500], onnx.TensorProto.FLOAT)
+    assert not large.raw_data
+    assert numpy_helper.to_array(small).tolist() == [2, 3]
+
+
+def test_everything_else_is_as_it_was(path):
+    outline, whole = read_outline(path), onnx.load(path)
+    del outline.graph.initializer[:], whole.graph.initializer[:]
+    assert outline == whole
+
+
+def test_what_is_no_model_is_refused(tmp_path):
+    (tmp_path / "m.onnx").write_bytes(b"\x3a\x05\x0a\x03abc")
+    with pytest.raises(IrbenchError, match="not an ONNX model"):
+        read_outline(tmp_path / "m.onnx")

@@ -19,7 +19,7 @@ from onnx.reference import ReferenceEvaluator
 from irbench.errors import IrbenchError
 from irbench.onnx.reading import external_data, signature
 from irbench.onnx.reading.protobuf import Graph, Model, encode_length_delimited
-from irbench.onnx.rewriting.bind import bind
+from irbench.onnx.rewriting.bind import BoundCopy, bind, write_copy
 from irbench.spec import Artifact
 
 
@@ -225,3 +225,38 @@ def test_a_size_of_zero_that_the_file_states_stays_and_one_that_is_given_is_refu
     assert bound.inputs[0].shape == (2, 0)
     with pytest.raises(IrbenchError, match="Dimension 'batch' of input 'tokens' cannot be 0"):
         bind(artifact, {"batch": 0, "length": 7}, tmp_path / "b")
+
+
+CONTENT = b"0123456789"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(CONTENT)
+    return path
+
+
+def test_what_stays_and_what_is_new_are_written_in_turn(source: Path, tmp_path: Path) -> None:
+    write_copy(BoundCopy(((0, 3), b"new", (3, 3), (5, 10)), ()), source, tmp_path / "copy.onnx")
+    assert (tmp_path / "copy.onnx").read_bytes() == b"012new56789"
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ((0, 11),),
+        ((-1, 4),),
+        ((4, 2),),
+        ((0, 10), (0, 10)),
+        ((5, 10), b"new", (0, 5)),
+        ((10**15, 0), (0, 10), (0, 10)),
+        ((0, 10), (0, 10), (10**15, 0)),
+    ],
+)
+def test_pieces_outside_the_file_and_out_of_order_are_refused_before_anything_is_written(
+    pieces: tuple[bytes | tuple[int, int], ...], source: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(IrbenchError, match="changed while it was read"):
+        write_copy(BoundCopy(pieces, ()), source, tmp_path / "copy.onnx")
+    assert list(tmp_path.iterdir()) == [source]

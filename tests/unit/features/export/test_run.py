@@ -47,15 +47,15 @@ def test_equal_outputs_are_accepted(wrong_at: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("outputs", "message"), [(1, "max_rel 0.5"), (2, "outputs")])
 def test_one_sample_that_differs_is_enough(wrong_at: dict[str, Any], outputs: int, message: str) -> None:
     wrong_at.update(sample=1, outputs=outputs)
-    with pytest.raises(IrbenchError, match="differs from the original model on these inputs") as caught:
+    with pytest.raises(IrbenchError, match=message) as caught:
         check_on_inputs(bundle(), SAMPLES)
-    assert message in caught.value.message
     assert caught.value.exit_code == ExitCode.DIFFERENT
 
 
 def test_a_graph_is_not_compared_with_itself(wrong_at: dict[str, Any]) -> None:
-    with pytest.raises(IrbenchError, match="no installed backend can run both"):
+    with pytest.raises(IrbenchError) as caught:
         check_on_inputs(bundle(GRAPHS[0]), SAMPLES)
+    assert caught.value.exit_code == ExitCode.NOT_INSTALLED
 
 
 @pytest.mark.parametrize(("level", "passes"), [(1.0, True), (1e-5, False)])
