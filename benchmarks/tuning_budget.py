@@ -26,28 +26,25 @@ from irbench.features.tune.decision import decide, pair_evidence
 from irbench.features.tune.report import ReferenceKind
 from irbench.features.tune.search_schedule import SEARCH, ConfirmationPlan, SearchSchedule, confirmation_timing
 from irbench.features.tune.space import SearchSpace
-from irbench.runner.schedule import UNTIL_PRECISE, Schedule
+from irbench.runner.launch_schedule import UNTIL_PRECISE, Schedule
 from irbench.runner.tempo import Forecast
 from irbench.spec import Bundle, Cell, Goal, Group, InputSpec, Load, TensorSpec, Timing, Workload
-from irbench.stats import (
-    Admission,
-    Pace,
+from irbench.stats.eligibility import Admission, decide_eligibility
+from irbench.stats.launch_planning import (
     Room,
     behind,
     calls_per_sample,
     fewest_warm_up_calls,
     fits,
     launch_size,
-    launches_planned,
     mean_round_s,
     needs_more_blocks,
     parts_of,
     samples_per_round,
-    scatters,
 )
-from irbench.stats.eligibility import decide_eligibility
 from irbench.stats.notices.table_state import TableState
 from irbench.stats.observed import observe
+from irbench.stats.stopping_rule import Pace, launches_planned, scatters
 from irbench.stats.winner import find_winner
 from irbench.worker.cell import Warmed
 from tests.simulation.regimes import REGIMES, SLOWER, Regime

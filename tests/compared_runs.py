@@ -11,7 +11,8 @@ import launches as made
 
 from irbench.core.result import GroupResult
 from irbench.spec import GraphFiles, Timing
-from irbench.stats import Admission, summarise
+from irbench.stats.eligibility import Admission
+from irbench.stats.summary import summarise
 from irbench.store.runs import RunWriter, Store
 
 MACHINE: Mapping[str, Any] = {

@@ -13,7 +13,7 @@ import known_answers
 import pytest
 from hypothesis import settings
 
-from irbench.measure import clock, drive, evidence, machine, phases
+from irbench.measure import clock, disturbances, drive, kernel_evidence
 from irbench.runner import launch
 
 # Fast tests try the same few examples everywhere, so that a failure is one of the change.
@@ -25,9 +25,9 @@ settings.load_profile("repeatable")
 @pytest.fixture(autouse=True)
 def real_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take back, after each test, what a scripted backend put in the place of the clock of this process."""
-    for module in (clock, drive, evidence, phases):
+    for module in (clock, drive, kernel_evidence):
         monkeypatch.setattr(module, "now_ns", module.now_ns)  # type: ignore[attr-defined]
-    monkeypatch.setattr(evidence, "wait_in_run_queue_ns", evidence.wait_in_run_queue_ns)
+    monkeypatch.setattr(kernel_evidence, "wait_in_run_queue_ns", kernel_evidence.wait_in_run_queue_ns)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -38,8 +38,8 @@ def quiet_machine() -> Iterator[None]:
     says itself what is seen there.
     """
 
-    def undisturbed(cpus: Iterable[int] | None = None) -> machine.MachineSnapshot:
-        return replace(machine.snapshot(cpus), throttled_ns=0, steal_ns=0)
+    def undisturbed(cpus: Iterable[int] | None = None) -> disturbances.MachineSnapshot:
+        return replace(disturbances.snapshot(cpus), throttled_ns=0, steal_ns=0)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(launch, "snapshot", undisturbed)

@@ -15,7 +15,7 @@ import numpy as np
 from irbench.core import registry
 from irbench.core.feeds import generate, lay_out
 from irbench.measure.drive import make_driver
-from irbench.measure.evidence import evidence_between, read_counters
+from irbench.measure.kernel_evidence import evidence_between, read_counters
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Artifact, InputSpec, Io, Load
 from irbench.spi import Array, AsyncSlot, Backend, Feed, Refusal, Session

@@ -12,7 +12,7 @@ import numpy as np
 from irbench.core import registry
 from irbench.core.feeds import generate, lay_out
 from irbench.measure.drive import complete_call, time_calls
-from irbench.measure.phases import PhaseLog
+from irbench.measure.kernel_evidence import PhaseLog
 from irbench.onnx.reading.inventory import take_inventory
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Artifact, InputSpec, Load

@@ -12,7 +12,7 @@ from irbench.core.result import RunDocument
 from irbench.core.row import Requested
 from irbench.counters.obstacles import NotSupported, UnknownEvent
 from irbench.counters.perf_output import EventCount
-from irbench.stats.counters import derive_counter_table
+from irbench.stats.counter_figures import derive_counter_table
 
 EVENTS = ("task-clock", "context-switches", "cycles", "instructions")
 SHAPES = {"image": (1, 224, 224, 3)}

@@ -69,9 +69,9 @@ class Room:
 ROOMS = {
     "stopping": Room(
         (
-            "irbench/stats/stopping/rule.py",
-            "irbench/stats/stopping/race.py",
-            "irbench/stats/stopping/planning.py",
+            "irbench/stats/stopping_rule.py",
+            "irbench/stats/stopping_rule.py",
+            "irbench/stats/launch_planning.py",
             "irbench/stats/winner.py",
         ),
         ("tests/unit/stats", "tests/unit/runner"),
@@ -101,9 +101,9 @@ ROOMS = {
     "confinement": Room(
         (
             "irbench/system/confinement.py",
-            "irbench/system/landlock.py",
+            "irbench/system/confinement.py",
             "irbench/system/seccomp.py",
-            "irbench/system/privileges.py",
+            "irbench/system/seccomp.py",
             "irbench/worker/*confine*.py",
             "irbench/worker/interpreters.py",
         ),

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from irbench.core.record import Failure
-from irbench.runner.cells import BackendInfo, SizedModel
 from irbench.runner.plan import PlannedGroup, Prepared, PreparedModel, plan
+from irbench.runner.prepare import compared_together
 from irbench.runner.request import RunRequest
-from irbench.runner.tables import compared_together
+from irbench.runner.requested_cells import BackendInfo, SizedModel
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec, Workload
 from irbench.spi import Description
 

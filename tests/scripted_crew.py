@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from irbench.core.record import Failure, PacedRun, Sustained
-from irbench.measure.core_to_core import CoreLink
+from irbench.measure.hardware_probes import CoreLink
 from irbench.runner import launch
 from irbench.runner.launch import Launch
-from irbench.runner.launch_inputs import LaunchInputs, LaunchPlan
+from irbench.runner.launch_state import LaunchInputs, LaunchPlan
 from irbench.runner.reference import Expected
 from irbench.spec import Cell, Deadline, Feeding, Group, Timing
-from irbench.stats import Room
+from irbench.stats.launch_planning import Room
 from irbench.worker.cell import CellTask, Prepared, Warmed
 
 CALL_NS = {"slow": 2_000_000_000.0, "short": 5_000.0}

@@ -3,7 +3,8 @@
 from launches import group, launch, measured
 
 from irbench.spec import Timing
-from irbench.stats import Admission, summarise
+from irbench.stats.eligibility import Admission
+from irbench.stats.summary import summarise
 
 TIMING = Timing(burn_in_blocks=0)
 EVERYONE = Admission()

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from irbench.measure import clock, drive, evidence, paced, phases
+from irbench.measure import clock, drive, kernel_evidence, pacing
 
 _LOOK_S = 0.001
 _LOOKS = 20
 """How often in a row all other threads must be found asleep before nobody is taken to issue another request. Once is
 not enough: a thread sleeps for a moment while it waits for Python's lock, which this one holds while it looks."""
+_MOST_LOOKS = 30_000
+"""Half a minute: longer than a thread waits for a processor on a machine that still makes progress."""
 
 
 class VirtualClock:
@@ -29,10 +31,10 @@ class VirtualClock:
 
     def install(self) -> VirtualClock:
         """Take the place of the real clock wherever this process reads it."""
-        for module in (clock, drive, evidence, paced, phases):
+        for module in (clock, drive, kernel_evidence, pacing):
             module.now_ns = self.read  # type: ignore[attr-defined]
-        paced.sleep = self.sleep
-        evidence.wait_in_run_queue_ns = lambda: 0  # nobody waits for a processor in virtual time
+        pacing.sleep = self.sleep
+        kernel_evidence.wait_in_run_queue_ns = lambda: 0  # nobody waits for a processor in virtual time
         return self
 
     def read(self) -> int:
@@ -78,10 +80,13 @@ class VirtualClock:
         """Wait until every slot that will be issued again has been: only then may the next event happen.
 
         At the end of a round some are not. That is seen from threads that sleep, and not from time that passes: on a
-        busy machine a thread that will issue one may wait for a processor as long as you like.
+        busy machine a thread that will issue one may wait for a processor for long. A thread that never sleeps, as
+        one of a runtime that spins, ends the wait after :data:`_MOST_LOOKS`.
         """
         looks = 0
-        while len(self._pending) < self.expected_in_flight and looks < _LOOKS:
+        for _ in range(_MOST_LOOKS):
+            if len(self._pending) >= self.expected_in_flight or looks >= _LOOKS:
+                return
             self._changed.wait(_LOOK_S)
             looks = looks + 1 if _others_sleep() else 0
 

@@ -7,7 +7,8 @@ import msgspec
 from launches import block, even
 
 from irbench.spec import Timing
-from irbench.stats import Admission, summarise
+from irbench.stats.eligibility import Admission
+from irbench.stats.summary import summarise
 
 STEADY = [10.0] * 6
 TIMING = Timing(burn_in_blocks=0)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from irbench.core.quantities import listing
 from irbench.notices.base import Notice
-from irbench.runner.run_changes import confinement_change
+from irbench.runner.continuation import confinement_change
 
 
 class Obstacle(Notice):

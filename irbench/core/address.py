@@ -9,12 +9,7 @@ CPU = "cpu"
 
 
 class BackendAddress(NamedTuple):
-    """A backend and one of its devices; it unpacks to both.
-
-    Attributes:
-        name: The backend's.
-        device: One of those that it describes.
-    """
+    """A backend and one of its devices; it unpacks to both."""
 
     name: str
     device: str = CPU
@@ -26,5 +21,4 @@ class BackendAddress(NamedTuple):
         return cls(name, device if colon else CPU)
 
     def __str__(self) -> str:
-        """Return how tables and options write it: without the device where that is the CPU."""
         return self.name if self.device == CPU else f"{self.name}:{self.device}"

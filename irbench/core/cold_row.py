@@ -13,8 +13,9 @@ from irbench.core.row import (
     RowHead,
     Spans,
     Speedup,
+    distinguish,
+    name_of,
 )
-from irbench.core.row_names import distinguish, name_of
 
 CacheState = Literal["cold", "warm"]
 """``cold``: the files are not in the page cache, and nothing is in the caches of compiled code; ``warm``: both are."""

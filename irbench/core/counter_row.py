@@ -60,7 +60,7 @@ class PhaseTimeline:
     """How counts went on within one phase of a launch of its own.
 
     Attributes:
-        phase: It.
+        phase: The phase that was counted.
         step_s: Duration of each step, in seconds; the last one is what was left.
         counts: In each step, by event; null where an event was not on a counter.
     """
@@ -123,9 +123,6 @@ class CountedWith:
         asked: Groups and events, as the user named them.
         events: Those of them that were counted, by name.
         perf_version: Of the program that counted.
-        confidence: Of each interval.
-        stopped_by: Why no further launch was made.
-        seconds: How long it took.
         topdown: Whose formula the shares of slots are of; null without shares.
         level: The level of Top-Down that toplev was asked for; null without.
         user_only: Whether the kernel's part is left out.
@@ -148,13 +145,7 @@ Counts = TypeVar("Counts", bound=CountedWith)
 
 
 def counted_with(kind: type[Counts], counting: Counting, **facts: Any) -> Counts:
-    """Return counts of any kind with what is known of how they are taken.
-
-    Args:
-        kind: Their class.
-        counting: How this machine counts.
-        facts: All other fields.
-    """
+    """Return counts of any kind with what is known of how they are taken."""
     return kind(
         asked=counting.plan.asked,
         events=counting.events,

@@ -42,25 +42,19 @@ def logical_inputs(
     """Return one array per logical input: from the sample, from its constant, or generated.
 
     An input that outputs are fed back to begins with zeros, unless the sample or a constant says otherwise.
-
-    Args:
-        inputs: Logical inputs.
-        sizes: Every free dimension bound.
-        feeding: Where the values come from.
-        sample: Which of the feeding's samples, from 0.
     """
-    given: dict[str, Array] = {}
+    fixed: dict[str, Array] = {}
     for spec in inputs:
         name = spec.tensor.name
         if name in feeding.values:
-            given[name] = constant(spec, sizes, feeding.values[name])
+            fixed[name] = constant(spec, sizes, feeding.values[name])
         elif name in feeding.feedback:
-            given[name] = np.zeros(_bound_shape(spec, sizes), spec.tensor.dtype)
+            fixed[name] = np.zeros(_bound_shape(spec, sizes), spec.tensor.dtype)
     if feeding.samples:
-        given |= read_sample(feeding.samples[sample], inputs)
+        fixed |= read_sample(feeding.samples[sample], inputs)
     return tuple(
-        given[spec.tensor.name]
-        if spec.tensor.name in given
+        fixed[spec.tensor.name]
+        if spec.tensor.name in fixed
         else _generate_one(spec, sizes, feeding.seed, position, feeding.drawn)
         for position, spec in enumerate(inputs)
     )
@@ -89,9 +83,9 @@ def _elements(element_type: str, values: Sequence[Number]) -> Array:
     dtype = numpy_dtype(element_type)
     if element_type == STRING:
         return np.asarray([str(value) for value in values], dtype)
-    given = np.asarray([number_of_text(value) if isinstance(value, str) else value for value in values])
-    array = given.astype(dtype)  # raises ValueError for a text that is no number
-    if dtype.kind in "biu" and not np.array_equal(array, given):
+    elements = np.asarray([number_of_text(value) if isinstance(value, str) else value for value in values])
+    array = elements.astype(dtype)  # raises ValueError for a text that is no number
+    if dtype.kind in "biu" and not np.array_equal(array, elements):
         raise ValueError(f"{element_type} cannot hold {', '.join(map(str, values))}")
     return array
 
@@ -100,21 +94,12 @@ def mask_axis(shape: Sequence[int]) -> int:
     """Return the axis along which a mask keeps some positions and drops others, counted from the end as -1.
 
     It is the last one with several elements: ``(4, 7, 1)`` is broadcast over channels.
-
-    Args:
-        shape: Of the mask of one sample.
     """
     return next((axis for axis in range(-1, -len(shape) - 1, -1) if shape[axis] > 1), -1)
 
 
 def write_sample(path: Path, inputs: Sequence[InputSpec], arrays: Mapping[str, Array]) -> None:
-    """Write the arrays of one sample as a NumPy archive, without pickles and without dtypes of extensions.
-
-    Args:
-        path: The file.
-        inputs: Logical inputs of the model.
-        arrays: By input name, each of the input's dtype; not every input needs one.
-    """
+    """Write the arrays of one sample as a NumPy archive, without pickles and without dtypes of extensions."""
     places = {spec.tensor.name: place for place, spec in enumerate(inputs)}
     np.savez(path, allow_pickle=False, **{str(places[name]): storable(array) for name, array in arrays.items()})
 
@@ -149,12 +134,7 @@ def repeat_pool(outputs: Sequence[Array], batch: int, axes: Sequence[int | None]
 
 
 def holds_pool(outputs: Sequence[Array], axes: Sequence[int | None] = ()) -> bool:
-    """Return whether outputs may be those of :data:`POOL` samples.
-
-    Args:
-        outputs: One array per output.
-        axes: As for :func:`repeat_pool`.
-    """
+    """Return whether outputs may be those of :data:`POOL` samples."""
     counting = _axes(outputs, axes)
     return len(counting) == len(outputs) and all(
         _has_pool(output.shape, axis) for output, axis in zip(outputs, counting, strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from irbench.core.record import OutputError
 from irbench.spec import Distribution
@@ -228,7 +228,6 @@ class UncheckedBody:
         node: The node's name, or that of its first output.
         part: The attribute of the node that holds it: ``then_branch``, ``else_branch`` or ``body``.
         iterations: ``None`` where it was never executed; 0 or 1 where a Loop was not run so often.
-        reason: Why.
     """
 
     operator: str
@@ -255,3 +254,28 @@ class GraphCheck:
     unvaried: tuple[str, ...] = ()
     bodies: int = 0
     unchecked: tuple[UncheckedBody, ...] = ()
+
+
+UncuttableReason: TypeAlias = Literal["no-inputs", "no-outputs", "no-tensor", "no-array"]
+"""``no-inputs``: nothing that a part reads depends on the inputs of the model; ``no-outputs``: nobody needs what it
+gives; ``no-tensor``: it reads or gives a sequence or an optional; ``no-array``: a value has a type that NumPy cannot
+store."""
+UNCUTTABLE_TEXTS: Mapping[UncuttableReason, str] = {
+    "no-inputs": "nothing in it depends on the inputs of the model",
+    "no-outputs": "nothing needs what it gives",
+    "no-tensor": "'{value}' at its edge is not a tensor",
+    "no-array": "'{value}' at its edge has a type that NumPy cannot store",
+}
+
+
+@dataclass(frozen=True)
+class Uncuttable:
+    """Why a part of a graph cannot stand alone.
+
+    Attributes:
+        reason: What is in the way.
+        value: The name of the value; empty for the first two.
+    """
+
+    reason: UncuttableReason
+    value: str = ""

@@ -149,10 +149,6 @@ def is_excused(error: OutputError | None, accuracy: Accuracy | None) -> bool:
 
     They may be about as far off as those that were measured. What is much farther off went wrong otherwise, for example
     in concurrent calls, which the measure did not see.
-
-    Args:
-        error: From :func:`compare`; ``None`` where nothing was compared.
-        accuracy: What was measured with the same backend, graph, precision and options; ``None`` without a limit.
     """
     if error is None or accuracy is None or accuracy.max_rel is None or not accuracy.is_within_limit:
         return False
@@ -193,9 +189,11 @@ def _finite_parts(actual: NDArray[Any], expected: NDArray[Any], name: str) -> tu
     equal = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
     wrong = ~finite & ~equal
     if wrong.any():
-        found = "NaN" if np.isnan(actual[wrong]).any() else "infinities"
-        found = found if not np.isfinite(actual[wrong]).all() else "finite values where the reference has none"
-        raise ValueError(f"{name} holds {found} at {int(wrong.sum())} of {wrong.size} places")
+        wrong_values = "NaN" if np.isnan(actual[wrong]).any() else "infinities"
+        wrong_values = (
+            wrong_values if not np.isfinite(actual[wrong]).all() else "finite values where the reference has none"
+        )
+        raise ValueError(f"{name} holds {wrong_values} at {int(wrong.sum())} of {wrong.size} places")
     return actual[finite], expected[finite]
 
 
@@ -243,12 +241,7 @@ class DegenerateOutput:
 
 
 def degenerate_outputs(reference: Sequence[Array], scale: float = 1.0) -> Iterator[DegenerateOutput]:
-    """Yield the float outputs that say little for these inputs.
-
-    Args:
-        reference: What backends are compared with.
-        scale: As in :func:`irbench.core.output_check.compare`.
-    """
+    """Yield the float outputs that say little for these inputs."""
     for place, output in enumerate(map(np.asarray, reference)):
         if output.size and not is_exact(output.dtype):
             yield from _degenerate(place, output, scale)

@@ -26,16 +26,9 @@ def percent(fraction: float, digits: int = 1) -> str:
 
 
 def apart(value: float, bound: float, write: Callable[[float, int], str], digits: int) -> tuple[str, str]:
-    """Return a figure and what it is compared with, with as many more digits as it takes to read that they differ.
-
-    Args:
-        value: The figure.
-        bound: What it is compared with.
-        write: Writes a number with so many digits.
-        digits: So many where they suffice.
-    """
-    wanted = (found for found in range(digits, _MOST_APART) if write(value, found) != write(bound, found))
-    most = digits if value == bound else next(wanted, digits)
+    """Return a figure and what it is compared with, with as many more digits as it takes to read that they differ."""
+    telling = (count for count in range(digits, _MOST_APART) if write(value, count) != write(bound, count))
+    most = digits if value == bound else next(telling, digits)
     return write(value, most), write(bound, most)
 
 

@@ -85,7 +85,6 @@ class Round:
             the timed window. Negative for a streamed request that was already in flight then.
         completion_ns: When each completed, int64, ascending. The timed window lasts from 0 to the last of them,
             and load is kept up throughout, so FPS is batch x samples x calls_per_sample / ``completion_ns[-1]``.
-        evidence: What the kernel saw, over the settle calls, the timed window and the draining.
         open_ns: When each request was issued that was in flight at the close of the window, int64; empty without
             streams, and in older records.
     """
@@ -144,7 +143,6 @@ class PacedRun:
         pace_ns: From one call's due time to that of the next.
         concurrency: How many slots take turns.
         issue_ns: When each call was issued, int64, from the moment at which the first one was due.
-        completion_ns: When each completed, int64.
     """
 
     pace_ns: int
@@ -181,8 +179,6 @@ class CellLaunch:
     """Everything one cell measured in one launch.
 
     Attributes:
-        cell: The cell's id.
-        streams: Inferences in flight.
         calls_per_sample: Calls that one latency sample lasts; 1 unless calls are very short.
         rounds: One for each block, in order of blocks.
         phases_ns: Duration of ``import``, ``load``, ``compile``, ``first_inference`` and ``warm_up``; of ``new_shape``,
@@ -192,7 +188,6 @@ class CellLaunch:
             ``process`` that of the whole life.
         private_memory_bytes: Memory at the end of each phase that no other process shares; empty in older records, and
             where the kernel does not report it.
-        effective: What the runtime read back.
         output_error: How far its outputs are from the reference; ``None`` where this launch did not verify.
         tail_ns: Latencies of the uninterrupted calls of ``--tail``, int64; empty without it.
         repeat_error: How far its outputs are from the reference when the same inputs are given once more after the
@@ -263,9 +258,7 @@ class Sustained:
     """One cell alone and uninterrupted: completions and the wall time they took.
 
     Attributes:
-        cell: The cell's id.
         completions: How many inferences completed.
-        wall_ns: In how much time.
         energy: From a little before until a little after, of the parts of the machine that count for the cell; ``None``
             without ``--energy``.
     """

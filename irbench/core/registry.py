@@ -60,11 +60,7 @@ def names(group: str) -> tuple[str, ...]:
 
 
 def backend(name: str) -> Backend:
-    """Load one backend.
-
-    Raises:
-        IrbenchError: No such backend, or its plugin is broken.
-    """
+    """Load one backend."""
     return cast("Backend", _load(BACKENDS, name))
 
 
@@ -94,11 +90,7 @@ def quantizer(name: str) -> Quantizer:
 
 
 def entry_point(group: str, name: str) -> EntryPoint:
-    """Return where a name of a group is registered; that of a model yields others too.
-
-    Raises:
-        IrbenchError: There is no such name.
-    """
+    """Return where a name of a group is registered; that of a model yields others too."""
     if group == MODELS:
         return _model(name)[1]
     points = _points(group)
@@ -184,8 +176,8 @@ def distributions() -> tuple[str, ...]:
     """Return the distributions that backends, references and exporters rest on, sorted; broken plugins have none."""
     runtimes: list[Description] = [item for group in (BACKENDS, REFERENCES) for item in describe_all(group).values()]
     exporters: Iterable[ExporterDescription] = describe_all(EXPORTERS).values()
-    found = {"numpy", "onnx", *(item.distribution for item in runtimes)}
-    return tuple(sorted(found.union(*(item.distributions for item in exporters))))
+    known = {"numpy", "onnx", *(item.distribution for item in runtimes)}
+    return tuple(sorted(known.union(*(item.distributions for item in exporters))))
 
 
 def variables() -> tuple[str, ...]:
@@ -202,11 +194,11 @@ def probe(name: str) -> Availability:
 
 def advised_streams(name: str, artifact: Artifact, load: Load, device: str) -> int:
     """Return how many inferences at a time a backend's runtime advises; 1 where it does not. Call it in a worker."""
-    found = backend(name)
-    if not isinstance(found, StreamAdvisor):
+    advisor = backend(name)
+    if not isinstance(advisor, StreamAdvisor):
         return 1
-    found.import_runtime(load, device)
-    return found.advised_streams(artifact, load, device)
+    advisor.import_runtime(load, device)
+    return advisor.advised_streams(artifact, load, device)
 
 
 def forget() -> None:
@@ -239,13 +231,13 @@ def _models() -> dict[str, tuple[ModelSource, EntryPoint]]:
 
 def _provided(point: EntryPoint) -> tuple[ModelSource, ...]:
     try:
-        found = tuple(point.load()())
-        if not all(isinstance(source, ModelSource) for source in found):
-            raise TypeError("it yields what is no ModelSource")  # noqa: TRY301 - reported as any other fault of it
+        sources = tuple(point.load()())
+        if not all(isinstance(source, ModelSource) for source in sources):
+            raise TypeError("it yields something other than a ModelSource")  # noqa: TRY301 - reported as any other fault of it
     except Exception as error:  # noqa: BLE001 - as in _load
         _warn_left_out(_broken_point(MODELS, point, "loaded", error))
         return ()
-    return found
+    return sources
 
 
 def _model(name: str) -> tuple[ModelSource, EntryPoint]:
@@ -279,12 +271,12 @@ def _load(group: str, name: str) -> Any:
 def _described(group: str, name: str, item: Any) -> Description | ExporterDescription:
     expected = ExporterDescription if group == EXPORTERS else Description
     try:
-        found = item.describe()
+        description = item.describe()
     except Exception as error:  # as in _load
         raise _broken(group, name, "described", error) from error
-    if not isinstance(found, expected):
+    if not isinstance(description, expected):
         raise _broken(group, name, "described", TypeError(f"describe returns no {expected.__name__}"))
-    return found
+    return description
 
 
 def _broken(group: str, name: str, what: str, error: Exception) -> IrbenchError:
@@ -309,11 +301,7 @@ def _distribution(point: EntryPoint) -> str:
 
 
 def parse_backend(text: str) -> BackendAddress:
-    """Return the backend and the device that ``name[:device]`` means; without a device it is the CPU.
-
-    Raises:
-        IrbenchError: No such backend, or no such device of it.
-    """
+    """Return the backend and the device that ``name[:device]`` means; without a device it is the CPU."""
     address = BackendAddress.parse(text)
     name, device = address
     devices = describe(BACKENDS, name).devices
@@ -327,11 +315,7 @@ def parse_backend(text: str) -> BackendAddress:
 
 
 def require_installed(name: str) -> Description:
-    """Return a backend's description, provided that its runtime is installed.
-
-    Raises:
-        IrbenchError: It is not; the exit code says so and the hint is the command that installs it.
-    """
+    """Return a backend's description, provided that its runtime is installed."""
     description = describe(BACKENDS, name)
     if description.version is None:
         raise IrbenchError(
@@ -343,15 +327,7 @@ def require_installed(name: str) -> Description:
 
 
 def require_options(name: str, keys: Iterable[str]) -> None:
-    """Refuse what a backend says that it cannot be given; one that declares no keys judges them when it compiles.
-
-    Args:
-        name: The backend.
-        keys: Of the properties to give it.
-
-    Raises:
-        IrbenchError: It knows no such key, or irbench sets that property itself.
-    """
+    """Refuse what a backend says that it cannot be given; one that declares no keys judges them when it compiles."""
     description = describe(BACKENDS, name)
     for key in keys:
         if key in description.reserved:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -16,6 +16,7 @@ from irbench.spec import (
     Cell,
     Disagreement,
     GraphFiles,
+    Group,
     InferenceWork,
     Io,
     Number,
@@ -48,9 +49,7 @@ class WithEnds:
 
     Attributes:
         low: Lower end of the interval; null where there are too few launches for one.
-        high: Upper end; null likewise.
         range_low: The smallest launch, where there are too few for an interval and more than one; null otherwise.
-        range_high: The largest launch; null likewise.
     """
 
     low: float | None = None
@@ -70,11 +69,7 @@ class WithEnds:
 
 @dataclass(frozen=True)
 class Estimated:
-    """A figure that was estimated.
-
-    Attributes:
-        value: In its unit.
-    """
+    """A figure that was estimated."""
 
     value: float
 
@@ -248,10 +243,7 @@ class CellHead:
 
     Attributes:
         id: Unique in its table.
-        label: What tables call it.
         artifact: The form of the model that it ran, with its level of optimisation; empty where there is none.
-        backend: Its backend.
-        device: Its device.
     """
 
     id: str
@@ -266,11 +258,7 @@ class RowHead(CellHead):
     """What a row of any table says besides its figures: what was asked, and what became of it.
 
     Attributes:
-        batch: Samples per inference.
         io: What the timed region covers.
-        requested: What was asked of it.
-        effective: What the runtime read back.
-        state: What became of it.
         failure: Why there are no figures, or no more of them.
         output_error: How far its outputs are from the reference.
     """
@@ -289,13 +277,7 @@ Row = TypeVar("Row", bound=RowHead)
 
 
 def head_of(kind: type[Head], cell: Cell, **facts: Any) -> Head:
-    """Return what is stored of a cell, of any kind, with what the cell itself says.
-
-    Args:
-        kind: Its class.
-        cell: The cell.
-        facts: All other fields.
-    """
+    """Return what is stored of a cell, of any kind, with what the cell itself says."""
     return kind(
         id=cell.id,
         label=cell.label,
@@ -384,12 +366,7 @@ class CellResult(RowHead):
 
 
 def all_threads(effective: Mapping[str, Scalar], requested: Requested) -> int | None:
-    """Return the threads of all processes of a row together, as its runtime reports them; ``None`` where it does not.
-
-    Args:
-        effective: What the runtime of a process reported.
-        requested: What was asked of the row.
-    """
+    """Return the threads of all processes of a row, as its runtime reports them; ``None`` where it does not."""
     threads = effective.get("threads")
     return requested.instances * threads if isinstance(threads, int) else None
 
@@ -425,14 +402,7 @@ class GivenInputs:
 
 @dataclass(frozen=True, kw_only=True)
 class TableHead:
-    """What a table of any kind says of what its rows ran.
-
-    Attributes:
-        model: What the table is about.
-        batch: Samples per inference.
-        shapes: Of the inputs, by name.
-        notes: What belongs below it.
-    """
+    """What a table of any kind says of what its rows ran."""
 
     model: str
     batch: int
@@ -445,7 +415,6 @@ class MeasuredTable(TableHead):
     """A table of rows whose answers may have been verified.
 
     Attributes:
-        warnings: What speaks against its figures.
         verified_against: Where the expected outputs came from; null where outputs were not verified.
         given_inputs: Data, constants and feedback; null where every input was generated.
     """
@@ -453,3 +422,81 @@ class MeasuredTable(TableHead):
     warnings: tuple[AnyWarn, ...] = ()
     verified_against: Reference | None = None
     given_inputs: GivenInputs | None = None
+
+
+Place = TypeVar("Place")
+"""What tells rows apart for a program: a cell id, with the number of a table where there are several."""
+
+
+@dataclass(frozen=True)
+class RowName:
+    """What a row is called, and what else tells it from rows that are called the same.
+
+    Attributes:
+        label: Backend, variant and streams: ``openvino+basic x4``.
+        precision: The one asked for: it tells rows apart where the effective one does not, because ``native`` may turn
+            out to be ``fp32``.
+        threads: Asked for; ``None`` for ``native``.
+    """
+
+    label: str
+    model: str
+    precision: str
+    batch: int
+    threads: int | None
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """What may follow the label, the most telling first."""
+        threads = "native threads" if self.threads is None else f"{self.threads} thread{'s' * (self.threads != 1)}"
+        return self.model, self.precision, f"batch {self.batch}", threads
+
+
+class _NamedRow(Protocol):
+    @property
+    def label(self) -> str: ...
+    @property
+    def batch(self) -> int: ...
+    @property
+    def requested(self) -> Requested: ...
+
+
+def row_names(cells: Iterable[CellResult]) -> dict[str, str]:
+    """Return what sentences call each row of a table, by cell id: no two are called the same."""
+    return distinguish({cell.id: name_of(cell, cell.model or "") for cell in cells})
+
+
+def cell_names(group: Group) -> dict[str, str]:
+    """Return the same of the cells of a group, before there is a table."""
+    return distinguish(
+        {
+            cell.id: RowName(cell.label, group.workload_of(cell).bundle.name, load.precision, load.batch, load.threads)
+            for cell in group.cells
+            for load in (cell.load,)
+        }
+    )
+
+
+def name_of(row: _NamedRow, model: str = "") -> RowName:
+    """Return the name of a row; ``model`` is empty where all rows of the table run the same."""
+    return RowName(row.label, model, row.requested.precision, row.batch, row.requested.threads)
+
+
+def distinguish(names: Mapping[Place, RowName]) -> dict[Place, str]:
+    """Return each row's label by its place, with those details in which rows of the same label differ."""
+    alike: dict[str, list[RowName]] = {}
+    for name in names.values():
+        alike.setdefault(name.label, []).append(name)
+    differing = {label: _differing(rows) for label, rows in alike.items()}
+    return {
+        row: " ".join((name.label, *(name.details[place] for place in differing[name.label])))
+        for row, name in names.items()
+    }
+
+
+def _differing(names: Sequence[RowName]) -> tuple[int, ...]:
+    return tuple(
+        place
+        for place, details in enumerate(zip(*(name.details for name in names), strict=True))
+        if len(set(details)) > 1
+    )

@@ -12,7 +12,7 @@ from irbench.data.model_inputs import ModelInput
 from irbench.errors import ExitCode, IrbenchError, first_line
 from irbench.spec import InputSpec, shape_text
 from irbench.spi import Array, install_command
-from irbench.system.regular_files import open_regular
+from irbench.system.file_access import open_regular
 
 SUFFIXES = (".png", ".jpg", ".jpeg")
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}

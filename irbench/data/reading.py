@@ -22,8 +22,8 @@ from irbench.data.samples import Sample
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.reading.tensor_file import tensor_of_file
 from irbench.spi import Array
+from irbench.system.file_access import open_regular
 from irbench.system.file_states import exists, is_file, is_folder
-from irbench.system.regular_files import open_regular
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _REMEDY = "Write it again with numpy.save or numpy.savez; arrays of Python objects are not read."

@@ -20,8 +20,8 @@ from irbench.environments.sources import Release
 from irbench.environments.uv import Unsolvable, call_uv, digest_of_settings
 from irbench.errors import IrbenchError
 from irbench.store import bundles
+from irbench.system.file_access import replace_folder
 from irbench.system.file_states import is_of_another_user
-from irbench.system.files import replace_folder
 from irbench.system.locks import temporary_folder, waiting_for
 
 _COMPILE = ("pip", "compile", "-", "--no-header", "--no-annotate", "--generate-hashes", "--emit-index-annotation")

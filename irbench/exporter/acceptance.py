@@ -18,9 +18,9 @@ from irbench.onnx.rewriting.bind import bind
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle, Feeding, shape_text
 from irbench.spi import Array, ExportRequest
 from irbench.store import bundles
-from irbench.worker.reference import answers
+from irbench.worker.reference_answers import answers
 from irbench.worker.scratch import scratch_folder
-from irbench.worker.temporary_files import own_temporary_files
+from irbench.worker.watchdog import own_temporary_files
 
 _HINT = "Either the conversion went wrong, or the model mixes the samples of a batch; nothing was kept."
 _AT_OPERATOR = re.compile(

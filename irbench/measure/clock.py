@@ -37,9 +37,6 @@ def reading_ns(readings: int = 200) -> int:
 
     Nothing lies between the two but the call itself, and the least of many is an undisturbed one. Pairs that a coarse
     clock cannot tell apart say nothing and are not counted.
-
-    Args:
-        readings: Pairs that count; at least one.
     """
     least_ns = sys.maxsize
     while readings:
@@ -52,11 +49,7 @@ def reading_ns(readings: int = 200) -> int:
 
 
 class Stopwatch:
-    """Counts from its creation.
-
-    Args:
-        already_s: What it has counted before that, in seconds.
-    """
+    """Counts from its creation."""
 
     def __init__(self, already_s: float = 0.0) -> None:
         self._start_ns = now_ns() - round(already_s * 1e9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,17 +20,20 @@ from irbench.counters.obstacles import (
     NotNamed,
     NoTopdown,
     NoToplev,
+    NotPermitted,
     NotSupported,
     Obstacle,
     Said,
     SeveralKindsOfCores,
+    ToplevFailed,
     obstacle_from_messages,
 )
 from irbench.counters.perf_output import EventCount, PerfReading, has_kind, is_user_only, matching_names, read_perf
 from irbench.counters.topdown import Processor, TopdownMethod, fitting_method, metric_group_in, shares_named, shares_of
-from irbench.measure.perf_stat import PERF_ENVIRONMENT
-from irbench.measure.toplev_probe import toplev_obstacle
+from irbench.measure.clock import sleep
+from irbench.measure.perf_stat import PERF_ENVIRONMENT, CountingFailed, TopLev
 from irbench.system.host import cpu_info
+from irbench.system.locks import temporary_folder
 from irbench.system.programs import clean_environment, find_program
 
 DEVICES = Path("/sys/bus/event_source/devices")
@@ -45,8 +49,6 @@ _PROGRAM = (sys.executable, "-IS", "-c", "sum(range(2_000_000))")
 
 @dataclass(frozen=True)
 class _Answer:
-    """What perf answered: its exit code, what it counted, and its messages."""
-
     code: int
     reading: PerfReading
     said: str
@@ -55,8 +57,7 @@ class _Answer:
 def counting_for(plan: CounterPlan) -> Counting:
     """Return how this machine counts what is asked for; perf counts a short program for that.
 
-    Args:
-        plan: What is asked for. Of what is impossible, the result has the reasons.
+    Of what is impossible, the result has the reasons.
     """
     perf = find_program("perf")
     version, said = _version(perf)
@@ -86,10 +87,10 @@ def read_processor() -> Processor:
 
 
 def _with_events(counting: Counting, processor: Processor, paranoid: int | None) -> Counting:
-    asked = events_asked(counting.plan.asked)
-    found = _openable(counting.perf, asked, processor, paranoid) if asked else _Openable({}, {})
-    missing = dict(found.unavailable)
-    able = set(found.events)
+    events = events_asked(counting.plan.asked)
+    openable = _openable(counting.perf, events, processor, paranoid) if events else _Openable({}, {})
+    missing = dict(openable.unavailable)
+    able = set(openable.events)
     groups = {
         name: missing[GROUPS[name][-1]]
         for name in counting.plan.asked
@@ -97,9 +98,9 @@ def _with_events(counting: Counting, processor: Processor, paranoid: int | None)
     }
     return replace(
         counting,
-        events=found.events,
-        perf_names=found.perf_names,
-        user_only=any(_is_narrowed(event, names) for event, names in found.perf_names.items()),
+        events=openable.events,
+        perf_names=openable.perf_names,
+        user_only=any(_is_narrowed(event, names) for event, names in openable.perf_names.items()),
         unavailable={**groups, **missing},
     )
 
@@ -116,12 +117,12 @@ class _Openable:
         return tuple(self.perf_names)
 
 
-def _openable(perf: str, asked: Sequence[str], processor: Processor, paranoid: int | None) -> _Openable:
+def _openable(perf: str, events: Sequence[str], processor: Processor, paranoid: int | None) -> _Openable:
     """Return which events perf can count: all at once, and each alone where that gave no count or another name."""
-    together = _count(perf, "-e", ",".join(asked))
+    together = _count(perf, "-e", ",".join(events))
     perf_names: dict[str, tuple[str, ...]] = {}
     missing: dict[str, Obstacle] = {}
-    for event in asked:
+    for event in events:
         answer, names = together, matching_names(event, together.reading.events)
         if answer.code != 0 or _is_never_counted(answer.reading.count(names)):
             answer = _count(perf, "-e", event)
@@ -208,10 +209,10 @@ def _why_no_topdown(counting: Counting, processor: Processor) -> Obstacle:
 
 
 def _with_toplev(counting: Counting, processor: Processor, paranoid: int | None) -> Counting:
-    asked = [name for name in counting.plan.asked if toplev_level(name) is not None]
-    if not asked:
+    names = [name for name in counting.plan.asked if toplev_level(name) is not None]
+    if not names:
         return counting
-    level = max(toplev_level(name) or 0 for name in asked)
+    level = max(toplev_level(name) or 0 for name in names)
     program = next(filter(None, map(find_program, _TOPLEV)), None)
     if not processor.has_pmu:
         reason: Obstacle | None = NoPmu()
@@ -222,12 +223,11 @@ def _with_toplev(counting: Counting, processor: Processor, paranoid: int | None)
     else:
         reason = toplev_obstacle(program, level, paranoid)
     if reason is not None:
-        return replace(counting, unavailable={**counting.unavailable, **dict.fromkeys(asked, reason)})
+        return replace(counting, unavailable={**counting.unavailable, **dict.fromkeys(names, reason)})
     return replace(counting, toplev=program, level=level)
 
 
 def _count(perf: str, *what: str) -> _Answer:
-    """Have perf count a short program."""
     done = _run(perf, "stat", "-j", *what, "--", *_PROGRAM)
     if done is None:
         return _Answer(1, PerfReading(), "")
@@ -241,9 +241,9 @@ def _messages(text: str) -> str:
 def _version(perf: str | None) -> tuple[str | None, str]:
     """Return perf's version, or what it said instead: distributions have a script that looks for the real one."""
     done = None if perf is None else _run(perf, "--version")
-    found = None if done is None else _VERSION.search(done.stdout)
+    match = None if done is None else _VERSION.search(done.stdout)
     said = "" if done is None else next(filter(None, map(str.strip, done.stderr.splitlines())), "")
-    return (found[1], "") if found else (None, said)
+    return (match[1], "") if match else (None, said)
 
 
 def _run(program: str, *arguments: str) -> subprocess.CompletedProcess[str] | None:
@@ -278,3 +278,36 @@ def _folders(folder: Path) -> Iterable[Path]:
 
 def _number(text: str | None) -> int:
     return int(text) if text is not None and text.isdigit() else 0
+
+
+_COUNTED_S = 0.3
+"""Enough for each of its groups of events to have its turn on the counters."""
+_BUSY_PROGRAM = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    pass\n"
+"""Computes until it is killed, or until who started it is gone."""
+
+
+def toplev_obstacle(program: str, level: int, paranoid: int | None) -> Obstacle | None:
+    """Return why toplev tells no nodes of a level here; ``None`` where it does."""
+    with (
+        temporary_folder(Path(tempfile.gettempdir()), "irbench-toplev-") as folder,
+        subprocess.Popen(
+            [sys.executable, "-IS", "-c", _BUSY_PROGRAM],
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # so that Ctrl-C reaches irbench alone
+        ) as busy,
+    ):
+        try:
+            with TopLev(program, level, busy.pid, folder / "toplev") as toplev:
+                sleep(_COUNTED_S)
+                toplev.nodes()
+        except CountingFailed as failed:
+            return _toplev_failure(failed, paranoid)
+        finally:
+            busy.kill()
+    return None
+
+
+def _toplev_failure(failed: CountingFailed, paranoid: int | None) -> Obstacle:
+    said = obstacle_from_messages(failed.messages, paranoid)
+    return said if isinstance(said, NotPermitted) else ToplevFailed(Said(str(failed)))

@@ -1,4 +1,4 @@
-"""Driving slots: the loops inside which every sample of irbench is taken.
+"""Driving slots: the loops inside which every sample of irbench is taken, and what slots are given call by call.
 
 A driver keeps a fixed number of requests going, lets them settle, and returns the
 issue and completion times of exactly as many samples as were asked for. Nothing is
@@ -8,7 +8,8 @@ printed, allocated by us or polled between the clock readings of a synchronous d
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle
 from queue import SimpleQueue
 from typing import Protocol
 
@@ -17,9 +18,114 @@ from numpy.typing import NDArray
 
 from irbench.measure.clock import now_ns
 from irbench.measure.ledger import Ledger, Window, WindowLedger
-from irbench.measure.turns import Turns, turning_slot
 from irbench.spec import Io
-from irbench.spi import AsyncSlot, Feed, Slot
+from irbench.spi import Array, AsyncSlot, Feed, Outputs, Slot
+
+
+class Turns(Protocol):
+    """The feeds of consecutive calls."""
+
+    def begin(self, position: int) -> None:
+        """Start again: the next feed is that of the sample at ``position``, counted on over the end of the samples."""
+        ...
+
+    def next(self) -> Feed:
+        """Return the next call's feed."""
+        ...
+
+    def take(self, outputs: Outputs, /) -> None:
+        """Take the outputs of the call that was given the last feed."""
+        ...
+
+
+class SampleTurns:
+    """Samples one after the other, from the beginning again after the last; several threads may share them."""
+
+    def __init__(self, feeds: Sequence[Feed]) -> None:
+        self._feeds = tuple(feeds)
+        self._order = cycle(self._feeds)
+
+    def begin(self, position: int) -> None:
+        """Start at a sample; see :class:`Turns`."""
+        start = position % len(self._feeds)
+        self._order = cycle(self._feeds[start:] + self._feeds[:start])
+
+    def next(self) -> Feed:
+        """Return the next sample."""
+        return next(self._order)
+
+    def take(self, outputs: Outputs, /) -> None:
+        """Do nothing: no sample depends on outputs."""
+
+
+class Loop:
+    """Samples in turn, in which some inputs are outputs of the call before.
+
+    Args:
+        feeds: The samples; each holds the initial values of the inputs that are fed back.
+        fed_back: Places of outputs by the places of the inputs that they become.
+        permutations: Orders of axes by the places of those inputs that an output must be transposed for.
+    """
+
+    def __init__(
+        self,
+        feeds: Sequence[Feed],
+        fed_back: Mapping[int, int],
+        permutations: Mapping[int, tuple[int, ...]] | None = None,
+    ) -> None:
+        self._samples = SampleTurns(feeds)
+        self._fed_back = tuple(fed_back.items())
+        self._permutations = dict(permutations or {})
+        self._state: dict[int, Array] = {}
+
+    def begin(self, position: int) -> None:
+        """Start at a sample with the initial values; see :class:`Turns`."""
+        self._samples.begin(position)
+        self._state = {}
+
+    def next(self) -> Feed:
+        """Return the next sample with the last outputs in it."""
+        feed = self._samples.next()
+        if not self._state:
+            return feed
+        return tuple(self._state.get(place, array) for place, array in enumerate(feed))
+
+    def take(self, outputs: Outputs, /) -> None:
+        """Keep the outputs that the next call is given."""
+        self._state = {place: self._as_input(place, outputs[output]) for place, output in self._fed_back}
+
+    def _as_input(self, place: int, output: Array) -> Array:
+        order = self._permutations.get(place)
+        return np.ascontiguousarray(output if order is None else output.transpose(order))
+
+
+def turning_slot(slot: Slot, turns: Turns) -> Slot:
+    """Return a slot that stages what ``turns`` give it, whatever it is given, and lets them take the outputs."""
+    return _AsyncTurningSlot(slot, turns) if isinstance(slot, AsyncSlot) else _TurningSlot(slot, turns)
+
+
+class _TurningSlot:
+    def __init__(self, slot: Slot, turns: Turns) -> None:
+        self.run = slot.run
+        self._stage, self._fetch = slot.stage, slot.fetch
+        self._next, self._take = turns.next, turns.take
+
+    def stage(self, _feed: Feed, /) -> None:
+        self._stage(self._next())
+
+    def fetch(self) -> Outputs:
+        outputs = self._fetch()
+        self._take(outputs)
+        return outputs
+
+
+class _AsyncTurningSlot(_TurningSlot):
+    def __init__(self, slot: AsyncSlot, turns: Turns) -> None:
+        super().__init__(slot, turns)
+        self._start = slot.start
+
+    def start(self, done: Callable[[BaseException | None], None], /) -> None:
+        self._start(done)
 
 
 class Driver(Protocol):
@@ -65,7 +171,7 @@ def make_turning_driver(slots: Sequence[Slot], turns: Sequence[Turns], calls_per
         turns: What each slot is given; slots may share one.
         calls_per_sample: Calls that a sample lasts, of a single slot.
     """
-    turning = [turning_slot(slot, given) for slot, given in zip(slots, turns, strict=True)]
+    turning = [turning_slot(slot, turn) for slot, turn in zip(slots, turns, strict=True)]
     if len(turning) == 1:
         return _Synchronous(complete_call(turning[0], (), "copy"), calls_per_sample, turns[0].begin)
     return _TurningStreams(make_driver(turning, [()] * len(turning), "copy"), turns)
@@ -149,11 +255,11 @@ class _Synchronous:
     def follow(self, ledger: Ledger, first: int = 0) -> None:
         if self._begin is not None:
             self._begin(first)
-        call, wanted = self._call, True
-        while wanted:
+        call, goes_on = self._call, True
+        while goes_on:
             issued_at = now_ns()
             call()
-            wanted = ledger.complete(issued_at, now_ns())
+            goes_on = ledger.complete(issued_at, now_ns())
 
 
 class _TurningStreams:
@@ -164,18 +270,18 @@ class _TurningStreams:
 
     def __init__(self, driver: FollowingDriver, turns: Sequence[Turns]) -> None:
         self._driver = driver
-        self._turns = {id(given): given for given in turns}.values()
+        self._turns = {id(turn): turn for turn in turns}.values()
         self._streams = len(turns)
 
     def drive(self, samples: int, settle_calls: int = 1, first: int = 0) -> Window:
         shared = len(self._turns) == 1
-        for given in self._turns:
-            given.begin(first - max(settle_calls, self._streams) if shared else first)
+        for turn in self._turns:
+            turn.begin(first - max(settle_calls, self._streams) if shared else first)
         return self._driver.drive(samples, settle_calls)
 
     def follow(self, ledger: Ledger, first: int = 0) -> None:
-        for given in self._turns:
-            given.begin(first)
+        for turn in self._turns:
+            turn.begin(first)
         self._driver.follow(ledger)
 
 
@@ -210,12 +316,12 @@ class _Threaded:
         call: Callable[[], object], rounds: SimpleQueue[Ledger], ended: SimpleQueue[BaseException | None]
     ) -> None:
         while True:
-            ledger, wanted = rounds.get(), True
+            ledger, goes_on = rounds.get(), True
             try:
-                while wanted:
+                while goes_on:
                     issued_at = now_ns()
                     call()
-                    wanted = ledger.complete(issued_at, now_ns())
+                    goes_on = ledger.complete(issued_at, now_ns())
             except BaseException as error:  # noqa: BLE001 - handed to the coordinating thread, which raises it
                 ledger.abandon()
                 ended.put(error)

@@ -56,9 +56,6 @@ def parse_durations(line: str) -> Durations:
     Units are ``ns``, ``us``, ``ms`` and ``s``; a number without one is in milliseconds. JSON is a number, a list of
     them, or an object with either under the name of the unit, and maybe a ``total_`` of the same unit.
 
-    Args:
-        line: Without the end of the line.
-
     Raises:
         BadDurations: It holds none, or one that is not above 0.
     """
@@ -78,9 +75,6 @@ def window_of(calls: Sequence[Durations]) -> Window:
 
     Calls follow each other without gaps, as they do for who waits for them. Where the program tells how long all took
     together, that is how long the window is, and completions are spread over it evenly: nobody saw when they were.
-
-    Args:
-        calls: What it reported, at least one call.
     """
     latencies = np.array([duration for line in calls for duration in line.calls_ns], np.int64)
     if len(calls) == 1 and calls[0].total_ns is not None:
@@ -91,15 +85,7 @@ def window_of(calls: Sequence[Durations]) -> Window:
 
 
 def require_within(window: Window, elapsed_ns: int) -> None:
-    """Refuse durations that add up to more than the time that passed.
-
-    Args:
-        window: What the program reported.
-        elapsed_ns: What passed by irbench's clock from before the first call until the last line was read.
-
-    Raises:
-        BadDurations: They do.
-    """
+    """Refuse durations that add up to more than the time that passed."""
     reported_ns = int(window.completion_ns[-1])
     if reported_ns > _TOLERANCE * elapsed_ns + _TOLERANCE_NS:
         raise BadDurations(

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from irbench.measure.clock import now_ns, sleep
-from irbench.measure.evidence import schedstat_ns
+from irbench.measure.kernel_evidence import schedstat_ns
 
 SUPPORTED = sys.platform == "linux" and not os.environ.get("IRBENCH_NO_FREEZE")
 """Whether processes can be stopped and awaited here; ``IRBENCH_NO_FREEZE`` turns it off."""
@@ -46,7 +46,6 @@ def freeze(process_id: int) -> None:
 
 
 def _stands_still(process_id: int) -> bool:
-    """Wait, for one attempt's time at most, until a child has stopped or ended; whether it has."""
     started = now_ns()
     while now_ns() - started < ATTEMPT_NS:
         if os.waitid(os.P_PID, process_id, os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
@@ -56,11 +55,7 @@ def _stands_still(process_id: int) -> bool:
 
 
 def thaw(process_id: int) -> None:
-    """Let a frozen process group run again.
-
-    Raises:
-        ProcessLookupError: It is gone.
-    """
+    """Let a frozen process group run again."""
     os.killpg(process_id, signal.SIGCONT)
 
 

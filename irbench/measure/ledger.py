@@ -107,10 +107,6 @@ class Counters:
     Each process writes its own count only. A value is written by a single store of the processor, so that no other
     process sees half of it.
 
-    Args:
-        descriptor: Of a file of :meth:`size_bytes`.
-        processes: How many share it.
-
     Attributes:
         values: Whether the window has closed, then the completions of each process, from :data:`FIRST_COUNT` on.
     """
@@ -143,12 +139,6 @@ class SharedLedger:
     The reference closes the window when it has made its calls after all have settled, and a few more: what completes on
     another of its streams meanwhile may be entered late. There is no lock: a count that is entered late is made good by
     the next one. It costs what a call is lengthened by.
-
-    Args:
-        counters: Of all of them.
-        process: Which this one is, counted from 0.
-        window: What all of them are to measure.
-        streams: How many requests each keeps in flight.
     """
 
     def __init__(self, counters: Counters, process: int, window: CommonWindow, streams: int = 1) -> None:
@@ -169,21 +159,21 @@ class SharedLedger:
     def complete(self, issued_at: int, completed_at: int) -> bool:
         """Enter one completion; return whether another request is wanted."""
         self._done.append((issued_at, completed_at))
-        made = self._values[self._place] = len(self._done)
+        count = self._values[self._place] = len(self._done)
         if self._values[_CLOSED] or self._abandoned:
             return False
-        return not self._is_reference or self._keeps_open(made)
+        return not self._is_reference or self._keeps_open(count)
 
     def times_ns(self) -> NDArray[np.int64]:
         """Return issue and completion of each request in nanoseconds of the clock, int64 of shape (requests, 2)."""
         return np.array(self._done, np.int64).reshape(-1, 2)
 
-    def _keeps_open(self, made: int) -> bool:
+    def _keeps_open(self, count: int) -> bool:
         if self._closing is None:
             if not self._counters.all_done(self._window.settle_calls):
                 return True
-            self._closing = made + self._window.calls + self._streams
-        if made <= self._closing:
+            self._closing = count + self._window.calls + self._streams
+        if count <= self._closing:
             return True
         self._values[_CLOSED] = 1
         return False

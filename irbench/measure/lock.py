@@ -29,14 +29,14 @@ from irbench.system.locks import NO_LOCKS, hold_name
 _LOCKS = Path("/proc/locks")
 
 
-def lock_owner(found: os.stat_result, lines: Iterable[str] | None = None) -> int | None:
+def lock_owner(file: os.stat_result, lines: Iterable[str] | None = None) -> int | None:
     """Return the number of the process that holds a file's lock; ``None`` where the kernel does not report it.
 
     Args:
-        found: Of the file.
+        file: Of the file.
         lines: Of ``/proc/locks``, which are read unless given: ``1: FLOCK ADVISORY WRITE 4711 08:01:131 0 EOF``.
     """
-    place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    place = f"{os.major(file.st_dev):02x}:{os.minor(file.st_dev):02x}:{file.st_ino}"
     try:
         for line in _LOCKS.read_text().splitlines() if lines is None else lines:
             words = line.split()
@@ -74,7 +74,6 @@ class Holder:
     """Somebody who measures on this machine; ``None`` is what they have not written.
 
     Attributes:
-        process: The number of the process.
         since: When it began, ISO 8601.
         what: What it measures, in its own words.
     """
@@ -85,18 +84,9 @@ class Holder:
 
 
 class MeasurementLock:
-    """Our place among those who measure on this machine.
-
-    Attributes:
-        holds: Whether the lock is ours.
-    """
+    """Our place among those who measure on this machine."""
 
     def __init__(self, what: str) -> None:
-        """Describe ourselves.
-
-        Args:
-            what: What is measured, in a few words.
-        """
         ourselves = {"process": os.getpid(), "since": utc_now().isoformat(timespec="seconds")}
         self._line = json.dumps({**ourselves, "what": what[:_LONGEST_WORD]})
         named = os.environ.get(_VARIABLE)
@@ -153,8 +143,8 @@ class MeasurementLock:
 
         The usual place is irbench's own by its name; whatever any user of the machine wrote there is replaced.
         """
-        found = os.fstat(descriptor)
-        is_file = stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+        status = os.fstat(descriptor)
+        is_file = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
         if is_file and (not self._is_named or os.pread(descriptor, len(_BEGINNING), 0) in (b"", _BEGINNING)):
             return
         self._close_file()
@@ -201,8 +191,8 @@ class MeasurementLock:
             return []
 
     def _holders(self, lines: Sequence[str]) -> tuple[Holder, ...]:
-        found = (_holder(line) for line in lines if line != self._line)
-        return tuple(dict.fromkeys(holder for holder in found if holder is not None))[:_MOST_OTHERS]
+        holders = (_holder(line) for line in lines if line != self._line)
+        return tuple(dict.fromkeys(holder for holder in holders if holder is not None))[:_MOST_OTHERS]
 
 
 @contextmanager
@@ -211,9 +201,7 @@ def measuring(what: str, *, insist: bool = False) -> Iterator[MeasurementLock]:
 
     The kernel releases it when this process ends, however it ends. Workers do not inherit it.
 
-    Args:
-        what: Tells whoever has to wait what is measured, in a few words.
-        insist: Go on without the lock where someone else holds it or its file is out of reach.
+    ``insist`` goes on without the lock where someone else holds it or its file is out of reach.
 
     Yields:
         Who else is measuring: nobody, unless one of us insists.

@@ -16,11 +16,7 @@ _FEED: Feed = ()
 
 @dataclass(frozen=True)
 class Repeats:
-    """One quantity, measured several times.
-
-    Attributes:
-        values_ns: Nanoseconds per timed call in each repeat, in order.
-    """
+    """One quantity, measured several times."""
 
     values_ns: tuple[float, ...]
 
@@ -83,10 +79,6 @@ def measure_overhead(repeats: int = 401, calls: int = 1_000) -> Overhead:
 
     Takes under a second. A turn lasts a fraction of a millisecond, so that few are disturbed and the
     median stands.
-
-    Args:
-        repeats: Turns of each loop; at least one.
-        calls: Timed calls in each turn; at least one.
     """
     slot = NullSlot()
     driver = make_driver([slot], [_FEED], "copy")

@@ -54,9 +54,6 @@ class PerfStat:
         process_id: Of the process.
         folder: An empty one, for its files.
         interval_ms: Counts are told for each so many milliseconds; ``None`` for one count at the end.
-
-    Raises:
-        CountingFailed: It cannot attach.
     """
 
     def __init__(self, counting: Counting, process_id: int, folder: Path, interval_ms: int | None = None) -> None:
@@ -93,11 +90,7 @@ class PerfStat:
         self._send("disable")
 
     def finish(self) -> str:
-        """End perf and return what it wrote.
-
-        Raises:
-            CountingFailed: It wrote nothing, or does not end.
-        """
+        """End perf and return what it wrote."""
         if self._has_steps:
             self._await_sleep()
         self._process.send_signal(signal.SIGINT)  # it then writes what it counted, as after Ctrl-C
@@ -141,15 +134,6 @@ class TopLev:
 
     It counts while a command of its own runs. That command reads from a FIFO, so that it begins when the FIFO is opened
     at its end and ends when we close ours.
-
-    Args:
-        program: It.
-        level: Of Top-Down.
-        process_id: Of the process.
-        folder: An empty one, for its files.
-
-    Raises:
-        CountingFailed: It does not begin to count.
     """
 
     def __init__(self, program: str, level: int, process_id: int, folder: Path) -> None:
@@ -166,11 +150,7 @@ class TopLev:
             raise
 
     def nodes(self) -> dict[str, float]:
-        """End it and return the share of slots of each node, from 0 to 1, by the node's name.
-
-        Raises:
-            CountingFailed: It failed, tells no node, or does not end.
-        """
+        """End it and return the share of slots of each node, from 0 to 1, by the node's name."""
         self._let_end()
         text = _written_at_end(self._process, self._output, self._messages)
         nodes = read_toplev(text)
@@ -231,7 +211,6 @@ def _start(command: list[str], messages: Path) -> subprocess.Popen[bytes]:
 
 
 def _is_running(process_id: int) -> bool:
-    """Whether a process is on a processor, or waits for one; not where it sleeps or has ended."""
     try:
         return psutil.Process(process_id).status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
     except psutil.Error:

@@ -22,7 +22,7 @@ from irbench.optimizer.samples import GENERATED, CheckInputs
 from irbench.optimizer.step_check import OriginalRefused
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle
 from irbench.store import bundles
-from irbench.system.files import move_folder
+from irbench.system.file_access import move_folder
 from irbench.worker import WorkerDied, call_in_worker
 from irbench.worker.model_files import bound_shapes, read_signature
 from irbench.worker.requested_confinement import confinement_to, take_files

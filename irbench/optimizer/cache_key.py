@@ -93,7 +93,13 @@ def _not_installed(what: str, distribution: str, install: str) -> IrbenchError:
 _FORMAT = 6
 _CODE = (
     *("onnx/**/*.py", "optimizer/**/*.py"),
-    *("core/feeds.py", "core/output_check.py", "worker/inference.py", "worker/inputs.py", "worker/reference.py"),
+    *(
+        "core/feeds.py",
+        "core/output_check.py",
+        "worker/inference.py",
+        "worker/feed_turns.py",
+        "worker/reference_answers.py",
+    ),
 )
 
 

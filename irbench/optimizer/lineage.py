@@ -17,8 +17,7 @@ from irbench.optimizer.job import MODEL_FILE, weights_beside
 from irbench.optimizer.recipe import Recipe
 from irbench.spec import Artifact, Disagreement
 from irbench.store import bundles
-from irbench.system.files import write_atomically
-from irbench.system.regular_files import read_regular
+from irbench.system.file_access import read_regular, write_atomically
 from irbench.worker.model_files import read_external_files
 
 _FILE, _MOST_BYTES = "lineage.json", 1 << 24

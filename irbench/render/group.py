@@ -13,8 +13,7 @@ from rich.text import Text
 
 from irbench.core.quantities import plural, significant, times
 from irbench.core.result import GroupResult, Lead, UnevenLoad, Winner
-from irbench.core.row import CellResult, Ends, is_too_slow
-from irbench.core.row_names import row_names
+from irbench.core.row import CellResult, Ends, is_too_slow, row_names
 from irbench.notices import Context, Warn
 from irbench.notices.warnings import Disturbed, OrderRow, OrdersDiffer
 from irbench.render.columns import IN_SPEEDS

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TextIO
 
 from irbench.core.record import CellLaunch, LaunchRecord, Sustained
 from irbench.core.result import RunDocument
-from irbench.core.row_names import row_names
+from irbench.core.row import row_names
 from irbench.errors import IrbenchError
 from irbench.render.text_formats import csv_cells
 from irbench.stats.observed import Blocks, sort_blocks

@@ -8,7 +8,7 @@ from dataclasses import replace
 from irbench.onnx.reading.value_shapes import ValueShape
 from irbench.options.values import Shapes
 from irbench.requests.graphs import StoredGraph
-from irbench.runner.sizes import known_sizes
+from irbench.runner.inputs import known_sizes
 from irbench.spec import BATCH_IN_FILE, Artifact, Bundle, InputSpec, TensorSpec
 from irbench.spec.requested_sizes import refuse_unknown_names
 from irbench.worker.model_files import read_signature

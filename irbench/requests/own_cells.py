@@ -63,7 +63,7 @@ def require_function(target: str) -> None:
 
 
 def _require_command(target: str) -> None:
-    from irbench.worker.own_code.commands import PLACEHOLDERS
+    from irbench.worker.own_code.command_session import PLACEHOLDERS
 
     program = shlex.split(target)[0]
     if "{" not in program and find_program(program) is None:

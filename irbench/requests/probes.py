@@ -11,9 +11,8 @@ from typing import Any
 
 from irbench import __version__
 from irbench.spi import Availability, Description
-from irbench.system.files import write_atomically
+from irbench.system.file_access import read_regular, write_atomically
 from irbench.system.home import home, homes
-from irbench.system.regular_files import read_regular
 
 _DEADLINE_S = 180.0
 _MOST_BYTES = 1 << 20

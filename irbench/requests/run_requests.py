@@ -31,11 +31,11 @@ from irbench.requests.own_cells import require_found
 from irbench.requests.processors import allowed_cpus, asked_threads, refuse_too_many_instances
 from irbench.requests.resolve import able_backends, disambiguate, resolve_backends, resolve_bundles
 from irbench.requests.unchecked_graphs import graph_notes
-from irbench.runner.cells import environment_notes
 from irbench.runner.inputs import refuse_unknown_values
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare, with_files_of_graphs
 from irbench.runner.request import RunRequest, as_asked
+from irbench.runner.requested_cells import environment_notes
 from irbench.spec import Precision, Timing, WarmUpLength
 from irbench.spec.requested_sizes import refuse_unknown_names
 

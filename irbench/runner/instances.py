@@ -20,7 +20,7 @@ from irbench.core.record import Evidence, PacedRun, Round, Sustained, WarmUp, ns
 from irbench.errors import ExitCode
 from irbench.measure.clock import Stopwatch
 from irbench.measure.ledger import CommonWindow, Counters, Window, joined_window
-from irbench.measure.paced import Schedule, join_paced, start_soon
+from irbench.measure.pacing import Schedule, join_paced, start_soon
 from irbench.spec import Cell
 from irbench.spi import Array
 from irbench.system.confinement import Confinement
@@ -36,13 +36,6 @@ def cpu_shares(cpus: Sequence[int], count: int) -> tuple[tuple[int, ...], ...]:
 
     Hardware threads of a core stay together. Where there are fewer cores than shares, hardware threads are divided.
     Neighbours go into the same share: they often have a cache or memory in common.
-
-    Args:
-        cpus: Those to divide, at least ``count``.
-        count: How many shares.
-
-    Raises:
-        ValueError: There are fewer processors than shares.
     """
     cores = [tuple(sorted(with_siblings((first,)) & set(cpus))) for first in one_per_core(cpus)]
     units = cores if len(cores) >= count else [(cpu,) for cpu in sorted(cpus)]
@@ -57,15 +50,11 @@ _MUST_AGREE = ("precision", "device")
 
 
 def joined_prepared(prepared: Sequence[Prepared]) -> Prepared:
-    """Return the answers of all processes, and what the runtime of the first read back.
-
-    Raises:
-        CallFailed: They compute in different precisions, or on different devices.
-    """
+    """Return the answers of all processes, and what the runtime of the first read back."""
     for name in _MUST_AGREE:
-        found = dict.fromkeys(str(own.effective.get(name)) for own in prepared)
-        if len(found) > 1:
-            raise CallFailed(f"Its instances differ in {name}: {', '.join(found)}.", exit_code=ExitCode.FAILED_CELL)
+        settings = dict.fromkeys(str(own.effective.get(name)) for own in prepared)
+        if len(settings) > 1:
+            raise CallFailed(f"Its instances differ in {name}: {', '.join(settings)}.", exit_code=ExitCode.FAILED_CELL)
     answers = tuple(answer for own in prepared for answer in own.outputs)
     return Prepared(prepared[0].effective, answers, max(own.first_inference_s for own in prepared))
 
@@ -84,12 +73,12 @@ def joined_warmed(warmed: Sequence[Warmed]) -> Warmed:
     )
 
 
-def _joined_warm_up(found: Sequence[WarmUp]) -> WarmUp | None:
+def _joined_warm_up(warm_ups: Sequence[WarmUp]) -> WarmUp | None:
     """Return the warm-up of the process that was steady last, with the calls of the one that made fewest."""
-    if not found:
+    if not warm_ups:
         return None
-    last = max(found, key=lambda own: (own.ended_unsteady, own.steady_after or 0))
-    return replace(last, calls=min(own.calls for own in found))
+    last = max(warm_ups, key=lambda own: (own.ended_unsteady, own.steady_after or 0))
+    return replace(last, calls=min(own.calls for own in warm_ups))
 
 
 def joined_answers(answers: Sequence[tuple[tuple[Array, ...], ...]]) -> tuple[tuple[Array, ...], ...]:
@@ -116,15 +105,7 @@ JOINED: Mapping[str, Callable[[Sequence[Any]], Any]] = {
 
 
 def joined_shares(shares: Sequence[Share], window: CommonWindow) -> Window:
-    """Return what processes did in their common window.
-
-    Args:
-        shares: What each of them did.
-        window: When it opens and closes.
-
-    Raises:
-        CallFailed: They did not run at the same time.
-    """
+    """Return what processes did in their common window."""
     try:
         return joined_window([share.times_ns for share in shares], window)
     except ValueError as error:
@@ -142,12 +123,12 @@ def as_sustained(cell: str, window: Window) -> Sustained:
     return Sustained(cell, window.completion_ns.size, math.ceil(window.completion_ns[-1]))
 
 
-def _joined_evidence(found: Sequence[Evidence]) -> Evidence:
+def _joined_evidence(parts: Sequence[Evidence]) -> Evidence:
     """Return what the kernel saw of all processes: the longest wall time, and the sum of everything else."""
     sums = {
-        field.name: joined_memory([getattr(evidence, field.name) for evidence in found]) for field in fields(Evidence)
+        field.name: joined_memory([getattr(evidence, field.name) for evidence in parts]) for field in fields(Evidence)
     }
-    return Evidence(**{**sums, "wall_ns": max(evidence.wall_ns for evidence in found)})  # type: ignore[arg-type]
+    return Evidence(**{**sums, "wall_ns": max(evidence.wall_ns for evidence in parts)})  # type: ignore[arg-type]
 
 
 def _longest(phases_ns: Sequence[Mapping[str, int]]) -> dict[str, int]:
@@ -168,13 +149,6 @@ class InstanceWorkers:
 
     A method of :class:`irbench.worker.run.RunHost` is called in all of them, and their answers are joined. What one of
     them fails at is a failure of all. Each is ended with its coordinator as any other worker.
-
-    Args:
-        cell: What they run; its load says how many they are.
-        logs: Where they write what they print.
-        cpus: The processors that they share.
-        environment: Variables to set besides the present ones.
-        confinement: What they may reach; ``None`` where they are not confined.
     """
 
     def __init__(
@@ -220,13 +194,7 @@ class InstanceWorkers:
         self._answers(deadline_s)
 
     def ask(self, method: str, *args: Any, deadline_s: float) -> Any:
-        """Call a method of the host in every process, and return the answer of all; see :meth:`Worker.ask`.
-
-        Raises:
-            CallFailed: The call raised in one of them, or they cannot be taken together.
-            WorkerDied: One of them ended.
-            WorkerTimedOut: The deadline passed.
-        """
+        """Call a method of the host in every process, and return the answer of all; see :meth:`Worker.ask`."""
         if method in self._driven:
             return self._driven[method](deadline_s, *args)
         self.send(method, *args, deadline_s=deadline_s)
@@ -262,7 +230,6 @@ class InstanceWorkers:
 
     @cached_property
     def _driven(self) -> Mapping[str, Callable[..., Any]]:
-        """Methods in which the processes time calls together."""
         return {"take_round": self._round, "tail": self._tail, "alone": self._alone, "paced": self.call_at_pace}
 
     def _round(self, deadline_s: float, block: int, samples: int, settle_calls: int, first: int = 0) -> Round:
@@ -270,11 +237,11 @@ class InstanceWorkers:
         return as_round(block, window, shares)
 
     def _tail(self, deadline_s: float, calls: int, settle_calls: int, first: int = 0) -> NDArray[np.int64]:
-        found: list[NDArray[np.int64]] = []
-        while (missing := calls - sum(latencies.size for latencies in found)) > 0:  # where instances are not as fast
+        pieces: list[NDArray[np.int64]] = []
+        while (missing := calls - sum(latencies.size for latencies in pieces)) > 0:  # where instances are not as fast
             window, _ = self._drive(deadline_s, missing, settle_calls, first)
-            found.append(window.completion_ns - window.issue_ns)
-        return np.concatenate(found)[:calls]
+            pieces.append(window.completion_ns - window.issue_ns)
+        return np.concatenate(pieces)[:calls]
 
     def _alone(self, deadline_s: float, seconds: float, samples: int | None = None, first: int = 0) -> Sustained:
         fewest = _PILOT_CALLS * self._load.concurrency
@@ -340,7 +307,6 @@ class InstanceWorkers:
         return [answers[number] for number in range(len(self._workers))]
 
     def _ready(self, numbers: Sequence[int], within_s: float) -> list[int]:
-        """Wait until some of these processes have answered or ended, and return which."""
         arrived = [number for number in numbers if self._workers[number].has_answer]
         if arrived:
             return arrived

@@ -12,12 +12,10 @@ from typing import Self, TypeVar
 from irbench.core import registry
 from irbench.core.activity import Activity
 from irbench.core.record import BlockEvidence, EnergyReading, Failure, LaunchRecord, OutputError, Sustained
-from irbench.core.row_names import cell_names
+from irbench.core.row import cell_names
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch, sleep
-from irbench.measure.core_to_core import CoreLink
-from irbench.measure.energy import NVIDIA_GPU, EnergyMeter, find_energy_counters
-from irbench.measure.machine import (
+from irbench.measure.disturbances import (
     MachineSnapshot,
     cpu_pressure,
     foreign_cpu_ns,
@@ -25,40 +23,27 @@ from irbench.measure.machine import (
     glance,
     snapshot,
 )
-from irbench.runner.cell_progress import CellProgress
-from irbench.runner.launch_inputs import GroupTooLarge, LaunchInputs, LaunchPlan, needs_split
+from irbench.measure.energy import NVIDIA_GPU, EnergyMeter, find_energy_counters
+from irbench.measure.hardware_probes import CoreLink
+from irbench.runner.launch_state import CellProgress, GroupTooLarge, LaunchInputs, LaunchPlan, needs_split
 from irbench.runner.plan import GraphRefused, other_form
 from irbench.runner.reference import CHANGING, fallback, require_answers, worse, worst_error
 from irbench.runner.tempo import Forecast, Starts, Tempo, choose_tempo
 from irbench.runner.workers import Workers
 from irbench.spec import Cell, Deadline, Objective, Timing
 from irbench.spi import Outputs
-from irbench.stats import (
-    behind,
-    block_order,
-    clean_blocks,
-    fewest_blocks,
-    needs_more_blocks,
-    processors_in_use,
-    round_cost_ns,
-    settle_calls,
-)
+from irbench.stats.blocks import processors_in_use
+from irbench.stats.launch_planning import behind, block_order, fewest_blocks, needs_more_blocks, settle_calls
+from irbench.stats.observed import clean_blocks, round_cost_ns
 from irbench.stats.warm_up import calls_of_later_launches
 from irbench.system import host
 from irbench.worker.cell import CellTask
-from irbench.worker.inputs import takes_turns
+from irbench.worker.feed_turns import takes_turns
 from irbench.worker.warming import Asked
 
 
 class LaunchCheck:
-    """Compares what cells answer, and keeps the worst error of each; only the first launch of a cell is checked.
-
-    Args:
-        plan: The group's, with the expected outputs.
-        new: Ids of the cells whose first launch it is.
-        workers: Those of the launch; a cell whose answer cannot be compared leaves them.
-        progress: Of each cell, by its id.
-    """
+    """Compares what cells answer, and keeps the worst error of each; only the first launch of a cell is checked."""
 
     def __init__(
         self, plan: LaunchPlan, new: Collection[str], workers: Workers, progress: Mapping[str, CellProgress]
@@ -98,22 +83,14 @@ class LaunchCheck:
             self._progress[cell.id].repeat_error = error
 
     def _error(
-        self, cell: Cell, answers: Sequence[Outputs] | None, asked: int, preface: str = "", call: int = 0
+        self, cell: Cell, answers: Sequence[Outputs] | None, count: int, preface: str = "", call: int = 0
     ) -> OutputError | None:
-        """Compare answers to one call with the reference; a cell whose answers cannot be compared leaves.
-
-        Args:
-            cell: It.
-            answers: What it gave; ``None`` where it failed.
-            asked: How many were asked for.
-            preface: What a failure begins with.
-            call: Which of the expected answers they are compared with.
-        """
+        """Compare answers to one call with the reference; a cell whose answers cannot be compared leaves."""
         expected = self._plan.expected[cell.workload]
         if expected.outputs is None or answers is None:
             return None
         try:
-            require_answers(answers, asked, cell)
+            require_answers(answers, count, cell)
             classifier = self._plan.group.workload_of(cell).bundle.classifier
             return worst_error(answers, expected.outputs[call], classifier, expected.scale) if answers else None
         except ValueError as error:
@@ -125,11 +102,7 @@ T = TypeVar("T")
 
 
 class LaunchEnergy:
-    """Reads energy where the protocol asks for it, and nothing otherwise.
-
-    Args:
-        timing: The protocol's numbers.
-    """
+    """Reads energy where the protocol asks for it, and nothing otherwise."""
 
     def __init__(self, timing: Timing) -> None:
         self._idle_s = timing.idle
@@ -161,14 +134,7 @@ def _without_nvidia_gpus(reading: EnergyReading) -> EnergyReading:
 def timed_cells(
     cells: Sequence[Cell], progress: Mapping[str, CellProgress], objective: Objective, timing: Timing
 ) -> tuple[str, ...]:
-    """Return the ids of the cells that the next block times: all but those that the first one showed far behind.
-
-    Args:
-        cells: The healthy ones.
-        progress: Of each cell, by its id.
-        objective: What cells are compared by.
-        timing: The protocol's numbers.
-    """
+    """Return the ids of the cells that the next block times: all but those that the first one showed far behind."""
     timed = tuple(cell.id for cell in cells)
     if not timing.behind or not all(progress[cell].rounds for cell in timed):
         return timed
@@ -184,14 +150,7 @@ def timed_cells(
 def block_evidence(
     number: int, order: tuple[str, ...], between: tuple[MachineSnapshot, MachineSnapshot], link: CoreLink
 ) -> BlockEvidence:
-    """Return the evidence of a block.
-
-    Args:
-        number: The block, counted from 0.
-        order: Cell ids in the order in which they were run.
-        between: What was seen before and after it.
-        link: The core-to-core probe, which is asked now.
-    """
+    """Return the evidence of a block."""
     before, after = between
     return BlockEvidence(
         block=number,
@@ -289,21 +248,20 @@ class Launch:
         return Forecast(self._timing, speeds, self._check.answers)
 
     def _run_alone(self) -> tuple[Sustained, ...]:
-        """Let each healthy cell run alone and uninterrupted, in random order."""
         runs = self._forecast.runs_alone(self._plan.group, self._number)
-        found: list[Sustained] = []
+        runs_taken: list[Sustained] = []
         cells = list(self._workers.cells)
         self._random.shuffle(cells)
         for cell in cells:
             self._say(Activity("alone", self._names[cell.id]))
-            asked, patience_s = runs[cell.id], self._patience_s(runs[cell.id].expected_s)
-            arguments = (asked.seconds, asked.samples, asked.first)
+            plan, patience_s = runs[cell.id], self._patience_s(runs[cell.id].expected_s)
+            arguments = (plan.seconds, plan.samples, plan.first)
             run, energy = self._energy.while_alone(
                 cell, partial(self._workers.ask, cell.id, "sustained run", "alone", *arguments, deadline_s=patience_s)
             )
             if run is not None:
-                found.append(replace(run, cell=cell.id, energy=energy))
-        return tuple(found)
+                runs_taken.append(replace(run, cell=cell.id, energy=energy))
+        return tuple(runs_taken)
 
     def close(self) -> None:
         """End the workers."""
@@ -365,10 +323,10 @@ class Launch:
         self._check.first(cell, progress.prepared.outputs)
         if cell in self._workers.cells:
             progress.prepared = replace(progress.prepared, outputs=())
-            asked = self._warm_up_of(cell)
-            calls_s = max(self._timing.warm_up_calls, asked.calls) * progress.prepared.first_inference_s
-            patience_s = self._patience_s(self._timing.warm_up + asked.look_s + calls_s)
-            progress.warmed = self._workers.ask(cell.id, "warm-up", "warm_up", asked, deadline_s=patience_s)
+            request = self._warm_up_of(cell)
+            calls_s = max(self._timing.warm_up_calls, request.calls) * progress.prepared.first_inference_s
+            patience_s = self._patience_s(self._timing.warm_up + request.look_s + calls_s)
+            progress.warmed = self._workers.ask(cell.id, "warm-up", "warm_up", request, deadline_s=patience_s)
 
     def _try_other_form(self, cell: Cell) -> None:
         """Raise where a cell that cannot run its graph can run the other form of it."""
@@ -420,9 +378,9 @@ class Launch:
 
     def _round(self, cell: str, block: int, samples: int, first: int, seen: MachineSnapshot) -> None:
         patience_s = self._patience_s(self._forecast.round_s(cell, samples))
-        asked = (block, samples, self._settle_calls(cell), first)
+        arguments = (block, samples, self._settle_calls(cell), first)
         before = glance(seen.members, self._plan.cpus)
-        round_ = self._workers.ask(cell, "measure", "take_round", *asked, deadline_s=patience_s)
+        round_ = self._workers.ask(cell, "measure", "take_round", *arguments, deadline_s=patience_s)
         foreign_ns = foreign_cpu_of_turn_ns(before, glance(seen.members, self._plan.cpus))
         if round_ is not None:
             evidence = replace(round_.evidence, foreign_cpu_ns=foreign_ns)
@@ -448,7 +406,6 @@ class Launch:
 
     @property
     def _processors(self) -> int:
-        """How many processors the group uses, of those that it may."""
         return processors_in_use(self._plan.group.cells, len(self._plan.cpus))
 
     def _take_tails(self) -> None:
@@ -457,13 +414,12 @@ class Launch:
             self._say(Activity("tail", self._names[cell.id]))
             patience_s = self._patience_s(self._forecast.calls_s(cell.id, calls))
             settle = self._settle_calls(cell.id)
-            asked = (calls, settle, self._number * calls)
-            latencies_ns = self._workers.ask(cell.id, "tail", "tail", *asked, deadline_s=patience_s)
+            arguments = (calls, settle, self._number * calls)
+            latencies_ns = self._workers.ask(cell.id, "tail", "tail", *arguments, deadline_s=patience_s)
             if latencies_ns is not None:
                 self._progress[cell.id].tail_ns = latencies_ns
 
     def _take_paces(self) -> None:
-        """Let each healthy cell run alone at a constant pace, in random order."""
         pace_ns = round(1e9 * self._timing.pace)
         cells = list(self._workers.cells)
         self._random.shuffle(cells)
@@ -471,7 +427,7 @@ class Launch:
             self._say(Activity("paced", self._names[cell.id]))
             calls = self._forecast.paced_calls(cell)
             patience_s = self._patience_s(self._forecast.paced_s(cell.id, calls))
-            asked = (pace_ns, calls, self._number * calls)
+            arguments = (pace_ns, calls, self._number * calls)
             self._progress[cell.id].paced = self._workers.ask(
-                cell.id, "paced run", "paced", *asked, deadline_s=patience_s
+                cell.id, "paced run", "paced", *arguments, deadline_s=patience_s
             )

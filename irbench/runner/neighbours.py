@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from irbench.errors import IrbenchError
-from irbench.runner.cell_worker import START_DEADLINE_S
+from irbench.runner.workers import START_DEADLINE_S
 from irbench.worker.failures import CallFailed, WorkerDied
 from irbench.worker.process import Worker
 
-_STAY_BUSY = "irbench.worker.neighbour:stay_busy"
+_STAY_BUSY = "irbench.runner.neighbours:stay_busy"
 _STILL_THERE = "os:getpid"
 
 
@@ -24,10 +25,6 @@ def busy_neighbours(cpus: Sequence[int], logs: Path) -> Iterator[None]:
     """Keep processors busy, each by a process of its own that is never frozen and ends with the coordinator.
 
     It descends from the coordinator, so its processor time does not count as that of other programs.
-
-    Args:
-        cpus: The processors.
-        logs: The folder where the processes write what they print.
 
     Raises:
         NeighbourEnded: One of them could not start, or ended by itself.
@@ -48,3 +45,16 @@ def _ask(workers: Sequence[Worker], target: str) -> None:
                 f"The process that keeps a processor busy ended early: {error.message}",
                 hint=error.hint or f"What it printed is in {worker.log}; measure again.",
             ) from error
+
+
+def stay_busy() -> None:
+    """Compute without end beside what answers the coordinator; returns once that has begun."""
+    begun = threading.Event()
+    threading.Thread(target=_compute, args=(begun,), daemon=True).start()
+    begun.wait()
+
+
+def _compute(begun: threading.Event) -> None:
+    begun.set()
+    while True:
+        pass

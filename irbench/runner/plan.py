@@ -13,10 +13,10 @@ from irbench.errors import IrbenchError
 from irbench.notices import Note
 from irbench.notices.notes import GraphFormRefused, GraphUnbound
 from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
-from irbench.runner.cells import BackendInfo, SizedModel, asked_cells, at_level, named_baseline
 from irbench.runner.request import RunRequest
+from irbench.runner.requested_cells import BackendInfo, SizedModel, asked_cells, at_level, named_baseline
 from irbench.spec import Artifact, Bundle, Cell, Group, Timing, Workload
-from irbench.stats import parts_of
+from irbench.stats.launch_planning import parts_of
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,7 @@ class Forms:
     """Which form of its graph each row runs.
 
     Attributes:
-        cells: The rows.
         others: By cell id, the other form: with dynamic shapes instead of bound ones, or the other way round.
-        notes: Why shapes are dynamic.
     """
 
     cells: tuple[Cell, ...]
@@ -35,12 +33,7 @@ class Forms:
 
 
 def alike(forms: Forms, unbound: Mapping[str, str]) -> Forms:
-    """Return the rows with dynamic shapes in all that can have them, if some must, so that they are comparable.
-
-    Args:
-        forms: As planned.
-        unbound: Why an optimised graph has dynamic shapes, by the level of optimisation; may be empty.
-    """
+    """Return the rows with dynamic shapes in all that can have them, if some must, so that they are comparable."""
     if not unbound:
         return forms
     cells = tuple(_dynamic(cell, forms.others) for cell in forms.cells)
@@ -61,7 +54,6 @@ class PreparedModel:
     """A model at one size, ready to be compiled.
 
     Attributes:
-        model: The model and its sizes.
         artifacts: By the exported artifact's label and the level of optimisation: with every shape bound, or why it
             could not be made.
         unbound: Why an optimised graph has dynamic shapes instead, by the level of optimisation.
@@ -74,12 +66,7 @@ class PreparedModel:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a run can be planned with.
-
-    Attributes:
-        backends: Its backends, by name.
-        tables: The models of each table, each at one batch.
-    """
+    """What a run can be planned with."""
 
     backends: Mapping[str, BackendInfo]
     tables: tuple[tuple[PreparedModel, ...], ...]
@@ -90,11 +77,9 @@ class PlannedGroup:
     """A group, and the cells that were asked for but cannot run this model at all.
 
     Attributes:
-        group: What is measured.
         absent: Cells that are not launched, with the reason that their row shows.
         others: By cell id, what it may run where its runtime refuses the planned graph: the same graph with dynamic
             shapes instead of bound ones, or the other way round.
-        notes: What belongs below its table.
     """
 
     group: Group
@@ -143,18 +128,13 @@ def plan(request: RunRequest, prepared: Prepared) -> tuple[PlannedGroup, ...]:
 def _chosen(
     groups: Sequence[PlannedGroup], rows: Sequence[str], *, named_baseline: str | None
 ) -> tuple[PlannedGroup, ...]:
-    """Return the groups with these rows, and none without any.
-
-    Raises:
-        IrbenchError: One of them is in no group, or the baseline that was named is none of them.
-    """
     known = {cell.id for group in groups for cell in group.group.cells}
     missing = [row for row in rows if row not in known]
     if missing:
         raise IrbenchError(f"No row is called {missing[0]}.", hint=f"The rows are: {', '.join(sorted(known)[:20])}")
     if named_baseline is not None and not any(group.group.baseline in rows for group in groups):
         raise IrbenchError(
-            f"--baseline {named_baseline} is none of --rows.", hint=f"Add its id: {groups[0].group.baseline}"
+            f"--baseline {named_baseline} is not in --rows.", hint=f"Add its id: {groups[0].group.baseline}"
         )
     return tuple(kept for group in groups if (kept := with_rows(group, rows)).group.cells)
 
@@ -162,9 +142,7 @@ def _chosen(
 def with_rows(planned: PlannedGroup, rows: Collection[str]) -> PlannedGroup:
     """Return a group with some of its rows; its first row is the baseline where the group's is none of them.
 
-    Args:
-        planned: The group.
-        rows: Ids of rows that stay; those of other tables may be among them.
+    Ids of rows of other tables may be among ``rows``.
     """
     return _of_cells(planned, tuple(cell for cell in planned.group.cells if cell.id in rows))
 
@@ -182,7 +160,6 @@ def _by_setting(planned: PlannedGroup) -> tuple[PlannedGroup, ...]:
 
 
 def _of_cells(planned: PlannedGroup, cells: tuple[Cell, ...]) -> PlannedGroup:
-    """Return a group with some of its cells, and of its workloads those that they run."""
     ids = {cell.id: None for cell in cells}
     group = planned.group
     run = sorted({cell.workload for cell in cells})
@@ -203,15 +180,15 @@ def _of_cells(planned: PlannedGroup, cells: tuple[Cell, ...]) -> PlannedGroup:
 def _group(request: RunRequest, backends: Mapping[str, BackendInfo], models: Sequence[PreparedModel]) -> PlannedGroup:
     cells: list[Cell] = []
     absent: dict[str, Failure] = {}
-    for asked in asked_cells(request, backends, [prepared.model for prepared in models]):
-        prepared = models[asked.cell.workload]
-        artifact, failure = _artifact(backends[asked.cell.backend], prepared, asked.level)
-        if asked.cell.dynamic and asked.cell.artifact is not None:
-            artifact, failure = with_sizes(asked.cell.artifact, prepared.model.workload.sizes), None
-        is_dynamic = asked.cell.dynamic or asked.level in prepared.unbound
-        cells.append(replace(asked.cell, artifact=artifact, dynamic=is_dynamic))
+    for requested in asked_cells(request, backends, [prepared.model for prepared in models]):
+        prepared = models[requested.cell.workload]
+        artifact, failure = _artifact(backends[requested.cell.backend], prepared, requested.level)
+        if requested.cell.dynamic and requested.cell.artifact is not None:
+            artifact, failure = with_sizes(requested.cell.artifact, prepared.model.workload.sizes), None
+        is_dynamic = requested.cell.dynamic or requested.level in prepared.unbound
+        cells.append(replace(requested.cell, artifact=artifact, dynamic=is_dynamic))
         if failure is not None:
-            absent[asked.cell.id] = failure
+            absent[requested.cell.id] = failure
     able = [cell for cell in cells if cell.id not in absent]
     usual = _usual_baseline(able or cells, backends)
     workloads = tuple(prepared.model.workload for prepared in models)
@@ -226,7 +203,6 @@ def _group(request: RunRequest, backends: Mapping[str, BackendInfo], models: Seq
 
 
 def _with_dynamic_shapes(cell: Cell, workloads: Sequence[Workload]) -> Artifact | None:
-    """Return the exported graph of a cell as it is, where its shapes were bound."""
     workload = workloads[cell.workload]
     exported = None if cell.artifact is None else workload.bundle.artifact((cell.artifact.kind,))
     if exported is None or cell.artifact is None or exported.label != cell.artifact.label or not is_rewritten(exported):
@@ -235,17 +211,18 @@ def _with_dynamic_shapes(cell: Cell, workloads: Sequence[Workload]) -> Artifact 
 
 
 def _artifact(backend_info: BackendInfo, prepared: PreparedModel, level: str) -> tuple[Artifact | None, Failure | None]:
-    """Return the artifact that a backend reads, if there is one, and why it cannot run it, if it cannot."""
     exported = prepared.model.bundle.artifact(backend_info.kinds)
     if exported is None:
         return None, _not_applicable(backend_info.kinds, prepared.model.bundle)
-    made = prepared.artifacts[exported.label, level]
-    if isinstance(made, Failure):
-        return at_level(exported, level), made
-    foreign = sorted(set(made.domains) - set(backend_info.description.domains))
+    artifact = prepared.artifacts[exported.label, level]
+    if isinstance(artifact, Failure):
+        return at_level(exported, level), artifact
+    foreign = sorted(set(artifact.domains) - set(backend_info.description.domains))
     if foreign and backend_info.program is None:  # what a user's own code reads is not known
-        return made, Failure("plan", f"it does not read the operators of {foreign[0]} that {level} writes", _PORTABLE)
-    return made, None
+        return artifact, Failure(
+            "plan", f"it does not read the operators of {foreign[0]} that {level} writes", _PORTABLE
+        )
+    return artifact, None
 
 
 def _not_applicable(kinds: tuple[str, ...], bundle: Bundle) -> Failure:
@@ -270,12 +247,7 @@ def _usual_baseline(cells: Sequence[Cell], backends: Mapping[str, BackendInfo]) 
 
 
 class GraphRefused(Exception):
-    """A cell cannot run its graph, and can run the other form of it.
-
-    Attributes:
-        cell: Its id.
-        reason: What the runtime said.
-    """
+    """A cell cannot run its graph, and can run the other form of it."""
 
     def __init__(self, cell: str, reason: str) -> None:
         super().__init__(f"{cell}: {reason}")
@@ -294,10 +266,7 @@ def with_other_graphs(planned: PlannedGroup, refused: GraphRefused, *, alone: bo
 
     Where a row refuses these, it alone gets the other form back.
 
-    Args:
-        planned: The group.
-        refused: What was refused, and why.
-        alone: Whether only this row changes, because others were measured already.
+    With ``alone`` only this row changes, because others were measured already.
     """
     group, others = planned.group, planned.others
     changed = {refused.cell} if alone or any(cell.dynamic for cell in group.cells) else set(others)
@@ -310,12 +279,7 @@ def with_other_graphs(planned: PlannedGroup, refused: GraphRefused, *, alone: bo
 
 
 def refusal_note(cell: Cell, reason: str) -> Note:
-    """Return what is told below a table of a runtime that refuses the form of a graph that its cell has.
-
-    Args:
-        cell: With the refused form.
-        reason: What the runtime said.
-    """
+    """Return what is told below a table of a runtime that refuses the form of a graph that its cell has."""
     path = cell.artifact.path if cell.artifact is not None else None
     reason = reason if path is None else reason.replace(str(path), path.name)  # the copy with bound shapes is gone then
     return GraphFormRefused(backend=str(cell.address), refused="dynamic" if cell.dynamic else "bound", reason=reason)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -16,16 +16,16 @@ from irbench.core.record import Failure
 from irbench.errors import ExitCode, IrbenchError
 from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
 from irbench.optimizer import UNOPTIMIZED, CheckInputs, OriginalRefused, command_options, optimize, variant
-from irbench.runner.cells import BackendInfo, SizedModel, asked_cells, named_baseline, variants_of
+from irbench.options.values import Sweep
 from irbench.runner.inputs import ModelData, read_data
 from irbench.runner.plan import Prepared, PreparedModel
 from irbench.runner.request import RunRequest
-from irbench.runner.tables import compared_together, sizes_of_sweep
-from irbench.spec import Artifact, Bundle, Feeding, GraphFiles, Precision, Workload
-from irbench.spec.requested_sizes import size_options
+from irbench.runner.requested_cells import BackendInfo, SizedModel, asked_cells, named_baseline, variants_of
+from irbench.spec import Artifact, Bundle, Feeding, GraphFiles, InputSpec, Precision, Workload, shape_text
+from irbench.spec.requested_sizes import has_name, size_options
 from irbench.spi import Description
 from irbench.system.file_states import digest
-from irbench.worker.inputs import takes_turns
+from irbench.worker.feed_turns import takes_turns
 from irbench.worker.model_files import bound_shapes, read_external_files, read_graph_precision
 
 Report: TypeAlias = Callable[[OptimizerActivity], None]
@@ -41,34 +41,20 @@ def prepare(request: RunRequest, scratch: Path, report: Report = _silent) -> Pre
     """Make every artifact that a run needs, each once, however many rows run it.
 
     An artifact that cannot be made is a failure of its rows, and a value here.
-
-    Args:
-        request: The whole run.
-        scratch: Where copies of artifacts with bound shapes are written.
-        report: Called with what an optimisation does now.
-
-    Raises:
-        IrbenchError: Shapes contradict each other, the baseline is not a row, a precision cannot be read, or what
-            optimising needs is not installed; only the last is known after some artifacts were made.
     """
     backends = {name: _backend_info(name, request) for name, _ in request.addresses}
     models = _sized(request, scratch / "inputs")
     tables = compared_together(request, models)
     if request.baseline is not None:  # nothing is made for a run that is refused in the end
         for table in tables:
-            cells = [asked.cell for asked in asked_cells(request, backends, table)]
+            cells = [requested.cell for requested in asked_cells(request, backends, table)]
             named_baseline(request.baseline, cells, [model.workload for model in table])
-    made = (tuple(_prepared(request, backends, model, scratch, report) for model in table) for table in tables)
-    return Prepared(backends, tuple(made))
+    prepared = (tuple(_prepared(request, backends, model, scratch, report) for model in table) for table in tables)
+    return Prepared(backends, tuple(prepared))
 
 
 def _sized(request: RunRequest, folder: Path) -> tuple[SizedModel, ...]:
-    """Return each model at each batch, in the order of their tables; sizes of all are checked before graphs are read.
-
-    Args:
-        request: The whole run.
-        folder: Where samples are written.
-    """
+    """Return each model at each batch, in the order of tables; sizes of all are checked before graphs are read."""
     read = [read_data(request.inputs, bundle, request.shapes) for bundle in request.bundles]
     swept = [(data, _sizes(request, data, batch)) for data, batch in product(read, request.batches or (None,))]
     tables = [(data, sizes, every) for data, every in swept for sizes in every]
@@ -105,9 +91,9 @@ def _prepared(
     request: RunRequest, backends: Mapping[str, BackendInfo], model: SizedModel, scratch: Path, report: Report
 ) -> PreparedModel:
     workshop = _Workshop(model, scratch, report, binds_only=request.sweep is not None)
-    wanted = dict.fromkeys(_wanted(request, model.bundle, backends))
-    made = {(exported.label, level): workshop.make(exported, level) for exported, level in wanted}
-    return PreparedModel(model, made, workshop.unbound)
+    forms = dict.fromkeys(_wanted(request, model.bundle, backends))
+    artifacts = {(exported.label, level): workshop.make(exported, level) for exported, level in forms}
+    return PreparedModel(model, artifacts, workshop.unbound)
 
 
 def _backend_info(name: str, request: RunRequest) -> BackendInfo:
@@ -138,7 +124,6 @@ class _Workshop:
     """Makes the artifacts of one model at one size.
 
     Attributes:
-        model: It.
         scratch: Where copies with bound shapes are written.
         report: Called with what an optimisation does now.
         binds_only: Whether a graph that fails with bound shapes is not made with dynamic ones.
@@ -152,11 +137,6 @@ class _Workshop:
     unbound: dict[str, str] = field(default_factory=dict[str, str])
 
     def make(self, exported: Artifact, level: str) -> Artifact | Failure:
-        """Return an artifact with its shapes bound, or why it cannot be made.
-
-        Raises:
-            IrbenchError: What optimising needs is not installed: no model can be optimised then.
-        """
         if level == UNOPTIMIZED:
             return self._bound(exported)
         try:
@@ -173,20 +153,19 @@ class _Workshop:
             return Failure("bind", error.message.rstrip("."), error.hint or None)
 
     def _dynamic(self, level: str, refused: OriginalRefused) -> Artifact | Failure:
-        """Return a graph with dynamic shapes, which was refused with bound ones."""
         try:
-            made = self._optimized(level, {}, CheckInputs(self.model.workload.feeding, self.model.workload.sizes))
+            artifact = self._optimized(level, {}, CheckInputs(self.model.workload.feeding, self.model.workload.sizes))
         except OriginalRefused as again:
             return self._failure(again, level)
-        if isinstance(made, Failure):
-            return made
+        if isinstance(artifact, Failure):
+            return artifact
         self.unbound[level] = refused.message.rstrip(".")
-        return with_sizes(made, self.model.workload.sizes)
+        return with_sizes(artifact, self.model.workload.sizes)
 
-    def _optimized(self, level: str, sizes: Mapping[str, int], given: CheckInputs | None) -> Artifact | Failure:
+    def _optimized(self, level: str, sizes: Mapping[str, int], check_inputs: CheckInputs | None) -> Artifact | Failure:
         try:
-            made = optimize(self.model.bundle, sizes, variant(level), self.report, given)
-            return with_graph_files(_with_precision(made.artifact))
+            optimized = optimize(self.model.bundle, sizes, variant(level), self.report, check_inputs)
+            return with_graph_files(_with_precision(optimized.artifact))
         except OriginalRefused:
             raise
         except IrbenchError as error:
@@ -204,7 +183,6 @@ class _Workshop:
 
 
 def _check_inputs(model: SizedModel) -> CheckInputs | None:
-    """Return what optimised graphs are checked and calibrated on; ``None`` where no input is given."""
     feeding = model.workload.feeding
     if not (feeding.samples or feeding.values):
         return None
@@ -212,7 +190,6 @@ def _check_inputs(model: SizedModel) -> CheckInputs | None:
 
 
 def _with_precision(artifact: Artifact) -> Artifact:
-    """Return an artifact with what its graph holds; only ONNX graphs are read."""
     if artifact.kind != "onnx":
         return artifact
     return replace(artifact, precision=read_graph_precision(artifact.path).narrowest)
@@ -254,3 +231,102 @@ def _named_files(artifact: Artifact) -> Iterator[tuple[str, Path]]:
 
 def _digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def compared_together(request: RunRequest, models: Sequence[SizedModel]) -> tuple[tuple[SizedModel, ...], ...]:
+    """Return the models of each table, in the order of the first of each.
+
+    The batches of a model share a table, and so do models that take equal inputs and give outputs of one form. Models
+    of the zoo with different names are different networks, which have tables of their own. So has every model at every
+    batch where the request says so, where samples take turns (a batch is several of them), and where rows are measured
+    alone.
+    """
+    if request.apart or request.measures_rows_alone or request.sweep is not None:
+        return tuple((model,) for model in models)
+    networks = frozenset(registry.names(registry.MODELS))
+    tables: list[list[SizedModel]] = []
+    for model in models:
+        joined = (table for table in tables if _joins(table, model, networks))
+        table = next(joined, None)
+        if table is None:
+            tables.append([model])
+        else:
+            table.append(model)
+    return tuple(map(tuple, tables))
+
+
+def same_inputs(first: Workload, second: Workload) -> bool:
+    """Whether two workloads are fed the same values, so that their answers can be compared."""
+    return _values(first.feeding) == _values(second.feeding) and _inputs(first) == _inputs(second)
+
+
+def _joins(table: Sequence[SizedModel], model: SizedModel, networks: frozenset[str]) -> bool:
+    """Whether a model is a row of a table: it fits one of its models, and is no other network of the zoo than any."""
+    sources = {known.bundle.source for known in table} & networks
+    if model.bundle.source in networks and sources - {model.bundle.source}:
+        return False
+    return any(_fit(known, model) for known in table)
+
+
+def _fit(known: SizedModel, model: SizedModel) -> bool:
+    first, second = known.workload, model.workload
+    if first.feeding.count != second.feeding.count or len(first.feeding.samples) != len(second.feeding.samples):
+        return False
+    if first.bundle is second.bundle:
+        return first.feeding.count == 1
+    return _inputs(first) == _inputs(second) and _outputs(first) == _outputs(second)
+
+
+def _inputs(workload: Workload) -> tuple[InputSpec, ...]:
+    return tuple(replace(spec, tensor=spec.tensor.bind(workload.sizes)) for spec in workload.bundle.inputs)
+
+
+def _values(feeding: Feeding) -> Feeding:
+    """Return what tells values apart: the digests of samples, not where a copy of them lies for each model."""
+    return replace(feeding, samples=())
+
+
+def _outputs(workload: Workload) -> tuple[tuple[int, str], ...]:
+    """Return the rank and the type of each output; names and computed sizes may differ after a rewrite."""
+    outputs = workload.bundle.artifacts[0].outputs if workload.bundle.artifacts else ()
+    return tuple((len(spec.shape), spec.dtype) for spec in outputs)
+
+
+def sizes_of_sweep(
+    data: ModelData, batch: int | None, shapes: Mapping[str, tuple[int, ...]], sweep: Sweep | None
+) -> tuple[dict[str, int], ...]:
+    """Return the sizes of all dynamic dimensions for each shape of a sweep, or once where there is none.
+
+    A sweep without a name has the shapes of the first input with dynamic dimensions.
+    """
+    if sweep is None:
+        return (data.bind(batch, shapes),)
+    bundle = data.bundle
+    name, swept_shapes = sweep
+    name = name or _first_dynamic(bundle)
+    if not has_name(bundle, name):  # another model of the run has it
+        return (data.bind(batch, shapes),)
+    if name in shapes:
+        raise IrbenchError(f"--shapes and --shape both set {name}.", hint="Leave one of them out.")
+    swept: list[dict[str, int]] = []
+    for shape in swept_shapes:
+        sizes = data.bind(batch, {**shapes, name: shape})
+        if sizes in swept:
+            raise IrbenchError(
+                f"--shapes {name}={shape_text(shape)} asks for the same sizes as another shape of it.",
+                hint="--batch overrides the batch of a shape: leave it out, or one of the shapes.",
+            )
+        swept.append(sizes)
+    return tuple(swept)
+
+
+def swept_sizes(sizes: Mapping[str, int], others: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """Return the sizes that tell a table from the others of its sweep, by dimension."""
+    return {name: size for name, size in sizes.items() if any(other[name] != size for other in others)}
+
+
+def _first_dynamic(bundle: Bundle) -> str:
+    for spec in bundle.inputs:
+        if spec.tensor.dynamic_dimensions:
+            return spec.tensor.name
+    raise IrbenchError(f"{bundle.name} has no dynamic dimensions.", hint="Leave --shapes out: it has one shape only.")

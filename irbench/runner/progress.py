@@ -60,17 +60,12 @@ class BatchFacts(TypedDict):
     batches: tuple[int, ...]
 
 
-def batch_facts(workloads: Iterable[Workload], asked: Sequence[int] | None) -> BatchFacts:
-    """Return what is said of the batches of a group.
-
-    Args:
-        workloads: What it runs.
-        asked: Batches of the whole run; ``None`` where none were named.
-    """
+def batch_facts(workloads: Iterable[Workload], batches: Sequence[int] | None) -> BatchFacts:
+    """Return what is said of the batches of a group."""
     own = tuple(sorted({workload.batch for workload in workloads}))
     if len(own) > 1:
         return BatchFacts(batch=None, batches=own)
-    return BatchFacts(batch=max(own) if len(asked or ()) > 1 else None, batches=())
+    return BatchFacts(batch=max(own) if len(batches or ()) > 1 else None, batches=())
 
 
 Listener: TypeAlias = Callable[[Progress], None]

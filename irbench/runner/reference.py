@@ -18,10 +18,10 @@ from irbench.notices.warnings import DegenerateOutputs, DegenerateRow, Refused, 
 from irbench.onnx.rewriting.bind import with_sizes
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Cell, Feeding, Group, Scalar, Workload
 from irbench.spi import Description, Outputs
-from irbench.stats import given_inputs
+from irbench.stats.workload_facts import given_inputs
 from irbench.store import bundles
 from irbench.worker.failures import CallFailed, WorkerDied, unreadable_answer
-from irbench.worker.inputs import BrokenLoop
+from irbench.worker.feed_turns import BrokenLoop
 from irbench.worker.model_files import bound_shapes
 from irbench.worker.process import call_in_worker
 from irbench.worker.requested_confinement import confinement_to
@@ -35,7 +35,6 @@ class Expected:
         outputs: For each call that is checked, in the order of the model's outputs; ``None`` where no reference could
             answer.
         source: Where they come from; ``None`` without outputs.
-        warnings: What a reader must know about them.
         scale: Size of the inputs, which small outputs are compared with: :func:`irbench.core.output_check.input_scale`.
     """
 
@@ -48,11 +47,7 @@ class Expected:
 def expected_outputs(workload: Workload, cells: Sequence[Cell], scratch: Path, deadline_s: float) -> Expected:
     """Return the stored outputs of the original framework where they fit, its own for given inputs, else a reference's.
 
-    Args:
-        workload: What will be measured.
-        cells: Those that run it, whose graphs have their shapes bound.
-        scratch: Where a copy of the model with bound shapes may be written.
-        deadline_s: For each reference backend.
+    The graphs of ``cells`` have their shapes bound; ``deadline_s`` is for each backend.
 
     Raises:
         BrokenLoop: An output cannot be fed back, on no backend.
@@ -80,12 +75,10 @@ def expected_outputs(workload: Workload, cells: Sequence[Cell], scratch: Path, d
 def references(group: Group, expected: Sequence[Expected]) -> dict[str, Reference]:
     """Return where the expected outputs of each cell came from, by its id; nothing where there are none.
 
-    Args:
-        group: What is measured.
-        expected: Of each of its workloads; empty before they were asked for.
+    ``expected`` is empty before outputs were asked for.
     """
-    found = {cell.id: expected[cell.workload].source for cell in group.cells} if expected else {}
-    return {cell: source for cell, source in found.items() if source is not None}
+    sources = {cell.id: expected[cell.workload].source for cell in group.cells} if expected else {}
+    return {cell: source for cell, source in sources.items() if source is not None}
 
 
 def inputs_scale(workload: Workload) -> float:
@@ -102,10 +95,10 @@ def _expected(outputs: tuple[Outputs, ...], source: Reference, workload: Workloa
 def _doubts(outputs: tuple[Outputs, ...], workload: Workload, scale: float) -> Iterator[Warn]:
     """Warn of outputs with which nearly any answer agrees, whatever the call."""
     first, *others = (tuple(degenerate_outputs(call, scale)) for call in outputs)
-    found = [row for row in first if all(row.output in {other.output for other in call} for call in others)]
-    if found:
+    degenerate = [row for row in first if all(row.output in {other.output for other in call} for call in others)]
+    if degenerate:
         names = [spec.name for spec in workload.bundle.artifacts[0].outputs]
-        rows = tuple(DegenerateRow(names[row.output], row.values, row.largest) for row in found)
+        rows = tuple(DegenerateRow(names[row.output], row.values, row.largest) for row in degenerate)
         yield DegenerateOutputs(model=workload.bundle.name, of=len(outputs[0]), outputs=rows)
 
 
@@ -146,12 +139,7 @@ def computed_outputs(
 ) -> tuple[Outputs, ...]:
     """Return what a backend answers to each call that is checked, in the order of the model's outputs.
 
-    Args:
-        source: The group of its entry point, a backend or a reference, and its name.
-        workload: The model and its inputs.
-        cells: Those that run it, whose graphs have their shapes bound.
-        scratch: Where a copy of the model with bound shapes may be written.
-        deadline_s: For the backend.
+    ``source`` is the group of the entry point, of backends or references, and its name.
 
     Raises:
         BrokenLoop: An output cannot be fed back.
@@ -176,8 +164,8 @@ def computed_outputs(
 
 def _answers(source: tuple[str, str], artifact: Artifact, workload: Workload, deadline_s: float) -> tuple[Outputs, ...]:
     kind, name = source
-    found: tuple[tuple[Outputs, ...], tuple[str, str] | None] = call_in_worker(
-        "irbench.worker.reference:answers_and_broken_loop",
+    reply: tuple[tuple[Outputs, ...], tuple[str, str] | None] = call_in_worker(
+        "irbench.worker.reference_answers:answers_and_broken_loop",
         name,
         artifact,
         workload.bundle,
@@ -188,7 +176,7 @@ def _answers(source: tuple[str, str], artifact: Artifact, workload: Workload, de
         confinement=confinement_to(artifact, workload.feeding.samples),
         returns=tuple[tuple[tuple[Any, ...], ...], tuple[str, str] | None],
     )
-    answers, broken_loop = found
+    answers, broken_loop = reply
     if broken_loop is not None:
         message, hint = broken_loop
         raise BrokenLoop(message, hint=hint)
@@ -200,19 +188,14 @@ def _answers(source: tuple[str, str], artifact: Artifact, workload: Workload, de
 CHANGING = "its answers to the same inputs change between calls"
 
 
-def require_answers(answers: Sequence[Outputs], asked: int, cell: Cell) -> None:
+def require_answers(answers: Sequence[Outputs], count: int, cell: Cell) -> None:
     """Refuse a cell that leaves answers out, which nothing would compare; code of the user's need not give any.
-
-    Args:
-        answers: What it gave.
-        asked: How many were asked for.
-        cell: It.
 
     Raises:
         ValueError: There are more or fewer. The message is a sentence for the cell's row.
     """
-    if cell.program is None and len(answers) != asked:
-        raise ValueError(f"gave {len(answers)} answers in place of {asked}")
+    if cell.program is None and len(answers) != count:
+        raise ValueError(f"gave {len(answers)} answers in place of {count}")
 
 
 def worst_error(answers: Sequence[Outputs], reference: Outputs, classifier: bool, scale: float = 1.0) -> OutputError:
@@ -235,10 +218,6 @@ def mismatch(cell: CellLaunch, planned: Cell) -> Failure | None:
 
     What was not compared with a reference counts as right. So does what is off by more than the tolerance where the
     limit that the user gave is kept (:func:`irbench.core.output_check.is_excused`), if it is so from the first call on.
-
-    Args:
-        cell: What it answered and read back.
-        planned: What it ran.
     """
     first, later = (_failure(error, cell, planned) for error in (cell.output_error, cell.repeat_error))
     if first is not None and not is_excused(cell.output_error, planned.accuracy):

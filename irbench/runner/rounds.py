@@ -1,16 +1,49 @@
-"""Rounds of launches: in each, everything that has not failed is launched once, in random order."""
+"""Rows that are measured alone: the rounds in which they are launched, and what becomes of each."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from irbench.core.activity import Activity
+from irbench.core.record import Failure, OutputError, Stage
+from irbench.core.row import Row, State, row_of
 from irbench.measure.clock import Stopwatch
 from irbench.runner.progress import Listener, Progress
-from irbench.runner.signals import signals_deferred
+from irbench.spec import Cell, Scalar
+from irbench.system.signals import signals_deferred
+
+
+@dataclass
+class CellOutcome:
+    """A cell and what became of it so far."""
+
+    cell: Cell
+    effective: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    output_error: OutputError | None = None
+    failure: Failure | None = None
+    state: State = "interrupted"
+
+    def leave(self, failure: Failure, output_error: OutputError | None = None) -> None:
+        """Take no further part; what was measured stays."""
+        self.failure, self.output_error = failure, output_error or self.output_error
+        self.state = state_of(failure)
+
+    def row(self, kind: type[Row], state: State, **figures: Any) -> Row:
+        """Return its row of a table, in a state and with figures."""
+        what = {"effective": self.effective, "failure": self.failure, "output_error": self.output_error}
+        return row_of(kind, self.cell, state=state, **what, **figures)
+
+
+_STATES: Mapping[Stage, State] = {"verify": "mismatch", "plan": "not-applicable"}
+
+
+def state_of(failure: Failure) -> State:
+    """Return the state of a row that has a failure."""
+    return _STATES.get(failure.stage, "failed")
+
 
 Turn = TypeVar("Turn")
 RoundsStop: TypeAlias = Literal["launches", "budget", "failures"]
@@ -22,17 +55,13 @@ class Rounds:
     """Repeats rounds of launches until there are enough or the time is up, and tells how far they are.
 
     Attributes:
-        model: What is launched.
         most: After how many rounds it ends.
         budget_s: No round begins that would end later, judged by the longest one before; the first always runs.
-        seed: Of the order within a round.
         listen: Receives progress, between launches only.
         rounds_ahead: How many rounds the time must suffice for where another one begins; more than one where other
             launches follow them.
         batch: The table's, where the run has several; ``None`` otherwise.
         counted: What progress calls a round.
-        watch: Runs since the table began.
-        finished: How many are over.
     """
 
     model: str

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from irbench.notices import Warn
 from irbench.notices.warnings import TailOmitted
-from irbench.runner.launch_inputs import LaunchInputs
+from irbench.runner.launch_state import LaunchInputs
 from irbench.spec import Cell, Group, Timing
-from irbench.stats import (
+from irbench.stats.launch_planning import (
     LaunchCost,
     equal_calls,
     fewest_calls,
@@ -31,8 +31,6 @@ class RunAlone:
     """How a cell runs alone and uninterrupted.
 
     Attributes:
-        seconds: How long it should last.
-        expected_s: How long it will last.
         samples: How many it takes; ``None`` for as many as last ``seconds``.
         first: Place of the sample that it begins with, where samples take turns.
     """
@@ -48,7 +46,6 @@ class Forecast:
     """What a launch will take on a quiet machine.
 
     Attributes:
-        timing: The protocol's numbers.
         speeds: How each cell's warm-up ended, by cell id.
         answers: How often each cell answers once more after the blocks of this launch.
     """
@@ -69,9 +66,7 @@ class Forecast:
     def runs_alone(self, group: Group, launch: int) -> dict[str, RunAlone]:
         """Return how each cell runs alone in a launch; where samples take turns, with the same mix of them for all.
 
-        Args:
-            group: The cells, and how many samples take turns.
-            launch: Counted from 0: what is left over of a turn goes on in the next.
+        What is left over of a turn goes on in the next launch.
         """
         seconds, speeds, feeds = self.timing.sustain, self.speeds, group.feeds
         if feeds == 1 or not speeds:
@@ -103,13 +98,7 @@ class Forecast:
         return self._runs_alone_s + sum(self.calls_s(cell, self.answers) for cell in self.speeds)
 
     def cost(self, start_s: float, later_start_s: float, samples: Mapping[str, int]) -> LaunchCost:
-        """Return what this launch and later ones cost; what follows their blocks counts as a part of their starts.
-
-        Args:
-            start_s: What this launch took until its first block, in seconds.
-            later_start_s: What the later ones will take until theirs.
-            samples: In a round, by cell id.
-        """
+        """Return what this launch and later ones cost; what follows their blocks counts as a part of their starts."""
         block_s = sum(self.round_s(cell, count) for cell, count in samples.items())
         return LaunchCost(start_s + self.after_blocks_s, block_s, later_start_s + self._runs_alone_s)
 
@@ -130,12 +119,7 @@ class Forecast:
 
 @dataclass(frozen=True)
 class Starts:
-    """What launches take until their first block, in seconds.
-
-    Attributes:
-        now_s: This launch.
-        later_s: Those that follow.
-    """
+    """What launches take until their first block, in seconds."""
 
     now_s: float
     later_s: float
@@ -167,12 +151,6 @@ def choose_tempo(inputs: LaunchInputs, forecast: Forecast, starts: Starts, feeds
 
     A launch with new cells omits tails where the launches that an interval needs would not fit into the budget with
     them.
-
-    Args:
-        inputs: Says what time is left, and what earlier launches decided.
-        forecast: The protocol's numbers, and the speeds.
-        starts: What this launch and later ones take until their first block.
-        feeds: How many feeds take turns.
     """
     tempo, cost = _sized(inputs, forecast, starts, feeds)
     late_s = least_seconds(tempo.timing, cost, inputs.room.needed) - inputs.room.until_s

@@ -1,18 +1,244 @@
-"""The workers of one launch: started together, resumed one at a time; each failure becomes a row."""
+"""The workers of one launch, a cell each: started together, resumed one at a time; each failure becomes a row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from irbench.core.record import Failure, Stage
-from irbench.measure.clock import now_ns
-from irbench.runner.cell_worker import CellFailed, CellWorker
-from irbench.spec import Cell, Deadline
-from irbench.worker.cell import CellTask
-from irbench.worker.failures import WorkerTimedOut
+from irbench.core.output_check import judge
+from irbench.core.record import Failure, OutputError, Stage
+from irbench.measure.clock import Stopwatch, now_ns
+from irbench.runner.instances import InstanceWorkers
+from irbench.runner.plan import PlannedGroup, other_form
+from irbench.runner.reference import Expected, expected_outputs, fallback, require_answers, worse, worst_error
+from irbench.spec import Cell, Deadline, Timing
+from irbench.system import host
+from irbench.worker.cell import CellTask, Prepared
+from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
+from irbench.worker.feed_turns import takes_turns
+from irbench.worker.process import Worker
+from irbench.worker.requested_confinement import confinement_of
+
+START_DEADLINE_S = 60.0
+"""A worker may take this long to start even where the protocol's deadline is shorter."""
+
+
+class CellFailed(Exception):
+    """A cell has no number."""
+
+    def __init__(self, failure: Failure, output_error: OutputError | None = None) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+        self.output_error = output_error
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all workers of a table have in common.
+
+    Attributes:
+        watch: Since when the table is measured.
+    """
+
+    planned: PlannedGroup
+    timing: Timing
+    logs: Path
+    expected: Expected
+    watch: Stopwatch = field(default_factory=Stopwatch)
+
+    @property
+    def deadline(self) -> Deadline:
+        """How long a worker is waited for from now on."""
+        return self.timing.deadline_after(self.watch.elapsed_s)
+
+    def worker(self, cell: Cell, environment: Mapping[str, str] | None = None) -> CellWorker:
+        """Start the worker of a cell, with variables besides the present ones."""
+        task = CellTask(cell, self.planned.group.workload_of(cell), self.timing)
+        exported = task.workload.bundle.artifact(("onnx",))  # operators of its other forms are named after its nodes
+        readable = () if exported is None else (exported.path,)
+        return CellWorker(task, self.logs, lambda: self.deadline, environment, readable)
+
+
+def setting_of(planned: PlannedGroup, timing: Timing, logs: Path, scratch: Path) -> Setting:
+    """Return what all workers of a table have in common, with the expected outputs."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    watch, group = Stopwatch(), planned.group
+    expected = expected_outputs(group.main, group.cells, scratch, timing.deadline_after(0.0).seconds)
+    return Setting(planned, timing, logs, expected, watch)
+
+
+class CellWorker:
+    """The process of one cell, or the processes that run it side by side, started at once.
+
+    What goes wrong in it is a failure of the cell. Use it as a context manager: that ends it.
+
+    Attributes:
+        spawned_ns: Just before the process was started.
+    """
+
+    def __init__(
+        self,
+        task: CellTask,
+        logs: Path,
+        deadline: Callable[[], Deadline],
+        environment: Mapping[str, str] | None = None,
+        readable: Iterable[Path] = (),
+    ) -> None:
+        self.cell = cell = task.cell
+        self._task, self._deadline = task, deadline
+        self.spawned_ns = now_ns()
+        load = cell.load
+        variables = {**thread_environment(load.threads), **(environment or {})}
+        confinement = confinement_of(cell, (*task.workload.feeding.samples, *readable), environment)
+        self._process: Worker | InstanceWorkers
+        if load.instances == 1:
+            log = logs / f"{cell.id}.log"
+            self._process = Worker(
+                log, cpus=load.cpus, environment=variables, python=cell.python, confinement=confinement
+            )
+        else:
+            self._process = InstanceWorkers(cell, logs, host.allowance(load.cpus).cpus, variables, confinement)
+
+    @property
+    def process_id(self) -> int:
+        """The process id, of a cell that has one process."""
+        assert isinstance(self._process, Worker)
+        return self._process.process_id
+
+    def hold(self, host_class: str) -> None:
+        """Make the object that later calls by method name belong to; raises as :meth:`ask` does.
+
+        Args:
+            host_class: ``module:class``, which is called with the task; instances have one of their own.
+        """
+        process = self._process
+        if isinstance(process, InstanceWorkers):
+            self._try("start", lambda own_s: process.hold(self._task, deadline_s=max(START_DEADLINE_S, own_s)))
+        else:
+            self._try(
+                "start",
+                lambda own_s: process.ask(host_class, self._task, hold=True, deadline_s=max(START_DEADLINE_S, own_s)),
+            )
+
+    def ask(self, stage: Stage, method: str, *args: Any, extra_s: float = 0.0, deadline_s: float | None = None) -> Any:
+        """Call a method of what is held, and return what it returned.
+
+        Raises:
+            CellFailed: It raised, the process ended, or the deadline passed.
+        """
+        return self._try(
+            stage, lambda own_s: self._process.ask(method, *args, deadline_s=(deadline_s or own_s) + extra_s)
+        )
+
+    def send(self, stage: Stage, method: str, *args: Any) -> None:
+        """Call a method without waiting for its answer; raises as :meth:`ask` does."""
+        self._try(stage, lambda own_s: self._process.send(method, *args, deadline_s=own_s))
+
+    def receive(self, stage: Stage, deadline_s: float) -> Any:
+        """Return the answer to what was sent first; raises as :meth:`ask` does."""
+        return self._try(stage, lambda _: self._process.receive(deadline_s=deadline_s))
+
+    def freeze(self, stage: Stage = "measure") -> None:
+        """Let it stand still until :meth:`thaw`."""
+        self._try(stage, lambda _: self._process.freeze())
+
+    def thaw(self) -> None:
+        """Let it run again."""
+        self._process.thaw()
+
+    def kill(self) -> None:
+        """End it and everything it started, frozen or not."""
+        self._process.kill()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def _try(self, stage: Stage, action: Callable[[float], Any]) -> Any:
+        deadline = self._deadline()  # of before the wait
+        try:
+            return action(deadline.seconds)
+        except (CallFailed, WorkerDied) as error:
+            raise CellFailed(failure_of(stage, error, self._process.log, deadline)) from error
+
+
+def failure_of(stage: Stage, error: CallFailed | WorkerDied, log: Path, deadline: Deadline) -> Failure:
+    """Return why a cell has no number, and what helps."""
+    remedy = error.hint or None
+    if isinstance(error, WorkerTimedOut):
+        if deadline.by_budget:
+            return Failure(stage, error.message, budget_allowed_s=deadline.seconds)
+        remedy = f"If the model is really that slow, give it more time: --deadline {2 * deadline.seconds:.0f}s"
+    elif not error.hint:
+        remedy = f"What it printed is in {log}" if isinstance(error, WorkerDied) else f"Its traceback is in {log}"
+    return Failure(stage, error.message, remedy)
+
+
+def thread_environment(threads: int | None) -> Mapping[str, str]:
+    """Return the variables that keep libraries which size their own pools within the cell's threads."""
+    return {} if threads is None else {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
+
+
+def checked(cell: Cell, prepared: Prepared, setting: Setting, call: int | None = None) -> OutputError | None:
+    """Return how far a cell's answers are from the reference; ``None`` where there is none, or a user's code gave none.
+
+    Raises:
+        CellFailed: It runs on another device than was asked for, or its answers are wrong.
+    """
+    elsewhere = fallback(cell, prepared.effective)
+    if elsewhere is not None:
+        raise CellFailed(elsewhere)
+    if setting.expected.outputs is None:
+        return None
+    try:
+        require_answers(prepared.outputs, cell.load.streams if call is None else 1, cell)
+        if not prepared.outputs:
+            return None
+        expected = setting.expected.outputs[call or 0]
+        classifier = setting.planned.group.main.bundle.classifier
+        error = worst_error(prepared.outputs, expected, classifier, setting.expected.scale)
+    except ValueError as problem:
+        raise CellFailed(Failure("verify", str(problem))) from problem
+    graph_precision = cell.artifact.precision if cell.artifact is not None else ""
+    wrong = judge(error, str(prepared.effective.get("precision")), graph_precision)
+    if wrong is not None:
+        raise CellFailed(wrong, error)
+    return error
+
+
+def checked_turns(worker: CellWorker, stage: Stage, prepared: Prepared, setting: Setting) -> OutputError | None:
+    """Return how far the worst answer to inputs that take turns is from its reference; ``None`` where none do."""
+    feeding = setting.planned.group.main.feeding
+    if setting.expected.outputs is None or not takes_turns(feeding):
+        return None
+    worst: OutputError | None = None
+    for call in range(feeding.checked_calls):
+        answered = replace(prepared, outputs=worker.ask(stage, "answer_call", call))
+        worst = worse(worst, checked(worker.cell, answered, setting, call))
+    return worst
+
+
+def runnable_form(cell: Cell, failed: CellFailed, setting: Setting) -> Cell | None:
+    """Return the cell with the other form of its graph, where its runtime refuses the planned one alone.
+
+    No other is tried where the deadline ended the first one: it would take as long.
+    """
+    other = other_form(cell, setting.planned.others)
+    if other is None or failed.failure.stage != "compile" or isinstance(failed.__cause__, WorkerTimedOut):
+        return None
+    try:
+        with setting.worker(other) as worker:
+            worker.hold("irbench.worker.cell:CellHost")
+            worker.ask("import", "import_runtime")
+            worker.ask("compile", "prepare", False)
+    except CellFailed:
+        return None
+    return other
 
 
 class Workers:
@@ -67,13 +293,6 @@ class Workers:
 
     def ask(self, cell: str, stage: Stage, method: str, *args: Any, deadline_s: float | None = None) -> Any:
         """Wake one worker, ask it, and freeze it again.
-
-        Args:
-            cell: Whose worker.
-            stage: What a failure of this call is called in the cell's row.
-            method: A method of :class:`irbench.worker.run.RunHost`.
-            args: Its arguments.
-            deadline_s: When to give the worker up; the protocol's deadline unless given.
 
         Returns:
             What the method returned, or ``None`` when the cell failed; see :attr:`failures`.

@@ -8,7 +8,7 @@ from pathlib import Path
 from irbench.api.progress import Say
 from irbench.core.record import Failure
 from irbench.render.words import accuracy_line, limit_text
-from irbench.runner.accuracy import checked_group
+from irbench.runner.accuracy_check import checked_group
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.spec import Accuracy, Cell

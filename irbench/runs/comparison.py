@@ -12,25 +12,28 @@ from irbench.core.result import GroupResult, RunDocument, StoppedBy
 from irbench.core.row import ENDED_EARLY
 from irbench.features.counters.run import count_tables
 from irbench.measure.clock import Stopwatch
-from irbench.measure.core_to_core import CoreLink
+from irbench.measure.hardware_probes import CoreLink
 from irbench.measure.lock import Holder
 from irbench.notices import Note, Warn
 from irbench.notices.notes import AnotherIrbench, SamplesNotTimed
 from irbench.runner.continuation import GroupSoFar, without_unfinished
 from irbench.runner.launch import Launch
-from irbench.runner.launch_inputs import GroupTooLarge, LaunchInputs, LaunchPlan
+from irbench.runner.launch_schedule import UNTIL_PRECISE, Schedule, launched, most_launches
+from irbench.runner.launch_state import GroupTooLarge, LaunchInputs, LaunchPlan
 from irbench.runner.neighbours import busy_neighbours
 from irbench.runner.plan import GraphRefused, PlannedGroup, with_other_graphs
+from irbench.runner.prepare import same_inputs, swept_sizes
 from irbench.runner.progress import Listener, Progress, batch_facts
 from irbench.runner.reference import Expected, expected_outputs, mismatch, references
 from irbench.runner.request import RunRequest
-from irbench.runner.schedule import UNTIL_PRECISE, Schedule, launched, most_launches
-from irbench.runner.signals import signals_deferred
-from irbench.runner.tables import same_inputs, swept_sizes
 from irbench.spec import Cell, Group
-from irbench.stats import Admission, Next, Pace, Room, launches_planned, outlook, parts_of, scatters, summarise
+from irbench.stats.eligibility import Admission
+from irbench.stats.launch_planning import Room, parts_of
+from irbench.stats.stopping_rule import Next, Pace, launches_planned, outlook, scatters
+from irbench.stats.summary import summarise
 from irbench.store.runs import RunWriter
 from irbench.system import host
+from irbench.system.signals import signals_deferred
 
 
 def run(

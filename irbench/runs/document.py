@@ -11,8 +11,7 @@ from rich.text import Text
 
 from irbench.core.quantities import NOT_MEASURED
 from irbench.core.result import GroupResult, RunDocument
-from irbench.core.row import CellResult
-from irbench.core.row_names import row_names
+from irbench.core.row import CellResult, row_names
 from irbench.features.cold.view import cold_view
 from irbench.features.counters.view import counter_views
 from irbench.features.soak.view import soak_view

@@ -19,9 +19,9 @@ from irbench.notices import Note
 from irbench.options.run import RunOptions
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import planned, refuse_contradictions, requested
+from irbench.runner.launch_schedule import UNTIL_PRECISE, Schedule
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
-from irbench.runner.schedule import UNTIL_PRECISE, Schedule
 from irbench.runs import comparison
 from irbench.runs.accuracy import with_accuracy
 from irbench.runs.known_peaks import known_peaks

@@ -14,7 +14,7 @@ from irbench.render.formats.exported_run import Export, ExportedRun, UnreadRuns,
 from irbench.render.formats.row_table import check_columns
 from irbench.store.file_errors import explained
 from irbench.store.listing import find_run
-from irbench.system.files import replacing
+from irbench.system.file_access import replacing
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from irbench.render.line_wrapping import shorten
-from irbench.runner.run_changes import ConfinementChange, RunChange, confinement_remedy
+from irbench.runner.continuation import ConfinementChange, RunChange, confinement_remedy
 
 _LONGEST_VALUE = 40
 _MOST_CHANGES = 5

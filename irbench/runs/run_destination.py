@@ -11,10 +11,9 @@ from typing import Any, Protocol
 from irbench.errors import IrbenchError
 from irbench.requests.accuracy_limits import programs_of_limit
 from irbench.requests.own_cells import program_files
-from irbench.runner.continuation import GroupSoFar, group_so_far
+from irbench.runner.continuation import GroupSoFar, PlannedRun, changes_since, group_so_far
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
-from irbench.runner.run_changes import PlannedRun, changes_since
 from irbench.store.folders import default_root
 from irbench.store.runs import RunWriter, Store
 from irbench.system.file_states import digest

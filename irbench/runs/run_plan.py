@@ -7,14 +7,15 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from irbench.core.quantities import plural
-from irbench.core.row_names import cell_names
+from irbench.core.row import cell_names
 from irbench.counters.obstacles import not_counted
 from irbench.render.table_title import SEPARATOR, inputs_text
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.spec import BATCH, SoakPlan, Timing
 from irbench.spec.cells import IO_TEXTS
-from irbench.stats import GUESSED_START_S, expected_seconds, given_inputs, launch_limits
+from irbench.stats.launch_planning import GUESSED_START_S, expected_seconds, launch_limits
+from irbench.stats.workload_facts import given_inputs
 from irbench.store.entries import RunEntry
 from irbench.system import host
 

@@ -27,23 +27,23 @@ def requested_sizes(bundle: Bundle, batch: int | None, shapes: Mapping[str, tupl
     Raises:
         IrbenchError: A shape contradicts the model or another shape.
     """
-    asked = _named_sizes(bundle, shapes)
-    if batch is not None and asked.setdefault(BATCH, batch) != batch:
+    sizes = _named_sizes(bundle, shapes)
+    if batch is not None and sizes.setdefault(BATCH, batch) != batch:
         raise IrbenchError(
-            f"--shape {BATCH}={asked[BATCH]} and --batch {batch} cannot be combined.", hint="Leave one of them out."
+            f"--shape {BATCH}={sizes[BATCH]} and --batch {batch} cannot be combined.", hint="Leave one of them out."
         )
-    given = [
+    requested = [
         (spec.tensor, _in_order_of_original(bundle, place, shapes[spec.tensor.name]))
         for place, spec in enumerate(bundle.inputs)
         if spec.tensor.name in shapes and not _only_free(spec.tensor, shapes[spec.tensor.name])
     ]
     overridden = frozenset() if batch is None else frozenset({BATCH})
-    for spec, shape in given:
-        asked |= _match(spec, shape, asked, overridden)
-    known = {**bundle.defaults, **asked}
-    for spec, shape in given:  # arithmetic of names last: the names may be those of another input
-        asked |= _match_arithmetic(spec, shape, known, overridden)
-    return asked
+    for spec, shape in requested:
+        sizes |= _match(spec, shape, sizes, overridden)
+    known = {**bundle.defaults, **sizes}
+    for spec, shape in requested:  # arithmetic of names last: the names may be those of another input
+        sizes |= _match_arithmetic(spec, shape, known, overridden)
+    return sizes
 
 
 def example_sizes(inputs: Sequence[TensorSpec], sizes: Mapping[str, int]) -> str:
@@ -62,10 +62,10 @@ def example_sizes(inputs: Sequence[TensorSpec], sizes: Mapping[str, int]) -> str
     }
     known = {**dict.fromkeys(free, _EXAMPLE_SIZE), BATCH: 1, **sizes}
     of_inputs = {spec.name: spec for spec in inputs}
-    given: dict[str, str] = {}
+    options: dict[str, str] = {}
     for name in free:  # a name of an input means its shape
-        given[name] = shape_text(of_inputs[name].bind(known).shape) if name in of_inputs else str(known[name])
-    return " ".join(f"--shape {quote(f'{name}={size}')}" for name, size in given.items())
+        options[name] = shape_text(of_inputs[name].bind(known).shape) if name in of_inputs else str(known[name])
+    return " ".join(f"--shape {quote(f'{name}={size}')}" for name, size in options.items())
 
 
 def size_options(bundle: Bundle, sizes: Mapping[str, int]) -> tuple[str, ...]:
@@ -148,7 +148,7 @@ def _named_sizes(bundle: Bundle, shapes: Mapping[str, tuple[int, ...]]) -> dict[
     """Return the sizes given by the names of dimensions; an input of the same name comes first."""
     inputs = {spec.tensor.name: spec.tensor for spec in bundle.inputs}
     names, aliases = dynamic_names(bundle), _aliases(bundle)
-    found: dict[str, int] = {}
+    named: dict[str, int] = {}
     for name, sizes in shapes.items():
         dimension = name if name in names else aliases.get(name)
         if name in inputs:
@@ -160,12 +160,12 @@ def _named_sizes(bundle: Bundle, shapes: Mapping[str, tuple[int, ...]]) -> dict[
                 f"--shape {name}={shape_text(sizes)}: {name} is a dynamic dimension, which has one size.",
                 hint=f"Write --shape {name}={sizes[-1] if sizes else 1}; inputs: {', '.join(sorted(inputs))}.",
             )
-        if found.setdefault(dimension, sizes[0]) != sizes[0]:
+        if named.setdefault(dimension, sizes[0]) != sizes[0]:
             raise IrbenchError(
-                f"--shape {name}={sizes[0]} contradicts the size {found[dimension]} of {dimension!r}.",
+                f"--shape {name}={sizes[0]} contradicts the size {named[dimension]} of {dimension!r}.",
                 hint="Leave one of the two out.",
             )
-    return found
+    return named
 
 
 def _only_free(spec: TensorSpec, sizes: Sequence[int]) -> str | None:

@@ -130,8 +130,8 @@ def _value(tree: ast.expr, sizes: Mapping[str, int]) -> _Number:
 def _identifiers(tree: ast.expr) -> Sequence[ast.Name]:
     """Return the names in a tree that stand for sizes, not for functions, as they are written."""
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    found = (node for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called)
-    return sorted(found, key=lambda node: node.col_offset)
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called)
+    return sorted(nodes, key=lambda node: node.col_offset)
 
 
 Scalar: TypeAlias = str | int | float | bool | None

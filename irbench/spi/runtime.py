@@ -297,8 +297,8 @@ def install_command(*distributions: str) -> str:
         distributions: Names as on PyPI. Versions come from irbench's extras; a name that is in none has no version.
     """
     versions = _versions()
-    wanted = (f"{name}{versions.get(_normalised(name), '')}" for name in distributions)
-    return f"pip install {shlex.join(wanted)}"
+    requirements = (f"{name}{versions.get(_normalised(name), '')}" for name in distributions)
+    return f"pip install {shlex.join(requirements)}"
 
 
 def _versions() -> dict[str, str]:
@@ -307,13 +307,13 @@ def _versions() -> dict[str, str]:
         requirements = metadata.requires("irbench") or ()
     except metadata.PackageNotFoundError:
         return {}
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for requirement in requirements:
-        wanted = requirement.partition(";")[0].strip()
-        name = _NAME.match(wanted)
-        if name is not None and not wanted[name.end() :].startswith("["):
-            found.setdefault(_normalised(name[0]), wanted[name.end() :].replace(" ", ""))
-    return found
+        specifier = requirement.partition(";")[0].strip()
+        name = _NAME.match(specifier)
+        if name is not None and not specifier[name.end() :].startswith("["):
+            versions.setdefault(_normalised(name[0]), specifier[name.end() :].replace(" ", ""))
+    return versions
 
 
 def _normalised(name: str) -> str:

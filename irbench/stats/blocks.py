@@ -24,12 +24,6 @@ def dirty_blocks(
     plus ``timing.dirty_run_queue``, or plus four times the median absolute deviation of its shares where that is more
     (2.7 standard deviations of shares that scatter normally). Beside a busy neighbour of irbench's own waiting is what
     is to be measured, and makes no block dirty.
-
-    Args:
-        blocks: The launch's blocks so far.
-        rounds: Each cell's rounds, by cell id.
-        timing: The protocol's numbers.
-        processors: How many are in use.
     """
     most = timing.dirty_foreign_share * processors
     dirty = {block.block for block in blocks if block.throttled_ns > 0 or block.foreign_cpu_ns > most * block.wall_ns}
@@ -39,12 +33,7 @@ def dirty_blocks(
 
 
 def processors_in_use(cells: Iterable[Cell], measured: int) -> int:
-    """Return how many processors cells use at most: one for each thread, all where the runtime chooses how many.
-
-    Args:
-        cells: Those of one group.
-        measured: How many processors they may use.
-    """
+    """Return how many processors cells use at most: one for each thread, all where the runtime chooses how many."""
     return min(
         measured, max((measured if (used := cell.load.all_threads) is None else used for cell in cells), default=1)
     )
@@ -60,8 +49,8 @@ def run_queue_share(round_: Round) -> float | None:
 
 
 def _waited_unusually(rounds: Sequence[Round], least_excess: float) -> set[int]:
-    found = {round_.block: run_queue_share(round_) for round_ in rounds}
-    shares = {block: share for block, share in found.items() if share is not None}
+    waits = {round_.block: run_queue_share(round_) for round_ in rounds}
+    shares = {block: share for block, share in waits.items() if share is not None}
     if not shares:
         return set()
     usual = statistics.median(shares.values())

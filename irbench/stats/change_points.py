@@ -47,18 +47,12 @@ class Split:
 
 
 def change_points(values: Sequence[float], level: float = _LEVEL) -> tuple[Split, ...]:
-    """Return where the level of a series changed, from left to right.
-
-    Args:
-        values: In the order in which they were measured, any unit.
-        level: The largest p-value that counts.
-    """
+    """Return where the level of a series changed, from left to right."""
     series = np.asarray(values, np.float64)
     return tuple(sorted(_splits(series, 0, level), key=lambda split: split.position))
 
 
 def _splits(series: NDArray[np.float64], start: int, level: float) -> Iterator[Split]:
-    """Yield the splits of a part of the series that begins at ``start``."""
     if series.size < FEWEST_VALUES or series.min() == series.max():
         return
     largest_split = _Statistic(series.size).largest_split
@@ -104,7 +98,6 @@ class _Statistic:
         self._distances, self._statistic, self._part = (np.empty((count, count)) for _ in range(3))
 
     def largest_split(self, series: NDArray[np.float64]) -> tuple[int, float]:
-        """Return the place of the split with the largest statistic, and that statistic."""
         distances, statistic, part = self._distances, self._statistic, self._part
         np.abs(np.subtract(series[:, None], series, out=distances), out=distances)
         np.cumsum(np.cumsum(distances, axis=0, out=distances), axis=1, out=statistic)

@@ -22,17 +22,15 @@ from irbench.stats.intervals import FEWEST_LAUNCHES, Interval, Looks, interval_a
 _Key = tuple[str, CacheState]
 
 
-def derive_cold_table(table: ColdTable, asked: str | None, timing: Timing, *, allow_mixed: bool) -> ColdTable:
+def derive_cold_table(
+    table: ColdTable, requested_baseline: str | None, timing: Timing, *, allow_mixed: bool
+) -> ColdTable:
     """Return a table whose figures follow from the launches of its rows.
 
-    Args:
-        table: With launches; what figures it has are ignored.
-        asked: The id of the cell that was asked to be the baseline; another is taken where it has no figures.
-        timing: Confidence, and the band that is called the same.
-        allow_mixed: Whether rows are compared whose runtimes chose different precisions by themselves.
+    Another baseline than the one asked for is taken where that has no figures.
     """
     figured = [with_figures(row, timing.confidence) for row in table.rows]
-    baseline = _baseline(figured, asked)
+    baseline = _baseline(figured, requested_baseline)
     compared = [row for row in figured if baseline is not None and _is_compared(row, baseline, allow_mixed)]
     speedups = {} if baseline is None else cold_speedups(compared, baseline.id, timing)
     return replace(
@@ -67,11 +65,6 @@ def cold_speedups(rows: Sequence[ColdRow], baseline: str, timing: Timing) -> dic
     """Return how much sooner each row answers than the baseline with its caches in the same state.
 
     All claims of a table hold together with the protocol's confidence, by Holm's procedure.
-
-    Args:
-        rows: Those that may be compared, the baseline's included.
-        baseline: The id of its cell; has no speedup itself.
-        timing: Confidence, and the band that is called the same.
     """
     times: dict[_Key, Mapping[int, int]] = {(row.id, row.cache): _by_round(row) for row in rows}
     ratios: dict[_Key, list[float]] = {
@@ -81,15 +74,15 @@ def cold_speedups(rows: Sequence[ColdRow], baseline: str, timing: Timing) -> dic
     }
     shared = {f"{cell}\n{cache}": values for (cell, cache), values in ratios.items() if values}
     fixed = _fixed(timing, min(map(len, shared.values()), default=0))
-    found = holm_intervals(shared, fixed)
+    intervals = holm_intervals(shared, fixed)
     names = {key: "\n".join(key) for key in ratios}
-    return {key: _speedup(found[name], ratios[key], fixed) for key, name in names.items() if name in found}
+    return {key: _speedup(intervals[name], ratios[key], fixed) for key, name in names.items() if name in intervals}
 
 
-def _baseline(rows: Sequence[ColdRow], asked: str | None) -> ColdRow | None:
+def _baseline(rows: Sequence[ColdRow], requested_baseline: str | None) -> ColdRow | None:
     """Return a row of the cell that was asked for, else the first one, of those with figures."""
     measured = [row for row in rows if row.state == "ok" and row.ready_ms is not None]
-    return next((row for row in measured if row.id == asked), next(iter(measured), None))
+    return next((row for row in measured if row.id == requested_baseline), next(iter(measured), None))
 
 
 def _is_compared(row: ColdRow, baseline: ColdRow, allow_mixed: bool) -> bool:
@@ -133,8 +126,8 @@ def _log_ratios(own: Mapping[int, int], baseline: Mapping[int, int]) -> list[flo
 
 
 def _median_ms(launches: Sequence[ColdLaunch], phase: str) -> float | None:
-    found = [launch.phases_ns[phase] / 1e6 for launch in launches if phase in launch.phases_ns]
-    return median(found) if found else None
+    durations_ms = [launch.phases_ns[phase] / 1e6 for launch in launches if phase in launch.phases_ns]
+    return median(durations_ms) if durations_ms else None
 
 
 def _speedup(interval: Interval, ratios: Sequence[float], timing: Timing) -> Speedup:

@@ -18,20 +18,14 @@ def launch_ratios(
     launches: Sequence[Observed], cell: str, other: str, *, all_blocks: bool = False
 ) -> tuple[float, ...]:
     """Return ln(time of cell / time of other) for each launch that measured both; negative where cell is faster."""
-    found = (log_ratio_of_launch(launch, cell, other, all_blocks=all_blocks) for launch in launches)
-    return tuple(ratio for ratio in found if ratio is not None)
+    ratios = (log_ratio_of_launch(launch, cell, other, all_blocks=all_blocks) for launch in launches)
+    return tuple(ratio for ratio in ratios if ratio is not None)
 
 
 def speedups(launches: Sequence[Observed], cells: Sequence[str], baseline: str, timing: Timing) -> dict[str, Speedup]:
     """Return how much faster each cell is than ``baseline``: exp(-m) of the median log ratio m.
 
     Whatever is called faster or slower holds together with the protocol's confidence; see :func:`holm_intervals`.
-
-    Args:
-        launches: Every launch, reduced.
-        cells: Whose speedups; one that shares no launch with the baseline gets none.
-        baseline: Relative to whom.
-        timing: Confidence, looks, and the band called the same.
     """
     ratios = {cell: [-launch_ratio for launch_ratio in launch_ratios(launches, cell, baseline)] for cell in cells}
     ratios = {cell: values for cell, values in ratios.items() if values}
@@ -48,22 +42,18 @@ def holm_intervals(ratios: Mapping[str, Sequence[float]], timing: Timing) -> dic
     so on; from the first that is not, all that are left get the confidence it was tried at. An interval is that of the
     confidence at which its ratio was judged. What is claimed is that a ratio leaves 0 out, and on which side.
     Source: Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scand. J. Statist. 6 (1979).
-
-    Args:
-        ratios: Each one's value in each launch, by name; at least one value each.
-        timing: Confidence and looks.
     """
-    found: dict[str, Interval] = {}
+    decided: dict[str, Interval] = {}
     left = dict(ratios)
     while left:
         tried = {name: _nested(values, len(left), timing) for name, values in left.items()}
         clear = [name for name, interval in tried.items() if excludes_zero(interval)]
         if not clear:
-            return {**found, **tried}
+            return {**decided, **tried}
         clearest = max(clear, key=lambda name: abs(tried[name].value) - tried[name].half_width)
-        found[clearest] = tried[clearest]
+        decided[clearest] = tried[clearest]
         del left[clearest]
-    return found
+    return decided
 
 
 def _nested(values: Sequence[float], claims: int, timing: Timing) -> Interval:

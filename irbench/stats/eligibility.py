@@ -51,10 +51,6 @@ def compares_all(precisions: Sequence[str] | None, *, allow_mixed: bool) -> bool
 
     They are with ``--allow-mixed``, and where ``native`` was named beside another precision: what runtimes choose is
     then what was asked about, and each other row computes in the one that was named for it.
-
-    Args:
-        precisions: Those of ``--precision``; ``None`` without it.
-        allow_mixed: Whether ``--allow-mixed`` was given.
     """
     return allow_mixed or (precisions is not None and _LEFT_TO_THE_RUNTIME in precisions and len(set(precisions)) > 1)
 
@@ -78,7 +74,6 @@ class Admission:
         absent: Cells that are not launched, with the reason that their row shows: at stage ``plan`` their backend
             reads no graph, at ``accuracy`` their answers are not as good as was asked for, and at any other one the
             graph could not be made.
-        mismatches: Cells whose outputs are wrong, with the judgement.
         allow_mixed: Whether cells are compared whose runtimes chose different precisions by themselves.
     """
 
@@ -93,14 +88,13 @@ class Eligibility:
 
     Attributes:
         states: By cell id, in the group's order.
-        failures: Why a cell is not ``ok``, where there is a reason.
         precisions: Effective precision of every cell that measured.
         baseline: The cell that speedups are relative to; ``None`` when none is ``ok``.
         compared: The baseline and every cell that may be compared with it, in the group's order.
         disagreements: In what a cell's graph falls short of the model it was converted from, where it does.
         in_parts: Whether there are more cells than one launch held.
         too_slow: Cells whose p90 latency is above what was asked for, with it in milliseconds; see
-            :func:`irbench.stats.latency_limit.within_max_latency`.
+            :func:`irbench.stats.figures.within_max_latency`.
         accurate: Cells that keep the limit that the user gave for the accuracy of their answers.
     """
 

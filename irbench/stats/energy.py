@@ -51,19 +51,14 @@ class LaunchEnergyUse:
 
 
 def energy_by_launch(records: Sequence[LaunchRecord], cell: str) -> dict[int, LaunchEnergyUse]:
-    """Return what each launch that read energy showed of a row, by the launch's number.
-
-    Args:
-        records: The launches.
-        cell: The row's id.
-    """
-    found: dict[int, LaunchEnergyUse] = {}
+    """Return what each launch that read energy showed of a row, by the launch's number."""
+    uses: dict[int, LaunchEnergyUse] = {}
     for record in records:
         for run in record.sustained:
             use = _use(run, record.idle_energy) if run.cell == cell else None
             if use is not None:
-                found[record.launch] = use
-    return found
+                uses[record.launch] = use
+    return uses
 
 
 class EnergyFields(TypedDict):
@@ -75,13 +70,7 @@ class EnergyFields(TypedDict):
 
 
 def energy_figures(records: Sequence[LaunchRecord], cell: str, timing: Timing) -> EnergyFields:
-    """Return a row's energy over the launches that read it; nothing without any.
-
-    Args:
-        records: The launches.
-        cell: The row's id.
-        timing: The protocol's numbers.
-    """
+    """Return a row's energy over the launches that read it; nothing without any."""
     uses = list(energy_by_launch(records, cell).values())
     return EnergyFields(
         energy=_use_of_row(uses),
@@ -91,7 +80,6 @@ def energy_figures(records: Sequence[LaunchRecord], cell: str, timing: Timing) -
 
 
 def _use_of_row(uses: Sequence[LaunchEnergyUse]) -> EnergyUse | None:
-    """Return a row's figures: medians over launches; ``None`` without any."""
     if not uses:
         return None
     above = [use.joules_above_idle for use in uses if use.joules_above_idle is not None]
@@ -109,7 +97,6 @@ def _use_of_row(uses: Sequence[LaunchEnergyUse]) -> EnergyUse | None:
 
 
 def _span(uses: Sequence[LaunchEnergyUse], timing: Timing) -> Spans | None:
-    """Return the interval over launches of the energy per inference, in joules; ``None`` without any."""
     return positive_span([use.joules for use in uses], timing) if uses else None
 
 

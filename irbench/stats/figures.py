@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from irbench.core.record import CellLaunch, LaunchRecord, Round
 from irbench.core.row import LatencyMs, PhasesMs, Spans
-from irbench.spec import Timing
+from irbench.spec import Group, Timing
+from irbench.stats.eligibility import Eligibility
 from irbench.stats.intervals import interval_at, looks_of, median, percentile
-from irbench.stats.observed import Observed, log_level
-from irbench.stats.rounds import call_latency_ns
+from irbench.stats.observed import Observed, call_latency_ns, log_level
 
 Rounds = Sequence[tuple[CellLaunch, Round]]
 _BOUND_CONFIDENCE = 0.99
@@ -34,14 +35,7 @@ def calls_to_bound(percent: float) -> int:
 def rounds_that_count(
     records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str, *, all_blocks: bool = False
 ) -> tuple[tuple[CellLaunch, Round], ...]:
-    """Return a cell's rounds in the counted blocks of every launch, each with its launch.
-
-    Args:
-        records: The launches.
-        launches: The same, reduced.
-        cell: Whose rounds.
-        all_blocks: Take disturbed blocks too.
-    """
+    """Return a cell's rounds in the counted blocks of every launch, each with its launch."""
     return tuple(
         (cell_launch, round_)
         for record, observed in zip(records, launches, strict=True)
@@ -53,14 +47,7 @@ def rounds_that_count(
 
 
 def span_over_launches(counted: Rounds, everything: Rounds, figure: Callable[[Rounds], float], timing: Timing) -> Spans:
-    """Return the interval of a row's figure over its launches, and the figure over all blocks.
-
-    Args:
-        counted: The row's rounds that count, at least one.
-        everything: All of its rounds.
-        figure: Makes it from rounds: of one launch for the interval, of all for the companion.
-        timing: Confidence and looks.
-    """
+    """Return the interval of a row's figure over its launches, and the figure over all blocks."""
     return positive_span([figure(rounds) for rounds in by_launch(counted)], timing, figure(everything))
 
 
@@ -88,10 +75,7 @@ def positive_span(values: Sequence[float], timing: Timing, all_blocks_value: flo
 def latency_ms(rounds: Rounds, tails: Sequence[NDArray[np.int64]], timing: Timing) -> LatencyMs:
     """Return what is known of the latency of one batch, in milliseconds.
 
-    Args:
-        rounds: At least one, from :func:`rounds_that_count`.
-        tails: Each launch's uninterrupted latencies in nanoseconds; empty arrays without ``--tail``.
-        timing: Says how many uninterrupted calls are enough for a tail.
+    ``tails`` are the uninterrupted latencies of each launch, in nanoseconds: empty arrays without ``--tail``.
     """
     values_ms = _latencies_ms(rounds)
     calls = max(launch.calls_per_sample for launch, _ in rounds)
@@ -137,11 +121,11 @@ def frames_by_launch(
     records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str, batch: int
 ) -> dict[int, float]:
     """Return a cell's throughput in each launch that measured it, by the launch's number; calls for a batch of 1."""
-    found = {
+    by_launch_number = {
         record.launch: rounds_that_count([record], [observed], cell)
         for record, observed in zip(records, launches, strict=True)
     }
-    return {launch: frames_per_second(rounds, batch) for launch, rounds in found.items() if rounds}
+    return {launch: frames_per_second(rounds, batch) for launch, rounds in by_launch_number.items() if rounds}
 
 
 def sustained_by_launch(records: Sequence[LaunchRecord], cell: str, batch: int) -> dict[int, float]:
@@ -219,3 +203,25 @@ def _largest(by_phase: Sequence[Mapping[str, int]]) -> dict[str, int]:
         for phase, size in sizes.items():
             found[phase] = max(size, found.get(phase, 0))
     return found
+
+
+def within_max_latency(
+    eligibility: Eligibility, group: Group, records: Sequence[LaunchRecord], launches: Sequence[Observed]
+) -> Eligibility:
+    """Return the eligibility with the cells whose p90 latency is above what the group's goal allows.
+
+    It is the table's: the median over launches, over the blocks that count. Where a launch has too few calls to bound
+    it, a cell is above only if its median latency is.
+    """
+    limit_ms = group.goal.max_latency_ms if group.goal is not None else None
+    if limit_ms is None:
+        return eligibility
+    rounds = {cell: rounds_that_count(records, launches, cell) for cell in eligibility.healthy}
+    latencies_ms = {cell: _latency_ms(own) for cell, own in rounds.items() if own}
+    return replace(eligibility, too_slow={cell: ms for cell, ms in latencies_ms.items() if ms > limit_ms})
+
+
+def _latency_ms(rounds: Rounds) -> float:
+    launches = by_launch(rounds)
+    percent = 90 if all(map(supports_p90, launches)) else 50
+    return median([percentile_ms(percent)(own) for own in launches])

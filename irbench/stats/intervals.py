@@ -42,12 +42,6 @@ def hodges_lehmann(values: ArrayLike) -> float:
     For normal data it needs 5 % more values than the mean for the same precision, and it bears
     29 % of arbitrary values. Negating the values negates it.
     Source: Hodges and Lehmann, "Estimates of Location Based on Rank Tests", Ann. Math. Statist. 34 (1963).
-
-    Args:
-        values: One-dimensional, any unit.
-
-    Raises:
-        ValueError: There are no values.
     """
     sample = np.asarray(values, np.float64)
     if not sample.size:
@@ -57,11 +51,7 @@ def hodges_lehmann(values: ArrayLike) -> float:
 
 
 def median(values: ArrayLike) -> float:
-    """Return the middle value, or the mean of the two middle ones.
-
-    Raises:
-        ValueError: There are no values.
-    """
+    """Return the middle value, or the mean of the two middle ones."""
     return percentile(values, 50)
 
 
@@ -70,9 +60,6 @@ def percentile(values: ArrayLike, percent: float) -> float:
 
     Of n sorted values the p-th percentile lies at position (n - 1) p / 100, counted from 0: definition 7 of
     Hyndman and Fan, "Sample Quantiles in Statistical Packages", The American Statistician 50 (1996).
-
-    Raises:
-        ValueError: There are no values.
     """
     sample = np.asarray(values, np.float64)
     if not sample.size:
@@ -125,10 +112,6 @@ class Interval:
     """A median with an interval around it, in the unit of the values.
 
     Attributes:
-        value: The sample's median.
-        low: Lower end.
-        high: Upper end.
-        count: How many values there were.
         confidence: Probability that the intervals of all looks hold the true median; ``None`` where there are too few
             values for one, and the ends are those of the range.
         bound: How the ends were chosen.
@@ -149,8 +132,7 @@ class Interval:
     def ends(self, unit: Callable[[float], float] = float) -> EndFields:
         """Return its ends as rows have them: those of an interval, or of a range; neither with a single value.
 
-        Args:
-            unit: Makes the figure's unit of the values', in the same order.
+        ``unit`` makes the figure's unit of the values', in the same order.
         """
         low, high = unit(self.low), unit(self.high)
         if self.confidence is not None:
@@ -165,7 +147,6 @@ class Interval:
         return self.confidence is not None and self.bound.stretch > 0
 
     def __neg__(self) -> Interval:
-        """Return the interval of the negated values."""
         return Interval(-self.value, -self.high, -self.low, self.count, self.confidence, self.bound)
 
 
@@ -175,16 +156,7 @@ def looks_of(timing: Timing) -> Looks:
 
 
 def interval_at(values: Sequence[float], looks: Looks, confidence: float) -> Interval:
-    """Return the median with the interval of this look.
-
-    Args:
-        values: One for each launch; at least one.
-        looks: All looks that share the promise.
-        confidence: Of all of them together.
-
-    Raises:
-        statistics.StatisticsError: There are no values.
-    """
+    """Return the median with the interval of this look."""
     ordered = sorted(values)
     count = len(ordered)
     bound = bounds(looks, round(1 - confidence, 12)).get(min(count, looks.last)) if count >= looks.first else None
@@ -217,12 +189,12 @@ def bounds(looks: Looks, miss: float) -> Mapping[int, Bound]:
     plain = _ranks(looks, miss)
     if looks.first in plain:
         return {count: Bound(rank) for count, rank in plain.items()}
-    found: dict[int, Bound] = {}
+    known: dict[int, Bound] = {}
     for share in FOR_RANKS:
-        found = _with_early_looks(_ranks(looks, miss * share), looks, miss)
-        if max((bound.stretch for bound in found.values()), default=0.0) <= _WIDEST_STRETCH:
+        known = _with_early_looks(_ranks(looks, miss * share), looks, miss)
+        if max((bound.stretch for bound in known.values()), default=0.0) <= _WIDEST_STRETCH:
             break
-    return found
+    return known
 
 
 def _with_early_looks(ranks: Mapping[int, int], looks: Looks, miss: float) -> dict[int, Bound]:
@@ -231,8 +203,8 @@ def _with_early_looks(ranks: Mapping[int, int], looks: Looks, miss: float) -> di
     early = [count for count in range(max(2, looks.first), looks.last + 1) if count < exact]
     left = miss - _union_of_misses(ranks, looks.last)
     new = sum(1.0 if exact > looks.last else 1 - 2.0 ** (count - exact) for count in early)
-    found = {count: Bound(rank) for count, rank in ranks.items()}
-    return {**found, **{count: Bound(1, _stretch(count, left / new)) for count in early}}
+    later = {count: Bound(rank) for count, rank in ranks.items()}
+    return {**later, **{count: Bound(1, _stretch(count, left / new)) for count in early}}
 
 
 def _ranks(looks: Looks, miss: float) -> dict[int, int]:

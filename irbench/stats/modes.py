@@ -60,7 +60,7 @@ def mode_warnings(state: TableState) -> Iterator[Warn]:
 
 
 def _slow_launches(state: TableState) -> Iterator[Warn]:
-    found: dict[type[TwoModes | SlowLaunches], list[SlowRow]] = {}
+    by_kind: dict[type[TwoModes | SlowLaunches], list[SlowRow]] = {}
     for cell in state.eligibility.healthy:
         levels = launch_levels(state.launches, cell)
         split = split_in_two(levels, _SLOW_GAP) if len(levels) > 3 else None
@@ -70,8 +70,8 @@ def _slow_launches(state: TableState) -> Iterator[Warn]:
         share = len(split.upper) / len(levels)
         kind = TwoModes if min(share, 1 - share) >= _TWO_MODES else SlowLaunches
         row = SlowRow(cell, slow_launches=len(split.upper), launches=len(levels), slower=slower)
-        found.setdefault(kind, []).append(row)
-    yield from (kind(rows=tuple(rows)) for kind, rows in found.items())
+        by_kind.setdefault(kind, []).append(row)
+    yield from (kind(rows=tuple(rows)) for kind, rows in by_kind.items())
 
 
 def _regimes(state: TableState) -> Iterator[Warn]:
@@ -98,7 +98,6 @@ def _regimes(state: TableState) -> Iterator[Warn]:
 
 
 def _ratios(state: TableState, blocks: Sequence[tuple[int, int]]) -> tuple[RegimeRow, ...]:
-    """Return each cell's speedup over the blocks of one regime, as a descriptive figure."""
     baseline = state.eligibility.baseline
     if baseline is None:
         return ()

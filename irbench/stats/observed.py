@@ -9,11 +9,76 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from irbench.core.record import BlockEvidence, CellLaunch, LaunchRecord, Round
-from irbench.spec import Group, Timing
+import numpy as np
+from numpy.typing import NDArray
+
+from irbench.core.record import BlockEvidence, CellLaunch, LaunchRecord, Round, ns_per_completion
+from irbench.spec import Group, Objective, Timing
 from irbench.stats.blocks import dirty_blocks
 from irbench.stats.intervals import hodges_lehmann
-from irbench.stats.stopping.objective import round_cost_ns
+
+_SHORTEST_CPU_NS = 1e-3
+"""Keeps logarithms finite where the kernel saw no processor time."""
+
+
+def round_cost_ns(objective: Objective, *, adds_up: bool = False) -> Callable[[CellLaunch, Round, int], float]:
+    """Return the function that reduces a round to what is compared, in nanoseconds: the less, the better.
+
+    Of ``latency`` the median time of a call; of ``fps`` the time per completed sample; of ``cost`` the processor time
+    per completed sample, spinning included: the share of the round that the process' threads ran, in processors, times
+    the time per sample.
+
+    Args:
+        objective: What rows are compared by.
+        adds_up: Whether rounds are to be averaged: of ``latency`` it is then the mean time of a call. Where calls are
+            slow only while something else runs, a median is that of whichever are more, and jumps with their share.
+    """
+    return _time_per_call if adds_up and objective == "latency" else _COSTS[objective]
+
+
+def _latency(launch: CellLaunch, round_: Round, _batch: int) -> float:
+    return round_statistic_ns(round_, launch.calls_per_sample, by_completion=False)
+
+
+def _time_per_call(launch: CellLaunch, round_: Round, _batch: int) -> float:
+    return round_statistic_ns(round_, launch.calls_per_sample, by_completion=True)
+
+
+def _time_per_sample(launch: CellLaunch, round_: Round, batch: int) -> float:
+    return round_statistic_ns(round_, launch.calls_per_sample, by_completion=True) / batch
+
+
+def _processor_time_per_sample(launch: CellLaunch, round_: Round, batch: int) -> float:
+    processors = round_.evidence.cpu_ns / max(1, round_.evidence.wall_ns)
+    return max(processors * _time_per_sample(launch, round_, batch), _SHORTEST_CPU_NS)
+
+
+_COSTS: Mapping[Objective, Callable[[CellLaunch, Round, int], float]] = {
+    "latency": _latency,
+    "fps": _time_per_sample,
+    "cost": _processor_time_per_sample,
+}
+
+
+_SHORTEST_NS = 1e-3
+"""Keeps logarithms finite where a clock is too coarse to see a call."""
+
+
+def call_latency_ns(round_: Round, calls_per_sample: int) -> NDArray[np.float64]:
+    """Return issue to completion of each call in nanoseconds; where a sample is several calls, their mean."""
+    return round_.latency_ns / calls_per_sample
+
+
+def time_per_completion_ns(round_: Round) -> float:
+    """Return the wall time of a round's window over what completed in it, in nanoseconds per sample."""
+    return ns_per_completion(round_.completion_ns)
+
+
+def round_statistic_ns(round_: Round, calls_per_sample: int, *, by_completion: bool) -> float:
+    """Return what one round says of its cell's speed, in nanoseconds per call."""
+    sample_ns = time_per_completion_ns(round_) if by_completion else float(np.median(round_.latency_ns))
+    return max(sample_ns / calls_per_sample, _SHORTEST_NS)
+
 
 Reduction: TypeAlias = Literal["usual", "quiet-launches", "as-loaded"]
 """How the launches of a table are reduced. ``usual``: by the blocks that count. Where most blocks were disturbed,
@@ -67,9 +132,9 @@ def observe(
         timing: Says which blocks are dirty, and how many clean ones are enough (``min_blocks``).
         reduction: How; unless given, as what the kernel reported of all launches together allows, never their times.
     """
-    found = tuple(sort_blocks(record, timing) for record in records)
+    sorted_blocks = tuple(sort_blocks(record, timing) for record in records)
     if reduction is None:
-        reduction = _reduction(records, found, timing)
+        reduction = _reduction(records, sorted_blocks, timing)
     batches = {cell.id: cell.load.batch for cell in group.cells}
     cost_ns = round_cost_ns(group.objective, adds_up=reduction == "as-loaded")
 
@@ -78,7 +143,7 @@ def observe(
 
     return tuple(
         _observe_one(record, _counted(blocks, reduction, timing), log_cost, reduction)
-        for record, blocks in zip(records, found, strict=True)
+        for record, blocks in zip(records, sorted_blocks, strict=True)
     )
 
 
@@ -92,12 +157,12 @@ def is_as_loaded(launches: Sequence[Observed]) -> bool:
     return any(launch.reduction == "as-loaded" for launch in launches)
 
 
-def _reduction(records: Sequence[LaunchRecord], found: Sequence[Blocks], timing: Timing) -> Reduction:
-    if not mostly_disturbed(found):
+def _reduction(records: Sequence[LaunchRecord], sorted_blocks: Sequence[Blocks], timing: Timing) -> Reduction:
+    if not mostly_disturbed(sorted_blocks):
         return "usual"
-    quiet = [record for record, blocks in zip(records, found, strict=True) if _has_enough(blocks, timing)]
-    wanted, enough = (_launched_often(launched, timing.min_launches) for launched in (records, quiet))
-    if wanted and wanted == enough:
+    quiet = [record for record, blocks in zip(records, sorted_blocks, strict=True) if _has_enough(blocks, timing)]
+    launched_often, enough = (_launched_often(launched, timing.min_launches) for launched in (records, quiet))
+    if launched_often and launched_often == enough:
         return "quiet-launches"
     return "as-loaded" if _knows_whose_turn(records) else "usual"
 
@@ -172,31 +237,24 @@ def sort_blocks(record: LaunchRecord, timing: Timing) -> Blocks:
 def clean_blocks(
     blocks: Sequence[BlockEvidence], rounds: Mapping[str, Sequence[Round]], timing: Timing, processors: int
 ) -> frozenset[int]:
-    """Return the numbers of the blocks after the burn-in that nothing disturbed.
-
-    Args:
-        blocks: The launch's blocks so far.
-        rounds: Each cell's rounds, by cell id.
-        timing: The protocol's numbers.
-        processors: How many are in use.
-    """
+    """Return the numbers of the blocks after the burn-in that nothing disturbed."""
     first = timing.burn_in_blocks
     counted = [block for block in blocks if block.block >= first]
-    own = {cell: [round_ for round_ in found if round_.block >= first] for cell, found in rounds.items()}
+    own = {cell: [round_ for round_ in own_rounds if round_.block >= first] for cell, own_rounds in rounds.items()}
     return frozenset(round_.block for round_ in counted) - dirty_blocks(counted, own, timing, processors)
 
 
 def _observe_one(
-    record: LaunchRecord, found: Blocks, log_cost: Callable[[CellLaunch, Round], float], reduction: Reduction
+    record: LaunchRecord, blocks: Blocks, log_cost: Callable[[CellLaunch, Round], float], reduction: Reduction
 ) -> Observed:
     # a launch of which nothing counts measured no cell, and another one is wanted for it
-    cells = record.cells if found.counted or not found.blocks else ()
+    cells = record.cells if blocks.counted or not blocks.blocks else ()
     return Observed(
-        blocks=found.blocks,
-        dirty=found.dirty,
-        counted=found.counted,
+        blocks=blocks.blocks,
+        dirty=blocks.dirty,
+        counted=blocks.counted,
         log_ns={
-            cell.cell: {round_.block: log_cost(cell, round_) for round_ in cell.rounds if round_.block in found.blocks}
+            cell.cell: {round_.block: log_cost(cell, round_) for round_ in cell.rounds if round_.block in blocks.blocks}
             for cell in cells
         },
         reduction=reduction,

@@ -86,7 +86,7 @@ class OrderConflict:
 
     @property
     def _size(self) -> float:
-        return max(abs(math.log(found.own / found.other)) for found in (self.p50, self.fps) if found is not None)
+        return max(abs(math.log(figure.own / figure.other)) for figure in (self.p50, self.fps) if figure is not None)
 
 
 def order_conflicts(state: TableState) -> tuple[OrderConflict, ...]:
@@ -98,9 +98,9 @@ def order_conflicts(state: TableState) -> tuple[OrderConflict, ...]:
     ranked = [cell for cell in state.rows if cell in state.eligibility.compared]
     worst: dict[str, OrderConflict] = {}
     for ahead, behind in combinations(ranked, 2):
-        found = _conflict(state, ahead, behind)
-        if found is not None and (ahead not in worst or found.weight > worst[ahead].weight):
-            worst[ahead] = found
+        conflict = _conflict(state, ahead, behind)
+        if conflict is not None and (ahead not in worst or conflict.weight > worst[ahead].weight):
+            worst[ahead] = conflict
     return tuple(worst.values())
 
 
@@ -114,8 +114,8 @@ def order_doubt(state: TableState, finding: LeadEstimate) -> NoWinner | None:
 
 def pair_order_doubt(state: TableState, ahead: str, behind: str) -> NoWinner | None:
     """Return that the row behind by speedup has surely the lower median latency, where it does."""
-    found = _conflict(state, ahead, behind)
-    return "p50-disagrees" if found is not None and found.p50 is not None and found.p50.is_sure else None
+    conflict = _conflict(state, ahead, behind)
+    return "p50-disagrees" if conflict is not None and conflict.p50 is not None and conflict.p50.is_sure else None
 
 
 def as_row(conflict: OrderConflict) -> OrderRow:
@@ -145,19 +145,19 @@ def _columns(state: TableState) -> Mapping[str, _Column]:
 
 def _conflict(state: TableState, ahead: str, behind: str) -> OrderConflict | None:
     rows = state.rows[ahead], state.rows[behind]
-    found = {name: _against(column, *rows, state.timing.within) for name, column in _columns(state).items()}
-    if not any(found.values()):
+    columns = {name: _against(column, *rows, state.timing.within) for name, column in _columns(state).items()}
+    if not any(columns.values()):
         return None
     direct = launch_ratios(state.launches, behind, ahead)
     interval = interval_at(direct, looks_of(state.timing), state.timing.confidence) if direct else None
     is_known = interval is not None and excludes_zero(interval) and interval.low > 0
-    is_sure = any(against is not None and against.is_sure for against in found.values())
+    is_sure = any(against is not None and against.is_sure for against in columns.values())
     return OrderConflict(
         ahead,
         behind,
         lead=math.exp(statistics.median(direct)) if direct else _lead_over_baseline(*rows),
-        p50=found.get("p50"),
-        fps=found.get("fps"),
+        p50=columns.get("p50"),
+        fps=columns.get("fps"),
         believes_speedup=is_known and not is_sure,
     )
 
@@ -169,7 +169,6 @@ def _lead_over_baseline(own: CellResult, other: CellResult) -> float:
 
 
 def _against(column: _Column, ahead: CellResult, behind: CellResult, within: float) -> Against | None:
-    """Return what a column says against an order, where it does."""
     own, other = column.shown(ahead), column.shown(behind)
     if own is None or other is None or min(own, other) <= 0:
         return None

@@ -18,8 +18,8 @@ from irbench.spec import Timing
 from irbench.stats.compare import launch_ratios
 from irbench.stats.figures import calls_to_bound, positive_span
 from irbench.stats.intervals import interval_at, looks_of, percentile
-from irbench.stats.notices.doubts import log_ratio_by_launch
 from irbench.stats.notices.table_state import TableState
+from irbench.stats.winner import log_ratio_by_launch
 
 _MOSTLY_LATE = 0.5
 """From this share of late calls on, their queue only grows: how long calls are late says how long the run was."""
@@ -27,13 +27,7 @@ _LATE_MATTERS = 0.01
 
 
 def paced_calls(completion_ns: float, concurrency: int, timing: Timing) -> int:
-    """Return how many calls of a cell are timed at the pace in a launch: a multiple of its inferences in flight.
-
-    Args:
-        completion_ns: Time per completed call seen in the warm-up, in nanoseconds.
-        concurrency: How many inferences it keeps in flight.
-        timing: The protocol's numbers.
-    """
+    """Return how many calls of a cell are timed at the pace in a launch: a multiple of its inferences in flight."""
     each_s = max(timing.pace, completion_ns / 1e9)
     return concurrency * math.ceil(max(timing.pace_calls, timing.pace_seconds / each_s) / concurrency)
 
@@ -74,18 +68,12 @@ def paced_latency(runs: Sequence[PacedRun]) -> PacedLatency | None:
 
 
 def paced_over_launches(runs: Sequence[PacedRun], percent: float, timing: Timing) -> Spans | None:
-    """Return a percentile with its interval over launches; ``None`` where a launch has too few calls to tell it.
-
-    Args:
-        runs: Of each launch.
-        percent: Which percentile.
-        timing: Confidence and looks.
-    """
-    found = [_own_ns(run) / 1e6 for run in runs]
+    """Return a percentile with its interval over launches; ``None`` where a launch has too few calls to tell it."""
+    by_launch_ms = [_own_ns(run) / 1e6 for run in runs]
     fewest = calls_to_bound(percent) if percent > 50 else 1
-    if not found or min(latencies.size for latencies in found) < fewest:
+    if not by_launch_ms or min(latencies.size for latencies in by_launch_ms) < fewest:
         return None
-    return positive_span([percentile(latencies, percent) for latencies in found], timing)
+    return positive_span([percentile(latencies, percent) for latencies in by_launch_ms], timing)
 
 
 def paced_rate_by_launch(records: Sequence[LaunchRecord], cell: str) -> dict[int, float]:
@@ -104,8 +92,8 @@ def late_mark(records: Sequence[LaunchRecord], cell: str) -> Iterator[Mark]:
 def reversed_pairs(state: TableState) -> tuple[ReversedPair, ...]:
     """Return the pairs of which one is surely faster back to back, and the other at the pace."""
     rates = {cell: paced_rate_by_launch(state.records, cell) for cell in state.eligibility.compared}
-    found = (_reversed(state, fast, slow, rates) for fast, slow in permutations(state.eligibility.compared, 2))
-    return tuple(pair for pair in found if pair is not None)
+    pairs = (_reversed(state, fast, slow, rates) for fast, slow in permutations(state.eligibility.compared, 2))
+    return tuple(pair for pair in pairs if pair is not None)
 
 
 def _reversed(state: TableState, fast: str, slow: str, rates: Mapping[str, Mapping[int, float]]) -> ReversedPair | None:
@@ -121,7 +109,6 @@ def _reversed(state: TableState, fast: str, slow: str, rates: Mapping[str, Mappi
 
 
 def _own_ns(run: PacedRun) -> NDArray[np.int64]:
-    """Return issue to completion of each call."""
     return run.completion_ns - run.issue_ns
 
 

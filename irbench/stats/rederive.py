@@ -16,7 +16,7 @@ from irbench.errors import IrbenchError
 from irbench.notices import Reference
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Group, InputSpec, Load, TensorSpec, Timing, Workload
 from irbench.stats.cold_start import derive_cold_table
-from irbench.stats.counters import derive_counter_table
+from irbench.stats.counter_figures import derive_counter_table
 from irbench.stats.eligibility import Admission, compares_all
 from irbench.stats.intervals import MOST_LAUNCHES
 from irbench.stats.observed import Observed, observe
@@ -30,13 +30,6 @@ def rederive(document: RunDocument, launches: Sequence[LaunchRecord]) -> RunDocu
     """Return the document with every table derived again from the samples.
 
     What was asked for, who could take part, whether outputs were right, and how long it took are the document's.
-
-    Args:
-        document: As stored.
-        launches: All of its launches, in the order in which they were taken.
-
-    Raises:
-        IrbenchError: The document does not say what its tables were made from.
     """
     groups = enumerate(document.groups)
     timing, mixed = planned_timing(document.plan), planned_mixing(document.plan)
@@ -55,11 +48,7 @@ def rederive(document: RunDocument, launches: Sequence[LaunchRecord]) -> RunDocu
 
 
 def planned_timing(plan: Mapping[str, Any]) -> Timing:
-    """Return the protocol's numbers of a stored plan.
-
-    Raises:
-        IrbenchError: They are none with which anything can be measured.
-    """
+    """Return the protocol's numbers of a stored plan."""
     try:
         timing = _converted(plan.get("timing", {}), Timing)
         _require_possible(timing)
@@ -83,7 +72,6 @@ def _impossible(error: Exception) -> IrbenchError:
 
 
 def _require_possible(timing: Timing) -> None:
-    """Raise ValueError where a number is out of its range."""
     if not 1 <= timing.min_launches <= timing.max_launches <= MOST_LAUNCHES:
         raise ValueError(f"from {timing.min_launches} to {timing.max_launches} launches")
     if not 0 < timing.confidence < 1:
@@ -104,12 +92,6 @@ def observed_launches(
     Rows of the same mode and batch are reduced with it: a table with rows of several kinds compares them by something
     that all of them have. What the run was asked to find the best row in does not count either, so that a row has the
     same times in every run.
-
-    Args:
-        table: As stored.
-        row: One of its rows.
-        records: Its launches.
-        timing: From :func:`planned_timing`.
     """
     alike = tuple(other.id for other in table.cells if (other.mode, other.batch) == (row.mode, row.batch))
     group = replace(_group(table, Basis(alike, row.id, timing.budget, 0, 0)), goal=None)
@@ -122,11 +104,7 @@ def planned_mixing(plan: Mapping[str, Any]) -> bool:
 
 
 def stored_group(table: GroupResult) -> Group:
-    """Return what a stored table compared, as far as times are derived from it.
-
-    Raises:
-        IrbenchError: The document does not say what its tables were made from.
-    """
+    """Return what a stored table compared, as far as times are derived from it."""
     return _group(table, _basis(table))
 
 
@@ -143,18 +121,18 @@ def _derive(table: GroupResult, document: RunDocument, records: Sequence[LaunchR
         remarks=table.warnings[: len(table.warnings) - basis.derived_warnings],
         references=_references(table),
     )
-    given = {row.id: row.given_inputs for row in table.cells}
+    inputs = {row.id: row.given_inputs for row in table.cells}
     return replace(
         again,
-        cells=tuple(replace(row, given_inputs=given[row.id]) for row in again.cells),
+        cells=tuple(replace(row, given_inputs=inputs[row.id]) for row in again.cells),
         notes=(*again.notes, *table.notes[basis.derived_notes :]),
         given_inputs=table.given_inputs,
     )
 
 
 def _references(table: GroupResult) -> dict[str, Reference]:
-    found = {row.id: row.verified_against or table.verified_against for row in table.cells}
-    return {row: reference for row, reference in found.items() if reference is not None}
+    sources = {row.id: row.verified_against or table.verified_against for row in table.cells}
+    return {row: reference for row, reference in sources.items() if reference is not None}
 
 
 def _basis(table: GroupResult) -> Basis:
@@ -189,7 +167,7 @@ def _inputs(shapes: Mapping[str, tuple[int, ...]]) -> tuple[InputSpec, ...]:
 
 
 def _cell(row: CellResult, workload: int) -> Cell:
-    asked = row.requested
+    requested = row.requested
     kind, _, variant = row.artifact.partition("+")
     artifact = Artifact(
         kind=kind,
@@ -210,11 +188,11 @@ def _cell(row: CellResult, workload: int) -> Cell:
         load=_converted(
             {
                 "batch": row.batch,
-                "threads": asked.threads,
-                "streams": asked.streams,
-                "precision": asked.precision,
-                "instances": asked.instances,
-                "varied": asked.options,
+                "threads": requested.threads,
+                "streams": requested.streams,
+                "precision": requested.precision,
+                "instances": requested.instances,
+                "varied": requested.options,
             },
             Load,
         ),
@@ -229,13 +207,7 @@ def _cell(row: CellResult, workload: int) -> Cell:
 
 
 def stored_admission(table: GroupResult, records: Sequence[LaunchRecord], *, allow_mixed: bool) -> Admission:
-    """Return who of a stored table could take part: what no launch says, the table's own rows do.
-
-    Args:
-        table: As stored.
-        records: Its launches.
-        allow_mixed: Whether rows of different precision were compared.
-    """
+    """Return who of a stored table could take part: what no launch says, the table's own rows do."""
     failed = {cell for record in records for cell in record.failures}
     left = [row for row in table.cells if row.id not in failed]
     return Admission(

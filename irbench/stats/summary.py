@@ -6,7 +6,6 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,19 +35,17 @@ from irbench.stats.figures import (
     span_over_launches,
     supports_p90,
     sustained_by_launch,
+    within_max_latency,
 )
 from irbench.stats.intervals import median
-from irbench.stats.latency_limit import within_max_latency
 from irbench.stats.notices.comparison_warnings import find_warnings
-from irbench.stats.notices.doubts import doubt
-from irbench.stats.notices.marks import marks_of
-from irbench.stats.notices.notes import find_notes
-from irbench.stats.notices.starvation import uneven_load
+from irbench.stats.notices.machine_warnings import uneven_load
+from irbench.stats.notices.row_notices import find_notes, marks_of
 from irbench.stats.notices.table_state import TableState
 from irbench.stats.observed import Observed, is_as_loaded, observe
 from irbench.stats.orders import order_doubt
 from irbench.stats.paced import paced_latency, paced_over_launches, paced_runs
-from irbench.stats.winner import LeadEstimate, find_winner
+from irbench.stats.winner import LeadEstimate, doubt, find_winner
 from irbench.stats.workload_facts import achieved, bound_shapes, given_inputs, table_of
 
 
@@ -78,7 +75,7 @@ def summarise(
     launches = observe(group, records, timing)
     eligibility = within_max_latency(decide_eligibility(group, records, admission), group, records, launches)
     uneven = uneven_load(group, records, launches, timing) if is_as_loaded(launches) else None
-    found = _speedups(records, launches, eligibility, timing, is_even=uneven is None)
+    by_cell = _speedups(records, launches, eligibility, timing, is_even=uneven is None)
     references = references or {}
     common = references.get(group.baseline)
     rows = {
@@ -89,7 +86,7 @@ def summarise(
             launches,
             eligibility,
             timing,
-            speedup=found.get(cell.id),
+            speedup=by_cell.get(cell.id),
             verified_against=references[cell.id] if references.get(cell.id, common) != common else None,
         )
         for cell in group.cells
@@ -104,7 +101,6 @@ def summarise(
 
 
 def _table(state: TableState, finding: LeadEstimate) -> GroupResult:
-    """Return all that follows from the samples."""
     group, launches, timing = state.group, state.launches, state.timing
     warnings, notes = find_warnings(state), find_notes(state)
     condition: Condition | None = "busy" if is_as_loaded(launches) else None
@@ -163,15 +159,15 @@ def _row(
     """Return a row with all that is known of its cell, and its figures where it measured and did not fail."""
     first = first_launch(records, cell.id)
     workload = group.workload_of(cell)
-    given = given_inputs(workload.feeding)
+    inputs = given_inputs(workload.feeding)
     is_measured = eligibility.states[cell.id] in ("ok", "mismatch")
-    return row_of(
+    row = row_of(
         CellResult,
         cell,
         mode="streams" if cell.load.streams > 1 else "instances" if cell.load.instances > 1 else "sync",
         model=workload.bundle.name,
         shapes=bound_shapes(workload),
-        given_inputs=given if given != given_inputs(group.main.feeding) else None,
+        given_inputs=inputs if inputs != given_inputs(group.main.feeding) else None,
         dynamic=cell.dynamic,
         effective=dict(first.effective) if first is not None else {},
         state=eligibility.states[cell.id],
@@ -188,18 +184,18 @@ def _row(
         work=cell.work,
         speedup=speedup,
         verified_against=verified_against,
-        **(_figures(cell, records, launches, timing) if is_measured else {}),
     )
+    return _with_figures(row, cell, records, launches, timing) if is_measured else row
 
 
-def _figures(
-    cell: Cell, records: Sequence[LaunchRecord], launches: Sequence[Observed], timing: Timing
-) -> dict[str, Any]:
-    """Return the figures of a row by their fields; none where no round counts."""
+def _with_figures(
+    row: CellResult, cell: Cell, records: Sequence[LaunchRecord], launches: Sequence[Observed], timing: Timing
+) -> CellResult:
+    """Return a row with its figures; as it is where no round counts."""
     first = first_launch(records, cell.id)
     rounds = rounds_that_count(records, launches, cell.id)
     if first is None or not rounds:
-        return {}
+        return row
     everything = rounds_that_count(records, launches, cell.id, all_blocks=True)
     sustained = list(sustained_by_launch(records, cell.id, cell.load.batch).values())
     new_shape = list(new_shape_by_launch(records, cell.id).values())
@@ -212,28 +208,29 @@ def _figures(
         return span_over_launches(rounds, everything, figure, timing)
 
     rate, share = achieved(cell, str(first.effective.get("precision")), fps(rounds))
-    return {
-        "latency_ms": latency_ms(rounds, _tails(records, cell.id), timing),
-        "p50_over_launches": spans(percentile_ms(50)),
-        "p90_over_launches": spans(percentile_ms(90)) if all(map(supports_p90, by_launch(rounds))) else None,
-        "fps": fps(rounds),
-        "fps_over_launches": spans(fps),
-        "new_shape_ms": median(new_shape) if new_shape else None,
-        "new_shape_over_launches": positive_span(new_shape, timing) if new_shape else None,
-        "sustained_fps": median(sustained) if sustained else None,
-        "sustained_over_launches": positive_span(sustained, timing) if sustained else None,
-        "paced_ms": paced_latency(paced),
-        "paced_p50_over_launches": paced_over_launches(paced, 50, timing),
-        "paced_p90_over_launches": paced_over_launches(paced, 90, timing),
-        "launches_measured": sum(own.cell == cell.id for record in records for own in record.cells),
-        "launch_spread": launch_spread(launch_levels(launches, cell.id)),
-        "phases_ms": phases_ms(first),
-        "peak_memory_bytes": peak_memory_bytes(records, cell.id),
-        "private_memory_bytes": private_memory_bytes(records, cell.id),
+    return replace(
+        row,
+        latency_ms=latency_ms(rounds, _tails(records, cell.id), timing),
+        p50_over_launches=spans(percentile_ms(50)),
+        p90_over_launches=spans(percentile_ms(90)) if all(map(supports_p90, by_launch(rounds))) else None,
+        fps=fps(rounds),
+        fps_over_launches=spans(fps),
+        new_shape_ms=median(new_shape) if new_shape else None,
+        new_shape_over_launches=positive_span(new_shape, timing) if new_shape else None,
+        sustained_fps=median(sustained) if sustained else None,
+        sustained_over_launches=positive_span(sustained, timing) if sustained else None,
+        paced_ms=paced_latency(paced),
+        paced_p50_over_launches=paced_over_launches(paced, 50, timing),
+        paced_p90_over_launches=paced_over_launches(paced, 90, timing),
+        launches_measured=sum(own.cell == cell.id for record in records for own in record.cells),
+        launch_spread=launch_spread(launch_levels(launches, cell.id)),
+        phases_ms=phases_ms(first),
+        peak_memory_bytes=peak_memory_bytes(records, cell.id),
+        private_memory_bytes=private_memory_bytes(records, cell.id),
         **energy_figures(records, cell.id, timing),
-        "gflop_per_s": rate,
-        "roof_share": share,
-    }
+        gflop_per_s=rate,
+        roof_share=share,
+    )
 
 
 def _speedups(
@@ -244,43 +241,35 @@ def _speedups(
     *,
     is_even: bool,
 ) -> dict[str, Speedup]:
-    """Return the speedups by cell; they are adjusted for their number and so derived together.
-
-    Args:
-        records: All launches.
-        launches: The same, observed.
-        eligibility: Who is compared.
-        timing: The protocol's numbers.
-        is_even: Whether other programs were as busy in the turns of one cell as in those of another.
-    """
+    """Return the speedups by cell; they are adjusted for their number and so derived together."""
     baseline = eligibility.baseline
     if baseline is None:
         return {}
-    found = speedups(launches, [cell for cell in eligibility.compared if cell != baseline], baseline, timing)
+    by_cell = speedups(launches, [cell for cell in eligibility.compared if cell != baseline], baseline, timing)
     marked = {
         cell: replace(
             speedup,
             reason=eligibility.mixed(cell),
             verified=all(_is_verified(records, either) for either in (cell, baseline)),
         )
-        for cell, speedup in found.items()
+        for cell, speedup in by_cell.items()
     }
     return marked if is_even else {cell: _without_verdict(speedup) for cell, speedup in marked.items()}
 
 
-def _without_verdict(found: Speedup) -> Speedup:
+def _without_verdict(speedup: Speedup) -> Speedup:
     """Return a speedup without an interval, which of unequal conditions would decide something for the reader."""
-    if found.verdict == "preview":
-        return found
+    if speedup.verdict == "preview":
+        return speedup
     return Speedup(
-        value=found.value,
+        value=speedup.value,
         verdict="undecided",
         excludes_one=False,
-        all_blocks_value=found.all_blocks_value,
-        reason=found.reason,
+        all_blocks_value=speedup.all_blocks_value,
+        reason=speedup.reason,
         all_blocks_verdict="undecided",
-        verified=found.verified,
-        launches=found.launches,
+        verified=speedup.verified,
+        launches=speedup.launches,
     )
 
 

@@ -35,7 +35,6 @@ class Shift:
         value: The difference of the medians.
         low: Lower end of the interval, at most ``value``; the smallest difference where there are too few values for
             the confidence.
-        high: Upper end.
         confidence: That the interval holds the shift; ``None`` where there are too few values for it.
     """
 
@@ -50,16 +49,7 @@ class Shift:
 
 
 def shift_between(base: Sequence[float], new: Sequence[float], confidence: float) -> Shift:
-    """Return how far ``new`` lies above ``base``.
-
-    Args:
-        base: At least one value.
-        new: At least one value, in the same unit.
-        confidence: Of the interval, above 0 and below 1.
-
-    Raises:
-        statistics.StatisticsError: One of them is empty.
-    """
+    """Return how far ``new`` lies above ``base``."""
     differences = sorted(after - before for before in base for after in new)
     rank = rank_of(len(base), len(new), round(1 - confidence, 12))
     place = max(rank, 1)

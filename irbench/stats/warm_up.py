@@ -52,9 +52,6 @@ def course_of(times_ns: NDArray[np.float64]) -> Course | None:
     quarter and of the last eighth. A chunk is slow where it lies above that by 5 % and by four standard deviations of a
     chunk, which are taken from second differences, so that neither a step nor a steady fall counts as noise. The
     warm-up ends with the last slow chunk up to which most chunks were slow, unless the calls after it still get faster.
-
-    Args:
-        times_ns: Time per call in the order of calls, all above 0.
     """
     calls = times_ns.size
     if calls < FEWEST_JUDGED:

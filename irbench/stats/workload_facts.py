@@ -9,13 +9,7 @@ from irbench.spec import Cell, Feeding, Workload
 
 
 def achieved(cell: Cell, precision: str, fps: float) -> tuple[float | None, float | None]:
-    """Return how many 10^9 operations per second a row did, and which share of its roof that is; ``None`` if unknown.
-
-    Args:
-        cell: What the row runs, with its work.
-        precision: What it computed in.
-        fps: Its samples per second.
-    """
+    """Return the 10^9 operations per second of a row, and which share of its roof that is; ``None`` if unknown."""
     if cell.work is None:
         return None, None
     rate = cell.work.operations * fps / cell.load.batch / 1e9
@@ -27,13 +21,7 @@ Table = TypeVar("Table", bound=TableHead)
 
 
 def table_of(kind: type[Table], workload: Workload, **facts: Any) -> Table:
-    """Return a table of any kind with what is known of its workload.
-
-    Args:
-        kind: Class of the table.
-        workload: What its baseline runs.
-        facts: All other fields.
-    """
+    """Return a table of any kind with what is known of its workload."""
     return kind(model=workload.bundle.name, batch=workload.batch, shapes=bound_shapes(workload), **facts)
 
 

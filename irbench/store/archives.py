@@ -30,9 +30,8 @@ from irbench.store.folders import LOGS, RUN_FILE, place_of
 from irbench.store.run_document import decode_document
 from irbench.store.runs import read_launch
 from irbench.system.document_damage import damage_text
+from irbench.system.file_access import open_regular, replacing
 from irbench.system.file_states import exists, is_file
-from irbench.system.files import replacing
-from irbench.system.regular_files import open_regular
 
 _LOG = re.compile(r"(?P<worker>.+?)(-\d+)?\.log", re.ASCII)
 """Of a row, of one of its instances (``ort-2.log``), or of a process that keeps a processor busy."""

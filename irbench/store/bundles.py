@@ -28,11 +28,10 @@ import msgspec
 from irbench.errors import IrbenchError
 from irbench.spec import Bundle
 from irbench.store.card import CARD, Card, Origin, load, load_card, reference_outputs, with_absolute_paths, write_card
+from irbench.system.file_access import move_folder, read_regular, replace_folder, write_atomically
 from irbench.system.file_states import FileState, digest, is_file, is_unchanged
-from irbench.system.files import move_folder, replace_folder, write_atomically
 from irbench.system.home import home, homes
 from irbench.system.locks import temporary_folder
-from irbench.system.regular_files import read_regular
 
 ELSEWHERE = "Give another path with -o."
 __all__ = [

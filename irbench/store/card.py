@@ -16,9 +16,8 @@ from irbench.errors import IrbenchError
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 from irbench.system import host
 from irbench.system.document_damage import damage_text
+from irbench.system.file_access import read_regular, write_atomically
 from irbench.system.file_states import FileState, is_file
-from irbench.system.files import write_atomically
-from irbench.system.regular_files import read_regular
 
 if TYPE_CHECKING:
     from irbench.spi import Array

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from irbench.errors import IrbenchError
-from irbench.system.files import sync_folder, write_synced
-from irbench.system.regular_files import read_regular
+from irbench.system.file_access import read_regular, sync_folder, write_synced
 
 LARGEST_BYTES = 1 << 28
 """Of any file of a run, a profile or a receipt; larger ones are not read."""

@@ -8,8 +8,7 @@ import msgspec
 
 from irbench.errors import IrbenchError
 from irbench.roofline import MachinePeaks
-from irbench.system.files import write_atomically
-from irbench.system.regular_files import read_regular
+from irbench.system.file_access import read_regular, write_atomically
 
 _FOLDER, _MOST_BYTES = "peaks", 1 << 24
 

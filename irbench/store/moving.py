@@ -25,8 +25,8 @@ from irbench.store.run_document import decode_document
 from irbench.store.runs import check_launches, read_launch
 from irbench.system.confinement import limit_memory
 from irbench.system.document_damage import damage_text, named_by_archive
+from irbench.system.file_access import move_folder, sync_folder, write_synced
 from irbench.system.file_states import is_folder
-from irbench.system.files import move_folder, sync_folder, write_synced
 from irbench.system.locks import hold, temporary_folder, waiting_for
 
 MEMORY_BYTES = 1 << 31

@@ -10,8 +10,8 @@ from shlex import quote
 from irbench.errors import IrbenchError
 from irbench.store.file_errors import explained, make_folder, prove_writable
 from irbench.store.folders import LOGS, profiles_folder, results_option
+from irbench.system.file_access import write_atomically
 from irbench.system.file_states import is_file, is_folder
-from irbench.system.files import write_atomically
 
 PROFILE_FILE = "profile.json"
 """What makes a folder a profile."""

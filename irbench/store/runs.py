@@ -25,7 +25,7 @@ from irbench.store.folders import LOGS, RUN_FILE, new_ulid, place_of
 from irbench.store.launch_files import decode_launch, encode_launch
 from irbench.store.listing import Listing, find_run, list_runs
 from irbench.store.run_document import decode_document, encode_document
-from irbench.system.files import write_atomically, write_synced
+from irbench.system.file_access import write_atomically, write_synced
 from irbench.system.locks import hold, is_held
 
 

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from irbench.core.cold_row import ColdRow, ColdTable
 from irbench.core.result import GroupResult, RunDocument
-from irbench.core.row import CellResult, State, is_too_slow
-from irbench.core.row_names import distinguish, name_of, row_names
+from irbench.core.row import CellResult, State, distinguish, is_too_slow, name_of, row_names
 from irbench.core.soak_row import SoakRow, SoakTable
 from irbench.spec import Objective
 from irbench.store.entries import Outcome, OutcomeKind, RunEntry

@@ -2,21 +2,114 @@
 
 Landlock takes the user's files from it, a seccomp filter the network and other programs. Both last for the rest of the
 process, need no privileges, and are left out where the kernel does not offer them: docs/adr/0035.
+
+Source of numbers, structures and rules: the kernel's documentation, userspace-api/landlock, and landlock(7).
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
+import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
 
-from irbench.system import landlock, seccomp
-from irbench.system.privileges import READS_ALL_FILES, drop_capabilities
+from irbench.system import seccomp
+from irbench.system.seccomp import READS_ALL_FILES, drop_capabilities, give_up_privileges, last_error
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+"""System calls that are newer than the differences between architectures: one number on all of them."""
+_ASK_VERSION = 1
+_PATH_BENEATH = 1
+
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
+_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
+"""Rights that a rule for a single file can give; the others belong to folders."""
+_READING = _EXECUTE | _READ_FILE | _READ_DIR
+TRUNCATION_SINCE = 3
+"""The first version that keeps who may not write a file from cutting it by its path."""
+_FILE_RIGHTS_BITS = {1: 13, 2: 14, 3: 15, 4: 15}
+"""How many rights of files each version knows; 16 since version 5."""
+_TCP = 0b11
+_TCP_SINCE = 4
+_SCOPES = 0b11
+"""No connection to abstract sockets, and no signal, beyond processes that are restricted likewise."""
+SCOPES_SINCE = 6
+
+
+class _Ruleset(ctypes.Structure):
+    _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64), ("scopes", ctypes.c_uint64))
+
+
+class _PathRule(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("rights", ctypes.c_uint64), ("folder", ctypes.c_int32))
+
+
+def abi_version() -> int:
+    """Return the version of Landlock that the kernel offers to this process; 0 where it offers none."""
+    try:
+        return call_kernel(_CREATE_RULESET, None, 0, _ASK_VERSION)
+    except (OSError, AttributeError):  # not compiled in, switched off, forbidden by a container, or not Linux
+        return 0
+
+
+def restrict_files(readable: Iterable[Path], writable: Iterable[Path]) -> None:
+    """Take all access to files from this thread, and from what it starts, but for some paths and what lies below them.
+
+    Files that are open stay open. TCP and signals to other processes are taken as well where the kernel can. Threads
+    that run already keep what they have: call this while there is one.
+
+    A path that is not there is left out.
+    """
+    version = call_kernel(_CREATE_RULESET, None, 0, _ASK_VERSION)
+    handled = (1 << _FILE_RIGHTS_BITS.get(version, 16)) - 1
+    ruleset = _Ruleset(handled, _TCP if version >= _TCP_SINCE else 0, _SCOPES if version >= SCOPES_SINCE else 0)
+    descriptor = call_kernel(_CREATE_RULESET, ctypes.byref(ruleset), size_of_ruleset(version), 0)
+    try:
+        for path in readable:
+            _allow(descriptor, path, handled & _READING)
+        for path in writable:
+            _allow(descriptor, path, handled)
+        give_up_privileges()
+        call_kernel(_RESTRICT_SELF, descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+def size_of_ruleset(version: int) -> int:
+    """Return how much of the structure a version knows: a kernel refuses more."""
+    fields = 3 if version >= SCOPES_SINCE else 2 if version >= _TCP_SINCE else 1
+    return fields * ctypes.sizeof(ctypes.c_uint64)
+
+
+def _allow(ruleset: int, path: Path, rights: int) -> None:
+    with suppress(OSError):  # not there, or on a file system that has no rules: it stays out of reach
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        try:
+            if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                rights &= _OF_FILES
+            rule = _PathRule(rights, descriptor)
+            call_kernel(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0)
+        finally:
+            os.close(descriptor)
+
+
+def call_kernel(number: int, *arguments: object) -> int:
+    """Make a system call that libc has no function for."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    answer = int(libc.syscall(ctypes.c_long(number), *arguments))
+    if answer < 0:
+        raise last_error()
+    return answer
+
 
 PROGRAMS = ("/opt",)
 """Where vendors install libraries and compilers, besides ``/usr``."""
@@ -117,7 +210,7 @@ class ConfinementSupport:
 @cache
 def confinement_support() -> ConfinementSupport:
     """Return what can hold a process here."""
-    return ConfinementSupport(landlock.abi_version(), seccomp.can_filter())
+    return ConfinementSupport(abi_version(), seccomp.can_filter())
 
 
 def confine(allowed: Confinement) -> ConfinementSupport:
@@ -128,20 +221,20 @@ def confine(allowed: Confinement) -> ConfinementSupport:
     Raises:
         OSError: The kernel takes no filter though it said so, or a runtime cannot be restricted.
     """
-    found = confinement_support()
+    support = confinement_support()
     drop_capabilities({READS_ALL_FILES})  # otherwise root may look into any process
     _limit(resource.RLIMIT_CORE, 0)
     if not allowed.for_runtime:
         _limit(resource.RLIMIT_NPROC, 0)  # no process or thread more; root is exempt, hence the filter besides
     if not allowed.writable:
         _limit(resource.RLIMIT_FSIZE, _LARGEST_LOG_BYTES)  # also where there is no Landlock
-    if found.landlock:
-        found = replace(found, landlock=_restrict(allowed, found.landlock))
-    if found.seccomp:
+    if support.landlock:
+        support = replace(support, landlock=_restrict(allowed, support.landlock))
+    if support.seccomp:
         refused = _REFUSED_TO_RUNTIMES if allowed.for_runtime else _REFUSED_TO_READERS
-        cutting = () if found.landlock >= landlock.TRUNCATION_SINCE else seccomp.TRUNCATION
+        cutting = () if support.landlock >= TRUNCATION_SINCE else seccomp.TRUNCATION
         seccomp.refuse_calls((*refused, *cutting), _REFUSED_WITH_ARGUMENTS)
-    return found
+    return support
 
 
 def _restrict(allowed: Confinement, version: int) -> int:
@@ -150,7 +243,7 @@ def _restrict(allowed: Confinement, version: int) -> int:
     devices = device_paths() if allowed.for_runtime else ()
     own = (*map(Path, OF_THE_SYSTEM), *_places_of_code(), *of_runtime, *allowed.readable)
     try:
-        landlock.restrict_files(own, (_SINK, *devices, *allowed.writable))
+        restrict_files(own, (_SINK, *devices, *allowed.writable))
     except OSError:
         if allowed.for_runtime:
             raise

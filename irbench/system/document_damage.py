@@ -20,15 +20,14 @@ _PACKED = (BadGzipFile, TarError, zlib.error, struct.error)
 def damage_text(error: Exception) -> str:
     """Return what is wrong, as the rest of a sentence: ``the field bundle is missing``.
 
-    Args:
-        error: What decoding raised; the words of errors of irbench's own are taken as they are.
+    The words of errors of irbench's own are taken as they are.
     """
     if isinstance(error, msgspec.ValidationError):
         return _misfit(str(error))
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8"
     if isinstance(error, msgspec.DecodeError | json.JSONDecodeError):
-        return "it is no valid JSON"
+        return "it is not valid JSON"
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     if isinstance(error, EOFError):
@@ -41,13 +40,7 @@ def damage_text(error: Exception) -> str:
 
 
 def named_by_archive(text: str, unpacked: Path, archive: Path | str) -> str:
-    """Return a text that names files of an archive by it, and not by where they were unpacked for a moment.
-
-    Args:
-        text: Of an error.
-        unpacked: The folder of the moment.
-        archive: As the user named it.
-    """
+    """Return a text that names files of an archive by it, and not by where they were unpacked for a moment."""
     return text.replace(f"{unpacked}/", f"{archive}: ")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from irbench.system.regular_files import open_regular
+from irbench.system.file_access import open_regular
 
 ALWAYS_READ_BYTES = 1 << 24
 """Smaller files are compared by content, however old they look."""
@@ -22,7 +22,6 @@ class FileState:
 
     Attributes:
         sha256: Of its content; empty where it is unknown, which no content equals.
-        size_bytes: Its length.
         modified_ns: When its content was changed, as the file system keeps it.
         inode_changed_ns: When anything of it was changed; no program can set it back.
     """
@@ -34,15 +33,7 @@ class FileState:
 
 
 def digest(path: Path, *, follow: bool = True) -> str:
-    """Return the SHA-256 of a file.
-
-    Args:
-        path: A regular file.
-        follow: Whether it may be a symbolic link.
-
-    Raises:
-        OSError: As of :func:`irbench.system.regular_files.open_regular`.
-    """
+    """Return the SHA-256 of a file."""
     with open_regular(path, follow=follow) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -91,13 +82,10 @@ def file_state(path: Path, settled_before_ns: int | None = None) -> FileState:
         path: A regular file.
         settled_before_ns: Since when it was read, in nanoseconds since 1970. The content of a file that was changed
             later is unknown: what was read may be the old one.
-
-    Raises:
-        OSError: It cannot be read.
     """
-    found = path.stat()
-    unsettled = settled_before_ns is not None and found.st_ctime_ns >= settled_before_ns
-    return FileState("" if unsettled else digest(path), found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    status = path.stat()
+    unsettled = settled_before_ns is not None and status.st_ctime_ns >= settled_before_ns
+    return FileState("" if unsettled else digest(path), status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def is_unchanged(path: Path, state: FileState) -> bool:
@@ -108,11 +96,11 @@ def is_unchanged(path: Path, state: FileState) -> bool:
     try:
         if not path.is_file() or any(path.is_relative_to(folder) for folder in _NOT_FILES):
             return False
-        found = path.stat()
-        if not state.sha256 or found.st_size != state.size_bytes:
+        status = path.stat()
+        if not state.sha256 or status.st_size != state.size_bytes:
             return False
-        times = (found.st_mtime_ns, found.st_ctime_ns)
-        if found.st_size > ALWAYS_READ_BYTES and times == (state.modified_ns, state.inode_changed_ns):
+        times = (status.st_mtime_ns, status.st_ctime_ns)
+        if status.st_size > ALWAYS_READ_BYTES and times == (state.modified_ns, state.inode_changed_ns):
             return True
         return digest(path) == state.sha256
     except (OSError, ValueError):  # a name that no file can have
@@ -134,12 +122,7 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 
 def names_digest(folder: Path, settled_before_ns: int | None = None) -> str:
-    """Return a digest of the names in a folder; empty where it is no folder, or was changed since that moment.
-
-    Args:
-        folder: Its files are not read.
-        settled_before_ns: As of :func:`file_state`.
-    """
+    """Return a digest of the names in a folder; empty where it is no folder, or was changed since that moment."""
     try:
         names = sorted(path.name for path in folder.iterdir() if path.name != _UNCOUNTED)
         changed_ns = folder.stat().st_ctime_ns

@@ -14,7 +14,23 @@ from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 
-from irbench.system.home_warning import VARIABLE, HomeWarning
+VARIABLE = "IRBENCH_HOME"
+"""Names the folder."""
+
+
+class HomeWarning(UserWarning):
+    """irbench's folder cannot be written, and another one stands in for it; issued once in a process.
+
+    Attributes:
+        wanted: The folder; ``None`` where the user has no home folder.
+    """
+
+    def __init__(self, wanted: Path | None, used: Path) -> None:
+        self.wanted, self.used = wanted, used
+        # words outside of render/, because Python itself shows them to whoever calls irbench from Python
+        reason = "The user has no home folder" if wanted is None else f"{wanted} cannot be written"
+        super().__init__(f"{reason}: models are kept in {used}. Set {VARIABLE} to a folder that you can write.")
+
 
 _PRIVATE, _OF_OTHERS = 0o700, 0o077
 
@@ -23,25 +39,25 @@ def home() -> Path:
     """Return the folder in which things are kept; it may have to be made.
 
     It is ``IRBENCH_HOME``, or one in the user's cache folder. Where this user may not write there, it is a folder among
-    the temporary files that no other user can read, and a :class:`~irbench.system.home_warning.HomeWarning` says so.
+    the temporary files that no other user can read, and a :class:`~irbench.system.home.HomeWarning` says so.
     """
-    wanted = _wanted()
-    if wanted is not None and _may_be_written(wanted):
-        return wanted
+    chosen = _wanted()
+    if chosen is not None and _may_be_written(chosen):
+        return chosen
     used = _stand_in()
     if _is_private(used, make=True):
-        _warn_once(wanted, used)
+        _warn_once(chosen, used)
         return used
-    return wanted or used  # writing there fails with the reason
+    return chosen or used  # writing there fails with the reason
 
 
 def homes() -> tuple[Path, ...]:
     """Return the folders in which things are looked for, the one where they are kept first; makes none of them."""
-    wanted = _wanted()
-    if wanted is not None and _may_be_written(wanted):
-        return (wanted,)
+    chosen = _wanted()
+    if chosen is not None and _may_be_written(chosen):
+        return (chosen,)
     used = _stand_in()
-    return tuple(folder for folder in (used if _is_private(used) else None, wanted) if folder is not None)
+    return tuple(folder for folder in (used if _is_private(used) else None, chosen) if folder is not None)
 
 
 def _wanted() -> Path | None:
@@ -64,22 +80,22 @@ def data_home() -> Path | None:
 def _of_user(place: Callable[[], Path]) -> Path | None:
     """Return a folder below the user's home; where that is unknown, platformdirs raises or, formerly, leaves a "~"."""
     try:
-        found = place()
+        folder = place()
     except RuntimeError:
         return None
-    return found if found.is_absolute() else None
+    return folder if folder.is_absolute() else None
 
 
 def _may_be_written(folder: Path) -> bool:
     """Whether permissions allow writing to a folder, or making it; other obstacles show when something is written."""
     for place in (folder, *folder.parents):
         try:
-            found = place.stat()
+            status = place.stat()
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
             return not isinstance(error, PermissionError)  # a folder above it may not be looked into
-        return not stat.S_ISDIR(found.st_mode) or os.access(place, os.W_OK | os.X_OK)
+        return not stat.S_ISDIR(status.st_mode) or os.access(place, os.W_OK | os.X_OK)
     return True
 
 
@@ -95,10 +111,10 @@ def _is_private(folder: Path, *, make: bool = False) -> bool:
         if make:
             with contextlib.suppress(FileExistsError):
                 folder.mkdir(mode=_PRIVATE)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & _OF_OTHERS
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & _OF_OTHERS
 
 
 @cache

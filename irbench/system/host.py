@@ -62,21 +62,17 @@ def one_per_core(cpus: Iterable[int]) -> tuple[int, ...]:
 
 def with_siblings(cpus: Iterable[int]) -> frozenset[int]:
     """Return ``cpus`` and the hardware threads that share a core with one of them."""
-    found: set[int] = set()
+    cpus_with_siblings: set[int] = set()
     for cpu in cpus:
         try:
-            found.update((cpu, *parse_cpu_list(read_text(topology_of(cpu) / "thread_siblings_list"))))
+            cpus_with_siblings.update((cpu, *parse_cpu_list(read_text(topology_of(cpu) / "thread_siblings_list"))))
         except ValueError:
-            found.add(cpu)  # the kernel does not list its siblings
-    return frozenset(found)
+            cpus_with_siblings.add(cpu)  # the kernel does not list its siblings
+    return frozenset(cpus_with_siblings)
 
 
 def parse_cpu_list(text: str) -> tuple[int, ...]:
-    """Return the processors of a list such as ``0-3,8``, ascending.
-
-    Raises:
-        ValueError: It is not such a list.
-    """
+    """Return the processors of a list such as ``0-3,8``, ascending."""
     cpus: set[int] = set()
     for part in text.split(","):
         low, dash, high = part.strip().partition("-")
@@ -128,11 +124,7 @@ def read_text(path: Path) -> str:
 
 
 def describe(distributions: Iterable[str] = ()) -> Mapping[str, Any]:
-    """Return what a reader of the results must know of this machine and its software. Nothing identifies a person.
-
-    Args:
-        distributions: Those whose versions are told, where they are installed.
-    """
+    """Return what a reader of the results must know of this machine and its software. Nothing identifies a person."""
     allowed = allowance()
     return {
         "cpu": _lscpu(),
@@ -151,7 +143,7 @@ def describe(distributions: Iterable[str] = ()) -> Mapping[str, Any]:
 @cache
 def _lscpu() -> Mapping[str, str]:
     """Return the facts of ``lscpu -J`` that decide speed; py-cpuinfo is slower and misreads caches."""
-    wanted = {
+    names = {
         "Architecture", "Vendor ID", "Model name", "CPU family", "Model", "Thread(s) per core", "Core(s) per socket",
         "Socket(s)", "Hypervisor vendor", "L1d cache", "L2 cache", "L3 cache", "NUMA node(s)", "Flags",
     }  # fmt: skip
@@ -165,7 +157,7 @@ def _lscpu() -> Mapping[str, str]:
         entry = pending.pop()
         pending += entry.get("children", [])
         name = str(entry.get("field", "")).rstrip(":")
-        if name in wanted and entry.get("data"):
+        if name in names and entry.get("data"):
             facts[name] = str(entry["data"])
     facts["Flags"] = " ".join(_speed_flags(facts.get("Flags", "")))
     return facts
@@ -208,13 +200,13 @@ def _speed_flags(flags: str) -> list[str]:
 
 
 def _versions(distributions: Iterable[str]) -> Mapping[str, str]:
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for name in distributions:
         try:
-            found[name] = metadata.version(name)
+            versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def core_of(cpu: int) -> str:
@@ -229,7 +221,6 @@ def topology_of(cpu: int) -> Path:
 
 
 def _cpu_quota() -> float | None:
-    """Return the smallest quota of our cgroup and those around it, in processors."""
     quotas: list[float] = []
     for folder in _cgroup_folders("cpu"):
         unified, _, unified_period = read_text(folder / "cpu.max").partition(" ")

@@ -23,9 +23,6 @@ from pathlib import Path
 def hold_name(name: str) -> int:
     """Hold a name until the descriptor that is returned is closed, or this process ends.
 
-    Args:
-        name: Any text.
-
     Raises:
         BlockingIOError: Another descriptor holds it.
         OSError: The system has no such names.
@@ -44,11 +41,7 @@ def hold_name(name: str) -> int:
 
 
 def wait_for_name(name: str) -> int:
-    """Do as :func:`hold_name`, but wait for as long as another descriptor holds the name.
-
-    Raises:
-        OSError: The system has no such names.
-    """
+    """Do as :func:`hold_name`, but wait for as long as another descriptor holds the name."""
     while True:
         try:
             return hold_name(name)
@@ -104,11 +97,7 @@ def is_held(path: Path) -> bool:
 
 @contextmanager
 def waiting_for(path: Path) -> Iterator[None]:
-    """Hold the lock of a folder or file, waiting for as long as another process holds it; a file is made and stays.
-
-    Raises:
-        OSError: It cannot be opened, or neither its file system nor the system knows locks.
-    """
+    """Hold the lock of a folder or file, waiting for as long as another process holds it; a file is made and stays."""
     access = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
     descriptor = _locked(os.open(path, access | os.O_NOFOLLOW, 0o600), wait=True)
     try:
@@ -119,11 +108,7 @@ def waiting_for(path: Path) -> Iterator[None]:
 
 @contextmanager
 def temporary_folder(parent: Path, prefix: str) -> Iterator[Path]:
-    """Yield an empty folder that is gone afterwards, after removing those of ``prefix`` whose owners were killed.
-
-    Raises:
-        OSError: ``parent`` cannot be written.
-    """
+    """Yield an empty folder that is gone afterwards, after removing those of ``prefix`` whose owners were killed."""
     with tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True) as name:
         folder = Path(name)
         fresh = folder / f"{_ALIVE}.new"
@@ -139,18 +124,17 @@ def temporary_folder(parent: Path, prefix: str) -> Iterator[Path]:
 
 
 def _locked(descriptor: int, *, wait: bool) -> int:
-    """Lock what was opened and return what holds it; closes the descriptor where it cannot be locked."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         os.close(descriptor)
         raise
     except OSError as error:
-        found = os.fstat(descriptor)
+        status = os.fstat(descriptor)
         os.close(descriptor)
         if error.errno not in NO_LOCKS:
             raise
-        name = f"file {found.st_dev}:{found.st_ino}"
+        name = f"file {status.st_dev}:{status.st_ino}"
         return wait_for_name(name) if wait else hold_name(name)
     return descriptor
 

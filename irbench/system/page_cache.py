@@ -26,7 +26,6 @@ class Residency:
 
     Attributes:
         size_bytes: Of all files whose pages the kernel reports.
-        resident_bytes: What of that is in memory, in whole pages.
         unknown_bytes: Size of the files whose pages the kernel does not report: those of another owner that may not
             be written either.
     """
@@ -41,7 +40,6 @@ class Residency:
         return self.resident_bytes / self.size_bytes if self.size_bytes else None
 
     def __add__(self, other: Residency) -> Residency:
-        """Return that of the files of both."""
         return Residency(
             self.size_bytes + other.size_bytes,
             self.resident_bytes + other.resident_bytes,
@@ -113,7 +111,6 @@ def is_reported(file: Path) -> bool:
 
 @contextmanager
 def _opened(file: Path) -> Iterator[int | None]:
-    """Yield a file's descriptor, or ``None`` where it cannot be read."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:

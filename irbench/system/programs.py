@@ -23,30 +23,22 @@ def find_program(name: str) -> str | None:
 
 
 def required_program(name: str) -> str:
-    """Return what :func:`find_program` finds.
-
-    Raises:
-        FileNotFoundError: There is no such program.
-    """
-    found = find_program(name)
-    if found is None:
+    """Return what :func:`find_program` finds."""
+    path = find_program(name)
+    if path is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
-    return found
+    return path
 
 
 def clean_environment(without: Container[str] = ()) -> dict[str, str]:
-    """Return our environment variables without the entries of search paths that depend on the current folder.
-
-    Args:
-        without: Names of variables that are left out.
-    """
-    found = {name: value for name, value in os.environ.items() if name not in without}
-    for name in found.keys() & _SEARCHED:
-        kept = _absolute_entries(found[name], _SEPARATORS.get(name, os.pathsep))
-        found[name] = kept or (os.defpath if name == "PATH" else "")
-        if not found[name]:  # an empty text would be an entry again
-            del found[name]
-    return found
+    """Return our environment variables without the entries of search paths that depend on the current folder."""
+    environment = {name: value for name, value in os.environ.items() if name not in without}
+    for name in environment.keys() & _SEARCHED:
+        kept = _absolute_entries(environment[name], _SEPARATORS.get(name, os.pathsep))
+        environment[name] = kept or (os.defpath if name == "PATH" else "")
+        if not environment[name]:  # an empty text would be an entry again
+            del environment[name]
+    return environment
 
 
 def _absolute_entries(path: str, separators: str = os.pathsep) -> str:

@@ -10,10 +10,53 @@ import errno
 import os
 import platform
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from irbench.system.privileges import give_up_privileges, last_error
+_PR_CAPBSET_READ, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 23, 24, 38
+_VERSION_3 = 0x20080522
+"""Of the structures that tell the kernel what a process is able to do: two words of 32 capabilities."""
+_WORDS = 2
+READS_ALL_FILES = 1
+"""``CAP_DAC_OVERRIDE``, by which root reads and writes files whoever owns them."""
+
+
+class _Header(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("process", ctypes.c_int))
+
+
+class _Word(ctypes.Structure):
+    _fields_ = (("effective", ctypes.c_uint32), ("permitted", ctypes.c_uint32), ("inheritable", ctypes.c_uint32))
+
+
+def give_up_privileges() -> None:
+    """Promise to gain no privileges by starting programs."""
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
+        raise last_error()
+
+
+def drop_capabilities(kept: Collection[int]) -> None:
+    """Leave this thread, and what it starts, no capabilities but some: what makes root more than its files' owner."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = 0
+    while (is_bounded := libc.prctl(_PR_CAPBSET_READ, number, 0, 0, 0)) >= 0:  # up to the last that the kernel knows
+        if is_bounded and number not in kept:
+            libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)  # fails where none are held that programs could bring back
+        number += 1
+    header, words = _Header(_VERSION_3, 0), (_Word * _WORDS)()
+    if libc.capget(ctypes.byref(header), words):
+        raise last_error()
+    for place, word in enumerate(words):
+        mask = sum(1 << number % 32 for number in kept if number // 32 == place)
+        word.effective, word.permitted, word.inheritable = word.effective & mask, word.permitted & mask, 0
+    if libc.capset(ctypes.byref(header), words):
+        raise last_error()
+
+
+def last_error() -> OSError:
+    """Return why the last call of the C library that said so failed."""
+    code = ctypes.get_errno()
+    return OSError(code, os.strerror(code))
 
 
 @dataclass(frozen=True)
@@ -187,7 +230,6 @@ class ArgumentRule:
     """A system call that is refused where an argument has any of some bits.
 
     Attributes:
-        call: Its name.
         argument: Which argument, from 0.
         bits: Of its lower 32.
     """
@@ -247,13 +289,6 @@ def refuse_calls(names: Iterable[str], rules: Iterable[ArgumentRule] = ()) -> No
     """Have these system calls fail with EACCES in this thread, and in what it starts, for ever.
 
     ``clone3`` fails as on a kernel that lacks it, unless it is among them.
-
-    Args:
-        names: Of the lists above; what the architecture lacks is left out.
-        rules: Calls that fail only with some arguments; likewise.
-
-    Raises:
-        OSError: The kernel takes no filter, or the architecture is unknown here.
     """
     architecture = _architecture()
     if architecture is None:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from irbench.core.plain_text import plain_lines
-from irbench.system.home_warning import HomeWarning
+from irbench.system.home import HomeWarning
 
 _USUAL_COLUMNS = 80
 _WARNING = "warning: "

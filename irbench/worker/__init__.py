@@ -9,14 +9,15 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from irbench.worker.confinement_variable import CONFINEMENT
+CONFINEMENT = "IRBENCH_WORKER_CONFINEMENT"
+"""The environment variable that says what a worker may reach; without it a worker is not confined."""
 
 if CONFINEMENT in os.environ:  # before NumPy starts threads, which would stay free
     from irbench.worker.confined_start import confine_as_asked
 
     confine_as_asked()
 
-from irbench.measure import process_start as process_start  # first: it reads the clock when it is imported
+from irbench.measure import process_start as process_start  # noqa: E402 - reads the clock: after confining, first of all else
 
 if TYPE_CHECKING:
     from irbench.worker.failures import WorkerDied
@@ -26,7 +27,6 @@ __all__ = ["Worker", "WorkerDied", "call_in_worker"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module("irbench.worker.process"), name)

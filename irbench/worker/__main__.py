@@ -13,9 +13,9 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
-from irbench.worker.confinement_variable import CONFINEMENT
+from irbench.system.signals import die_with_parent
+from irbench.worker import CONFINEMENT
 from irbench.worker.exchange.wire import Channel, Problem, Reply, Request, Say, problem_of, unpickled
-from irbench.worker.parent_death import die_with_parent
 
 
 def main() -> None:

@@ -14,38 +14,31 @@ from irbench.core import registry
 from irbench.core.feeds import lay_out, logical_inputs
 from irbench.core.record import Round, WarmUp
 from irbench.errors import IrbenchError
-from irbench.measure.drive import Driver, make_driver, make_turning_driver
-from irbench.measure.evidence import (
+from irbench.measure.drive import Driver, Turns, make_driver, make_turning_driver
+from irbench.measure.kernel_evidence import (
     Counters,
     PeakMemory,
+    PhaseLog,
     descendant_folders,
     evidence_between,
     private_memory_bytes,
     read_counters,
     with_descendants,
 )
-from irbench.measure.phases import PhaseLog
-from irbench.measure.turns import Turns
 from irbench.spec import Artifact, Cell, Feeding, Io, Scalar, Timing, Workload
 from irbench.spi import Array, Backend, Feed, Session, Slot
-from irbench.stats import calls_per_sample, fewest_warm_up_calls
+from irbench.stats.launch_planning import calls_per_sample, fewest_warm_up_calls
+from irbench.worker.feed_turns import feeds_of_samples, require_loop, takes_turns, turns_of_streams
 from irbench.worker.inference import infer
-from irbench.worker.inputs import feeds_of_samples, require_loop, takes_turns, turns_of_streams
-from irbench.worker.temporary_files import own_temporary_files
 from irbench.worker.warming import Asked, Warming, median_completion_ns
+from irbench.worker.watchdog import own_temporary_files
 
 if TYPE_CHECKING:
-    from irbench.worker.own_code.commands import CommandSession
+    from irbench.worker.own_code.command_session import CommandSession
 
 
 def backend_of(cell: Cell, feeding: Feeding, feed: Callable[[], Feed]) -> Backend:
-    """Return what runs a cell.
-
-    Args:
-        cell: It.
-        feeding: Its inputs.
-        feed: Returns the first of them, once they are made.
-    """
+    """Return what runs a cell."""
     program = cell.program
     if program is None:
         return registry.backend(cell.backend)
@@ -58,7 +51,7 @@ def backend_of(cell: Cell, feeding: Feeding, feed: Callable[[], Feed]) -> Backen
             "A command is given one input of one shape.",
             hint="Give --data one sample and leave --feedback and --shapes out, or give a function: module:function.",
         )
-    from irbench.worker.own_code.commands import CommandBackend
+    from irbench.worker.own_code.command_session import CommandBackend
 
     return CommandBackend(cell.backend, program, feed)
 
@@ -85,7 +78,6 @@ class Prepared:
     """A session that has answered once.
 
     Attributes:
-        effective: What the runtime read back.
         outputs: The answers of each slot to the first sample, an array for each output, or a list of them where a
             graph gives a sequence; empty when they were not asked for.
         first_inference_s: How long the first inference took, in seconds; it may have been slower than others are.
@@ -175,7 +167,6 @@ class CellHost:
         return Prepared(effective, answers, self._first_inference_s)
 
     def _compile(self, artifact: Artifact) -> Session:
-        """Return the session that this host holds."""
         return self._backend.compile(artifact, self._task.cell.load, self._task.cell.device, self._phases)
 
     def warm_up(self, asked: Asked | None = None) -> Warmed:
@@ -197,7 +188,7 @@ class CellHost:
         gc.freeze()
         gc.disable()
         self._memory.reset()
-        found = warming.record()
+        warm_up = warming.record()
         return Warmed(
             call_ns=call_ns,
             completion_ns=median_completion_ns(window, len(self._slots)),
@@ -205,8 +196,8 @@ class CellHost:
             phases_ns=self._phases.durations_ns,
             peak_memory_bytes=self._phases.peaks_bytes,
             private_memory_bytes=self._phases.private_bytes,
-            warm_up=found,
-            repeat_s=warming.repeat_s(found),
+            warm_up=warm_up,
+            repeat_s=warming.repeat_s(warm_up),
         )
 
     def _meet_shape(self) -> tuple[Array, ...]:
@@ -243,11 +234,7 @@ class CellHost:
         return self._given(_answer_all(self._slots, self._feeds))
 
     def answer_call(self, number: int) -> tuple[tuple[Array, ...], ...]:
-        """Return what the first slot answers to a sample, or to a step of its decode loop, as the only answer.
-
-        Args:
-            number: Counted from 0; calls are made in this order.
-        """
+        """Return what the first slot answers to a sample, or to a step of its decode loop, as the only answer."""
         turns = self._turns[0]
         if number == 0:
             turns.begin(0)
@@ -296,12 +283,10 @@ class CellHost:
 
     @property
     def _io_of_slots(self) -> Io:
-        """How slots are opened; whether copies belong to a call is the cell's to say."""
         return self._task.cell.io
 
     @property
     def _fewest(self) -> int:
-        """As few samples as tell a median time per completion."""
         return fewest_warm_up_calls(self._task.timing, len(self._slots))
 
     @cached_property

@@ -8,16 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from irbench.system.confinement import Confinement, confine
-from irbench.worker.confinement_variable import CONFINEMENT
+from irbench.worker import CONFINEMENT
 
 
 def confined_environment(allowed: Confinement, folder: Path) -> Mapping[str, str]:
-    """Return the environment variables of a worker that confines itself when it starts.
-
-    Args:
-        allowed: What it may reach.
-        folder: A folder of its own for temporary files, which is made.
-    """
+    """Return the environment variables of a worker that confines itself when it starts."""
     try:
         folder.mkdir(mode=0o700)
     except OSError as error:
@@ -33,11 +28,7 @@ def confined_environment(allowed: Confinement, folder: Path) -> Mapping[str, str
 
 
 def confine_as_asked() -> None:
-    """Confine this process as its environment says.
-
-    Raises:
-        OSError: The kernel refuses.
-    """
+    """Confine this process as its environment says."""
     settings = json.loads(os.environ[CONFINEMENT])
     readable, writable = (tuple(map(Path, settings[name])) for name in ("readable", "writable"))
     confine(Confinement(readable, writable, settings["for_runtime"]))

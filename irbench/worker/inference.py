@@ -7,10 +7,10 @@ from typing import Self
 
 import numpy as np
 
-from irbench.measure.phases import PhaseLog
+from irbench.measure.kernel_evidence import PhaseLog
 from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Array, Backend, Feed, Slot
-from irbench.worker.temporary_files import own_temporary_files
+from irbench.worker.watchdog import own_temporary_files
 
 
 def infer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
@@ -23,14 +23,7 @@ def infer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
 class OpenSession:
     """A compiled artifact with one slot. Use it as a context manager: it closes the session.
 
-    Args:
-        backend: Whose runtime is imported here.
-        artifact: What is compiled; every dynamic dimension is bound.
-        load: How it is asked to compute.
-        device: Where.
-
-    Raises:
-        Refusal: The runtime cannot do what was asked; it may raise anything else as well.
+    Every dynamic dimension of ``artifact`` is bound.
     """
 
     def __init__(self, backend: Backend, artifact: Artifact, load: Load, device: str = "cpu") -> None:

@@ -17,9 +17,9 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from irbench.system.confinement import Confinement, confine, limit_memory
+from irbench.system.signals import die_with_parent
 from irbench.worker.exchange.answer_encoding import encoded
 from irbench.worker.exchange.wire import OutOfMemory, Problem, Reply, problem_of
-from irbench.worker.parent_death import die_with_parent
 
 _FIRST_DESCRIPTOR = 3
 """Behind stdin, stdout and stderr."""
@@ -34,9 +34,7 @@ class IsolatedCall:
 
     Attributes:
         target: ``module:function``.
-        args: Its arguments.
         memory_bytes: What the process may allocate in all.
-        confinement: What it may reach.
         imports: Modules to import before the fork: the calls that follow find them there.
         most_answer_bytes: How long its answer may be.
     """
@@ -65,34 +63,34 @@ class Ended:
     is_too_long: bool = False
 
 
-def isolated_call(asked: IsolatedCall) -> Ended:
+def isolated_call(call: IsolatedCall) -> Ended:
     """Make a call in a fork of this process and return how it ended."""
-    for name in asked.imports:
+    for name in call.imports:
         import_module(name)
-    module, _, name = asked.target.partition(":")
+    module, _, name = call.target.partition(":")
     function = getattr(import_module(module), name)
     reading, writing = os.pipe()
     process = os.fork()
     if not process:
-        _answer(function, asked, writing)
+        _answer(function, call, writing)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        answer = pipe.read(asked.most_answer_bytes + 1)
-    is_too_long = len(answer) > asked.most_answer_bytes
+        answer = pipe.read(call.most_answer_bytes + 1)
+    is_too_long = len(answer) > call.most_answer_bytes
     if is_too_long:
         os.kill(process, signal.SIGKILL)
     _, status = os.waitpid(process, 0)
     return Ended(b"" if is_too_long else answer, os.waitstatus_to_exitcode(status), is_too_long)
 
 
-def _answer(function: Callable[..., Any], asked: IsolatedCall, writing: int) -> NoReturn:
+def _answer(function: Callable[..., Any], call: IsolatedCall, writing: int) -> NoReturn:
     """Write what a function returns or raises into a pipe, and end; runs in the fork."""
     code = 1
     try:
         die_with_parent()
         os.closerange(_FIRST_DESCRIPTOR, writing)  # the worker's connection among them
         os.closerange(writing + 1, _LAST_DESCRIPTOR)
-        answer = _outcome(function, asked)
+        answer = _outcome(function, call)
         with os.fdopen(writing, "wb") as pipe:
             pipe.write(answer)
         code = 0
@@ -100,13 +98,13 @@ def _answer(function: Callable[..., Any], asked: IsolatedCall, writing: int) -> 
         os._exit(code)
 
 
-def _outcome(function: Callable[..., Any], asked: IsolatedCall) -> bytes:
+def _outcome(function: Callable[..., Any], call: IsolatedCall) -> bytes:
     outcome: Reply | Problem | OutOfMemory
     try:
-        limit_memory(asked.memory_bytes)
-        confine(asked.confinement)
+        limit_memory(call.memory_bytes)
+        confine(call.confinement)
         gc.disable()  # it would go through all objects of a large graph again and again, and the process ends soon
-        return encoded(Reply(function(*asked.args)))
+        return encoded(Reply(function(*call.args)))
     except MemoryError:
         outcome = OutOfMemory()
     except BaseException as error:  # noqa: BLE001 - every failure must reach the coordinator as a value

@@ -54,11 +54,7 @@ _ONE_THREAD: Mapping[str, str] = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM
 
 
 class UnreadableFile(IrbenchError):
-    """A file that could not be read though nothing in it was found wrong.
-
-    Attributes:
-        cause: What ended the reading.
-    """
+    """A file that could not be read though nothing in it was found wrong."""
 
     def __init__(self, message: str, cause: Literal["crash", "deadline", "memory", "answer"], hint: str = "") -> None:
         super().__init__(message, hint=hint or _HARMFUL)
@@ -67,8 +63,6 @@ class UnreadableFile(IrbenchError):
 
 @dataclass(frozen=True)
 class _Version:
-    """What tells a file from the one that had its name before."""
-
     device: int
     inode: int
     size_bytes: int
@@ -106,9 +100,9 @@ def read_file(
     if version not in _BOUNDED and target != _INVENTORY:
         _read(_BOUNDS, (path,), version, Expected())
         _BOUNDED.add(version)
-    found = _read(target, (path, *args), version, Expected(returns), imports, deadline_s)
+    answer = _read(target, (path, *args), version, Expected(returns), imports, deadline_s)
     _BOUNDED.add(version)
-    return found
+    return answer
 
 
 def _read(
@@ -123,8 +117,8 @@ def _read(
     readable = tuple(argument for argument in args if isinstance(argument, Path))
     memory_bytes = most_memory_bytes(version.size_bytes)
     try:
-        asked = IsolatedCall(target, args, memory_bytes, Confinement(readable), imports)
-        answer = _answer(READER.call(asked, deadline_s), expected, path, memory_bytes)
+        call = IsolatedCall(target, args, memory_bytes, Confinement(readable), imports)
+        answer = _answer(READER.call(call, deadline_s), expected, path, memory_bytes)
     except (IrbenchError, NotPlain) as error:
         _refuse_changed(path, version)  # which explains whatever else is wrong
         explained = _explained(error, path, deadline_s)
@@ -171,34 +165,32 @@ class _FileReader:
 
     @property
     def process_id(self) -> int | None:
-        """The worker's process id; ``None`` while there is none."""
         return None if self._worker is None else self._worker.process_id
 
-    def call(self, asked: IsolatedCall, deadline_s: float) -> Ended:
+    def call(self, call: IsolatedCall, deadline_s: float) -> Ended:
         """Return how a call ended; raises as :meth:`irbench.worker.Worker.ask` does."""
         with self._lock:
             try:
-                return self._ask(asked, deadline_s)
+                return self._ask(call, deadline_s)
             except WorkerTimedOut:
                 raise
             except WorkerDied:  # it lives no longer than the thread that started it, for example
-                return self._ask(asked, deadline_s)
+                return self._ask(call, deadline_s)
 
     def close(self) -> None:
-        """End the worker; another call starts another."""
         self._worker = None
         if self._owner == getpid():
             self._open.close()
 
-    def _ask(self, asked: IsolatedCall, deadline_s: float) -> Ended:
+    def _ask(self, call: IsolatedCall, deadline_s: float) -> Ended:
         try:
-            found: Ended = self._started().ask(_TARGET, asked, deadline_s=deadline_s)
+            ended: Ended = self._started().ask(_TARGET, call, deadline_s=deadline_s)
         except CallFailed:
             raise
         except BaseException:  # an interrupt as well, whose answer would be taken for that of the next call
             self.close()
             raise
-        return found
+        return ended
 
     def _started(self) -> Worker:
         if self._owner != getpid():  # a fork of the process that it belongs to
@@ -217,12 +209,6 @@ READER = _FileReader()
 
 
 def _answer(ended: Ended, expected: Expected, path: Path, memory_bytes: int) -> Any:
-    """Return the value that a process gave.
-
-    Raises:
-        IrbenchError: It gave none.
-        NotPlain: It gave something that no reader gives.
-    """
     if ended.is_too_long:
         raise UnreadableFile(f"{path} has more nodes, weights or names than irbench reads.", "answer")
     if not ended.answer:
@@ -261,14 +247,13 @@ def _out_of_memory(path: Path, memory_bytes: int) -> IrbenchError:
 
 def _version(path: Path) -> _Version:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         raise _changed(path) from error
-    return _Version(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+    return _Version(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def _refuse_changed(path: Path, version: _Version) -> None:
-    """Refuse a file that is not what it was when reading began."""
     if _version(path) != version:
         raise _changed(path)
 
@@ -288,32 +273,27 @@ def examine_file(path: Path) -> tuple[Signature, int]:
     from irbench.onnx.reading.signature import Signature
 
     target, imports, returns = "irbench.onnx.reading.check:examine", (*_SHAPES, "onnx.checker"), tuple[Signature, int]
-    found: tuple[Signature, int] = read_file(
+    examined: tuple[Signature, int] = read_file(
         target, path, returns=returns, imports=imports, deadline_s=_CHECK_DEADLINE_S
     )
-    return found
+    return examined
 
 
 def read_signature(path: Path, every_output: bool = True) -> Signature:
-    """Return inputs, outputs and operator set of a file.
-
-    Args:
-        path: The file.
-        every_output: Whether an output of unknown rank is refused, or left out.
-    """
+    """Return inputs, outputs and operator set of a file."""
     from irbench.onnx.reading.signature import Signature
 
     target = "irbench.onnx.reading.signature:read"
-    found: Signature = read_file(target, path, every_output, returns=Signature, imports=_SHAPES)
-    return found
+    signature: Signature = read_file(target, path, every_output, returns=Signature, imports=_SHAPES)
+    return signature
 
 
 def read_inventory(path: Path) -> Inventory:
     """Return nodes and weights of a file; raises as :func:`read_file` does."""
     from irbench.onnx.reading.inventory import Inventory
 
-    found: Inventory = read_file("irbench.onnx.reading.inventory:take_inventory", path, returns=Inventory)
-    return found
+    inventory: Inventory = read_file("irbench.onnx.reading.inventory:take_inventory", path, returns=Inventory)
+    return inventory
 
 
 def read_graph_precision(path: Path) -> GraphPrecision:
@@ -321,17 +301,17 @@ def read_graph_precision(path: Path) -> GraphPrecision:
     from irbench.onnx.reading.precision import GraphPrecision
 
     target = "irbench.onnx.reading.precision:read_precision"
-    found: GraphPrecision = read_file(target, path, returns=GraphPrecision)
-    return found
+    precision: GraphPrecision = read_file(target, path, returns=GraphPrecision)
+    return precision
 
 
 def read_external_files(path: Path) -> tuple[str, ...]:
     """Return where a file keeps weights, relative to its folder, sorted: regular files below it, without links."""
     target = "irbench.onnx.reading.external_data:files_of_model"
-    found: tuple[str, ...] = read_file(target, path, returns=tuple[str, ...])
-    for location in found:
+    locations: tuple[str, ...] = read_file(target, path, returns=tuple[str, ...])
+    for location in locations:
         size_of_file(path.parent, location)
-    return found
+    return locations
 
 
 def require_sound_weights(path: Path) -> None:
@@ -358,10 +338,10 @@ def read_cost(path: Path, inputs: Sequence[TensorSpec]) -> ModelCost:
     from irbench.cost_model.costs import ModelCost
 
     target = "irbench.cost_model.counting:cost_of_file"
-    found: ModelCost = read_file(
+    cost: ModelCost = read_file(
         target, path, tuple(inputs), returns=ModelCost, imports=_SHAPES, deadline_s=_COUNT_DEADLINE_S
     )
-    return found
+    return cost
 
 
 def read_formulas(path: Path, inputs: Sequence[TensorSpec]) -> ModelFormulas | NoFormulas:
@@ -369,10 +349,10 @@ def read_formulas(path: Path, inputs: Sequence[TensorSpec]) -> ModelFormulas | N
     from irbench.cost_model.formulas import ModelFormulas, NoFormulas
 
     target, returns = "irbench.cost_model.formulas:formulas_of_file", tuple[ModelFormulas | None, NoFormulas | None]
-    found: tuple[ModelFormulas | None, NoFormulas | None] = read_file(
+    answer: tuple[ModelFormulas | None, NoFormulas | None] = read_file(
         target, path, tuple(inputs), returns=returns, imports=_SHAPES, deadline_s=_COUNT_DEADLINE_S
     )
-    formulas = found[0] or found[1]
+    formulas = answer[0] or answer[1]
     if formulas is None:
         raise other_answer(path)
     return formulas
@@ -383,13 +363,13 @@ def read_value_shapes(path: Path, inputs: Sequence[TensorSpec]) -> tuple[ValueSh
     from irbench.onnx.reading.value_shapes import ValueShape
 
     target, returns = "irbench.onnx.reading.value_shapes:shapes_of_file", tuple[ValueShape, ...]
-    found: tuple[ValueShape, ...] = read_file(target, path, tuple(inputs), returns=returns, imports=_SHAPES)
-    return found
+    shapes: tuple[ValueShape, ...] = read_file(target, path, tuple(inputs), returns=returns, imports=_SHAPES)
+    return shapes
 
 
 def _plan(path: Path, bound: Artifact) -> BoundCopy:
     from irbench.onnx.rewriting.bind import BoundCopy
 
     target = "irbench.onnx.rewriting.bind:plan_copy"
-    found: BoundCopy = read_file(target, path, bound, returns=BoundCopy)
-    return found
+    copy: BoundCopy = read_file(target, path, bound, returns=BoundCopy)
+    return copy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from irbench.core import registry
 from irbench.spec import Artifact, Load
 from irbench.spi import Availability
-from irbench.worker.temporary_files import own_temporary_files
+from irbench.worker.watchdog import own_temporary_files
 
 
 def probe(name: str) -> Availability:

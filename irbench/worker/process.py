@@ -32,8 +32,9 @@ from irbench.worker.failures import (
     how_it_ended,
     unreadable_answer,
 )
-from irbench.worker.interpreters import interpreter_command, interpreter_environment, shown_variables
+from irbench.worker.interpreters import interpreter_command, interpreter_environment
 from irbench.worker.scratch import scratch_folder
+from irbench.worker.shown_variables import shown_variables
 from irbench.worker.watchdog import MARK, kill_all, watchdog, worker_folder
 
 _LOG_TAIL_BYTES = 4000
@@ -153,12 +154,7 @@ class Worker:
         returns: Any = Any,
         says: Any = Any,
     ) -> None:
-        """Send a request without waiting for its answer, so that several workers can be busy side by side.
-
-        Raises:
-            WorkerDied: The process has ended.
-            WorkerTimedOut: It did not take the request before the deadline.
-        """
+        """Send a request without waiting for its answer, so that several workers can be busy side by side."""
         try:
             self._channel.send(Request(target, args, hold, talks), within_s=deadline_s)
         except TimeoutError:
@@ -170,13 +166,7 @@ class Worker:
     def receive(
         self, *, deadline_s: float, say: Callable[[Any], None] | None = None, watch: Stopwatch | None = None
     ) -> Any:
-        """Wait for the answer to :meth:`send`; raises as :meth:`ask` does.
-
-        Args:
-            deadline_s: When the worker is killed.
-            say: Receives the progress.
-            watch: Since when the deadline counts; from now on unless given.
-        """
+        """Wait for the answer to :meth:`send`; raises as :meth:`ask` does."""
         watch = watch or Stopwatch()
         while True:
             while not self._channel.complete:
@@ -192,7 +182,7 @@ class Worker:
                 known = ExitCode(code) if code and code in set(ExitCode) else ExitCode.FAILED_CELL
                 raise CallFailed(message.message, hint=message.hint, exit_code=known)
             if not isinstance(message, Reply):
-                raise unreadable_answer("it is no reply")
+                raise unreadable_answer("it is not a reply")
             return message.value
 
     def freeze(self) -> None:
@@ -200,9 +190,6 @@ class Worker:
 
         What it started is told at the same time, and stops before it computes anything further.
         Where processes cannot be stopped, it is given a second to come to rest by itself.
-
-        Raises:
-            WorkerDied: It could not be stopped, and was ended.
         """
         if not freeze.SUPPORTED:
             freeze.wait_until_idle(self.process_id)
@@ -243,7 +230,6 @@ class Worker:
             return ""
 
     def _next(self) -> Any:
-        """Return a message; one of a confined worker may be anything."""
         content = self._channel.next()
         try:
             return decoded(content, self._awaited[0]) if self.is_confined else unpickled(content)

@@ -28,10 +28,10 @@ def is_confinement_asked_for() -> bool:
 
 def require_confinement() -> None:
     """Refuse to run models unconfined where confinement is asked for."""
-    found = confinement_support()
-    if is_confinement_asked_for() and not (found.landlock and found.seccomp):
+    support = confinement_support()
+    if is_confinement_asked_for() and not (support.landlock and support.seccomp):
         missing = " and ".join(
-            name for name, there in (("Landlock", found.landlock), ("seccomp", found.seccomp)) if not there
+            name for name, there in (("Landlock", support.landlock), ("seccomp", support.seccomp)) if not there
         )
         raise IrbenchError(
             f"{VARIABLE} is set, and {missing} is not available here.",
@@ -42,13 +42,7 @@ def require_confinement() -> None:
 def confinement_to(
     artifact: Artifact, samples: Iterable[Path] = (), writable: Iterable[Path] = ()
 ) -> Confinement | None:
-    """Return what may be reached by who runs an artifact on inputs; ``None`` unless confinement is asked for.
-
-    Args:
-        artifact: The model.
-        samples: Files of its inputs.
-        writable: Folders for what is made of it, which are there.
-    """
+    """Return what may be reached by who runs an artifact on inputs; ``None`` unless confinement is asked for."""
     if not is_confinement_asked_for():
         return None
     require_confinement()
@@ -87,7 +81,7 @@ def _require_files_alone(folder: Path) -> None:
 
 def _is_no_file(name: str) -> IrbenchError:
     return IrbenchError(
-        f"The process that worked on the model made {name}, which is no file that irbench can read.",
+        f"The process that worked on the model made {name}, which is not a file that irbench can read.",
         hint="The model may be made to do harm.",
         exit_code=ExitCode.FAILED_CELL,
     )
@@ -104,11 +98,7 @@ def _external_files(path: Path) -> tuple[Path, ...]:
 
 
 def refuse_own_code_beside_models(function: str) -> None:
-    """Refuse to call a function of the user's in the process that runs a model, where models are confined.
-
-    Args:
-        function: ``FILE.py:FUNCTION``, which needs more than a model may reach; empty where there is none.
-    """
+    """Refuse to call a function of the user's in the process that runs a model, where models are confined."""
     if function and is_confinement_asked_for():
         raise IrbenchError(
             f"{VARIABLE} is set, and {function} is called in the process that runs the model.",
@@ -121,19 +111,16 @@ def confinement_of(
 ) -> Confinement | None:
     """Return what a row's worker may reach; ``None`` where it is not confined: unless asked for, and for your own code.
 
-    Args:
-        cell: What it runs.
-        readable: Files that it needs besides the model, of its inputs for example.
-        environment: Variables that irbench sets for it: folders that they name are for it to write.
+    Folders that variables of ``environment`` name are for it to write.
     """
     if cell.program is not None or cell.artifact is None:
         return None
-    found = confinement_to(cell.artifact, readable)
-    if found is None:
+    confinement = confinement_to(cell.artifact, readable)
+    if confinement is None:
         return None
     folders = (*_folders((environment or {}).values()), *_caches(cell, cell.artifact))
     code = () if cell.python is None else tuple(path.resolve() for path in source_folder().iterdir())
-    return replace(found, readable=(*found.readable, *code), writable=folders)
+    return replace(confinement, readable=(*confinement.readable, *code), writable=folders)
 
 
 def _caches(cell: Cell, artifact: Artifact) -> tuple[Path, ...]:

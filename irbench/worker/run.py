@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.core.record import Evidence, PacedRun, Sustained
-from irbench.measure.drive import complete_call
-from irbench.measure.evidence import evidence_between, read_counters
+from irbench.measure.drive import complete_call, turning_slot
+from irbench.measure.kernel_evidence import evidence_between, read_counters
 from irbench.measure.ledger import CommonWindow, Counters, SharedLedger
-from irbench.measure.paced import Schedule, issue_on_schedule, join_paced, start_soon
-from irbench.measure.turns import turning_slot
+from irbench.measure.pacing import Schedule, issue_on_schedule, join_paced, start_soon
 from irbench.worker.cell import CellHost, CellTask
 from irbench.worker.warming import median_completion_ns
 
@@ -40,18 +39,13 @@ class RunHost(CellHost):
         if samples is None:
             samples = max(self._fewest, math.ceil(seconds * 1e9 / median_completion_ns(pilot, len(self._slots))))
         window = self._driver.drive(samples, first=first)
-        made = window.completion_ns.size * self._calls_per_sample
-        return Sustained(self._task.cell.id, made, int(window.completion_ns[-1]))
+        completions = window.completion_ns.size * self._calls_per_sample
+        return Sustained(self._task.cell.id, completions, int(window.completion_ns[-1]))
 
     def tail(self, calls: int, settle_calls: int, first: int = 0) -> NDArray[np.int64]:
         """Take ``calls`` uninterrupted calls and return each one's latency in nanoseconds, int64.
 
         One call is one sample here whatever its length: a tail cannot be read from means.
-
-        Args:
-            calls: How many are timed.
-            settle_calls: How many untimed ones come before.
-            first: Place of the input that the timed window begins with, where inputs take turns.
         """
         assert self._driver is not None
         driver = self._driver
@@ -72,13 +66,11 @@ class RunHost(CellHost):
         return join_paced([self._on_schedule(schedule, first)], schedule)
 
     def _on_schedule(self, schedule: Schedule, first: int, process: int = 0) -> NDArray[np.int64]:
-        """Make the calls of this process; see :func:`irbench.measure.paced.issue_on_schedule`."""
         for turns in self._turns:
             turns.begin(first - schedule.untimed_calls // schedule.processes)
         return issue_on_schedule(self._calls(), schedule, process)
 
     def _calls(self) -> list[Callable[[], object]]:
-        """Return what a call is, for each slot."""
         if self._turns:
             pairs = zip(self._slots, self._turns, strict=True)
             return [complete_call(turning_slot(slot, turns), (), "copy") for slot, turns in pairs]
@@ -91,7 +83,6 @@ class Place:
     """Which of a cell's processes one is.
 
     Attributes:
-        number: Counted from 0.
         descriptor: Of the memory in which all of them count their completions.
     """
 
@@ -106,7 +97,6 @@ class Share:
     Attributes:
         times_ns: Issue and completion of each request, in nanoseconds of the clock that all processes share, int64 of
             shape (requests, 2); those before the window opened and after it closed included.
-        evidence: What the kernel saw.
     """
 
     times_ns: NDArray[np.int64]
@@ -114,12 +104,7 @@ class Share:
 
 
 class InstanceHost(RunHost):
-    """Holds one process's session of a cell that several processes run.
-
-    Args:
-        task: The cell.
-        place: Which of the processes this is.
-    """
+    """Holds one process's session of a cell that several processes run."""
 
     def __init__(self, task: CellTask, place: Place) -> None:
         super().__init__(task)
@@ -145,10 +130,6 @@ class InstanceHost(RunHost):
     def take_paced_share(self, schedule: Schedule, first: int = 0) -> NDArray[np.int64]:
         """Make this process's calls of a schedule that all of them share.
 
-        Args:
-            schedule: When calls are due, on the clock that all processes share.
-            first: Place of the input of the first timed call, where inputs take turns.
-
         Returns:
             Number, issue and completion of each call, in nanoseconds of the clock; int64 of shape (calls, 3).
         """
@@ -166,7 +147,6 @@ class SoakBlock:
 
     Attributes:
         calls: How many were made, settle calls included.
-        wall_ns: Duration of the block, in nanoseconds.
         median_ns: Median latency of a call, in nanoseconds.
         resident_bytes: The process's resident memory after the last call; ``None`` where the kernel does not report it.
     """
@@ -178,11 +158,7 @@ class SoakBlock:
 
 
 class SoakHost(CellHost):
-    """Holds one cell's session, as for a run, and calls it in blocks.
-
-    Args:
-        task: The cell.
-    """
+    """Holds one cell's session, as for a run, and calls it in blocks."""
 
     def __init__(self, task: CellTask) -> None:
         super().__init__(task)
@@ -204,11 +180,7 @@ class SoakHost(CellHost):
 
 
 def resident_bytes(process: Path = Path("/proc/self")) -> int | None:
-    """Return a process's resident memory in bytes; ``None`` where the kernel does not report it.
-
-    Args:
-        process: Its folder in ``/proc``.
-    """
+    """Return a process's resident memory in bytes; ``None`` where the kernel does not report it."""
     try:
         return int((process / "statm").read_text().split()[_RESIDENT]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError, ValueError):

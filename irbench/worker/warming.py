@@ -22,9 +22,7 @@ def median_completion_ns(window: Window, streams: int) -> float:
     With streams it is taken over every ``streams`` completions in a row: requests that keep in step complete in
     bursts, between which the single gaps say nothing.
 
-    Args:
-        window: At least ``streams`` samples.
-        streams: Inferences in flight.
+    ``window`` has at least ``streams`` samples.
     """
     return max(1.0, float(np.median(_over_streams(window, streams))) / streams)
 
@@ -34,9 +32,7 @@ def completion_times_ns(window: Window, streams: int) -> NDArray[np.float64]:
 
     With streams each is the mean over ``streams`` completions in a row; the first ones repeat the first of these.
 
-    Args:
-        window: At least ``streams`` samples.
-        streams: Inferences in flight.
+    ``window`` has at least ``streams`` samples.
     """
     times_ns = _over_streams(window, streams) / streams
     every: NDArray[np.float64] = np.concatenate((np.full(streams - 1, times_ns[0]), times_ns))
@@ -74,14 +70,7 @@ class Asked:
 
 @dataclass
 class Warming:
-    """One warm-up.
-
-    Args:
-        driver: What is warmed up.
-        streams: Inferences that it keeps in flight.
-        timing: The protocol's numbers.
-        asked: What this launch asks for.
-    """
+    """One warm-up."""
 
     driver: Driver
     streams: int
@@ -114,20 +103,20 @@ class Warming:
             slower=0.0 if course is None else course.slower,
         )
 
-    def repeat_s(self, found: WarmUp) -> float:
+    def repeat_s(self, warm_up: WarmUp) -> float:
         """Return how long the warm-up of a later launch takes, in seconds, from what this one was."""
-        return max(self._least_s, self._seconds_of(calls_of_later_launches(found.steady_after or 0)))
+        return max(self._least_s, self._seconds_of(calls_of_later_launches(warm_up.steady_after or 0)))
 
     def _look(self, fewest: int, window: Window) -> Window:
         """Go on until as many calls as a look has were made and calls get no faster, or the time is over."""
-        wanted = self.timing.look_calls
+        calls = self.timing.look_calls
         while (left := self._calls_in(self.asked.look_s, window)) > 0:
-            if self._calls >= wanted:
+            if self._calls >= calls:
                 course = self._course()
                 if course is not None and course.after is not None:
                     break
-                wanted = 2 * self._calls
-            window = self._drive(max(fewest, min(left, wanted - self._calls)))
+                calls = 2 * self._calls
+            window = self._drive(max(fewest, min(left, calls - self._calls)))
         return window
 
     def _is_worth_looking(self, window: Window) -> bool:

@@ -18,6 +18,22 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+
+def own_temporary_files() -> None:
+    """Have what this worker makes temporarily lie in its own folder, which is removed even where the worker is killed.
+
+    Runtimes write whole graphs into temporary folders while they compile, and a worker that runs out of memory or time
+    cannot remove them. Does nothing outside of workers, and where the folder cannot be made.
+    """
+    mark = os.environ.get(MARK)
+    if mark is None or (tempfile.tempdir or "").endswith(mark):
+        return
+    folder = worker_folder(mark)
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        tempfile.tempdir = str(folder)
+
+
 MARK = "IRBENCH_WORKER"
 """The environment variable by which a worker's offspring is known, also what became a daemon."""
 
@@ -68,9 +84,7 @@ def kill_all(process_group: int, mark: str) -> None:
 
     Returns without waiting for their ends.
 
-    Args:
-        process_group: The worker's, who leads it and was not waited for yet.
-        mark: The value of :data:`MARK` in the worker's environment.
+    The worker leads its process group and was not waited for yet.
     """
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process_group, signal.SIGKILL)
@@ -83,23 +97,19 @@ def kill_all(process_group: int, mark: str) -> None:
 
 
 def worker_folder(mark: str) -> Path:
-    """Return the folder for a worker's own files, which it makes if it needs one, and which is removed with it.
-
-    Args:
-        mark: The value of :data:`MARK` in the worker's environment.
-    """
+    """Return the folder for a worker's own files, which it makes if it needs one, and which is removed with it."""
     return Path(tempfile.gettempdir()) / f"irbench-worker-{mark}"
 
 
 def _marked(mark: str) -> set[int]:
     """Return the ids of all processes that were given this mark; one that has ended has none any more."""
     variable = f"{MARK}={mark}".encode()
-    found: set[int] = set()
+    processes: set[int] = set()
     for environment in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
             if variable in environment.read_bytes().split(b"\0"):
-                found.add(int(environment.parent.name))
-    return found
+                processes.add(int(environment.parent.name))
+    return processes
 
 
 def watch() -> None:

@@ -55,7 +55,7 @@ def test_a_confined_worker_reads_what_it_may_and_answers(tmp_path: Path) -> None
             worker.ask("isolated_reads:read_other", model, str(secret), deadline_s=30)
         temporary = worker.ask("tempfile:mkdtemp", deadline_s=30)
         assert Path(temporary).is_dir()
-        with pytest.raises(CallFailed, match="no plain value"):
+        with pytest.raises(CallFailed, match="not a plain value"):
             worker.ask("isolated_reads:break_out", model, deadline_s=30)
     assert not Path(temporary).exists()
 
@@ -298,7 +298,7 @@ def test_a_folder_that_a_worker_closed_hides_no_link(tmp_path: Path, monkeypatch
         return listed(folder)
 
     monkeypatch.setattr(Path, "iterdir", listed_unless_closed)
-    with pytest.raises(IrbenchError, match=r"made inner, which is no file that irbench can read"):
+    with pytest.raises(IrbenchError, match=r"made inner, which is not a file that irbench can read"):
         requested_confinement.take_files(tmp_path / "made")
 
 

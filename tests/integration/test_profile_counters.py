@@ -11,7 +11,7 @@ import pytest
 from front_door import Called, irbench
 
 import irbench as public
-from irbench.core.uncuttable import Uncuttable
+from irbench.core.graph_record import Uncuttable
 from irbench.counters.topdown import Processor
 from irbench.errors import IrbenchError
 from irbench.features.profile.counters import counted_launches

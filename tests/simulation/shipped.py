@@ -16,13 +16,12 @@ from unittest.mock import patch
 import numpy as np
 
 from irbench.spec import Timing
-from irbench.stats import compare, winner
+from irbench.stats import compare, stopping_rule, winner
 from irbench.stats.compare import holm_intervals, launch_ratios
 from irbench.stats.eligibility import Eligibility
 from irbench.stats.intervals import Interval
 from irbench.stats.observed import Observed
-from irbench.stats.stopping import race
-from irbench.stats.stopping.race import contenders
+from irbench.stats.stopping_rule import contenders
 from simulation.regimes import Array
 
 CELL, BASELINE = "cell", "baseline"
@@ -68,7 +67,7 @@ def decided_by(interval: Any = None) -> Iterator[None]:
         with (
             patch.object(compare, "interval_at", interval),
             patch.object(winner, "interval_at", interval),
-            patch.object(race, "interval_at", interval),
+            patch.object(stopping_rule, "interval_at", interval),
         ):
             yield
 

@@ -18,9 +18,8 @@ import numpy as np
 from irbench.stats import compare, intervals
 from irbench.stats.compare import holm_intervals, launch_ratios, verdict
 from irbench.stats.intervals import Interval, hodges_lehmann, looks_of
-from irbench.stats.stopping.planning import LaunchCost, Room, Scatter, launch_size, scatter_of
-from irbench.stats.stopping.race import contenders, half_width_wanted
-from irbench.stats.stopping.rule import launches_planned
+from irbench.stats.launch_planning import LaunchCost, Room, Scatter, launch_size, scatter_of
+from irbench.stats.stopping_rule import contenders, half_width_wanted, launches_planned
 from irbench.stats.winner import LeadEstimate, find_winner
 from simulation.designs import Design, Host
 from simulation.methods import for_its_own_count

@@ -10,7 +10,7 @@ from structural_fuzz.cases import KINDS
 from irbench.store import archives
 from irbench.system import confinement
 from irbench.worker import requested_confinement
-from irbench.worker.interpreters import shown_variables
+from irbench.worker.shown_variables import shown_variables
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "security.md").read_text()

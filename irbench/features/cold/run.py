@@ -15,19 +15,18 @@ from irbench.core.result import RunDocument
 from irbench.core.row import LaunchesStop
 from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch, now_ns
-from irbench.runner.cell_outcome import CellOutcome
-from irbench.runner.cell_worker import CellFailed, Setting, checked, runnable_form, setting_of
 from irbench.runner.plan import GraphRefused, PlannedGroup, with_other_graphs
 from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
-from irbench.runner.rounds import Rounds
-from irbench.runner.signals import signals_deferred
+from irbench.runner.rounds import CellOutcome, Rounds
+from irbench.runner.workers import CellFailed, Setting, checked, runnable_form, setting_of
 from irbench.spec import Artifact, Cell, Group
 from irbench.stats.cold_start import derive_cold_table
 from irbench.stats.workload_facts import given_inputs, table_of
 from irbench.store.runs import RunWriter
 from irbench.system import page_cache
-from irbench.worker.cold_start import FirstAnswer
+from irbench.system.signals import signals_deferred
+from irbench.worker.cold_start_host import FirstAnswer
 from irbench.worker.model_files import read_external_files
 
 
@@ -178,7 +177,7 @@ class _Measurement:
         self._rounds.say(Activity("cold-survey", cell.label))
         try:
             with self._setting.worker(cell, caches_in(candidate.folder)) as worker:
-                worker.hold("irbench.worker.cold_start:ColdStartHost")
+                worker.hold("irbench.worker.cold_start_host:ColdStartHost")
                 worker.ask("import", "import_runtime")
                 answer: FirstAnswer = worker.ask("compile", "answer", self._setting.expected.outputs is not None)
                 candidate.effective = answer.prepared.effective
@@ -216,7 +215,7 @@ class _Measurement:
     def _timed(self, cell: Cell, folder: Path, resident_share: float | None) -> ColdLaunch:
         assert self._setting is not None
         with self._setting.worker(cell, caches_in(folder)) as worker:
-            worker.hold("irbench.worker.cold_start:ColdStartHost")
+            worker.hold("irbench.worker.cold_start_host:ColdStartHost")
             worker.ask("import", "import_runtime")
             answer: FirstAnswer = worker.ask("compile", "answer", False)
             whole_ns = now_ns() - worker.spawned_ns

@@ -7,7 +7,7 @@ from typing import Any
 
 from irbench.core.cold_row import COLD_STOP_TEXTS, CacheState, ColdRow, ColdTable, cold_names
 from irbench.core.quantities import plural, significant
-from irbench.core.row_names import distinguish, name_of
+from irbench.core.row import distinguish, name_of
 from irbench.notices import Context
 from irbench.render.columns import IN_COLD_STARTS
 from irbench.render.columns.declaration import Column, ShownCold

@@ -29,19 +29,18 @@ from irbench.counters.perf_output import CountedPhase, PerfReading, read_interva
 from irbench.counters.topdown import shares_of
 from irbench.measure.clock import Stopwatch
 from irbench.measure.perf_stat import CountingFailed, PerfStat, TopLev
-from irbench.runner.cell_outcome import CellOutcome
-from irbench.runner.cell_worker import CellFailed, CellWorker, Setting
 from irbench.runner.continuation import as_begun
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener
 from irbench.runner.reference import Expected
 from irbench.runner.request import RunRequest
-from irbench.runner.rounds import Rounds
-from irbench.runner.signals import signals_deferred
+from irbench.runner.rounds import CellOutcome, Rounds
+from irbench.runner.workers import CellFailed, CellWorker, Setting
 from irbench.spec import Cell
-from irbench.stats.counters import derive_counter_table
+from irbench.stats.counter_figures import derive_counter_table
 from irbench.stats.workload_facts import bound_shapes
 from irbench.store.runs import RunWriter
+from irbench.system.signals import signals_deferred
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.run import SoakBlock
 

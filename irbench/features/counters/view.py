@@ -16,7 +16,7 @@ from irbench.core.counter_row import (
     PhaseTimeline,
 )
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
-from irbench.core.row_names import distinguish, name_of
+from irbench.core.row import distinguish, name_of
 from irbench.counters.obstacles import NotCounted, not_counted
 from irbench.counters.perf_output import PHASE_TEXTS, PHASES
 from irbench.counters.topdown import TOPDOWN_TEXTS, kind_and_share

@@ -23,7 +23,7 @@ from irbench.requests.resolve import resolve_backends, resolve_bundles
 from irbench.runner.request import RunRequest
 from irbench.spec import Timing
 from irbench.stats.intervals import Looks, interval_at, looks_of
-from irbench.stats.stopping.rule import unit_half_width
+from irbench.stats.stopping_rule import unit_half_width
 from irbench.store import bundles
 
 FOUND = 0.8
@@ -95,7 +95,7 @@ def smallest_difference(self_comparison: Speedup, launches: int, timing: Timing)
     """Return the least true difference that :data:`FOUND` of all runs of this length call faster, as a fraction.
 
     The scatter of a launch's log ratio is taken from the half-width of the interval of a backend against itself, as
-    :func:`irbench.stats.stopping.rule.launches_to_reach` does.
+    :func:`irbench.stats.stopping_rule.launches_to_reach` does.
     """
     if self_comparison.low is None or self_comparison.high is None:
         raise ValueError("nothing is known without an interval")

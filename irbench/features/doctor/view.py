@@ -18,7 +18,7 @@ from irbench.features.doctor.findings import Finding, findings_summary
 from irbench.features.doctor.machine import Activity, CounterFacts, Machine
 from irbench.features.doctor.report import GOAL_NS, NotKept, PeakReport, Report, quartiles_ns
 from irbench.features.doctor.self_comparison import FOUND, SelfComparison
-from irbench.measure.bandwidth import ACCESSES
+from irbench.measure.hardware_probes import ACCESSES
 from irbench.measure.overhead import Overhead
 from irbench.options.values import cpu_list
 from irbench.render.figure_texts import ratio_with_ends
@@ -26,8 +26,7 @@ from irbench.render.group import GroupView
 from irbench.render.line_wrapping import wrap
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.roofline import MEMORY, MachinePeaks, best_bandwidth, ridge_point
-from irbench.system.confinement import ConfinementSupport
-from irbench.system.landlock import SCOPES_SINCE
+from irbench.system.confinement import SCOPES_SINCE, ConfinementSupport
 
 _WIDTH = 100
 """How wide sentences are where nothing sets a limit."""

@@ -25,8 +25,8 @@ from irbench.features.plan.cells import (
     expand,
 )
 from irbench.features.plan.problems import Place, place_text, plan_error, structural_problems
+from irbench.system.file_access import read_regular
 from irbench.system.file_states import is_file
-from irbench.system.regular_files import read_regular
 
 if TYPE_CHECKING:
     from irbench.features.plan.document import MatrixDocument, PlanDocument, SettingsDocument

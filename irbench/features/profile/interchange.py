@@ -17,7 +17,7 @@ from irbench.features.profile.record import ProfileDocument
 from irbench.features.profile.report import By, ClassCounters, PartRow, ProfileReport
 from irbench.render.text_formats import csv_cell, json_line
 from irbench.store.file_errors import explained
-from irbench.system.files import replacing
+from irbench.system.file_access import replacing
 
 if TYPE_CHECKING:
     import pandas as pd

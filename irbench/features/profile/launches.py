@@ -25,10 +25,15 @@ from irbench.features.profile.record import (
     ProfileDocument,
     TimelineSpan,
 )
-from irbench.measure.machine import MachineSnapshot, foreign_cpu_ns, snapshot
+from irbench.measure.disturbances import MachineSnapshot, foreign_cpu_ns, snapshot
 from irbench.notices import Note, Warn
 from irbench.notices.warnings import BusyMachine
-from irbench.runner.cell_worker import (
+from irbench.runner.plan import PlannedGroup, refusal_note
+from irbench.runner.progress import Listener
+from irbench.runner.reference import worse
+from irbench.runner.request import RunRequest
+from irbench.runner.rounds import Rounds
+from irbench.runner.workers import (
     CellFailed,
     CellWorker,
     Setting,
@@ -37,19 +42,14 @@ from irbench.runner.cell_worker import (
     runnable_form,
     setting_of,
 )
-from irbench.runner.plan import PlannedGroup, refusal_note
-from irbench.runner.progress import Listener
-from irbench.runner.reference import worse
-from irbench.runner.request import RunRequest
-from irbench.runner.rounds import Rounds
-from irbench.runner.signals import signals_deferred
 from irbench.spec import Cell, Timing
 from irbench.spi.profiling import InferenceProfile, OperatorTime
 from irbench.stats.blocks import processors_in_use
 from irbench.stats.intervals import FEWEST_LAUNCHES
 from irbench.system import host
+from irbench.system.signals import signals_deferred
 from irbench.worker.cell import Prepared, Warmed
-from irbench.worker.profiling import MOST_CALLS, ProfiledRun
+from irbench.worker.profile_host import MOST_CALLS, ProfiledRun
 
 Keep: TypeAlias = Callable[[ProfileDocument], None]
 """Stores a profile after each launch."""
@@ -173,7 +173,7 @@ class Profiling:
     def _prepare(self, plain: CellWorker, candidate: _Candidate, setting: Setting) -> _Calls:
         """Compile, check the answers in the first launch, warm up, and return what is timed."""
         is_first = not candidate.profiled.launches
-        plain.hold("irbench.worker.profiling:PlainHost")
+        plain.hold("irbench.worker.profile_host:PlainHost")
         plain.ask("import", "import_runtime")
         prepared: Prepared = plain.ask("compile", "prepare", is_first and setting.expected.outputs is not None)
         if is_first:
@@ -227,7 +227,7 @@ class _Calls:
 def profile_cell(cell: Cell, setting: Setting, inferences: int) -> tuple[ProfiledRun, OutputError | None]:
     """Compile a cell with its runtime's recording switched on, check its answers, and profile it."""
     with setting.worker(cell) as worker:
-        worker.hold("irbench.worker.profiling:ProfileHost")
+        worker.hold("irbench.worker.profile_host:ProfileHost")
         worker.ask("import", "import_runtime")
         prepared: Prepared = worker.ask("compile", "prepare", setting.expected.outputs is not None)
         error = worse(checked(cell, prepared, setting), checked_turns(worker, "verify", prepared, setting))

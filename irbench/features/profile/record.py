@@ -14,9 +14,9 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from irbench.core.counter_row import CountedLaunch, CountedWith
+from irbench.core.graph_record import Uncuttable
 from irbench.core.record import Failure, OutputError
 from irbench.core.row import CellHead, LaunchesStop, TableHead
-from irbench.core.uncuttable import Uncuttable
 from irbench.errors import IrbenchError
 from irbench.notices import AnyWarn, Reference
 from irbench.onnx.operator_classes import OperatorClass

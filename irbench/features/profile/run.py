@@ -46,11 +46,10 @@ from irbench.requests.choices import ReportForm, require_form, require_rows
 from irbench.requests.counters import with_cycles
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import planned, refuse_contradictions, requested
-from irbench.runner.cells import is_at_level
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
-from irbench.runner.signals import signals_deferred
+from irbench.runner.requested_cells import is_at_level
 from irbench.runs.known_peaks import known_peaks
 from irbench.runs.measurement import refuse_within_a_worker
 from irbench.runs.results import Interrupted
@@ -63,6 +62,7 @@ from irbench.store.file_errors import read_bytes
 from irbench.store.folders import default_root, new_ulid
 from irbench.store.profiles import PROFILE_FILE, begin_profile, find_profile, profile_argument
 from irbench.system import host
+from irbench.system.signals import signals_deferred
 from irbench.worker.model_files import read_file
 from irbench.worker.scratch import scratch_folder
 

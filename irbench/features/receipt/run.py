@@ -33,7 +33,7 @@ from irbench.store.file_errors import explained, read_bytes
 from irbench.store.folders import default_root, results_option
 from irbench.store.listing import find_run
 from irbench.system import host
-from irbench.system.files import write_atomically
+from irbench.system.file_access import write_atomically
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from irbench.core import registry
-from irbench.core.uncuttable import Uncuttable
+from irbench.core.graph_record import Uncuttable
 from irbench.errors import IrbenchError, first_line
 from irbench.features.reduce.report import TensorFacts
 from irbench.features.reduce.reproduction import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE
@@ -28,8 +28,8 @@ from irbench.spec import Artifact, Bundle, Feeding, Load, TensorSpec
 from irbench.spi import Array
 from irbench.worker import call_in_worker
 from irbench.worker.failures import unreadable_answer
+from irbench.worker.feed_turns import turns_of_streams
 from irbench.worker.inference import OpenSession
-from irbench.worker.inputs import turns_of_streams
 from irbench.worker.requested_confinement import confinement_to, take_files
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from irbench.core.graph_record import Uncuttable
 from irbench.core.record import Failure, OutputError
 from irbench.core.row import Speedup, State
-from irbench.core.uncuttable import Uncuttable
 from irbench.options.expectation import Expectation, Failing, SlowerThan
 
 Criterion: TypeAlias = Literal["slower", "wrong", "failing"]

@@ -31,12 +31,12 @@ from irbench.options.signatures import names_keywords
 from irbench.render.text_formats import json_text
 from irbench.requests.resolve import require_models, resolve_backends
 from irbench.requests.run_requests import refuse_contradictions
-from irbench.runner.signals import signals_deferred
 from irbench.runs.measurement import refuse_within_a_worker
 from irbench.runs.results import Interrupted
 from irbench.runs.run_environment import describe_environment
 from irbench.system import host
 from irbench.system.file_states import is_folder
+from irbench.system.signals import signals_deferred
 from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from irbench.api.progress import Say
+from irbench.core.graph_record import Uncuttable
 from irbench.core.record import Failure
-from irbench.core.uncuttable import Uncuttable
 from irbench.errors import IrbenchError
 from irbench.features.reduce.cutting import CutRequest, GraphOutline, GraphSource, Part, cut_parts, read_outline
 from irbench.features.reduce.judge import Decision, Judge
@@ -45,8 +45,8 @@ from irbench.features.reduce.view import (
 )
 from irbench.measure.clock import Stopwatch
 from irbench.options.expectation import SlowerThan
-from irbench.runner.signals import signals_deferred
 from irbench.spi import Usage
+from irbench.system.signals import signals_deferred
 
 _PARTS_ALONE = 4
 """In how many parts a graph is divided at most where each part is tried alone: smaller ones hardly show what none of

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from irbench.core.graph_record import UNCUTTABLE_TEXTS, Uncuttable
 from irbench.core.quantities import NOT_MEASURED, error_size, plural, significant
 from irbench.core.row import Speedup
-from irbench.core.uncuttable import UNCUTTABLE_TEXTS, Uncuttable
 from irbench.features.reduce.cutting import GraphOutline
 from irbench.features.reduce.report import (
     BackendFacts,

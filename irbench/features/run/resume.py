@@ -21,10 +21,16 @@ from irbench.options.signatures import names_keywords
 from irbench.options.values import RunName, run_name
 from irbench.requests.environments import Environments
 from irbench.requests.run_requests import refuse_contradictions, requested
-from irbench.runner.continuation import GroupSoFar, as_begun, group_so_far
+from irbench.runner.continuation import (
+    GroupSoFar,
+    RunChange,
+    as_begun,
+    changed_environment,
+    changes_since,
+    group_so_far,
+)
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
-from irbench.runner.run_changes import RunChange, changed_environment, changes_since
 from irbench.runs.measurement import StoredRun, measure_planned, plan_run, refuse_within_a_worker
 from irbench.runs.results import Run
 from irbench.runs.resume_texts import changed_message, changed_remedy

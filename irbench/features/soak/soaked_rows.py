@@ -12,8 +12,12 @@ from irbench.core.record import Failure
 from irbench.core.result import RunDocument
 from irbench.core.soak_row import SoakRow, SoakSeries, SoakStop, SoakTable
 from irbench.measure.clock import Stopwatch
-from irbench.runner.cell_outcome import CellOutcome
-from irbench.runner.cell_worker import (
+from irbench.runner.plan import PlannedGroup, refusal_note
+from irbench.runner.progress import Listener, Progress
+from irbench.runner.reference import CHANGING, worse
+from irbench.runner.request import RunRequest
+from irbench.runner.rounds import CellOutcome
+from irbench.runner.workers import (
     CellFailed,
     CellWorker,
     Setting,
@@ -22,15 +26,11 @@ from irbench.runner.cell_worker import (
     runnable_form,
     setting_of,
 )
-from irbench.runner.plan import PlannedGroup, refusal_note
-from irbench.runner.progress import Listener, Progress
-from irbench.runner.reference import CHANGING, worse
-from irbench.runner.request import RunRequest
-from irbench.runner.signals import signals_deferred
 from irbench.spec import SoakPlan
 from irbench.stats.soak import derive_soak_table
 from irbench.stats.workload_facts import given_inputs, table_of
 from irbench.store.runs import RunWriter
+from irbench.system.signals import signals_deferred
 from irbench.worker.cell import Prepared, Warmed
 from irbench.worker.run import SoakBlock
 

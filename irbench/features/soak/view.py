@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from irbench.core.quantities import plural
-from irbench.core.row_names import distinguish, name_of
+from irbench.core.row import distinguish, name_of
 from irbench.core.soak_row import SOAK_STOP_TEXTS, SoakRow, SoakTable
 from irbench.notices import Context
 from irbench.render.columns import IN_SOAKS
@@ -17,8 +17,7 @@ from irbench.render.table import Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
 from irbench.render.verdicts import style_of
 from irbench.render.views import PlainView
-from irbench.stats.soak import blocks_left_out
-from irbench.stats.trend import FEWEST_VALUES
+from irbench.stats.soak import FEWEST_VALUES, blocks_left_out
 
 
 def soak_view(table: SoakTable, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> PlainView:

@@ -19,7 +19,7 @@ from irbench.options.values import cpus as read_cpus
 from irbench.requests.processors import total_threads
 from irbench.requests.run_requests import budget_s
 from irbench.spec import Timing
-from irbench.stats import parts_of
+from irbench.stats.launch_planning import parts_of
 from irbench.store.listing import list_runs
 from irbench.store.runs import load_document
 

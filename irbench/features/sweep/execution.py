@@ -18,10 +18,10 @@ from irbench.options.run import RunOptions
 from irbench.requests.processors import allowed_cpus
 from irbench.requests.resolve import require_model, resolve_backends
 from irbench.requests.run_requests import refuse_contradictions, requested
-from irbench.runner.signals import signals_deferred
 from irbench.runs.measurement import StoredRun
 from irbench.runs.run_destination import RunDestination
 from irbench.system import host
+from irbench.system.signals import signals_deferred
 
 _NOT_LOOKED_UP = ("batch", "shape", "data", "seed", "note")
 """Settings of a table that nothing has to be looked up for."""

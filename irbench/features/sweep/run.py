@@ -23,7 +23,7 @@ from irbench.features.sweep.stored_overview import overview_of
 from irbench.features.sweep.tables import SweepSetup
 from irbench.measure.clock import utc_now
 from irbench.options.signatures import names_keywords
-from irbench.runner.run_changes import confinement_change, confinement_remedy
+from irbench.runner.continuation import confinement_change, confinement_remedy
 from irbench.runs.results import Interrupted, Run
 from irbench.store.folders import default_root
 from irbench.store.listing import find_run

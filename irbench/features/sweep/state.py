@@ -19,9 +19,8 @@ import msgspec
 from irbench.errors import IrbenchError
 from irbench.features.sweep.curve import CurveEnd, CurvePoint, RowFacts
 from irbench.system.document_damage import damage_text
-from irbench.system.files import sync_folder
+from irbench.system.file_access import read_regular, sync_folder
 from irbench.system.locks import hold
-from irbench.system.regular_files import read_regular
 
 FORMAT = 1
 """Of the state file."""

@@ -10,8 +10,7 @@ from typing import Any
 
 from irbench.api.progress import Reporter
 from irbench.core.result import GroupResult
-from irbench.core.row import CellResult
-from irbench.core.row_names import distinguish, name_of
+from irbench.core.row import CellResult, distinguish, name_of
 from irbench.features.plan.cells import DEFAULTS, Settings, SweepTable
 from irbench.features.sweep.curve import RowFacts
 from irbench.features.sweep.state import TableDone
@@ -19,9 +18,9 @@ from irbench.measure.lock import MeasurementLock
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.options.run import RunOptions, option_of_key, run_options
 from irbench.requests.run_requests import LONGEST_NAME, refuse_contradictions, requested
-from irbench.runner.cells import is_at_level
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
+from irbench.runner.requested_cells import is_at_level
 from irbench.runs.exit_codes import exit_code, is_undecided
 from irbench.runs.measurement import StoredRun, measure_planned, plan_run
 from irbench.runs.run_destination import RunDestination

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 from irbench.core.record import LaunchRecord
 from irbench.core.result import GroupResult, NoWinner, StoppedBy
-from irbench.core.row import CellResult, is_too_slow
-from irbench.core.row_names import cell_names
+from irbench.core.row import CellResult, cell_names, is_too_slow
 from irbench.features.tune.report import (
     Alternative,
     BusyConfirmation,
@@ -31,15 +30,14 @@ from irbench.runs.measurement import StoredRun
 from irbench.spec import Cell, Group
 from irbench.stats.compare import launch_ratios, within_band
 from irbench.stats.eligibility import decide_eligibility
+from irbench.stats.figures import within_max_latency
 from irbench.stats.intervals import Interval, interval_at, looks_of
-from irbench.stats.latency_limit import within_max_latency
-from irbench.stats.notices.doubts import doubt, throughput_ratio
 from irbench.stats.notices.table_state import TableState
 from irbench.stats.observed import is_as_loaded, observe
 from irbench.stats.orders import pair_order_doubt
 from irbench.stats.rederive import planned_mixing, planned_timing, stored_admission
-from irbench.stats.stopping.rule import launches_planned, launches_to_reach
-from irbench.stats.winner import LeadEstimate, find_winner
+from irbench.stats.stopping_rule import launches_planned, launches_to_reach
+from irbench.stats.winner import LeadEstimate, doubt, find_winner, throughput_ratio
 from irbench.store.runs import read_launches
 
 _FAR, _FAR_IN_DOUBT = 0.05, 0.1

@@ -15,8 +15,7 @@ from irbench.api.progress import Say
 from irbench.core import registry
 from irbench.core.address import BackendAddress
 from irbench.core.result import GroupResult
-from irbench.core.row import ENDED_EARLY, CellResult, Speedup, Verdict, is_too_slow
-from irbench.core.row_names import cell_names
+from irbench.core.row import ENDED_EARLY, CellResult, Speedup, Verdict, cell_names, is_too_slow
 from irbench.errors import IrbenchError
 from irbench.features.tune.options import TuneOptions
 from irbench.features.tune.report import (

@@ -50,9 +50,9 @@ from irbench.render.text_formats import json_text
 from irbench.requests.accuracy_limits import accuracy_limit, options_of_limit
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import refuse_contradictions, requested
+from irbench.runner.launch_schedule import UNTIL_PRECISE, Schedule
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
-from irbench.runner.schedule import UNTIL_PRECISE, Schedule
 from irbench.runs.measurement import StoredRun, measure_planned, refuse_within_a_worker
 from irbench.runs.results import Interrupted, Run
 from irbench.runs.run_destination import RunDestination

@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 from irbench.core.record import CellLaunch, LaunchRecord, ns_per_completion
 from irbench.features.tune.space import Belief, SearchSpace, Settings, fit
 from irbench.spec import Cell, Goal, Group, Timing
-from irbench.stats import (
+from irbench.stats.compare import launch_ratios
+from irbench.stats.eligibility import Admission, Eligibility, decide_eligibility
+from irbench.stats.figures import within_max_latency
+from irbench.stats.launch_planning import (
     GUESSED_START_S,
     calls_per_sample,
     fewest_blocks,
@@ -21,11 +24,8 @@ from irbench.stats import (
     mean_round_s,
     samples_per_round,
 )
-from irbench.stats.compare import launch_ratios
-from irbench.stats.eligibility import Admission, Eligibility, decide_eligibility
-from irbench.stats.latency_limit import within_max_latency
 from irbench.stats.observed import Observed, log_level, observe
-from irbench.stats.stopping.rule import Next, Pace
+from irbench.stats.stopping_rule import Next, Pace
 
 _DRAWS = 64
 _POOL = 256

@@ -25,11 +25,11 @@ from irbench.requests import probes
 from irbench.requests.accuracy_limits import accuracy_limit
 from irbench.requests.resolve import able_backends, resolve_backends, resolve_bundles
 from irbench.requests.run_requests import planned, requested
-from irbench.runner.accuracy import answers_key
-from irbench.runner.cells import is_at_level
+from irbench.runner.accuracy_check import answers_key
+from irbench.runner.inputs import fixed_batch
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
-from irbench.runner.sizes import fixed_batch
+from irbench.runner.requested_cells import is_at_level
 from irbench.runs.accuracy import with_accuracy
 from irbench.spec import Accuracy, AccuracyLimit, Bundle, Cell, Load, Objective
 from irbench.system import host

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.reading.tensor_file import tensor_of_file
+from irbench.system.file_access import open_regular
 from irbench.system.file_states import is_file
-from irbench.system.regular_files import open_regular
 
 if TYPE_CHECKING:
     import onnx

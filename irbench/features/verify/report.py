@@ -14,7 +14,7 @@ from irbench.notices import AnyWarn, Reference, Warn
 from irbench.options.input_request import InputRequest
 from irbench.spec import Artifact, Bundle, Cell, Feeding, Precision, PythonEnvironment
 from irbench.spi import Array, Outputs
-from irbench.stats import given_inputs
+from irbench.stats.workload_facts import given_inputs
 
 
 class NoReference(Exception):

@@ -21,8 +21,8 @@ from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Artifact, Bundle, Cell, Feeding, Load, Scalar, TensorSpec
 from irbench.spi import Feed, Outputs, Refusal
 from irbench.worker.cell import plain_scalar
+from irbench.worker.feed_turns import require_loop, turns_of_streams
 from irbench.worker.inference import OpenSession
-from irbench.worker.inputs import require_loop, turns_of_streams
 
 if TYPE_CHECKING:
     import onnx

@@ -21,7 +21,6 @@ class PowercapCounter:
 
     Attributes:
         domain: ``package-0``, or ``dram-0`` for the memory of the package with that number.
-        folder: Its folder.
         range_uj: What it counts to before it begins again at 0, in microjoules.
     """
 
@@ -41,11 +40,7 @@ class PowercapCounter:
 
 
 def powercap_counters(root: Path | None = None) -> tuple[PowercapCounter, ...]:
-    """Return a counter for each package and for the memory of each; none where the kernel has no such zone.
-
-    Args:
-        root: The folder of all zones; :data:`POWERCAP` unless given.
-    """
+    """Return a counter for each package and for the memory of each; none where the kernel has no such zone."""
     zones = sorted((root or POWERCAP).glob("intel-rapl:*"))
     return tuple(counter for zone in zones for counter in _counters_of(zone))
 
@@ -65,11 +60,7 @@ def _counters_of(zone: Path) -> Iterator[PowercapCounter]:
 
 
 def read_number(path: Path) -> int:
-    """Return the number that a file holds.
-
-    Raises:
-        OSError: It cannot be read, or holds none.
-    """
+    """Return the number that a file holds."""
     try:
         return int(path.read_text())
     except ValueError as error:
@@ -108,14 +99,14 @@ def find_energy_counters() -> EnergyAccess:
 
 
 def _of_processors() -> tuple[EnergyCounter, ...] | AbsenceReason:
-    found = powercap_counters()
-    if not found:
+    counters = powercap_counters()
+    if not counters:
         return "no-counters"
     try:
-        for counter in found:
+        for counter in counters:
             counter.advance()
         sleep(_LONG_ENOUGH_S)
-        counting = tuple(counter for counter in found if counter.advance() > 0)
+        counting = tuple(counter for counter in counters if counter.advance() > 0)
     except PermissionError:
         return "not-permitted"
     except OSError:

@@ -32,20 +32,12 @@ class EnergyCounter(Protocol):
         ...
 
     def advance(self) -> int:
-        """Return the energy that was used since this was last called, in microjoules; 0 at first.
-
-        Raises:
-            OSError: It cannot be read any more.
-        """
+        """Return the energy that was used since this was last called, in microjoules; 0 at first."""
         ...
 
 
 class EnergyMeter:
-    """Reads counters before and after, and now and then in between, so that none wraps around twice unseen.
-
-    Args:
-        counters: What is read.
-    """
+    """Reads counters before and after, and now and then in between, so that none wraps around twice unseen."""
 
     def __init__(self, counters: Sequence[EnergyCounter]) -> None:
         self._counters = tuple(counters)
@@ -90,12 +82,10 @@ class _Used:
         self.microjoules: dict[str, int] = {}
 
     def begin(self) -> None:
-        """Forget what was counted before."""
         self.add()
         self.microjoules = {counter.domain: 0 for counter in self._readable}
 
     def add(self) -> None:
-        """Read every counter."""
         for counter in tuple(self._readable):
             try:
                 self.microjoules[counter.domain] = self.microjoules.get(counter.domain, 0) + counter.advance()

@@ -33,7 +33,6 @@ class GpuEnergyCounter:
 
     Attributes:
         domain: ``gpu-0`` for the first one.
-        nvml: The module ``pynvml``.
         handle: NVML's name of the device.
     """
 
@@ -92,11 +91,7 @@ def load_nvml() -> Any:
 
 
 def gpu_counters(nvml: Any) -> tuple[tuple[GpuCounter, ...], GpuAbsence | None]:
-    """Return a counter for each GPU that programs may use and that can be read, and why any is missing.
-
-    Args:
-        nvml: From :func:`load_nvml`.
-    """
+    """Return a counter for each GPU that programs may use and that can be read, and why any is missing."""
     try:
         count = nvml.nvmlDeviceGetCount()
     except nvml.NVMLError:
@@ -108,9 +103,11 @@ def gpu_counters(nvml: Any) -> tuple[tuple[GpuCounter, ...], GpuAbsence | None]:
         return (), "unknown-order"
     if not visible and len(handles) == count:
         return (), "not-visible" if count else "no-counters"
-    found = [_counter_of(nvml, f"{NVIDIA_GPU}{number}", handles[number][0]) for number in visible if number in handles]
-    counters = tuple(counter for counter in found if counter is not None)
-    if len(found) < len(visible) or not visible:
+    candidates = [
+        _counter_of(nvml, f"{NVIDIA_GPU}{number}", handles[number][0]) for number in visible if number in handles
+    ]
+    counters = tuple(counter for counter in candidates if counter is not None)
+    if len(candidates) < len(visible) or not visible:
         return counters, "unreadable"
     return counters, None if len(counters) == len(visible) else "no-counters"
 
@@ -143,20 +140,20 @@ def _visible(uuids: Mapping[int, str], count: int) -> Sequence[int] | None:
     named = os.environ.get(_VISIBLE)
     if named is None:
         return range(count)
-    found: list[int] = []
+    numbers: list[int] = []
     by_number = False
     for name in (part.strip() for part in named.split(",")):
         if name.startswith("MIG-"):
             return None
         if name.isdecimal() and int(name) < count:
             by_number = True
-            found.append(int(name))
+            numbers.append(int(name))
         elif name.startswith("GPU-") and (number := _number_of(name, uuids)) is not None:
-            found.append(number)
+            numbers.append(number)
         else:
             break
-    is_same_order = os.environ.get(_ORDER) == _ORDER_OF_NVML or len(set(found)) == count
-    return sorted(set(found)) if is_same_order or not by_number else None
+    is_same_order = os.environ.get(_ORDER) == _ORDER_OF_NVML or len(set(numbers)) == count
+    return sorted(set(numbers)) if is_same_order or not by_number else None
 
 
 def _number_of(name: str, uuids: Mapping[int, str]) -> int | None:

@@ -30,6 +30,7 @@ from irbench.onnx.reading.protobuf import (
     Model,
     Tensor,
     encode_length_delimited,
+    encoded_field,
     fields,
     integers,
     mapped,
@@ -329,7 +330,9 @@ def read_outline(path: Path) -> onnx.ModelProto:
     from google.protobuf.message import DecodeError
 
     with mapped(path) as data:
-        pieces = [_graph(data, field) if field.number == Model.GRAPH else _bytes(data, field) for field in fields(data)]
+        pieces = [
+            _graph(data, field) if field.number == Model.GRAPH else encoded_field(data, field) for field in fields(data)
+        ]
         try:
             outline: onnx.ModelProto = onnx.ModelProto.FromString(b"".join(pieces))
         except DecodeError as error:
@@ -341,21 +344,17 @@ def _graph(data: memoryview, graph: Field) -> bytes:
     inside = fields(data, graph.start, graph.end)
     return _framed(
         Model.GRAPH,
-        [_weight(data, field) if field.number == Graph.INITIALIZER else _bytes(data, field) for field in inside],
+        [_weight(data, field) if field.number == Graph.INITIALIZER else encoded_field(data, field) for field in inside],
     )
 
 
 def _weight(data: memoryview, tensor: Field) -> bytes:
     inside = fields(data, tensor.start, tensor.end)
     return _framed(
-        Graph.INITIALIZER, [_bytes(data, field) for field in inside if field.end - field.start <= _SMALL_BYTES]
+        Graph.INITIALIZER, [encoded_field(data, field) for field in inside if field.end - field.start <= _SMALL_BYTES]
     )
 
 
 def _framed(number: int, pieces: list[bytes]) -> bytes:
     content = b"".join(pieces)
     return encode_length_delimited(number, len(content)) + content
-
-
-def _bytes(data: memoryview, field: Field) -> bytes:
-    return bytes(data[field.tag : field.end])

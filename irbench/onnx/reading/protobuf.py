@@ -261,6 +261,11 @@ def text(data: memoryview, field: Field) -> str:
     return bytes(data[field.start : field.end]).decode("utf-8", "replace")
 
 
+def encoded_field(data: memoryview, field: Field) -> bytes:
+    """Return a whole field as it is encoded, its tag included."""
+    return bytes(data[field.tag : field.end])
+
+
 def encode_bytes(number: int, payload: bytes) -> bytes:
     """Return a whole field that holds a string or a message."""
     return encode_length_delimited(number, len(payload)) + payload

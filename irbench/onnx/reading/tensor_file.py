@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError, first_line
 from irbench.spi import Array
-from irbench.system.regular_files import open_regular
+from irbench.system.file_access import open_regular
 
 if TYPE_CHECKING:
     import onnx

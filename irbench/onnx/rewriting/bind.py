@@ -31,6 +31,7 @@ from irbench.onnx.reading.protobuf import (
     encode_bytes,
     encode_integer,
     encode_length_delimited,
+    encoded_field,
     fields,
     mapped,
     text,
@@ -115,7 +116,7 @@ def _rewritten(data: memoryview, field: Field, shapes: Mapping[str, Shape]) -> b
     shape = shapes.get(names[-1] if names else "", ())
     stated = sum(1 for _ in _dimensions(data, field, _TO_DIMENSIONS))
     if stated != len(shape):  # where the signature states no rank, none is written
-        return _copied(data, field)
+        return encoded_field(data, field)
     return _with_shape(data, field, _TO_DIMENSIONS, iter(shape))
 
 
@@ -134,7 +135,8 @@ def _with_shape(data: memoryview, field: Field, path: tuple[int, ...], shape: It
         return encode_bytes(field.number, _dimension(data, field, next(shape)))
     parts = fields(data, field.start, field.end)
     payload = (
-        _with_shape(data, part, path[1:], shape) if part.number == path[0] else _copied(data, part) for part in parts
+        _with_shape(data, part, path[1:], shape) if part.number == path[0] else encoded_field(data, part)
+        for part in parts
     )
     return encode_bytes(field.number, b"".join(payload))
 
@@ -146,12 +148,8 @@ def _dimension(data: memoryview, field: Field, size: int | str) -> bytes:
         else encode_bytes(Value.NAME_OF_DIMENSION, size.encode())
     )
     sizes = (Value.SIZE_OF_DIMENSION, Value.NAME_OF_DIMENSION)
-    others = (_copied(data, part) for part in fields(data, field.start, field.end) if part.number not in sizes)
+    others = (encoded_field(data, part) for part in fields(data, field.start, field.end) if part.number not in sizes)
     return stated + b"".join(others)
-
-
-def _copied(data: memoryview, field: Field) -> bytes:
-    return bytes(data[field.tag : field.end])
 
 
 def _copy_bytes(file: BinaryIO, origin: BinaryIO, start: int, end: int) -> bool:

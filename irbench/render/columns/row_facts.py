@@ -9,8 +9,7 @@ from irbench.core.cold_row import ColdRow, ColdTable, cold_names
 from irbench.core.quantities import NOT_MEASURED
 from irbench.core.record import Failure
 from irbench.core.result import GroupResult, Lead
-from irbench.core.row import CellResult
-from irbench.core.row_names import distinguish, name_of
+from irbench.core.row import CellResult, distinguish, name_of
 from irbench.core.soak_row import SoakRow, SoakTable
 from irbench.render.columns.declaration import (
     COUNT,

@@ -13,9 +13,8 @@ from irbench.render.columns.declaration import RowSource
 from irbench.render.formats.exported_run import Export, ExportedRun
 from irbench.render.formats.row_table import named_rows, row_values
 from irbench.render.text_formats import json_line
-from irbench.stats.observed import Blocks, sort_blocks
+from irbench.stats.observed import Blocks, round_statistic_ns, sort_blocks
 from irbench.stats.rederive import planned_timing
-from irbench.stats.rounds import round_statistic_ns
 from irbench.store.runs import read_launches
 
 PyperfRun: TypeAlias = dict[str, Any]

@@ -14,7 +14,7 @@ import msgspec
 
 from irbench.core.cold_row import cold_names
 from irbench.core.result import RunDocument
-from irbench.core.row_names import distinguish, name_of, row_names
+from irbench.core.row import distinguish, name_of, row_names
 from irbench.core.suggestions import nearest
 from irbench.errors import IrbenchError
 from irbench.render.columns import COLUMNS, columns_of

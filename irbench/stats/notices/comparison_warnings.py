@@ -37,17 +37,15 @@ from irbench.notices.warnings import (
 )
 from irbench.stats.compare import launch_ratios
 from irbench.stats.figures import frames_by_launch, launch_levels, sustained_by_launch
+from irbench.stats.launch_planning import scatter_of
 from irbench.stats.modes import mode_warnings
-from irbench.stats.notices.doubts import log_ratio_by_launch
-from irbench.stats.notices.machine_warnings import machine_warnings
-from irbench.stats.notices.starvation import starving
+from irbench.stats.notices.machine_warnings import machine_warnings, starving
 from irbench.stats.notices.table_state import TableState
 from irbench.stats.observed import Observed, mostly_disturbed
 from irbench.stats.orders import as_row, order_conflicts
 from irbench.stats.paced import paced_rate_by_launch, reversed_pairs
-from irbench.stats.stopping.planning import scatter_of
-from irbench.stats.stopping.race import aim_of
-from irbench.stats.stopping.rule import launches_to_reach
+from irbench.stats.stopping_rule import aim_of, launches_to_reach
+from irbench.stats.winner import log_ratio_by_launch
 
 _ALONE_MOVES = 0.1
 """Frozen neighbours and cold caches make rounds a little slower than a run alone."""
@@ -208,7 +206,7 @@ def find_warnings(state: TableState) -> tuple[Warn, ...]:
 
 
 def _orders_differ(state: TableState) -> Iterator[Warn]:
-    rows = tuple(as_row(found) for found in order_conflicts(state))
+    rows = tuple(as_row(conflict) for conflict in order_conflicts(state))
     if rows:
         launches, is_preview = state.fewest_launches, state.fewest_launches < state.timing.min_launches
         yield OrdersDiffer(rows=rows, launches=launches, preview=is_preview)
@@ -224,26 +222,26 @@ def _starved_streams(state: TableState) -> Iterator[Warn]:
     rows = tuple(
         StarvedStreamsRow(
             cell,
-            asked=found.asked,
-            found=found.found,
-            open_share=found.open_share,
-            oldest_ms=found.oldest_ns / 1e6,
+            asked=in_flight.asked,
+            found=in_flight.found,
+            open_share=in_flight.open_share,
+            oldest_ms=in_flight.oldest_ns / 1e6,
         )
-        for cell, found in starving(state.records, state.launches, state.group.cells).items()
+        for cell, in_flight in starving(state.records, state.launches, state.group.cells).items()
     )
     if rows:
         yield StarvedStreams(rows=rows)
 
 
 def _too_few_launches(state: TableState) -> Iterator[Warn]:
-    done, wanted = state.fewest_launches, state.timing.min_launches
+    done, needed = state.fewest_launches, state.timing.min_launches
     taken = sum(len(record.cells) for record in state.records)
-    if state.stopped_by == "budget" and taken and done < wanted:
+    if state.stopped_by == "budget" and taken and done < needed:
         rows = sum(state in ("ok", "not-measured") for state in state.eligibility.states.values())
         yield TooFewLaunches(
             launches=done,
-            least_launches=wanted,
-            needed_s=math.ceil(state.seconds * 1.1 * wanted * rows / taken),
+            least_launches=needed,
+            needed_s=math.ceil(state.seconds * 1.1 * needed * rows / taken),
             over_budget=len(state.records) == 1 and state.seconds > state.timing.budget,
         )
 
@@ -328,7 +326,7 @@ def _contradicting(
         beyond: How far the interval of the ratio must lie from that of the speedup, as a fraction.
     """
     baseline = state.eligibility.baseline
-    found: list[RatioRow] = []
+    contradictions: list[RatioRow] = []
     for cell in state.rivals if baseline is not None else ():
         row = state.rows[cell]
         ratio = log_ratio_by_launch(figure(cell), figure(baseline), state) if baseline is not None else None
@@ -337,5 +335,5 @@ def _contradicting(
             continue
         above = ratio.low > math.log(ends.high) + math.log1p(beyond)
         if above or ratio.high < math.log(ends.low) - math.log1p(beyond):
-            found.append(RatioRow(cell, ratio=math.exp(ratio.value), speedup=row.speedup.value))
-    return tuple(found)
+            contradictions.append(RatioRow(cell, ratio=math.exp(ratio.value), speedup=row.speedup.value))
+    return tuple(contradictions)

@@ -18,14 +18,6 @@ class TableState:
     """A group as measured, judged and tabulated.
 
     Attributes:
-        group: What was compared.
-        records: Its launches.
-        launches: The same, reduced.
-        eligibility: Every cell's part.
-        rows: The table's rows by cell id.
-        timing: The protocol's numbers.
-        stopped_by: Why it ended.
-        seconds: Wall time it took.
         uneven_load: Where other programs were busier in the turns of one cell than is fair; ``None`` where they were
             not, or where the figures are not those of a busy machine.
     """

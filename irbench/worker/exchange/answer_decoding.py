@@ -26,7 +26,7 @@ from irbench.worker.exchange.wire import OutOfMemory, Problem, Reply, Say
 if TYPE_CHECKING:
     from irbench.core.record import PacedRun, Round
     from irbench.worker.cell import Warmed
-    from irbench.worker.profiling import ProfiledRun
+    from irbench.worker.profile_host import ProfiledRun
 
 _NUMBERS = frozenset(
     (
@@ -75,10 +75,10 @@ def decoded(data: bytes, expected: Expected) -> Reply | Problem | Say | OutOfMem
     """
     match _tree(data):
         case ["Reply", value]:
-            found = _of_type(value, expected.kind)
-            if expected.is_sound is not None and not expected.is_sound(found):
+            answer = _of_type(value, expected.kind)
+            if expected.is_sound is not None and not expected.is_sound(answer):
                 raise NotAsked("no figure follows from it")
-            return Reply(found)
+            return Reply(answer)
         case ["Say", progress]:
             return Say(_of_type(progress, expected.progress))
         case ["Problem", *parts]:
@@ -86,7 +86,7 @@ def decoded(data: bytes, expected: Expected) -> Reply | Problem | Say | OutOfMem
         case ["OutOfMemory"]:
             return OutOfMemory()
         case _:
-            raise NotPlain("it is no message")
+            raise NotPlain("it is not a message")
 
 
 def _tree(data: bytes) -> Any:
@@ -122,21 +122,16 @@ def _own(kind: Any, value: Any) -> Any:
 
 
 class _Bytes:
-    """What stands behind the JSON, taken from its beginning.
-
-    Args:
-        data: The bytes.
-    """
+    """What stands behind the JSON, taken from its beginning."""
 
     def __init__(self, data: memoryview) -> None:
         self.left = data
 
-    def array_of(self, found: dict[str, Any]) -> Any:
-        """Return the array or bytes that an object of JSON stands for, or the object."""
-        if ARRAY in found:
-            name, shape, rest = found[ARRAY]
+    def array_of(self, pairs: dict[str, Any]) -> Any:
+        if ARRAY in pairs:
+            name, shape, rest = pairs[ARRAY]
             return self._array(name, _sizes(shape), rest)
-        return bytes(self._take(found[BYTES])) if BYTES in found else found
+        return bytes(self._take(pairs[BYTES])) if BYTES in pairs else pairs
 
     def _array(self, name: str, shape: tuple[int, ...], rest: Any) -> Any:
         if name == "object":
@@ -175,8 +170,8 @@ def expected_of(method: str) -> Expected:
     """Return what a method of a host returns; anything where it is not known here."""
     from irbench.core.record import PacedRun, Round, Sustained
     from irbench.worker.cell import Prepared, Warmed
-    from irbench.worker.cold_start import FirstAnswer
-    from irbench.worker.profiling import ProfiledRun
+    from irbench.worker.cold_start_host import FirstAnswer
+    from irbench.worker.profile_host import ProfiledRun
     from irbench.worker.run import Share, SoakBlock
 
     answers = Expected(tuple[tuple[Any, ...], ...])

@@ -30,9 +30,6 @@ ARRAY, BYTES = "__array__", "__bytes__"
 def encoded(message: Any) -> bytes:
     """Return a message as bytes.
 
-    Args:
-        message: One of :mod:`irbench.worker.exchange.wire`, of plain values: of dataclasses, arrays, and what JSON has.
-
     Raises:
         TypeError: There is something else in it.
     """
@@ -65,7 +62,7 @@ def _plain(pieces: list[bytes], value: Any) -> Any:
         return value.as_integer_ratio()
     if isinstance(value, Enum):
         return value.value
-    raise TypeError(f"{type(value).__module__}:{type(value).__qualname__} is no plain value.")
+    raise TypeError(f"{type(value).__module__}:{type(value).__qualname__} is not a plain value.")
 
 
 def _plain_array(pieces: list[bytes], array: np.ndarray[Any, Any]) -> tuple[Any, ...]:

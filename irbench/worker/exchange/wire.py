@@ -38,12 +38,7 @@ class _Pickler(pickle.Pickler):
 
 
 class Channel:
-    """One end of a connection: whole messages, each its length and its content.
-
-    Args:
-        end: A connected stream, which the channel owns.
-        dump: Returns what a message is sent as.
-    """
+    """One end of a connection: whole messages, each its length and its content."""
 
     def __init__(
         self,
@@ -70,10 +65,6 @@ class Channel:
     def send(self, message: object, *, within_s: float | None = None) -> None:
         """Send a message; waits until the other end has room for it.
 
-        Args:
-            message: Anything that ``dump`` takes.
-            within_s: For how long to wait at most; ``None`` waits for as long as the other end is there.
-
         Raises:
             TimeoutError: The other end had no room for it in time; what was sent of it is no whole message.
             OSError: The other end has hung up.
@@ -94,9 +85,6 @@ class Channel:
 
     def take_in(self, *, wait: bool) -> None:
         """Read what is there of the next message.
-
-        Args:
-            wait: Wait where nothing is there yet.
 
         Raises:
             BlockingIOError: Nothing is there, and waiting was not asked for.
@@ -142,7 +130,6 @@ class Request:
 
     Attributes:
         target: What to call.
-        args: Its positional arguments.
         hold: Keep the result in the worker as the object that later methods belong to.
         talks: Give the callee a function as its last argument with which it reports progress.
     """
@@ -172,8 +159,6 @@ class Problem:
     """What the call raised.
 
     Attributes:
-        message: What is wrong, for the user.
-        hint: How to fix it; may be empty.
         exit_code: Of an :class:`irbench.errors.IrbenchError`; ``None`` for any other exception.
     """
 

@@ -25,12 +25,7 @@ _HOW_IT_IS_CALLED = (
 
 
 class CallableBackend:
-    """Runs a function of the user's.
-
-    Args:
-        name: What the user calls the row.
-        program: A callable.
-    """
+    """Runs a function of the user's."""
 
     consumes = ("onnx", "tf-graph")
 
@@ -126,12 +121,7 @@ def is_factory(function: Callable[..., Any]) -> bool:
 
 
 def outputs_in_order(answer: Any, names: Sequence[str]) -> Outputs:
-    """Return what a function returned as outputs in the order of the model's; none for ``None``.
-
-    Args:
-        answer: Arrays by the names of outputs, a list or tuple of them in order, or the only one.
-        names: Of the model's outputs.
-    """
+    """Return what a function returned as outputs in the order of the model's; none for ``None``."""
     if answer is None:
         return ()
     if isinstance(answer, list | tuple):

@@ -40,9 +40,7 @@ class CommandEnded(IrbenchError):
 def command_words(target: str, values: Mapping[str, str]) -> list[str]:
     """Return the words of a command, split as a shell does, with values in place of ``{name}``.
 
-    Args:
-        target: As the user wrote it.
-        values: By name; a brace with any other name stays as it is.
+    A brace with any other name stays as it is.
     """
     words = shlex.split(target)
     for name, value in values.items():
@@ -53,9 +51,7 @@ def command_words(target: str, values: Mapping[str, str]) -> list[str]:
 class CommandProcess:
     """A child of this worker, in its process group, so that it is frozen and ended with it.
 
-    Args:
-        words: The program and its arguments; no shell reads them.
-        environment: Variables to set besides the present ones.
+    No shell reads ``words``.
     """
 
     def __init__(self, words: list[str], environment: Mapping[str, str]) -> None:
@@ -87,11 +83,7 @@ class CommandProcess:
         return line
 
     def write_line(self, line: str) -> None:
-        """Write a request to the command's standard input.
-
-        Raises:
-            CommandEnded: It reads nothing any more.
-        """
+        """Write a request to the command's standard input."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(f"{line}\n".encode())
@@ -137,7 +129,6 @@ class CommandProcess:
             ) from error
 
     def _take_in(self) -> bool:
-        """Read what is there, waiting where nothing is; whether there is more to come."""
         assert self._process.stdout is not None
         piece = os.read(self._process.stdout.fileno(), _PIECE_BYTES)
         self._arrived += piece
@@ -148,7 +139,6 @@ class CommandProcess:
         return bool(select.select([self._process.stdout], [], [], 0)[0])
 
     def _last_line(self) -> str:
-        """Return what the command wrote last, without an end of the line."""
         if not self._arrived.strip():
             raise self._end()
         line, self._arrived = self._arrived.decode(errors="replace"), bytearray()

@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from irbench.measure.phases import PhaseLog
+from irbench.measure.kernel_evidence import PhaseLog
 from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.spec import Artifact, Io, Load, TensorSpec
 from irbench.spi import Array

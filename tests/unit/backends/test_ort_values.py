@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from irbench.measure.phases import PhaseLog
+from irbench.measure.kernel_evidence import PhaseLog
 from irbench.spec import Artifact, Load, TensorSpec
 from irbench.spi import Refusal
 from irbench_ort import backend

@@ -19,7 +19,8 @@ from irbench.notices import Context, Mark, Note, Warn
 from irbench.notices.base import Notice
 from irbench.notices.warnings import Unverified
 from irbench.spec import Artifact, Disagreement, Timing
-from irbench.stats import Admission, summarise
+from irbench.stats.eligibility import Admission
+from irbench.stats.summary import summarise
 
 
 def plain(notice: Notice) -> Any:

@@ -16,8 +16,8 @@ from combinations import every_pair
 from irbench.core.record import Failure, LaunchRecord
 from irbench.core.result import GroupResult
 from irbench.measure import clock
-from irbench.measure.core_to_core import CoreLink
-from irbench.measure.machine import MachineSnapshot
+from irbench.measure.disturbances import MachineSnapshot
+from irbench.measure.hardware_probes import CoreLink
 from irbench.notices.warnings import TooFewLaunches
 from irbench.runner import launch
 from irbench.runner.plan import PlannedGroup
@@ -26,7 +26,7 @@ from irbench.runner.request import RunRequest
 from irbench.runs import comparison
 from irbench.runs.comparison import Comparison
 from irbench.spec import Cell, Timing
-from irbench.stats import Room
+from irbench.stats.launch_planning import Room
 from irbench.store.runs import RunWriter, Store
 from irbench.worker.cell import CellTask, Prepared, Warmed
 

@@ -12,7 +12,7 @@ import psutil
 import pytest
 from processes import none_left, workers
 
-from irbench.measure.machine import snapshot
+from irbench.measure.disturbances import snapshot
 from irbench.runner.neighbours import NeighbourEnded, busy_neighbours
 
 LAST = max(os.sched_getaffinity(0))

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import launches
 import pytest
-from planned_groups import FAKES, GRAPH, INPUT, MLP, QUANTISED, planned, prepared, rows
+from planned_groups import BOTH, FAKES, GRAPH, INPUT, MLP, QUANTISED, planned, prepared, rows
 
 from irbench.core import registry
+from irbench.core.record import Failure
 from irbench.errors import IrbenchError
-from irbench.runner.cells import SizedModel
-from irbench.runner.plan import plan
+from irbench.notices.notes import GraphUnbound
+from irbench.runner.plan import Forms, alike, plan
+from irbench.runner.prepare import compared_together, same_inputs
 from irbench.runner.request import RunRequest
-from irbench.runner.tables import compared_together, same_inputs
-from irbench.spec import Bundle, Feeding, InputSpec, Program, Workload
+from irbench.runner.requested_cells import SizedModel
+from irbench.spec import Artifact, Bundle, Feeding, InputSpec, Program, TensorSpec, Workload
 
 
 def test_every_backend_at_every_setting_is_a_row() -> None:
@@ -152,3 +156,196 @@ def test_rows_that_must_run_whole_on_their_device_say_so() -> None:
     for asked in (False, True):
         (group,) = planned(require_full=asked)
         assert {cell.load.require_full for cell in group.group.cells} == {asked}
+
+
+def test_a_converted_graph_is_a_row_in_its_own_precision_once() -> None:
+    backends, precisions = (("fake-a", "cpu"),), ("fp32", "bf16")
+    (group,) = planned(backends=backends, precisions=precisions, variants=("none", "none-int8"))
+    assert rows(group) == [("fake-a", "fp32"), ("fake-a+none-int8", "int8"), ("fake-a", "bf16")]
+
+
+def test_a_graph_that_holds_another_precision_is_a_row_in_that_unless_one_is_asked_for() -> None:
+    backends = (("fake-a", "cpu"), ("original", "cpu"))
+    (own,) = planned(BOTH, precision="fp16", backends=backends, precisions=None)
+    assert rows(own) == [("fake-a", "fp16"), ("original", "fp32")]
+    (pinned,) = planned(BOTH, precision="fp16", backends=backends, precisions=("fp32",))
+    assert rows(pinned) == [("fake-a", "fp32"), ("original", "fp32")]
+
+
+@pytest.mark.parametrize(
+    ("held", "asked", "variants", "required"),
+    [
+        ("fp32", None, ("none",), [True]),
+        ("fp16", None, ("none", "basic"), [False, False]),
+        ("native", None, ("none",), [False]),
+        ("fp16", ("fp16",), ("none",), [True]),
+        ("fp32", None, ("none", "none-int8"), [True, True]),
+        ("fp16", None, ("none", "none-int8"), [False, True]),
+    ],
+)
+def test_a_precision_is_required_unless_it_is_only_that_of_a_narrow_graph(
+    held: str, asked: Any, variants: tuple[str, ...], required: list[bool]
+) -> None:
+    (group,) = planned(precision=held, backends=(("fake-a", "cpu"),), precisions=asked, variants=variants)
+    assert [cell.load.precision_required for cell in group.group.cells] == required
+
+
+def test_operators_of_a_vendor_keep_a_backend_from_a_graph_and_not_the_users_own_code() -> None:
+    foreign = replace(GRAPH, variant="all", domains=("com.vendor",))
+    code = Program("callable", "loop:infer")
+    (group,) = planned(made={"all": foreign}, variants=("all",), backends=FAKES[:1], programs={"mine": code})
+    assert set(group.absent) == {"fake-a-cpu-fp32-x1-all"}
+
+
+def test_every_level_of_optimisation_is_a_row_of_the_backends_that_read_what_it_writes() -> None:
+    written = replace(GRAPH, variant="all", domains=("com.vendor",))
+    (group,) = planned(variants=("none", "all"), made={"all": written})
+    assert [cell.label for cell in group.group.cells] == ["fake-a", "fake-a+all", "fake-b", "fake-b+all"]
+    refused = [failure.message for failure in group.absent.values()]
+    assert refused == ["it does not read the operators of com.vendor that all writes"] * 2
+
+
+def test_an_artifact_that_could_not_be_made_is_the_failure_of_its_rows_alone() -> None:
+    broken = Failure("optimize", "The pass breaks mlp")
+    (group,) = planned(variants=("none", "basic"), made={"basic": broken})
+    assert [cell.label for cell in group.group.cells] == ["fake-a", "fake-a+basic", "fake-b", "fake-b+basic"]
+    assert [cell.label for cell in group.group.cells if cell.id in group.absent] == ["fake-a+basic", "fake-b+basic"]
+    assert set(group.absent.values()) == {broken}
+    assert group.group.baseline == "fake-a-cpu-fp32-x1"
+
+
+def test_a_graph_whose_shapes_were_bound_can_also_run_as_the_file_has_it() -> None:
+    (group,) = planned(variants=("none", "basic"))
+    plain = {cell.id for cell in group.group.cells if cell.artifact is not None and not cell.artifact.variant}
+    assert set(group.others) == plain
+    for other in group.others.values():
+        assert other.path == GRAPH.path
+        assert other.inputs[0].shape == (1, 3)
+
+
+def test_a_graph_without_dynamic_dimensions_has_no_other_form() -> None:
+    fixed = replace(GRAPH, inputs=(TensorSpec("x", "float32", (1, 3)),))
+    (group,) = planned(replace(MLP, artifacts=(fixed,)))
+    assert group.others == {}
+
+
+def test_a_sweep_has_a_row_with_bound_and_one_with_dynamic_shapes() -> None:
+    (group,) = planned(sweep=("x", ((2, 3), (4, 3))), variants=("none", "basic"))
+    rows = {cell.label: cell for cell in group.group.cells}
+    assert list(rows) == [
+        *("fake-a", "fake-a dynamic", "fake-a+basic"),
+        *("fake-b", "fake-b dynamic", "fake-b+basic"),
+    ]
+    assert len({cell.id for cell in group.group.cells}) == 6
+    dynamic = rows["fake-a dynamic"].artifact
+    assert dynamic is not None
+    assert (dynamic.path, dynamic.inputs[0].shape) == (GRAPH.path, (1, 3))
+    assert group.others == {}
+    assert group.group.baseline == rows["fake-a"].id
+
+
+def test_the_original_framework_is_the_baseline_when_it_takes_part_and_the_first_row_otherwise() -> None:
+    (with_original,) = planned(BOTH, backends=(("fake-a", "cpu"), ("original", "cpu")))
+    (without,) = planned()
+    assert with_original.group.baseline == "original-cpu-fp32-x1"
+    assert without.group.baseline == "fake-a-cpu-fp32-x1"
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("fake-b", "fake-b-cpu-fp32-x1"),
+        ("fake-b@streams=2", "fake-b-cpu-fp32-x2"),
+        ("fake-a@streams=2,precision=fp32", "fake-a-cpu-fp32-x2"),
+        ("fake-b x2", "fake-b-cpu-fp32-x2"),
+        ("fake-b@batch=1,threads=1", "fake-b-cpu-fp32-x1"),
+    ],
+)
+def test_a_baseline_can_be_named_by_row_and_setting(asked: str, found: str) -> None:
+    (group,) = planned(streams=(1, 2), baseline=asked)
+    assert group.group.baseline == found
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("fake-b", "fake-b-cpu-fp32-x1-m0"),
+        ("fake-b@model=quantised", "fake-b-cpu-fp32-x1-m1"),
+        ("fake-a@model=quantised.onnx", "fake-a-cpu-fp32-x1-m1"),
+        ("fake-a@model=/models/quantised.onnx,optimize=basic", "fake-a-cpu-fp32-x1-basic-m1"),
+        ("fake-a@optimize=none,model=quantised", "fake-a-cpu-fp32-x1-m1"),
+        ("fake-b+basic@model=mlp", "fake-b-cpu-fp32-x1-basic-m0"),
+    ],
+)
+def test_a_baseline_can_be_named_by_its_model_and_its_level(asked: str, found: str) -> None:
+    bundles = (MLP, replace(QUANTISED, source="/models/quantised.onnx"))
+    (group,) = planned(bundles=bundles, variants=("none", "basic"), baseline=asked)
+    assert group.group.baseline == found
+
+
+def test_a_baseline_of_int8_is_found_where_the_graph_was_quantised_statically() -> None:
+    (group,) = planned(variants=("none", "basic-int8-static"), baseline="fake-b@optimize=int8")
+    assert group.group.baseline == "fake-b-cpu-int8-x1-basic-int8-static"
+
+
+@pytest.mark.parametrize("asked", ["fake-c", "fake-a@model=other", "fake-a@optimize=all"])
+def test_the_rows_that_a_baseline_may_be_are_named_by_what_tells_them_apart(asked: str) -> None:
+    with pytest.raises(IrbenchError, match="not match any row") as caught:
+        planned(bundles=(MLP, QUANTISED), backends=FAKES[:1], variants=("none", "basic"), baseline=asked)
+    assert caught.value.hint == (
+        "The rows are: fake-a@optimize=none,model=mlp, fake-a@optimize=basic,model=mlp,"
+        " fake-a@optimize=none,model=quantised, fake-a@optimize=basic,model=quantised"
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("original", "not match any row"),
+        ("fake-a@streams=3", "not match any row"),
+        ("fake-a@colour=red", "not a valid row"),
+        ("fake-a@streams", "not a valid row"),
+        ("fake-a@optimize=some", "no level 'some'"),
+    ],
+)
+def test_a_baseline_that_is_no_row_is_refused(asked: str, said: str) -> None:
+    with pytest.raises(IrbenchError, match=said) as caught:
+        planned(baseline=asked)
+    assert caught.value.hint
+
+
+def test_a_baseline_that_cannot_run_stays_the_one_that_was_asked_for() -> None:
+    (group,) = planned(backends=(("original", "cpu"), *FAKES), baseline="original")
+    assert group.group.baseline == "original-cpu-fp32-x1"
+    assert "original-cpu-fp32-x1" in group.absent
+
+
+BOUND = Artifact("onnx", Path("/scratch/bound/m.onnx"), (), ())
+DYNAMIC = replace(BOUND, path=Path("/models/m.onnx"))
+OPTIMISED = replace(BOUND, path=Path("/optimized/m.onnx"), variant="basic")
+
+
+def forms() -> Forms:
+    """Return a row with a bound graph, one with an optimised dynamic graph, and one that cannot be bound."""
+    plain, optimised, framework = launches.group("plain", "optimised", "framework").cells
+    cells = (replace(plain, artifact=BOUND), replace(optimised, artifact=OPTIMISED, dynamic=True), framework)
+    return Forms(cells, {"plain": DYNAMIC})
+
+
+def test_all_rows_that_can_run_dynamic_shapes() -> None:
+    found = alike(forms(), {"basic": "ShapeInferenceError"})
+    assert [(cell.artifact, cell.dynamic) for cell in found.cells] == [
+        (DYNAMIC, True),
+        (OPTIMISED, True),
+        (None, False),
+    ]
+    assert found.others == {"plain": BOUND}
+
+
+def test_a_note_says_which_level_fails_and_why() -> None:
+    (note,) = alike(forms(), {"basic": "ShapeInferenceError"}).notes
+    assert note == GraphUnbound(variant="basic", reason="ShapeInferenceError")
+
+
+def test_without_such_a_graph_rows_stay_as_they_are() -> None:
+    assert alike(forms(), {}) == forms()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import launches
 import pytest
 
 from irbench.core.activity import Activity
+from irbench.core.record import Failure, OutputError, Stage
+from irbench.core.row import State
+from irbench.core.soak_row import SoakRow
 from irbench.measure import clock
 from irbench.runner.progress import Progress
-from irbench.runner.rounds import Rounds
+from irbench.runner.rounds import CellOutcome, Rounds, state_of
 
 LAUNCH_S = 10.0
 
@@ -81,3 +85,23 @@ def test_progress_names_the_round_under_way(monkeypatch: pytest.MonkeyPatch) -> 
     table.rounds.say(Activity("cold-launch", "ort"))
     assert [progress.launch for progress in table.told] == [1, 1, 1, 2, 2, 2, 2]
     assert {(progress.most_launches, progress.batch, progress.counted) for progress in table.told} == {(2, 8, "round")}
+
+
+ERROR = OutputError(0.1, 0.5, 0.9, None)
+
+
+@pytest.mark.parametrize(
+    ("stage", "state"),
+    [("verify", "mismatch"), ("plan", "not-applicable"), ("compile", "failed"), ("second answer", "failed")],
+)
+def test_a_failure_has_the_state_of_its_stage(stage: Stage, state: State) -> None:
+    assert state_of(Failure(stage, "why")) == state
+
+
+def test_who_leaves_keeps_the_error_that_was_measured() -> None:
+    outcome = CellOutcome(launches.group("a").cells[0], output_error=ERROR)
+    failure = Failure("measure", "It crashed.")
+    outcome.leave(failure)
+    assert (outcome.state, outcome.failure, outcome.output_error) == ("failed", failure, ERROR)
+    row = outcome.row(SoakRow, outcome.state)
+    assert (row.id, row.backend, row.artifact, row.failure) == ("a", "a", "", failure)

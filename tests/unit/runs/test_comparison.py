@@ -14,9 +14,9 @@ import pytest
 
 from irbench.core.record import LaunchRecord
 from irbench.core.result import RunDocument
-from irbench.measure.core_to_core import CoreLink
+from irbench.measure.hardware_probes import CoreLink
 from irbench.measure.lock import Holder
-from irbench.runner.launch_inputs import LaunchInputs, LaunchPlan
+from irbench.runner.launch_state import LaunchInputs, LaunchPlan
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.progress import Progress
@@ -26,7 +26,7 @@ from irbench.runner.tempo import Tempo
 from irbench.runs import comparison
 from irbench.runs.comparison import Comparison
 from irbench.spec import Bundle, Feeding, Group, InputSpec, Timing
-from irbench.stats import launch_limits
+from irbench.stats.launch_planning import launch_limits
 from irbench.store.runs import RunWriter, Store
 
 ONE = Holder(7, "2026-01-05T10:00:00+00:00", "vgg16")

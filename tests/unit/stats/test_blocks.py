@@ -5,9 +5,8 @@ from launches import BLOCK_NS, MS, block, evidence, group, launch, measured, syn
 
 from irbench.core.record import Round
 from irbench.spec import Cell, Load, Timing
-from irbench.stats import clean_blocks, processors_in_use
-from irbench.stats.blocks import dirty_blocks
-from irbench.stats.observed import observe
+from irbench.stats.blocks import dirty_blocks, processors_in_use
+from irbench.stats.observed import clean_blocks, observe
 
 
 def rounds_waiting(*shares: float) -> list[Round]:

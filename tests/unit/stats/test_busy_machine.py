@@ -18,7 +18,7 @@ from summaries import rows, table
 from irbench.core.record import CellLaunch, LaunchRecord
 from irbench.spec import Timing
 from irbench.stats.compare import launch_ratios
-from irbench.stats.notices.starvation import most_uneven
+from irbench.stats.notices.machine_warnings import most_uneven
 from irbench.stats.observed import observe
 
 FAST, MANY = 150, 2000

@@ -14,9 +14,11 @@ from simulation.regimes import DEPENDENT, REGIMES, Regime, launches_of, truth_of
 from simulation.shipped import BASELINE, CELL, decided_by, hodges_lehmann, run_until_stopped
 
 from irbench.spec import Timing
-from irbench.stats import Admission, Pace, intervals, next_launch
+from irbench.stats import intervals
 from irbench.stats.compare import holm_intervals, launch_ratios
+from irbench.stats.eligibility import Admission
 from irbench.stats.observed import observe
+from irbench.stats.stopping_rule import Pace, next_launch
 
 FAST, MANY = 700, 4000
 PLAINEST = {

@@ -12,7 +12,7 @@ from simulation.shipped import decided_by, reduced, standing_of
 
 from irbench.spec import Timing
 from irbench.stats.observed import Observed
-from irbench.stats.stopping.race import contenders, most_urgent
+from irbench.stats.stopping_rule import contenders, most_urgent
 from irbench.stats.winner import LeadEstimate, find_winner
 
 pytestmark = pytest.mark.ci

@@ -19,9 +19,10 @@ from irbench.notices.marks import BeyondTolerance
 from irbench.notices.notes import NativePrecision
 from irbench.notices.warnings import Unverified
 from irbench.spec import Accuracy, AccuracyLimit, Timing
-from irbench.stats import Admission, summarise
+from irbench.stats.eligibility import Admission
 from irbench.stats.observed import log_level
 from irbench.stats.rederive import observed_launches, planned_timing, rederive
+from irbench.stats.summary import summarise
 from irbench.store.run_document import decode_document, encode_document
 
 TIMING = Timing()

@@ -8,7 +8,8 @@ from launches import even, group
 from irbench.core.record import LaunchRecord
 from irbench.notices import Note
 from irbench.spec import Artifact, Cell, Group, Timing
-from irbench.stats import Admission, summarise
+from irbench.stats.eligibility import Admission
+from irbench.stats.summary import summarise
 
 TIMING = Timing(burn_in_blocks=0)
 LEVELS_MS = {"ort": 10.0, "ort+all": 11.0, "openvino": 8.0, "openvino+basic": 7.0, "openvino+all": 9.0}

@@ -8,14 +8,17 @@ import pytest
 from launches import MS, block, even, group, launch, measured, streamed, synchronous
 from summaries import EVERYONE, TIMING, alone, rows, table
 
-from irbench.core.record import Failure, OutputError, Sustained
+from irbench.core.record import Failure, LaunchRecord, OutputError, Sustained
 from irbench.core.result import GroupResult
-from irbench.notices import Reference
+from irbench.core.row import CellResult
+from irbench.notices import Context, Reference
 from irbench.notices.marks import NodesElsewhere, Oversubscribed
 from irbench.notices.warnings import Unverified
-from irbench.spec import Artifact, Cell, Feeding, Load, TensorSpec
-from irbench.stats import Admission, summarise
+from irbench.render.footer import footer
+from irbench.spec import Artifact, Cell, Feeding, Load, TensorSpec, Timing
+from irbench.stats.eligibility import Admission
 from irbench.stats.figures import calls_to_bound
+from irbench.stats.summary import summarise
 
 
 def test_fps_never_exceeds_batch_over_minimum_latency_in_sync_mode():
@@ -285,3 +288,127 @@ def test_private_memory_is_that_of_one_launch_so_that_growths_are_within_it():
         for record, sizes in zip(even({"only": [10.0] * 3}), phases, strict=True)
     ]
     assert rows(table(group("only"), records))["only"].private_memory_bytes == phases[0]
+
+
+def test_a_run_whose_blocks_were_mostly_disturbed_has_no_winner():
+    def run(disturbed):
+        records = even({"a": [8.0] * 6, "b": [10.0] * 6}, blocks=8)
+        seen = tuple(block(index, throttled_ns=int(index < disturbed)) for index in range(8))
+        return table(group("a", "b"), [replace(record, blocks=seen) for record in records])
+
+    assert run(4).winner.cell == "a"
+    busy = run(5)
+    assert (busy.winner, busy.lead.reason, busy.blocks_disturbed, busy.blocks_excluded) == (None, "busy", 30, 0)
+
+
+def test_a_leader_whose_rival_completes_more_per_second_is_no_winner():
+    # the median of every round says 8 ms against 10, but each third call of the cell takes 40
+    rounds = {"cell": [8 * MS, 8 * MS, 40 * MS], "base": [10 * MS] * 3}
+    records = [
+        launch(
+            number, [measured(name, [synchronous(index, own) for index in range(8)]) for name, own in rounds.items()]
+        )
+        for number in range(6)
+    ]
+    found = table(group("base", "cell"), records)
+    assert (found.lead.cell, found.lead.reason, found.winner) == ("cell", "throughput-disagrees", None)
+
+
+def test_a_leader_that_the_disturbed_blocks_turn_round_is_no_winner():
+    def record(number):
+        cells = [
+            measured("base", [synchronous(index, [10 * MS] * 3) for index in range(9)]),
+            measured("cell", [synchronous(index, [(8 if index < 5 else 30) * MS] * 3) for index in range(9)]),
+        ]
+        return launch(number, cells, blocks=tuple(block(index, throttled_ns=int(index > 4)) for index in range(9)))
+
+    found = table(group("base", "cell"), [record(number) for number in range(6)])
+    assert found.lead.reason == "all-blocks-disagree" or found.all_blocks_value > 1
+
+
+def test_a_leader_that_is_slower_alone_is_no_winner():
+    records = even({"a": [8.0] * 6, "b": [10.0] * 6}, blocks=8)
+    ran = (Sustained("a", 200, 3_000_000_000), Sustained("b", 300, 3_000_000_000))
+    found = table(group("a", "b"), [replace(record, sustained=ran) for record in records])
+    assert found.lead.reason == "sustained-disagrees"
+
+
+def test_runs_alone_in_too_few_launches_contradict_nobody():
+    records = even({"a": [8.0] * 6, "b": [10.0] * 6}, blocks=8)
+    ran = (Sustained("a", 200, 3_000_000_000), Sustained("b", 300, 3_000_000_000))
+    records[-1] = replace(records[-1], sustained=ran)
+    assert table(group("a", "b"), records).winner.cell == "a"
+
+
+def test_a_row_with_wrong_outputs_is_not_called_decided():
+    records = even({"a": [8.0] * 6, "b": [10.0] * 6, "wrong": [1.0] * 6})
+    raced = [replace(record, cells=record.cells[: 3 if record.launch < 1 else 2]) for record in records]
+    found = table(group("a", "b", "wrong"), raced, Admission(mismatches={"wrong": Failure("verify", "wrong outputs")}))
+    assert not any("decided rows left" in line for line in footer(found, Context()))
+
+
+def test_rows_stand_fastest_first_then_wrong_and_failed_ones():
+    asked = group("base", "broken", "wrong", "fast", "slow")
+    records = even({"base": [10.0] * 6, "wrong": [1.0] * 6, "fast": [5.0] * 6, "slow": [20.0] * 6})
+    records[0] = replace(records[0], failures={"broken": Failure("compile", "no such operator")})
+    result = table(asked, records, Admission(mismatches={"wrong": Failure("verify", "wrong outputs")}))
+    assert [row.id for row in result.cells] == ["fast", "base", "slow", "broken", "wrong"]
+    assert {row.id: row.state for row in result.cells} == {
+        "fast": "ok", "base": "ok", "slow": "ok", "broken": "failed", "wrong": "mismatch",
+    }  # fmt: skip
+
+
+def test_wrong_outputs_keep_their_time_and_get_no_speedup():
+    asked = group("base", "wrong")
+    admission = Admission(mismatches={"wrong": Failure("verify", "wrong outputs")})
+    result = table(asked, even({"base": [10.0] * 6, "wrong": [1.0] * 6}), admission)
+    row = rows(result)["wrong"]
+    assert (row.speedup, row.latency_ms.p50, row.failure.message) == (None, 1.0, "wrong outputs")
+    assert result.winner is None
+
+
+def test_outputs_that_cannot_be_compared_are_a_mismatch_too():
+    records = even({"base": [10.0] * 6})
+    records[0] = replace(records[0], failures={"odd": Failure("verify", "output 0 has shape 3, the reference 4")})
+    row = rows(table(group("base", "odd"), records))["odd"]
+    assert (row.state, row.latency_ms) == ("mismatch", None)
+
+
+def test_when_the_baseline_failed_the_next_healthy_cell_takes_its_place_and_it_is_said():
+    records = even({"b": [10.0] * 6, "c": [5.0] * 6})
+    records[0] = replace(records[0], failures={"a": Failure("import", "no module")})
+    result = table(group("a", "b", "c"), records)
+    assert result.baseline == "b"
+    assert rows(result)["c"].speedup.value == pytest.approx(2.0)
+    assert "baseline-replaced" in {warning.code for warning in result.warnings}
+
+
+def test_a_baseline_with_wrong_outputs_is_replaced_too():
+    admission = Admission(mismatches={"a": Failure("verify", "wrong outputs")})
+    assert table(group("a", "b"), even({"a": [10.0] * 6, "b": [9.0] * 6}), admission).baseline == "b"
+
+
+EXACT = OutputError(0, 0, 1, None)
+LEVELS_MS = {"slow": [2] * 6, "quick": [1] * 6}
+
+
+def verified_table(records: list[LaunchRecord]) -> GroupResult:
+    return summarise(group(*LEVELS_MS), records, Timing(), Admission(), stopped_by="target", seconds=60.0)
+
+
+def quick(result: GroupResult) -> CellResult:
+    return next(row for row in result.cells if row.id == "quick")
+
+
+@pytest.mark.parametrize(("errors", "verified"), [({}, False), ({"output_error": EXACT}, True)])
+def test_a_speedup_says_whether_anything_was_held_against_the_answers(errors, verified):
+    result = verified_table(even(LEVELS_MS, **errors))
+    assert quick(result).speedup.verified is verified
+    assert result.unverified is not verified
+
+
+def test_a_speedup_over_a_baseline_that_was_not_verified_is_not_verified():
+    records = [
+        replace(item, cells=(item.cells[0], replace(item.cells[1], output_error=EXACT))) for item in even(LEVELS_MS)
+    ]
+    assert quick(verified_table(records)).speedup.verified is False

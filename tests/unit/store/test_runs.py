@@ -143,7 +143,7 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("irbench.system.files.os.fsync", full)
+    monkeypatch.setattr("irbench.system.file_access.os.fsync", full)
 
 
 def test_a_full_disk_is_an_error_before_anything_is_measured(store: Store, monkeypatch: pytest.MonkeyPatch):

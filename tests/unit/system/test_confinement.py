@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from irbench.system import confinement, landlock, seccomp
+from irbench.system import confinement, seccomp
 from irbench.system.confinement import Confinement, ConfinementSupport, confine, confinement_support
 from irbench.system.seccomp import ARCHITECTURES
 
@@ -342,17 +342,17 @@ def test_a_kernel_without_landlock_is_told_as_such(monkeypatch: pytest.MonkeyPat
     def refuse(*_: object) -> int:
         raise OSError(errno.ENOSYS, "no Landlock")
 
-    monkeypatch.setattr(landlock, "call_kernel", refuse)
-    assert landlock.abi_version() == 0
+    monkeypatch.setattr(confinement, "call_kernel", refuse)
+    assert confinement.abi_version() == 0
     with pytest.raises(OSError, match="no Landlock"):
-        landlock.restrict_files((), ())
+        confinement.restrict_files((), ())
 
 
 def test_a_reader_goes_on_where_landlock_refuses_and_a_runtime_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.E2BIG, "too many layers")
 
-    monkeypatch.setattr(landlock, "restrict_files", refuse)
+    monkeypatch.setattr(confinement, "restrict_files", refuse)
     monkeypatch.setattr(confinement, "confinement_support", lambda: ConfinementSupport(7, seccomp=False))
     assert confined(Confinement(), os.getpid) == 0
     assert confined(Confinement(for_runtime=True), os.getpid) == errno.E2BIG
@@ -374,4 +374,14 @@ def test_a_program_of_32_bits_on_a_kernel_of_64_bits_has_no_filter(monkeypatch: 
 
 @pytest.mark.parametrize(("version", "size"), [(1, 8), (3, 8), (4, 16), (5, 16), (6, 24), (9, 24)])
 def test_a_kernel_is_given_the_fields_that_its_version_knows(version: int, size: int) -> None:
-    assert landlock.size_of_ruleset(version) == size
+    assert confinement.size_of_ruleset(version) == size
+
+
+def test_memory_beyond_the_limit_is_refused_at_once():
+    code = (
+        "from irbench.system.confinement import limit_memory; limit_memory(1 << 30)\n"
+        "try: bytearray(2 << 30)\n"
+        "except MemoryError: print('refused')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "refused\n"

@@ -23,8 +23,8 @@ class Outer(msgspec.Struct):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"{", "it is no valid JSON"),
-        (b"nonsense", "it is no valid JSON"),
+        (b"{", "it is not valid JSON"),
+        (b"nonsense", "it is not valid JSON"),
         (b"{}", "the field inner is missing"),
         (b'{"inner": {}}', "the field number at inner is missing"),
         (b'{"inner": {"number": "7"}}', "the value at inner.number is not of the type that it must have"),
@@ -51,7 +51,7 @@ def test_other_errors_are_told_apart_by_their_kind(error: Exception, said: str) 
 
 
 def test_a_run_document_that_is_cut_short_is_no_valid_json() -> None:
-    with pytest.raises(IrbenchError, match=r"run\.json is damaged, .*: it is no valid JSON\."):
+    with pytest.raises(IrbenchError, match=r"run\.json is damaged, .*: it is not valid JSON\."):
         decode_document(b'{"schema_version": 2', "run.json")
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from irbench.system.home import home, homes
-from irbench.system.home_warning import HomeWarning
+from irbench.system.home import HomeWarning, home, homes
 
 
 @pytest.fixture(autouse=True)

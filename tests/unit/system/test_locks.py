@@ -5,12 +5,15 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import subprocess
+import sys
 import threading
+import uuid
 from pathlib import Path
 
 import pytest
 
-from irbench.system.locks import hold, is_held, temporary_folder, waiting_for
+from irbench.system.locks import hold, hold_name, is_held, temporary_folder, wait_for_name, waiting_for
 
 
 def test_a_folder_is_held_until_it_is_let_go(tmp_path: Path):
@@ -130,3 +133,56 @@ def test_a_folder_of_another_program_with_such_a_name_is_left_alone_however_old(
     os.utime(mine, (1e9, 1e9))
     with temporary_folder(tmp_path, ".model.onnx-"):
         assert mine.exists()
+
+
+HOLDER = """
+import sys
+from irbench.system.locks import hold_name
+hold_name(sys.argv[1])
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def name() -> str:
+    return f"a test {uuid.uuid4()}"
+
+
+def test_a_name_is_held_until_it_is_let_go(name: str):
+    held = hold_name(name)
+    with pytest.raises(BlockingIOError):
+        hold_name(name)
+    os.close(hold_name(f"{name}, another"))
+    os.close(held)
+    os.close(hold_name(name))
+
+
+def test_a_name_is_free_when_its_holder_was_killed(name: str):
+    command = [sys.executable, "-c", HOLDER, name]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        with pytest.raises(BlockingIOError):
+            hold_name(name)
+        holder.kill()
+        os.close(wait_for_name(name))
+
+
+def test_whoever_waits_goes_on_when_the_name_is_released(name: str):
+    waited: list[str] = []
+    held = hold_name(name)
+
+    def wait() -> None:
+        os.close(wait_for_name(name))
+        waited.append("second")
+
+    threads = [threading.Thread(target=wait) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    threads[0].join(0.1)
+    waited.append("first")
+    os.close(held)
+    for thread in threads:
+        thread.join()
+    assert waited == ["first", "second", "second", "second"]

@@ -19,7 +19,7 @@ from irbench.measure.ledger import Window
 from irbench.spec import Artifact, Feeding, Io, Timing
 from irbench.spi import Feed, Outputs
 from irbench.worker.cell import CellTask
-from irbench.worker.inputs import turns_of_streams
+from irbench.worker.feed_turns import turns_of_streams
 from irbench.worker.run import RunHost, SoakHost
 from irbench.worker.warming import median_completion_ns
 

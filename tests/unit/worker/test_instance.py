@@ -17,7 +17,7 @@ import pytest
 from irbench.core import registry
 from irbench.core.feeds import write_sample
 from irbench.measure.ledger import CommonWindow, Counters
-from irbench.measure.paced import Schedule, join_paced, start_soon
+from irbench.measure.pacing import Schedule, join_paced, start_soon
 from irbench.runner.instances import joined_shares
 from irbench.spec import Artifact, Feeding, Io, Timing
 from irbench.spi import Feed, Outputs

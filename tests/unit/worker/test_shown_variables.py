@@ -8,8 +8,8 @@ import pytest
 
 from irbench.core import registry
 from irbench.system.confinement import Confinement, confinement_support
-from irbench.worker.interpreters import shown_variables
 from irbench.worker.process import Worker
+from irbench.worker.shown_variables import shown_variables
 
 SECRET = (
     *("NVIDIA_API_KEY", "NVIDIA_API_KEYS", "NVIDIA_API_KEY_2", "NVIDIA_KEY_FILE", "NVIDIA_APIKEY", "nvidia_key"),

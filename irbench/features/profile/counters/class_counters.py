@@ -13,7 +13,7 @@ from irbench.features.profile.joining import JoinedCell
 from irbench.features.profile.record import CountedPart, ProfileCounters
 from irbench.features.profile.report import ClassCounters
 from irbench.onnx.operator_classes import OperatorClass
-from irbench.stats.counters import derive_counter_table
+from irbench.stats.counter_figures import derive_counter_table
 
 _PHASE: CountedPhase = "inference"
 

@@ -37,13 +37,13 @@ from irbench.measure.clock import Stopwatch
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.onnx.probe_graph import identity
 from irbench.onnx.reading.element_types import numpy_dtype
-from irbench.runner.cell_worker import CellFailed, Setting
 from irbench.runner.plan import PlannedGroup, other_form, with_rows
 from irbench.runner.progress import Listener
 from irbench.runner.reference import Expected
 from irbench.runner.rounds import Rounds
-from irbench.runner.signals import signals_deferred
+from irbench.runner.workers import CellFailed, Setting
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Feeding, Group, InputSpec, TensorSpec, Timing, Workload
+from irbench.system.signals import signals_deferred
 from irbench.worker.failures import unreadable_answer
 from irbench.worker.model_files import read_file
 

@@ -14,7 +14,7 @@ import pytest
 from irbench.features.doctor import machine
 from irbench.features.doctor import machine as activity
 from irbench.features.doctor.machine import describe_machine, watch
-from irbench.measure.machine import MachineSnapshot
+from irbench.measure.disturbances import MachineSnapshot
 from irbench.system import host
 
 

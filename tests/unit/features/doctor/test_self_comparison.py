@@ -21,7 +21,7 @@ from irbench.features.doctor.view import self_comparison_message
 from irbench.spec import Timing
 from irbench.stats.compare import verdict
 from irbench.stats.intervals import interval_at, looks_of
-from irbench.stats.stopping.rule import unit_half_width
+from irbench.stats.stopping_rule import unit_half_width
 
 
 def self_comparison(value: float, low: float, high: float, verdict: Verdict, launches: int = 7) -> SelfComparison:

@@ -12,7 +12,7 @@ import onnx.parser
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from irbench.core.uncuttable import Uncuttable
+from irbench.core.graph_record import Uncuttable
 from irbench.errors import ExitCode
 from irbench.features.reduce import cutting
 from irbench.features.reduce.cutting import (

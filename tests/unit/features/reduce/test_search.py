@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reductions import CHAIN, SLOWER, Judge, evidence
 
-from irbench.core.uncuttable import Uncuttable
+from irbench.core.graph_record import Uncuttable
 from irbench.errors import IrbenchError
 from irbench.features.reduce import cutting, search
 from irbench.features.reduce.cutting import Cut, CutRequest, Part

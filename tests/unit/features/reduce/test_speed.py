@@ -11,7 +11,8 @@ import pytest
 from irbench.core.record import Failure, LaunchRecord
 from irbench.core.result import StoppedBy
 from irbench.features.reduce.speed import CONFIRMATION, TRIAL, UntilSided, for_interval, interval_seconds
-from irbench.stats import Admission, Next, Pace
+from irbench.stats.eligibility import Admission
+from irbench.stats.stopping_rule import Next, Pace
 
 GROUP = launches.group("slow", "fast")
 RACE = UntilSided("slow", "fast", 1.5)

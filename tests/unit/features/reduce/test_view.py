@@ -9,8 +9,8 @@ from documents import speedup
 from golden_files import check_golden
 from rich.console import Console
 
+from irbench.core.graph_record import Uncuttable
 from irbench.core.record import Failure
-from irbench.core.uncuttable import Uncuttable
 from irbench.features.reduce.cutting import GraphOutline, OutlineNode
 from irbench.features.reduce.report import (
     BackendFacts,

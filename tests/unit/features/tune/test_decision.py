@@ -23,8 +23,7 @@ from irbench.features.tune.decision import (
 )
 from irbench.features.tune.report import FewSettingsTried, FrontPoint, Reservation, TunedSetting
 from irbench.spec import Goal, Timing
-from irbench.stats import Admission
-from irbench.stats.eligibility import decide_eligibility
+from irbench.stats.eligibility import Admission, decide_eligibility
 from irbench.stats.intervals import Bound, Interval
 from irbench.stats.notices.table_state import TableState
 from irbench.stats.observed import observe

@@ -28,7 +28,8 @@ from irbench.features.tune.search_schedule import (
 )
 from irbench.features.tune.space import SearchSpace, Settings
 from irbench.spec import Cell, Goal, Group, Load, Timing
-from irbench.stats import Admission, Next, Pace
+from irbench.stats.eligibility import Admission
+from irbench.stats.stopping_rule import Next, Pace
 
 POINTS = tuple(product(("ort", "openvino"), (1.0, 2.0, 4.0, 8.0), (1.0, 2.0)))
 SETTINGS = Settings(POINTS)

@@ -15,8 +15,8 @@ from irbench.features.profile.counters import counted_launches as counted_parts
 from irbench.features.profile.counters.counted_launches import CountingTask, PartModel, count_parts
 from irbench.features.profile.record import CountedPart, ProfileCounters
 from irbench.measure import clock
-from irbench.runner.cell_worker import CellFailed
 from irbench.runner.plan import PlannedGroup
+from irbench.runner.workers import CellFailed
 from irbench.spec import Bundle, Cell, Group, Load, Timing, Workload
 
 LAUNCH_S = 10.0

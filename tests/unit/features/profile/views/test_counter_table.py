@@ -12,8 +12,8 @@ import pytest
 from golden_files import check_golden
 
 import irbench as public
+from irbench.core.graph_record import Uncuttable
 from irbench.core.record import Failure
-from irbench.core.uncuttable import Uncuttable
 from irbench.counters.obstacles import Said, ToplevFailed
 from irbench.counters.perf_output import EventCount
 from irbench.features.profile.derivation import derive_report
@@ -111,7 +111,7 @@ def test_operators_that_cannot_be_cut_out_are_named_with_the_reason() -> None:
     whole, *_ = document.counters.parts
     uncut = replace(profile_counters.part("conv", 1), uncuttable=Uncuttable("no-tensor", "v"))
     found = replace(document, counters=replace(document.counters, parts=(whole, uncut)))
-    told = "ort, not counted: node1: cannot be cut out of the graph: 'v' at its edge is no tensor."
+    told = "ort, not counted: node1: cannot be cut out of the graph: 'v' at its edge is not a tensor."
     assert told in in_one_line(found)
     assert public.Profile(found).exit_code == 0
 

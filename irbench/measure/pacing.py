@@ -1,0 +1,135 @@
+"""Calls at a constant pace: each is issued when it is due, however long the one before took, unless that still runs."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irbench.core.record import PacedRun
+from irbench.measure.clock import now_ns, sleep
+
+_PR_SET_TIMERSLACK = 29
+_NO_SLACK_NS, _USUAL_SLACK = 1, 0
+_UNTIMED_CALLS = 2
+"""Of each slot, at the pace, before those that count: the first call after other work is not what a gap makes of it."""
+_LEAD_NS = 20_000_000
+"""From asking for a run to its first call: several processes must have been told by then."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When calls are due, and who makes which of them.
+
+    Attributes:
+        start_ns: When the first call is due, in nanoseconds of the clock.
+        pace_ns: From one call's due time to that of the next.
+        calls: How many are timed; a multiple of the slots of all processes.
+        processes: How many take turns.
+        slots: Of each process.
+    """
+
+    start_ns: int
+    pace_ns: int
+    calls: int
+    processes: int = 1
+    slots: int = 1
+
+    @property
+    def concurrency(self) -> int:
+        """Slots of all processes, which take turns."""
+        return self.processes * self.slots
+
+    @property
+    def untimed_calls(self) -> int:
+        """How many calls come before those that are timed."""
+        return _UNTIMED_CALLS * self.concurrency
+
+    def own(self, process: int, slot: int) -> range:
+        """Return the numbers of the calls that a slot makes, counted from 0, untimed ones included."""
+        first = slot * self.processes + process
+        return range(first, self.untimed_calls + self.calls, self.concurrency)
+
+
+def start_soon() -> int:
+    """Return when a run that is asked for now should begin, in nanoseconds of the clock."""
+    return now_ns() + _LEAD_NS
+
+
+def issue_on_schedule(calls: Sequence[Callable[[], object]], schedule: Schedule, process: int = 0) -> NDArray[np.int64]:
+    """Make the calls of one process.
+
+    Returns:
+        Number, issue and completion of each call, in nanoseconds of the clock; int64 of shape (calls, 3).
+    """
+    times: list[tuple[int, int, int]] = []
+    with _precise_sleep():
+        if len(calls) == 1:
+            times += _calls_of_slot(calls[0], schedule, schedule.own(process, 0))
+        else:
+            times += _side_by_side(calls, schedule, process)
+    return np.array(times, np.int64).reshape(-1, 3)
+
+
+def join_paced(times_ns: Sequence[NDArray[np.int64]], schedule: Schedule) -> PacedRun:
+    """Return what all processes did as one run, without its untimed calls."""
+    merged = np.concatenate(times_ns)
+    timed = merged[np.argsort(merged[:, 0])][schedule.untimed_calls :]
+    begin_ns = schedule.start_ns + schedule.untimed_calls * schedule.pace_ns
+    return PacedRun(
+        schedule.pace_ns, schedule.concurrency, (timed[:, 1] - begin_ns).copy(), (timed[:, 2] - begin_ns).copy()
+    )
+
+
+def _side_by_side(
+    calls: Sequence[Callable[[], object]], schedule: Schedule, process: int
+) -> Iterator[tuple[int, int, int]]:
+    by_slot: list[list[tuple[int, int, int]]] = [[] for _ in calls]
+    failures: list[BaseException] = []
+
+    def serve(slot: int) -> None:
+        try:
+            by_slot[slot] = _calls_of_slot(calls[slot], schedule, schedule.own(process, slot))
+        except BaseException as error:  # noqa: BLE001 - raised by the thread that waits
+            failures.append(error)
+
+    threads = [threading.Thread(target=serve, args=(slot,)) for slot in range(len(calls))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return (times for slot in by_slot for times in slot)
+
+
+def _calls_of_slot(call: Callable[[], object], schedule: Schedule, numbers: range) -> list[tuple[int, int, int]]:
+    times: list[tuple[int, int, int]] = []
+    for number in numbers:
+        left_ns = schedule.start_ns + number * schedule.pace_ns - now_ns()
+        if left_ns > 0:
+            sleep(left_ns / 1e9)
+        issued_at = now_ns()
+        call()
+        times.append((number, issued_at, now_ns()))
+    return times
+
+
+@contextmanager
+def _precise_sleep() -> Iterator[None]:
+    """Have the kernel wake this thread, and those that it starts, when they are due, and not up to 50 us later."""
+    if sys.platform != "linux":
+        yield
+        return
+    prctl = ctypes.CDLL(None).prctl
+    prctl(_PR_SET_TIMERSLACK, _NO_SLACK_NS)
+    try:
+        yield
+    finally:
+        prctl(_PR_SET_TIMERSLACK, _USUAL_SLACK)

@@ -1,0 +1,54 @@
+"""Who decides which cells of a group are launched next, and when the group ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from irbench.core.record import LaunchRecord
+from irbench.spec import Group, Timing
+from irbench.stats.eligibility import Admission
+from irbench.stats.launch_planning import launch_limits
+from irbench.stats.stopping_rule import Next, Pace, next_launch
+
+
+class Schedule(Protocol):
+    """Decides after each launch."""
+
+    @property
+    def measures_all(self) -> bool:
+        """Whether every cell is launched; where it is not, tables hold those that were."""
+        ...
+
+    def following(
+        self, group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission, pace: Pace, /
+    ) -> Next:
+        """Return the next launch, or why there is none; see :func:`~irbench.stats.stopping_rule.next_launch`."""
+        ...
+
+
+@dataclass(frozen=True)
+class _UntilPrecise:
+    """The usual one: until the winner and every verdict are known as precisely as was asked for."""
+
+    measures_all: bool = True
+
+    def following(
+        self, group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission, pace: Pace, /
+    ) -> Next:
+        return next_launch(group, records, timing, admission, pace)
+
+
+UNTIL_PRECISE: Schedule = _UntilPrecise()
+
+
+def launched(group: Group, records: Sequence[LaunchRecord]) -> Group:
+    """Return a group with those of its cells that a launch had, and its baseline."""
+    tried = {cell for record in records for cell in (*record.failures, *(own.cell for own in record.cells))}
+    return replace(group, cells=tuple(cell for cell in group.cells if cell.id in tried or cell.id == group.baseline))
+
+
+def most_launches(schedule: Schedule, cells: int, timing: Timing) -> int | None:
+    """Return how many launches of so many cells there are at most; ``None`` where only time ends them."""
+    return launch_limits(cells, timing)[1] if schedule.measures_all else None
