@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from irbench.render.origin import command_text
-from irbench.runs.document import DocumentView
+from irbench.runs.run_view import DocumentView
 from irbench.store.document import decode_document
 
 _DOCS = Path(__file__).parents[1] / "docs"

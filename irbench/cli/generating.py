@@ -16,8 +16,7 @@ from typing import Any
 
 import irbench
 from irbench import features
-from irbench.options.option import CommandOptions
-from irbench.options.signatures import keyword_descriptions
+from irbench.options.option import CommandOptions, keyword_descriptions
 
 _SHARED = "irbench.options.run"
 _NAMES = {

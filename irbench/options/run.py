@@ -354,3 +354,11 @@ def plan_key(name: str) -> str:
 def option_of_key(key: str) -> str:
     """Return the name of the option that a plan has a key for."""
     return "imports" if key == "import" else key.replace("-", "_")
+
+
+@dataclass(frozen=True)
+class GraphSizes:
+    """The sizes at which a graph is looked at."""
+
+    batch: int | None = option(kinds.COUNT, "Show the graph at this batch size.", metavar="N")
+    shape: Shapes = like("shape", help=f"Show the graph at this shape {SIZE_HELP} (length=128)")

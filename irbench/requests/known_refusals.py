@@ -1,4 +1,4 @@
-"""Rows that are known to be impossible before any process starts, from what backends and their probes say."""
+"""What backends and their probes say before any process starts: rows that are impossible, and default precisions."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from dataclasses import replace
 
 from irbench.api.progress import Say
 from irbench.core import registry
+from irbench.core.address import BackendAddress
 from irbench.core.record import Failure
 from irbench.errors import IrbenchError
+from irbench.notices import Note
+from irbench.notices.notes import NativePrecision
 from irbench.requests import probes
 from irbench.runner.plan import PlannedGroup
 from irbench.spec import Cell
-from irbench.spi import LoadChecker, Refusal
+from irbench.spi import Availability, LoadChecker, Refusal
 
 _LEFT_TO_THE_GRAPH = ("native", "int8")
 """What no probe says: the former is always possible, and the latter depends on how a graph is quantised."""
@@ -104,3 +107,36 @@ def _probed(cell: Cell, held: str) -> Failure | None:
         f"{cell.address} does not compute in {load.precision} on this machine, but in {', '.join(computed) or 'none'}",
         "Choose another with --precision, or look again: irbench backends --probe.",
     )
+
+
+def native_notes(backends: Sequence[BackendAddress], precisions: Sequence[str], say: Say) -> tuple[Note, ...]:
+    """Return a note for each backend whose default precision here is none of those that are measured.
+
+    Backends that never looked at this machine are asked to, once for each version.
+
+    Args:
+        backends: Those that take part.
+        precisions: What is pinned; empty where every graph is run as it is.
+        say: Receives which backend is looking.
+    """
+    if "native" in precisions or not precisions:
+        return ()
+    notes: list[Note] = []
+    for name, device in backends:
+        native = _native(name, device, say)
+        if native is not None and native not in precisions:
+            measured = tuple(dict.fromkeys(precisions))
+            notes.append(NativePrecision(backend=name, precision=native, measured=measured))
+    return tuple(notes)
+
+
+def _native(name: str, device: str, say: Say) -> str | None:
+    description = registry.describe(registry.BACKENDS, name)
+    found: Availability | None = probes.remembered(description)
+    if found is None:
+        say(f"probing {name}: devices and precisions on this machine")
+        try:
+            found = probes.probe(description)
+        except IrbenchError:
+            return None  # its row will say what is wrong with it
+    return found.native.get(device)

@@ -9,8 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
+from irbench.api.progress import Say
 from irbench.core import registry
 from irbench.core.address import BackendAddress
+from irbench.environments import Candidate, as_environment, candidate, labelled, parse_source, shared_backend
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter import (
     Notify,
@@ -26,12 +28,13 @@ from irbench.exporter import (
     require_possible,
     validate,
 )
+from irbench.measure.lock import measuring
 from irbench.notices.exports import ExportedOften, PathPreferred
 from irbench.onnx.reading.protobuf import require_model_file
 from irbench.options.export import ExportOptions
 from irbench.render.confinement_texts import unconfined_root_text
 from irbench.render.export_texts import export_notice_text, export_problems
-from irbench.spec import Bundle
+from irbench.spec import Bundle, PythonEnvironment
 from irbench.store import bundles
 from irbench.system.file_states import is_file
 from irbench.worker.model_files import require_sound_weights
@@ -262,3 +265,47 @@ def _refuse_variant(name: str) -> None:
         if made.startswith("custom"):  # no run can ask for passes that were named one by one
             way = f"irbench optimize {quote(model)} --passes ... -o better.onnx, then irbench run better.onnx"
         raise IrbenchError(f"{name} is a variant of {model}, not a model.", hint=f"To measure a variant: {way}")
+
+
+_KEYS = "abcdefghijklmnopqrstuvwxyz"
+
+
+class Environments:
+    """Environments of versions, each built and looked at once.
+
+    Args:
+        backend: As users name it; ``None`` for the one that is meant.
+        say: Receives which environments are built.
+        insist: Build them even if someone measures on this machine.
+
+    Raises:
+        IrbenchError: There is no such backend, or no such device of it.
+    """
+
+    def __init__(self, backend: str | None, say: Say, *, insist: bool) -> None:
+        self._address = None if backend is None else registry.parse_backend(backend)
+        self._say = say
+        self._insist = insist
+        self._known: dict[str, Candidate] = {}
+
+    def of(self, versions: Sequence[str]) -> tuple[BackendAddress, tuple[PythonEnvironment, ...]]:
+        """Return the backend whose runtime all versions have, and their environments.
+
+        Args:
+            versions: As users name them.
+
+        Raises:
+            IrbenchError: An environment cannot be built or used, there is not one backend to choose, or someone
+                measures.
+        """
+        candidates = [self._candidate(text) for text in versions]
+        name = shared_backend(candidates, None if self._address is None else self._address.name)
+        found = (as_environment(key, name, each) for key, each in zip(_KEYS, candidates, strict=False))
+        return self._address or BackendAddress(name), labelled(tuple(found))
+
+    def _candidate(self, text: str) -> Candidate:
+        if text not in self._known:
+            source = parse_source(text)
+            with measuring("environments", insist=self._insist):  # installing disturbs whoever measures
+                self._known[text] = candidate(text, source, self._say)
+        return self._known[text]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -21,16 +21,17 @@ from irbench.options.option import refuse_excluded
 from irbench.options.run import RUN, RunOptions
 from irbench.options.values import Settings, alternatives
 from irbench.render.optimization_record import in_words
-from irbench.requests.accuracy_limits import accuracy_limit
-from irbench.requests.counters import counting_of
-from irbench.requests.energy_access import energy_notes
-from irbench.requests.ineffective_options import ineffective_layouts, ineffective_levels, refuse_ineffective_levels
-from irbench.requests.int8_methods import with_suitable_int8
+from irbench.requests.instruments import counting_of, energy_notes
 from irbench.requests.known_refusals import without_refused_rows
-from irbench.requests.own_cells import require_found
-from irbench.requests.processors import allowed_cpus, asked_threads, refuse_too_many_instances
+from irbench.requests.optimization_levels import (
+    graph_notes,
+    ineffective_layouts,
+    ineffective_levels,
+    refuse_ineffective_levels,
+    with_suitable_int8,
+)
 from irbench.requests.resolve import able_backends, disambiguate, resolve_backends, resolve_bundles
-from irbench.requests.unchecked_graphs import graph_notes
+from irbench.requests.user_code import accuracy_limit, require_found
 from irbench.runner.cells import environment_notes
 from irbench.runner.inputs import refuse_unknown_values
 from irbench.runner.plan import PlannedGroup, plan
@@ -38,6 +39,7 @@ from irbench.runner.prepare import prepare, with_files_of_graphs
 from irbench.runner.request import RunRequest, as_asked
 from irbench.spec import Precision, Timing, WarmUpLength
 from irbench.spec.requested_sizes import refuse_unknown_names
+from irbench.system import host
 
 QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9, sized_for=25.0)
 THOROUGH = Timing(
@@ -265,3 +267,47 @@ def _precisions(asked: tuple[str, ...] | None) -> tuple[Precision, ...] | None:
             near = did_you_mean(precision, known)
             raise IrbenchError(f"There is no precision {precision!r}.", hint=f"{near}Precisions: {', '.join(known)}.")
     return tuple(precision for precision in known if precision in asked)
+
+
+def asked_threads(
+    asked: tuple[int | Literal["native"], ...] | None, cpus: tuple[int, ...] | None
+) -> tuple[int | None, ...]:
+    """Return the threads of the processes of each row, each number once."""
+    return tuple(dict.fromkeys(total_threads(count, cpus) for count in asked or (None,)))
+
+
+def total_threads(asked: int | Literal["native"] | None, cpus: tuple[int, ...] | None) -> int | None:
+    """Return the threads of each process; ``None`` leaves them to the runtimes."""
+    if asked is None:
+        return host.allowance(cpus).threads
+    return asked if isinstance(asked, int) else None
+
+
+def allowed_cpus(asked: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    """Return the processors that were asked for.
+
+    Raises:
+        IrbenchError: One of them is not available to this process.
+    """
+    allowed = host.allowance().cpus
+    missing = sorted(set(asked or ()) - set(allowed))
+    if missing:
+        listing = ",".join(str(cpu) for cpu in allowed)
+        raise IrbenchError(
+            f"--cpus contains processor {missing[0]}, which is not available.", hint=(f"Available: {listing}")
+        )
+    return asked
+
+
+def refuse_too_many_instances(instances: tuple[int, ...], cpus: tuple[int, ...] | None) -> None:
+    """Refuse more processes than there are processors, of which each is to have its own.
+
+    Raises:
+        IrbenchError: That is so.
+    """
+    processors = len(host.allowance(cpus).cpus)
+    if max(instances) > processors:
+        raise IrbenchError(
+            f"--instances {max(instances)} needs as many processors, and {processors} can be used.",
+            hint="Each instance has processors of its own: use fewer of them, or more processors with --cpus.",
+        )

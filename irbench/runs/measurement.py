@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from irbench.api.progress import GuardedListener, Reporter, Say
+from irbench.core.record import Failure
 from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
 from irbench.features.cold import launches as cold
@@ -17,20 +18,19 @@ from irbench.features.soak import launches as soak
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.notices import Note
 from irbench.options.run import RunOptions
+from irbench.render.accuracy import accuracy_line, limit_text
+from irbench.requests.known_refusals import native_notes
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import planned, refuse_contradictions, requested
+from irbench.runner.accuracy import checked_group
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runner.schedule import UNTIL_PRECISE, Schedule
 from irbench.runs import comparison
-from irbench.runs.accuracy import with_accuracy
-from irbench.runs.known_peaks import known_peaks
-from irbench.runs.native_precision import native_notes
-from irbench.runs.run_destination import Destination, RunDestination
-from irbench.runs.run_environment import describe_environment
+from irbench.runs.run_destination import Destination, RunDestination, describe_environment
 from irbench.runs.run_plan import name_taken_text, outline, settings, too_many_threads
-from irbench.runs.work import with_work
-from irbench.spec import SoakPlan
+from irbench.runs.work import known_peaks, with_work
+from irbench.spec import Accuracy, Cell, SoakPlan
 from irbench.store import RunWriter, default_root
 from irbench.store.folders import results_option, run_argument
 from irbench.store.listing import runs_called
@@ -238,3 +238,32 @@ def _ending(writer: RunWriter) -> Iterator[None]:
 
 def _has_figures(document: RunDocument) -> bool:
     return bool(document.launches or document.cold_starts or document.soaks)
+
+
+def with_accuracy(
+    request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, say: Say
+) -> tuple[PlannedGroup, ...]:
+    """Return the groups with the accuracy of each row, without launches for those that miss the limit.
+
+    Args:
+        request: What was asked for; without a limit the groups stay as they are.
+        groups: What was planned.
+        scratch: A folder that is gone after the run.
+        say: Receives what comes out.
+
+    Raises:
+        IrbenchError: The samples or the outputs do not suit the limit.
+    """
+    limit = request.accuracy
+    if limit is None:
+        return tuple(groups)
+
+    def hear(cell: Cell, found: Accuracy | Failure) -> None:
+        say(accuracy_line(cell, found))
+
+    deadline = request.timing.deadline_after(0.0)
+    say(f"checking outputs: {limit_text(limit)}")
+    return tuple(
+        checked_group(group, limit, scratch / f"accuracy-{number}", deadline.seconds, hear)
+        for number, group in enumerate(groups)
+    )

@@ -8,8 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from irbench.api.arguments import given_path
 from irbench.api.display import Displayable, as_text
-from irbench.api.paths import given_path
 from irbench.core.cold_row import ColdTable
 from irbench.core.counter_row import CounterTable
 from irbench.core.plain_text import plain
@@ -278,8 +278,8 @@ class Run(Displayable):
             warnings: Whether the tables have every warning in full, with its remedy; other forms always hold them all.
             memory: Whether the tables show the memory of rows in place of their speed; other forms always hold both.
         """
-        from irbench.runs.document import DocumentView
-        from irbench.runs.export import render_document
+        from irbench.runs.run_text import render_document
+        from irbench.runs.run_view import DocumentView
 
         if form == "table":
             if not warnings and not memory:
@@ -294,7 +294,7 @@ class Run(Displayable):
 
     def __rich__(self) -> RenderableType:
         """Return the tables as ``irbench show`` prints them; called by rich."""
-        from irbench.runs.document import DocumentView
+        from irbench.runs.run_view import DocumentView
 
         return DocumentView(self.document, call=_WHOLE)
 

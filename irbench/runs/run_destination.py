@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from irbench.core import registry
 from irbench.errors import IrbenchError
-from irbench.requests.accuracy_limits import programs_of_limit
-from irbench.requests.own_cells import program_files
+from irbench.requests.user_code import program_files, programs_of_limit
 from irbench.runner.continuation import GroupSoFar, group_so_far
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runner.run_changes import PlannedRun, changes_since
 from irbench.store import RunWriter, Store, default_root
+from irbench.system import host
 from irbench.system.file_states import digest
+from irbench.worker.requested_confinement import is_confinement_asked_for
 
 
 class Destination(Protocol):
@@ -99,3 +101,8 @@ def _file_digests(request: RunRequest, groups: Sequence[PlannedGroup]) -> Iterat
     for path in dict.fromkeys(path for program in programs for path in program_files(program)):
         with contextlib.suppress(OSError):  # a program that may be run need not be readable
             yield str(path), digest(path)
+
+
+def describe_environment() -> Mapping[str, Any]:
+    """Return what a reader of results must know of this machine, its software, and the confinement of workers."""
+    return {**host.describe(registry.distributions()), "confined": is_confinement_asked_for()}

@@ -98,14 +98,6 @@ def _soak_text(groups: Sequence[PlannedGroup], asked: SoakPlan) -> str:
     return f"soak: {rows} one after the other, {asked.seconds:.0f} s each, {whole_s:.0f} s in all, plus start-up"
 
 
-def first_run_text(model: str, backends: Sequence[str]) -> str:
-    """Return what a run is going to do that names no model where nothing was exported yet."""
-    return (
-        f"Nothing was exported yet: this exports {model} from TensorFlow (a minute or less) and then measures it"
-        f" on {', '.join(backends)} (up to 90 s, unless options say otherwise)."
-    )
-
-
 def name_taken_text(name: str, taken: Sequence[RunEntry], results: str) -> str:
     """Return that stored runs have a name already, and what the name means once this run is stored.
 

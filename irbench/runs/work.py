@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from irbench.across_runs.environments import fingerprint
 from irbench.core import registry
 from irbench.cost_model import ModelCost
 from irbench.errors import IrbenchError
@@ -17,6 +18,9 @@ from irbench.requests.graph_costs import cost_at
 from irbench.roofline import MachinePeaks, Roof, roof
 from irbench.runner.plan import PlannedGroup
 from irbench.spec import Artifact, Cell, InferenceWork, TensorSpec, Workload
+from irbench.store import bundles
+from irbench.store.peaks import kept_peaks
+from irbench.system import host
 
 _COUNTED = "onnx"
 
@@ -116,3 +120,9 @@ def _roofs(intensity: float, moved_bytes: int, threads: int | None, peaks: Machi
         return {}
     found = {name: roof(intensity, peaks, name, threads, moved_bytes) for name in peaks.precisions}
     return {name: each for name, each in found.items() if each is not None}
+
+
+def known_peaks() -> MachinePeaks | None:
+    """Return what was measured on this machine last; ``None`` where nothing was."""
+    machine = fingerprint(host.describe())
+    return next(filter(None, (kept_peaks(home, machine) for home in bundles.homes())), None)

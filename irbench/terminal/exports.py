@@ -14,6 +14,9 @@ from irbench.terminal.stderr import say
 
 if TYPE_CHECKING:
     from irbench.core.result import RunDocument
+
+if TYPE_CHECKING:
+    from irbench.core.result import RunDocument
     from irbench.render.formats.exported_run import Export
 
 
@@ -52,7 +55,6 @@ def write_run(document: RunDocument, folder: Path, form: str, output: Path | Non
         IrbenchError: The run's samples are damaged, or the file cannot be written.
     """
     from irbench.render.formats.exported_run import Export, ExportedRun, read_run
-    from irbench.terminal.document import write_document
 
     if form not in FORMATS:
         write_document(document, folder, form, output)
@@ -94,3 +96,33 @@ def refuse_overwriting_models(models: Sequence[str], output: Path | None) -> Non
         files = (model, *(model.iterdir() if is_folder(model) else ()))
         if output is not None and exists(output) and output.resolve() in {path.resolve() for path in files}:
             raise IrbenchError(f"-o {output} would overwrite the model.", hint="Give another path with -o.")
+
+
+def write_document(
+    document: RunDocument,
+    folder: Path,
+    form: str,
+    output: Path | None,
+    *,
+    intervals: bool = False,
+    warnings: bool = False,
+    memory: bool = False,
+) -> None:
+    """Write a run to ``output`` or stdout in one of the formats, a table on demand with intervals or whole warnings.
+
+    With ``memory`` the table is about that in place of speed.
+
+    Raises:
+        IrbenchError: The file cannot be written.
+    """
+    from irbench.runs.run_text import render_document
+    from irbench.runs.run_view import DocumentView
+    from irbench.store.folders import run_argument
+    from irbench.terminal.console import print_data, to_text
+
+    if form == "table":
+        call = f"irbench show {run_argument(folder)} --warnings"
+        view = DocumentView(document, call=call, intervals=intervals, warnings=warnings, memory=memory)
+        print_data(to_text(view, to_file=output is not None, crop=False), output)
+    else:
+        print_data(render_document(document, form), output)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from irbench.core.plain_text import plain_lines
 from irbench.system.home_warning import HomeWarning
+
+if TYPE_CHECKING:
+    from irbench.across_runs.conditions import Unjudged
 
 _USUAL_COLUMNS = 80
 _WARNING = "warning: "
@@ -87,3 +90,11 @@ def plugin_warnings_shown() -> Iterator[None]:
     finally:
         for text in dict.fromkeys(str(warning.message) for warning in caught):
             say(f"{_WARNING}{text}")
+
+
+def say_unjudged(unjudged: Sequence[Unjudged], *, regressed: bool, is_shown: bool) -> None:
+    """Write a line to stderr on conditions that could not be judged, unless the report on the screen has it."""
+    from irbench.across_runs.texts import unjudged_text
+
+    if unjudged and not is_shown:
+        say(unjudged_text(unjudged, regressed=regressed))

@@ -8,16 +8,16 @@ from os import PathLike
 from pathlib import Path
 from typing import Unpack
 
-from irbench.api.paths import refuse_loaded_models
+from irbench.api.arguments import refuse_loaded_models
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.exporter import from_onnx_file, validate
 from irbench.features.ab.keywords import AbKeywords
 from irbench.features.ab.options import AB, AbOptions
 from irbench.features.run.run import run_with
 from irbench.options.export import ExportOptions
+from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.options.signatures import names_keywords
-from irbench.requests.environments import Environments
+from irbench.requests.resolve import Environments
 from irbench.requests.run_requests import refuse_contradictions
 from irbench.runs.results import Run
 from irbench.store import bundles

@@ -7,8 +7,8 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Literal, Unpack
 
+from irbench.api.arguments import refuse_loaded_models
 from irbench.api.display import Displayable
-from irbench.api.paths import refuse_loaded_models
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core.address import BackendAddress
 from irbench.environments import normalised, releases_between
@@ -23,11 +23,10 @@ from irbench.features.bisect.search import Judge, search
 from irbench.features.bisect.view import bisection_view
 from irbench.features.verify.options import VerifyOptions
 from irbench.features.verify.run import planned_trials
+from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.options.signatures import names_keywords
 from irbench.render.json_text import json_text
-from irbench.requests.environments import Environments
-from irbench.requests.resolve import resolve_bundles
+from irbench.requests.resolve import Environments, resolve_bundles
 from irbench.requests.run_requests import refuse_contradictions
 from irbench.runs.results import Interrupted
 from irbench.spec import PythonEnvironment

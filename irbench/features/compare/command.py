@@ -52,7 +52,7 @@ def command(
     from irbench.api.progress import displayed
     from irbench.features.compare.run import compare_with
     from irbench.terminal.console import print_data, to_text
-    from irbench.terminal.gates import say_unjudged
+    from irbench.terminal.stderr import say_unjudged
 
     if base is None:
         raise IrbenchError("BASE is missing.", hint="Name the run to compare with: irbench compare BASE [NEW]")

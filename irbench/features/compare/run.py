@@ -15,7 +15,7 @@ from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.compare.keywords import CompareKeywords
 from irbench.features.compare.options import COMPARE, CompareOptions
-from irbench.options.signatures import names_keywords
+from irbench.options.option import names_keywords
 from irbench.options.values import RunName, run_name
 from irbench.render.json_text import json_text
 from irbench.store.folders import default_root, results_option

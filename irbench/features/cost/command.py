@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from irbench.features.cost.options import COST
-from irbench.options.graph_sizes import GraphSizes
+from irbench.options.run import GraphSizes
 from irbench.terminal.completion import GRAPH
 from irbench.terminal.declared import declared, format_option
 from irbench.terminal.formats import OUTPUT
 from irbench.terminal.stderr import say
 
 if TYPE_CHECKING:
-    from irbench.requests.choices import ReportForm
+    from irbench.api.arguments import ReportForm
 
 _EXAMPLES = """\b
 Examples:

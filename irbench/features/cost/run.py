@@ -8,6 +8,7 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack
 
+from irbench.api.arguments import ReportForm, require_form, require_rows
 from irbench.api.display import Displayable
 from irbench.core.plain_text import plain
 from irbench.cost_model.costs import ModelCost
@@ -18,14 +19,11 @@ from irbench.features.cost.keywords import CostKeywords
 from irbench.features.cost.options import COST
 from irbench.features.cost.quantities_view import exact_text
 from irbench.options import values
-from irbench.options.graph_sizes import GraphSizes
-from irbench.options.option import read_keywords
-from irbench.options.signatures import names_keywords
+from irbench.options.option import names_keywords, read_keywords
+from irbench.options.run import GraphSizes
 from irbench.options.values import Shapes
 from irbench.render.export_texts import export_notice_text
-from irbench.requests.choices import ReportForm, require_form, require_rows
-from irbench.requests.graph_costs import cost_at, formulas_at
-from irbench.requests.graph_sizes import asked_sizes
+from irbench.requests.graph_costs import asked_sizes, cost_at, formulas_at
 from irbench.requests.graphs import StoredGraph, find_graph
 from irbench.spec import TensorSpec, shape_text
 from irbench.worker.model_files import problem_of_weights, read_signature

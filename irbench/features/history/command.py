@@ -43,7 +43,7 @@ def command(form: Literal["table", "json", "md"], output: Path | None, strict: b
     """
     from irbench.features.history.run import history_with
     from irbench.terminal.console import print_data, to_text
-    from irbench.terminal.gates import say_unjudged
+    from irbench.terminal.stderr import say_unjudged
 
     found = history_with(HistoryOptions(**options), _say_what_takes_time)
     text = to_text(found.__rich__(), to_file=output is not None) if form == "table" else found.to_text(form)

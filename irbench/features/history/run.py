@@ -21,7 +21,7 @@ from irbench.features.history.options import HISTORY, HistoryOptions
 from irbench.features.history.report import ModelHistory, RowHistory, history_of
 from irbench.features.results.options import RunFilter
 from irbench.features.results.run import chosen_entries
-from irbench.options.signatures import names_keywords
+from irbench.options.option import names_keywords
 from irbench.render.json_text import json_text
 from irbench.store.folders import default_root
 from irbench.store.listing import find_run, latest_run, list_runs

@@ -10,7 +10,7 @@ import click
 
 from irbench.errors import IrbenchError
 from irbench.features.inspect.options import INSPECT
-from irbench.options.graph_sizes import GraphSizes
+from irbench.options.run import GraphSizes
 from irbench.terminal.completion import GRAPH
 from irbench.terminal.declared import declared, format_option
 from irbench.terminal.formats import OUTPUT

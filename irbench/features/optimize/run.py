@@ -22,7 +22,7 @@ from irbench.features.optimize.view import advice
 from irbench.optimizer import Conversion, Lineage, Optimized, Recipe, build_recipe, drawn_from
 from irbench.optimizer import optimize as optimize_graph
 from irbench.options.input_request import InputRequest
-from irbench.options.signatures import names_keywords
+from irbench.options.option import names_keywords
 from irbench.render.optimization_record import in_words
 from irbench.requests.resolve import resolve_bundles
 from irbench.runner.inputs import refuse_unknown_values

@@ -48,7 +48,7 @@ def expand(
 
     The time of a table is its budget, or what stored runs with the same rows took. Nothing is measured or exported.
     """
-    from irbench.features.sweep.expanding import expanded_plan
+    from irbench.features.sweep.preview import expanded_plan
     from irbench.render.table import ListingTable
     from irbench.terminal.console import print_data, to_text
 
@@ -85,8 +85,8 @@ def from_(run: str | None, output: Path | None, results: Path | None) -> None:
     """
     from irbench.features.plan.writing import plan_from, plan_text
     from irbench.store.folders import default_root
-    from irbench.terminal.chosen_runs import say_which_run
     from irbench.terminal.console import print_data
+    from irbench.terminal.stored_runs import say_which_run
 
     say_which_run(results or default_root(), run)
     print_data(plan_text(plan_from(run or "latest", results=results)), output)

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from irbench.api.paths import results_folder
+from irbench.api.arguments import results_folder
 from irbench.core.result import SEARCH_RUN
 from irbench.errors import IrbenchError
 from irbench.features.plan import reading

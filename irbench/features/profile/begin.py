@@ -22,8 +22,8 @@ from irbench.roofline import MachinePeaks
 from irbench.runner.cells import is_at_level
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
-from irbench.runs.known_peaks import known_peaks
-from irbench.runs.run_environment import describe_environment
+from irbench.runs.run_destination import describe_environment
+from irbench.runs.work import known_peaks
 from irbench.spec import Artifact, Cell, TensorSpec, Workload
 from irbench.spi import ProfilingBackend
 from irbench.stats.workload_facts import table_of

@@ -20,9 +20,9 @@ from irbench.terminal.formats import OUTPUT, RESULTS, OutputFile
 from irbench.terminal.groups import OneOf, SectionedCommand
 
 if TYPE_CHECKING:
+    from irbench.api.arguments import ReportForm
     from irbench.features.profile.report import By
     from irbench.features.profile.run import Profile
-    from irbench.requests.choices import ReportForm
 
 _EXAMPLES = """\b
 Examples:

@@ -8,8 +8,15 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+from irbench.api.arguments import (
+    ReportForm,
+    given_path,
+    refuse_loaded_models,
+    require_form,
+    require_rows,
+    results_folder,
+)
 from irbench.api.display import Displayable, as_text
-from irbench.api.paths import given_path, refuse_loaded_models, results_folder
 from irbench.api.progress import GuardedListener, ProgressOption, Reporter, reporting
 from irbench.core.plain_text import plain
 from irbench.errors import ExitCode, IrbenchError
@@ -27,10 +34,9 @@ from irbench.features.profile.rows import ProfileRow, profile_rows, rows_as_csv,
 from irbench.features.profile.summary import derive_report
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import measuring
+from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.options.signatures import names_keywords
-from irbench.requests.choices import ReportForm, require_form, require_rows
-from irbench.requests.counters import with_cycles
+from irbench.requests.instruments import with_cycles
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import planned, refuse_contradictions, requested
 from irbench.runner.progress import Listener

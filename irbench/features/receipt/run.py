@@ -11,8 +11,8 @@ from irbench.across_runs import obstacles
 from irbench.across_runs.environments import fingerprint
 from irbench.across_runs.obstacles import Obstacle
 from irbench.across_runs.reading import read_run
+from irbench.api.arguments import given_path
 from irbench.api.display import Displayable
-from irbench.api.paths import given_path
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core.plain_text import plain
 from irbench.errors import ExitCode, IrbenchError
@@ -21,14 +21,13 @@ from irbench.features.receipt.keywords import ReplayKeywords
 from irbench.features.receipt.options import REPLAY, ReplayOptions
 from irbench.features.receipt.replay import CheckedClaim, ReplayOutcome, ReplayResult, checked_claims, outcome_of_claims
 from irbench.features.receipt.report import Receipt, decode_receipt, encode_receipt, receipt_of
+from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.options.signatures import names_keywords
 from irbench.options.values import RunName, run_name
 from irbench.render.json_text import json_text
 from irbench.runs.measurement import measure
 from irbench.runs.planned_graphs import ModelChanged, requires_graphs
-from irbench.runs.stored_code import own_code_obstacle, refuse_stored_folders
-from irbench.runs.stored_plan import stored_options
+from irbench.runs.stored_plan import own_code_obstacle, refuse_stored_folders, stored_options
 from irbench.store.files import explained, read_bytes
 from irbench.store.folders import default_root, results_option
 from irbench.store.listing import find_run

@@ -9,8 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
+from irbench.api.arguments import refuse_loaded_models
 from irbench.api.display import Displayable
-from irbench.api.paths import refuse_loaded_models
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core.plain_text import plain
 from irbench.errors import ExitCode, IrbenchError
@@ -34,15 +34,15 @@ from irbench.features.reduce.speed import SpeedJudge
 from irbench.features.reduce.view import reduction_view
 from irbench.measure.lock import measuring
 from irbench.options.expectation import SlowerThan
+from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.options.signatures import names_keywords
 from irbench.render.json_text import json_text
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import refuse_contradictions
 from irbench.runner.signals import signals_deferred
 from irbench.runs.measurement import refuse_within_a_worker
 from irbench.runs.results import Interrupted
-from irbench.runs.run_environment import describe_environment
+from irbench.runs.run_destination import describe_environment
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 

@@ -9,12 +9,12 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
 
+from irbench.api.arguments import given_path, results_folder
 from irbench.api.display import Displayable
-from irbench.api.paths import given_path, results_folder
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.results.keywords import ResultsKeywords
 from irbench.features.results.options import RESULTS, RunFilter
-from irbench.options.signatures import names_keywords
+from irbench.options.option import names_keywords
 from irbench.options.values import RunName, run_name
 
 if TYPE_CHECKING:

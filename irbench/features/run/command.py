@@ -134,7 +134,7 @@ def confirmed_first_run(asked: RunOptions) -> bool:
 
     if is_first_run(asked.models, everything=asked.all):
         from irbench.core import registry
-        from irbench.runs.run_plan import first_run_text
+        from irbench.features.run.view import first_run_text
         from irbench.terminal.console import confirmed
 
         say(first_run_text(FIRST_MODEL, registry.installed_backends()))

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irbench.terminal.resuming import say_how_to_resume
 from irbench.terminal.stderr import plugin_warnings_shown, say
+from irbench.terminal.stored_runs import say_how_to_resume
 
 if TYPE_CHECKING:
     from irbench.api.progress import Reporter

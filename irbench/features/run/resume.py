@@ -13,13 +13,14 @@ from irbench.core.result import RunDocument
 from irbench.environments import INSTALLED
 from irbench.errors import IrbenchError
 from irbench.features.run.run import finished_run
+from irbench.features.run.view import changed_message, changed_remedy
 from irbench.features.sweep.state import sweep_of_run
 from irbench.measure.lock import measuring
 from irbench.options.keywords import ResumeKeywords
+from irbench.options.option import names_keywords
 from irbench.options.run import RESUME, ResumeOptions, RunOptions
-from irbench.options.signatures import names_keywords
 from irbench.options.values import RunName, run_name
-from irbench.requests.environments import Environments
+from irbench.requests.resolve import Environments
 from irbench.requests.run_requests import refuse_contradictions, requested
 from irbench.runner.continuation import GroupSoFar, as_begun, group_so_far
 from irbench.runner.plan import PlannedGroup
@@ -27,11 +28,8 @@ from irbench.runner.request import RunRequest
 from irbench.runner.run_changes import RunChange, changed_environment, changes_since
 from irbench.runs.measurement import StoredRun, measure_planned, plan_run, refuse_within_a_worker
 from irbench.runs.results import Run
-from irbench.runs.resume_texts import changed_message, changed_remedy
-from irbench.runs.run_destination import planned_run
-from irbench.runs.run_environment import describe_environment
-from irbench.runs.stored_code import environments_obstacle, own_code_obstacle, refuse_stored_folders
-from irbench.runs.stored_plan import stored_options
+from irbench.runs.run_destination import describe_environment, planned_run
+from irbench.runs.stored_plan import environments_obstacle, own_code_obstacle, refuse_stored_folders, stored_options
 from irbench.store import RunWriter, Store, default_root
 from irbench.store.folders import results_option
 from irbench.store.listing import find_run, list_runs, resumable_runs

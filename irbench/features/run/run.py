@@ -5,11 +5,11 @@ from __future__ import annotations
 from os import PathLike
 from typing import Unpack
 
-from irbench.api.paths import refuse_loaded_models
+from irbench.api.arguments import refuse_loaded_models
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.options.keywords import RunKeywords
+from irbench.options.option import names_keywords
 from irbench.options.run import RUN, RunOptions, run_options
-from irbench.options.signatures import names_keywords
 from irbench.runs.measurement import StoredRun, describe_plan, measure
 from irbench.runs.results import Interrupted, Run
 

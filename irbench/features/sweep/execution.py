@@ -15,9 +15,8 @@ from irbench.features.sweep.tables import SweepSetup, measure_table, table_done,
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.optimizer import variant
 from irbench.options.run import RunOptions
-from irbench.requests.processors import allowed_cpus
 from irbench.requests.resolve import require_model, resolve_backends
-from irbench.requests.run_requests import refuse_contradictions, requested
+from irbench.requests.run_requests import allowed_cpus, refuse_contradictions, requested
 from irbench.runner.signals import signals_deferred
 from irbench.runs.measurement import StoredRun
 from irbench.runs.run_destination import RunDestination

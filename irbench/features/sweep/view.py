@@ -14,7 +14,7 @@ from irbench.across_runs.changes_view import digits_for_changes
 from irbench.core.quantities import percent, plural, significant
 from irbench.features.plan.cells import AXES, SweepTable, setting_text
 from irbench.features.sweep.curve import CURVE_END_TEXTS, CurvePoint, gain, knee
-from irbench.features.sweep.overview import STATUS_TEXTS, CurveOverview, SweepOverview, TableOverview, TableStatus
+from irbench.features.sweep.report import STATUS_TEXTS, CurveOverview, SweepOverview, TableOverview, TableStatus
 from irbench.render.leaders import best_text
 from irbench.render.outcomes import outcomes_text
 from irbench.render.table import Column, ListingTable, Row, TextTable

@@ -17,7 +17,7 @@ from irbench.notices.notes import AccuracyOfRandomInputs
 from irbench.render.accuracy import accuracy_text, limit_text
 from irbench.runner.accuracy import answers_key
 from irbench.runner.plan import PlannedGroup, with_rows
-from irbench.runs.accuracy import with_accuracy
+from irbench.runs.measurement import with_accuracy
 from irbench.spec import AccuracyLimit, Cell
 
 

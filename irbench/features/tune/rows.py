@@ -19,9 +19,9 @@ from irbench.optimizer import UNOPTIMIZED
 from irbench.options.run import RunOptions
 from irbench.options.values import Settings
 from irbench.requests import probes
-from irbench.requests.accuracy_limits import accuracy_limit
 from irbench.requests.resolve import able_backends, resolve_backends, resolve_bundles
 from irbench.requests.run_requests import planned, requested
+from irbench.requests.user_code import accuracy_limit
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runner.sizes import fixed_batch

@@ -8,8 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack
 
+from irbench.api.arguments import refuse_loaded_models
 from irbench.api.display import Displayable
-from irbench.api.paths import refuse_loaded_models
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core.plain_text import plain
 from irbench.core.result import SEARCH_RUN
@@ -28,8 +28,8 @@ from irbench.features.tune.settings import code_of, command_of
 from irbench.features.tune.view import searching_text, tuning_view
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import MeasurementLock, measuring
+from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.options.signatures import names_keywords
 from irbench.render.json_text import json_text
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import refuse_contradictions, requested

@@ -10,7 +10,7 @@ from irbench.core.address import BackendAddress
 from irbench.features.tune.report import TunedSetting
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.options.run import RunOptions
-from irbench.requests.accuracy_limits import accuracy_limit, options_of_limit
+from irbench.requests.user_code import accuracy_limit, options_of_limit
 from irbench.spec import Cell, Load, Workload, shape_text
 from irbench.spi import UsageWriter, UsedModel
 

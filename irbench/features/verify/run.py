@@ -23,11 +23,10 @@ from irbench.features.verify.suite_run import readers_of_onnx, run_suite
 from irbench.features.verify.view import model_view, suite_view
 from irbench.notices import Context
 from irbench.options.input_request import InputRequest
-from irbench.options.signatures import names_keywords
+from irbench.options.option import names_keywords
 from irbench.render.json_text import json_text
 from irbench.render.text_document import Document
-from irbench.requests.environments import Environments
-from irbench.requests.resolve import able_backends, resolve_backends, resolve_bundles
+from irbench.requests.resolve import Environments, able_backends, resolve_backends, resolve_bundles
 from irbench.runner.inputs import refuse_unknown_values
 from irbench.runs.results import Interrupted
 from irbench.spec import Bundle, PythonEnvironment

@@ -11,6 +11,7 @@ import pytest
 
 from irbench import __version__
 from irbench.core.result import GroupResult, RunDocument
+from irbench.features.run.view import changed_message, changed_remedy
 from irbench.runner.plan import plan
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
@@ -24,7 +25,6 @@ from irbench.runner.run_changes import (
     changed_environment,
     changes_since,
 )
-from irbench.runs.resume_texts import changed_message, changed_remedy
 from irbench.spec import Bundle, InputSpec
 
 ENVIRONMENT = {"kernel": "6.1", "cpu": {"Model name": "A CPU"}, "distributions": {"ort": "1.0"}}

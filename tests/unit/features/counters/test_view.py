@@ -14,7 +14,7 @@ from irbench.core.result import RunDocument
 from irbench.counters import GROUPS, NoPmu, NotSupported, Said, ToplevFailed, not_counted
 from irbench.features.counters.texts import figure_value
 from irbench.features.counters.view import counter_views, sparkline
-from irbench.runs.export import render_document
+from irbench.runs.run_text import render_document
 
 
 def shown(found: RunDocument, width: int) -> str:

@@ -26,7 +26,7 @@ from irbench.features.doctor.run import Diagnosis
 from irbench.measure.lock import measuring
 from irbench.onnx.matrix_chain import MatrixChain
 from irbench.roofline import MachinePeaks
-from irbench.runs.known_peaks import known_peaks
+from irbench.runs.work import known_peaks
 from irbench.spec import Timing
 from irbench.store import Store, bundles
 from irbench.store.peaks import keep_peaks

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,19 @@ from irbench.across_runs.measured_cells import CellKey, key_of
 from irbench.core.address import BackendAddress
 from irbench.errors import IrbenchError
 from irbench.exporter import name_of_file
-from irbench.features.plan.cells import DEFAULTS, Settings, SweepCell, SweepTable
+from irbench.features.plan.cells import DEFAULTS, Settings, SweepCell, SweepTable, select
+from irbench.features.plan.reading import PlanSource, read_plan
+from irbench.features.sweep.execution import problems_here
 from irbench.features.sweep.tables import SweepSetup, table_options
+from irbench.features.sweep.view import cells_table, common_text, times_text
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.options.run import RunOptions
 from irbench.options.values import cpus as read_cpus
-from irbench.requests.processors import total_threads
-from irbench.requests.run_requests import budget_s
+from irbench.render.table import TextTable
+from irbench.requests.run_requests import budget_s, total_threads
 from irbench.spec import Timing
 from irbench.stats import parts_of
+from irbench.store.folders import default_root
 from irbench.store.listing import list_runs
 from irbench.store.reading import load_document
 
@@ -100,3 +105,77 @@ def _name(cell: SweepCell) -> str:
     """Return what tables call the model of a cell."""
     model = str(cell.settings.get("models", ""))
     return name_of_file(Path(model)) if model.endswith(".onnx") else model
+
+
+@dataclass(frozen=True)
+class ExpandedPlan:
+    """The tables of a plan and how long they take.
+
+    Attributes:
+        tables: In the order of measurement.
+        expected_s: How long tables took in stored runs, by their ids, in seconds.
+        most_s: The time limit of each table, by its id, in seconds.
+        problems: What cannot be measured on this machine, a line each.
+    """
+
+    tables: tuple[SweepTable, ...]
+    expected_s: Mapping[str, float]
+    most_s: Mapping[str, float]
+    problems: tuple[str, ...]
+
+    @property
+    def table(self) -> TextTable:
+        """A row for each cell."""
+        return cells_table(self.tables, self.expected_s, self.most_s)
+
+    @property
+    def common(self) -> str:
+        """The settings of all cells."""
+        return common_text(self.tables)
+
+    @property
+    def times(self) -> str:
+        """How many cells there are, and how long they take."""
+        return times_text(self.tables, self.expected_s, self.most_s)
+
+    def to_text(self, form: str) -> str:
+        """Return the cells as ``json``, ``jsonl``, ``csv`` or ``md``."""
+        if form == "json":
+            return json.dumps({"cells": self._cells(), "problems": list(self.problems)}, indent=2)
+        if form == "jsonl":
+            return "".join(json.dumps(cell) + "\n" for cell in self._cells())
+        return self.table.as_csv() if form == "csv" else self.table.as_markdown()
+
+    def _cells(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "cell": cell.id,
+                "table": table.id,
+                "settings": cell.settings,
+                "table_expected_s": self.expected_s.get(table.id),
+                "table_most_s": self.most_s[table.id],
+            }
+            for table in self.tables
+            for cell in table.cells
+        ]
+
+
+def expanded_plan(
+    source: PlanSource, only: Sequence[str] = (), skip: Sequence[str] = (), results: Path | None = None
+) -> ExpandedPlan:
+    """Return the tables of a plan and how long they take; nothing is measured or exported.
+
+    Args:
+        source: As :func:`irbench.features.plan.reading.read_plan` takes it.
+        only: Cells that are kept; all where there is none.
+        skip: Cells that are left out.
+        results: The folder of stored runs; ``None`` for the usual place.
+
+    Raises:
+        IrbenchError: Something is wrong with the plan.
+    """
+    plan = read_plan(source)
+    tables = select(plan.expansion, only, skip).tables
+    setup = SweepSetup(plan.name, plan.folder, results or default_root())
+    problems = tuple(problems_here(tables, setup))
+    return ExpandedPlan(tables, expected_seconds(tables, setup), most_seconds(tables, setup), problems)

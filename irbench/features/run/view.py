@@ -35,3 +35,11 @@ def changed_remedy(run: str, changes: Sequence[RunChange], results: str) -> str:
 
 def _value(value: Any) -> str:
     return "missing" if value is None else shorten(str(value), _LONGEST_VALUE)
+
+
+def first_run_text(model: str, backends: Sequence[str]) -> str:
+    """Return what a run is going to do that names no model where nothing was exported yet."""
+    return (
+        f"Nothing was exported yet: this exports {model} from TensorFlow (a minute or less) and then measures it"
+        f" on {', '.join(backends)} (up to 90 s, unless options say otherwise)."
+    )

@@ -10,14 +10,14 @@ from irbench.errors import IrbenchError
 from irbench.measure.energy import EnergyAccess
 from irbench.notices import Context
 from irbench.notices.notes import EnergyIncomplete
-from irbench.requests import energy_access
-from irbench.requests.energy_access import energy_notes
+from irbench.requests import instruments
+from irbench.requests.instruments import energy_notes
 
 COUNTER: Any = object()
 
 
 def found(monkeypatch: pytest.MonkeyPatch, *counters: Any, **absent: Any) -> None:
-    monkeypatch.setattr(energy_access, "find_energy_counters", lambda: EnergyAccess(counters, absent))
+    monkeypatch.setattr(instruments, "find_energy_counters", lambda: EnergyAccess(counters, absent))
 
 
 @pytest.mark.parametrize(
@@ -71,5 +71,5 @@ def test_a_part_that_cannot_be_read_is_noted_and_a_missing_gpu_is_not(monkeypatc
 
 
 def test_nothing_is_looked_for_unless_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(energy_access, "find_energy_counters")
+    monkeypatch.delattr(instruments, "find_energy_counters")
     assert energy_notes(asked=False) == ()
