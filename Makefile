@@ -93,6 +93,7 @@ pyright: $(STAMP) ## basedpyright, a second opinion on types
 generated: $(STAMP) ## Write anew what is made from declarations: keywords and rows of Python, tables of columns, JSON Schemas
 	$(BIN)/python -m irbench.cli.generating
 	$(BIN)/python -m irbench.render.columns.generating
+	$(BIN)/python -m benchmarks.package_map
 	$(BIN)/python -c "from pathlib import Path; from irbench.store.document import json_schema; \
 		Path('irbench/store/run.schema.json').write_bytes(json_schema())"
 	$(BIN)/python -c "from pathlib import Path; from irbench.features.profile.record import profile_schema; \
