@@ -1,11 +1,11 @@
-"""Paths and models that callers of Python give: a text can hold what no path can."""
+"""Arguments of Python's functions that no option declares: paths, models, and words of which one is chosen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
@@ -49,10 +49,6 @@ def _hint(model: object) -> str:
     if isinstance(model, list | tuple):
         return "Give several models as arguments of their own: irbench.run(*models)."
     return 'Give the path of its file, or a name. A loaded model is saved first: onnx.save(model, "model.onnx").'
-
-
-ReportForm = Literal["table", "json", "csv", "md"]
-"""Of the report of a command: for people, or for programs."""
 
 
 def require_rows(given: str, kinds: Any) -> None:

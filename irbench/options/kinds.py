@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, get_args
 
 from irbench.counters import parse_counters
@@ -162,6 +162,7 @@ PRECISION = one_of(Precision)
 OBJECTIVE = one_of(Objective)
 IO = one_of(Io)
 COUNT = Kind("20", "str | int", values.count, "20")
+BATCH = Kind("8", "str | int", values.count, "8")
 OPSET = Kind("18", "str | int", values.count, "18")
 COUNTS = Kind("[1, 8]", _NUMBERS, values.counts, "1,8", written=list)
 THREADS = Kind('4, or "native"', "str | int", values.threads, "4|native")
@@ -243,3 +244,9 @@ SELECTORS = Kind(
     '"batch=8,backends=ort"', _NAMES, values.texts, "KEY=VALUE",
     entry=values.text, collect=lambda _flag, given: tuple(given),
 )  # fmt: skip
+SINGLE: Mapping[Kind[Any], Kind[Any]] = {
+    COUNTS: replace(COUNTS, example="8", given="str | int", metavar="8"),
+    THREAD_COUNTS: replace(THREAD_COUNTS, example=THREADS.example, given=THREADS.given, metavar=THREADS.metavar),
+    PRECISIONS: replace(PRECISIONS, example='"fp32"', given="str", metavar="fp32"),
+}
+"""Kinds of lists, as commands show them that take one value of the list."""

@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeVar, overload
 
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
-from irbench.options.kinds import Kind
+from irbench.options.kinds import SINGLE, Kind
 
 _KEY = "option"
 T = TypeVar("T")
@@ -99,6 +99,7 @@ class CommandOptions(Generic[C]):
         sections: The names of its options by the heading of the help that they stand below, shared ones among them;
             ``None`` for its own options in their order.
         changes: Attributes of options that are told differently, by name.
+        single: Options with a list of values, of which it takes one.
         in_python: Whether a function of Python takes them as keywords.
     """
 
@@ -107,6 +108,7 @@ class CommandOptions(Generic[C]):
     shared: type | None = None
     sections: Mapping[str, tuple[str, ...]] | None = None
     changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    single: tuple[str, ...] = ()
     in_python: bool = True
 
     @cached_property
@@ -119,6 +121,7 @@ class CommandOptions(Generic[C]):
         """All of them by name, in the order of the help."""
         known = {**({} if self.shared is None else options_of(self.shared)), **self.own_options}
         known |= {name: replace(known[name], **changes) for name, changes in self.changes.items()}
+        known |= {name: replace(known[name], kind=SINGLE[known[name].kind]) for name in self.single}
         if self.sections is None:
             return known
         return {name: replace(known[name], group=heading) for heading, names in self.sections.items() for name in names}
@@ -256,7 +259,9 @@ def names_keywords(command: CommandOptions[Any]) -> Callable[[_Function], _Funct
         if function.__doc__:  # there is none under python -OO
             lines = inspect.cleandoc(function.__doc__).split("\n")
             (place,) = (number for number, line in enumerate(lines) if line.startswith("    options: "))
-            lines[place : place + 1] = keyword_descriptions(command)
+            following = range(place + 1, len(lines))
+            end = next((number for number in following if not lines[number].startswith(" " * 8)), len(lines))
+            lines[place:end] = keyword_descriptions(command)
             function.__doc__ = "\n".join(lines)
         return function
 

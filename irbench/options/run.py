@@ -15,7 +15,11 @@ from irbench.options.own_code import Metric, Programs
 from irbench.options.values import Constants, Feedback, Settings, Shapes, Sweep, Varied
 from irbench.spec import Io, Objective, PythonEnvironment, WarmUpLength
 
+COMMON = "Common options"
+MODELS_AND_INPUTS = "Models and inputs"
+COMPARED = "What is compared"
 HOW_IT_RUNS = "How it runs"
+ALSO_MEASURED = "What else is measured"
 HOW_LONG = "How long, and how precise"
 OUTPUT = "Output"
 _COLD = "cold starts are a run of their own"
@@ -43,72 +47,21 @@ class RunOptions:
     command: tuple[str, ...] = ()
     environments: tuple[PythonEnvironment, ...] = ()
 
-    all: bool = option(kinds.FLAG, "Run every exported model.", default=False, group="What is compared")
-    imports: tuple[str, ...] = option(
-        kinds.MODULES,
-        "Module to import before a model is exported, which registers custom layers",
-        default=(),
-        flag="--import",
-        plan="list",
-    )
     backends: tuple[str, ...] | None = option(
         kinds.BACKENDS,
         "Backends to compare, with an optional device: ort:cuda; none for the rows of --cell alone.",
         default_text="all installed that can read the model",
         plan="list",
-    )
-    cells: Programs = option(
-        kinds.CELLS,
-        "Your own code as a row: name=package.module:function, or a command that prints a duration for each call",
-        default={},
-        flag="--cell",
-        excludes={
-            "instances": "code of your own starts its own processes",
-            "min_accuracy": _BACKENDS_ALONE,
-            "metric": _BACKENDS_ALONE,
-        },
-        plan="single",
+        group=COMMON,
     )
     batch: tuple[int, ...] | None = option(
         kinds.COUNTS, "Batch sizes.", default_text="1, or the model's own", plan="list"
     )
-    shape: Shapes = option(
-        kinds.SHAPES,
-        "Shape of an input, or size of a dynamic dimension: length=128; --batch overrides its batch",
-        default={},
-        plan="list",
-    )
-    data: DataSource | None = option(
-        kinds.DATA,
-        "Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file.",
-        plan="list",
-    )
-    value: Constants = option(kinds.CONSTANTS, "Constant for an input", default={}, plan="list")
-    feedback: Feedback = option(
-        kinds.FEEDBACK,
-        "Feed an output to an input of the next call, as in a decode loop",
-        default={},
-        excludes={"min_accuracy": _SINGLE_CALLS, "metric": _SINGLE_CALLS},
-        plan="single",
-    )
-    shapes: Sweep | None = option(
-        kinds.SWEEP,
-        "Shapes that one session is called with, of an input or a dimension (length=128,64): one table for each, with"
-        " fixed and with dynamic shapes, and the cost of a new shape.",
-        excludes={
-            "min_accuracy": _ONE_SHAPE,
-            "metric": _ONE_SHAPE,
-            "data": "shapes are measured with generated inputs",
-            "feedback": "a decode loop has one shape",
-            "io=bound": "memory is bound to one shape",
-        },
-        plan="single",
-    )
     streams: tuple[int, ...] = option(kinds.COUNTS, "Concurrent inferences.", default=(1,), plan="list")
-    instances: tuple[int, ...] = option(
-        kinds.COUNTS,
-        "Processes that run the model side by side, each on its own processors: compared by throughput.",
-        default=(1,),
+    threads: tuple[int | Literal["native"], ...] | None = option(
+        kinds.THREAD_COUNTS,
+        "Threads per process in total, or native: each runtime's default.",
+        default_text="the available physical cores",
         plan="list",
     )
     precision: tuple[str, ...] | None = option(
@@ -123,6 +76,93 @@ class RunOptions:
         " Converted graphs are compared although their precision differs.",
         default=("none",),
         plan="list",
+    )
+    quick: bool = option(
+        kinds.FLAG,
+        "3 launches: fast, with wide intervals.",
+        default=False,
+        excludes={"thorough": "one is for speed, the other for precision"},
+        plan="single",
+    )
+    budget: float | None = option(
+        kinds.DURATION,
+        "Time limit for the whole run.",
+        default_text="90s per table, 5m with --tail",
+        plan="single",
+    )
+    all: bool = option(kinds.FLAG, "Run every exported model.", default=False, group=MODELS_AND_INPUTS)
+    imports: tuple[str, ...] = option(
+        kinds.MODULES,
+        "Module to import before a model is exported, which registers custom layers",
+        default=(),
+        flag="--import",
+        plan="list",
+    )
+    shape: Shapes = option(
+        kinds.SHAPES,
+        "Shape of an input, or size of a dynamic dimension: length=128; --batch overrides its batch",
+        default={},
+        plan="list",
+    )
+    shapes: Sweep | None = option(
+        kinds.SWEEP,
+        "Shapes that one session is called with, of an input or a dimension (length=128,64): one table for each, with"
+        " fixed and with dynamic shapes, and the cost of a new shape.",
+        excludes={
+            "min_accuracy": _ONE_SHAPE,
+            "metric": _ONE_SHAPE,
+            "data": "shapes are measured with generated inputs",
+            "feedback": "a decode loop has one shape",
+            "io=bound": "memory is bound to one shape",
+        },
+        plan="single",
+    )
+    data: DataSource | None = option(
+        kinds.DATA,
+        "Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file.",
+        plan="list",
+    )
+    value: Constants = option(kinds.CONSTANTS, "Constant for an input", default={}, plan="list")
+    feedback: Feedback = option(
+        kinds.FEEDBACK,
+        "Feed an output to an input of the next call, as in a decode loop",
+        default={},
+        excludes={"min_accuracy": _SINGLE_CALLS, "metric": _SINGLE_CALLS},
+        plan="single",
+    )
+    seed: int = option(
+        kinds.SEED, "Seed for inputs and for the measurement order.", default=0, default_text="0", plan="list"
+    )
+    cells: Programs = option(
+        kinds.CELLS,
+        "Your own code as a row: name=package.module:function, or a command that prints a duration for each call",
+        default={},
+        flag="--cell",
+        excludes={
+            "instances": "code of your own starts its own processes",
+            "min_accuracy": _BACKENDS_ALONE,
+            "metric": _BACKENDS_ALONE,
+        },
+        plan="single",
+        group=COMPARED,
+    )
+    instances: tuple[int, ...] = option(
+        kinds.COUNTS,
+        "Processes that run the model side by side, each on its own processors: compared by throughput.",
+        default=(1,),
+        plan="list",
+    )
+    vary: Varied = option(
+        kinds.VARIED,
+        "Values of an option of a backend, or default where it is not set: one row for each",
+        default={},
+        plan="single",
+    )
+    rows: tuple[str, ...] | None = option(
+        kinds.NAMES,
+        "Measure only the rows with these ids, as irbench show --format json prints them.",
+        default_text="all combinations",
+        plan="single",
     )
     baseline: str | None = option(
         kinds.ROW,
@@ -154,35 +194,19 @@ class RunOptions:
         " outputs, expected); rows that miss it are not measured.",
         plan="single",
     )
+    within: float | None = option(
+        kinds.SHARE, "Differences up to this count as the same.", default_text="2%", plan="single"
+    )
     allow_mixed: bool = option(
         kinds.FLAG,
         "Also compare rows whose precision a runtime changed by itself, and mark them.",
         default=False,
         plan="single",
     )
-    threads: tuple[int | Literal["native"], ...] | None = option(
-        kinds.THREAD_COUNTS,
-        "Threads per process in total, or native: each runtime's default.",
-        default_text="the available physical cores",
-        group=HOW_IT_RUNS,
-        plan="list",
-    )
     cpus: tuple[int, ...] | None = option(
-        kinds.CPUS, "Processors for the backends to use.", default_text="all available", plan="list"
+        kinds.CPUS, "Processors for the backends to use.", default_text="all available", plan="list", group=HOW_IT_RUNS
     )
     set: Settings = option(kinds.SETTINGS, "Set an option of a backend", default={}, plan="list")
-    vary: Varied = option(
-        kinds.VARIED,
-        "Values of an option of a backend, or default where it is not set: one row for each",
-        default={},
-        plan="single",
-    )
-    rows: tuple[str, ...] | None = option(
-        kinds.NAMES,
-        "Measure only the rows with these ids, as irbench show --format json prints them.",
-        default_text="all combinations",
-        plan="single",
-    )
     io: Io = option(
         kinds.IO,
         "What is timed: copy includes copying inputs and outputs, bound does not.",
@@ -195,53 +219,17 @@ class RunOptions:
         default=False,
         plan="single",
     )
-    seed: int = option(
-        kinds.SEED, "Seed for inputs and for the measurement order.", default=0, default_text="0", plan="list"
-    )
-    within: float | None = option(
-        kinds.SHARE, "Differences up to this count as the same.", default_text="2%", group=HOW_LONG, plan="single"
-    )
-    budget: float | None = option(
-        kinds.DURATION,
-        "Time limit for the whole run.",
-        default_text="90s per table, 5m with --tail",
-        plan="single",
-    )
-    deadline: float | None = option(
-        kinds.DURATION,
-        "Time limit for one step of a backend, after which it counts as failed.",
-        default_text="300s, or with --budget half of what is left if that is less, at least 30s",
-        plan="single",
-    )
-    quick: bool = option(
-        kinds.FLAG,
-        "3 launches: fast, with wide intervals.",
-        default=False,
-        excludes={"thorough": "one is for speed, the other for precision"},
-        plan="single",
-    )
-    thorough: bool = option(
-        kinds.FLAG,
-        "10 to 20 launches, intervals down to 0.5%, up to 15 minutes per table.",
-        default=False,
-        plan="single",
-    )
     tail: bool = option(
         kinds.FLAG,
         "Also measure p99, from 1,000 consecutive calls per launch; p99.9 takes 5 launches or more.",
         default=False,
         plan="single",
+        group=ALSO_MEASURED,
     )
     pace: float | None = option(
         kinds.PACE,
         "Also measure latency when calls arrive at a fixed interval, with idle gaps between them.",
         default_text="off",
-        plan="single",
-    )
-    warmup: WarmUpLength | None = option(
-        kinds.WARM_UP,
-        "How long each row warms up in every launch: a time (2s), or a number of calls (500).",
-        default_text="until calls get no faster",
         plan="single",
     )
     sustain: float | None = option(
@@ -281,14 +269,32 @@ class RunOptions:
     timeline: float | None = option(
         kinds.STEP, "With --counters: also show counts over time, in steps of this length.", plan="single"
     )
+    thorough: bool = option(
+        kinds.FLAG,
+        "10 to 20 launches, intervals down to 0.5%, up to 15 minutes per table.",
+        default=False,
+        plan="single",
+        group=HOW_LONG,
+    )
+    deadline: float | None = option(
+        kinds.DURATION,
+        "Time limit for one step of a backend, after which it counts as failed.",
+        default_text="300s, or with --budget half of what is left if that is less, at least 30s",
+        plan="single",
+    )
+    warmup: WarmUpLength | None = option(
+        kinds.WARM_UP,
+        "How long each row warms up in every launch: a time (2s), or a number of calls (500).",
+        default_text="until calls get no faster",
+        plan="single",
+    )
     no_lock: bool = option(kinds.FLAG, "Measure even if another irbench is measuring on this machine.", default=False)
-    name: str = option(kinds.NAME, "Name the run, for irbench show NAME.", default="")
+    name: str = option(kinds.NAME, "Name the run, for irbench show NAME.", default="", group=OUTPUT)
     note: str = option(kinds.NOTE, "Store a note with the run.", default="", plan="single")
     results: Path | None = option(
         kinds.FOLDER,
         "Folder of stored runs.",
         default_text="IRBENCH_RESULTS, ./results if it is empty or has runs, or your data folder",
-        group=OUTPUT,
     )
 
     @property
@@ -360,5 +366,5 @@ def option_of_key(key: str) -> str:
 class GraphSizes:
     """The sizes at which a graph is looked at."""
 
-    batch: int | None = option(kinds.COUNT, "Show the graph at this batch size.", metavar="N")
+    batch: int | None = option(kinds.BATCH, "Show the graph at this batch size.")
     shape: Shapes = like("shape", help=f"Show the graph at this shape {SIZE_HELP} (length=128)")

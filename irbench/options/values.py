@@ -26,6 +26,10 @@ Sweep: TypeAlias = tuple[str, tuple[tuple[int, ...], ...]]
 Settings: TypeAlias = Mapping[str, Mapping[str, str]]
 Constants: TypeAlias = Mapping[str, tuple[Number, ...]]
 Feedback: TypeAlias = Mapping[str, str]
+ListingForm: TypeAlias = Literal["table", "json"]
+ReportForm: TypeAlias = Literal["table", "json", "md"]
+ReportWithRowsForm: TypeAlias = Literal["table", "json", "csv", "md"]
+"""What ``--format`` and ``to_text`` write: a table for people, and forms for programs."""
 
 _NUMBER_OF_NO_PROCESSOR = re.compile(r"\d{6,}")
 _LONGEST_S = 10_000 * 86400

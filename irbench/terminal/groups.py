@@ -63,6 +63,7 @@ class SectionedCommand(click.Command):
             record = option.get_help_record(ctx)
             if record is not None:
                 records.setdefault(heading, []).append(record)
+        records[heading] = records.pop(heading)  # that of --help comes last
         for title, section in records.items():
             with formatter.section(title):
                 formatter.write_dl(section)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from irbench.api.arguments import refuse_loaded_models
 from irbench.api.display import Displayable
@@ -25,6 +25,7 @@ from irbench.features.verify.options import VerifyOptions
 from irbench.features.verify.run import planned_trials
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
+from irbench.options.values import ReportForm
 from irbench.render.json_text import json_text
 from irbench.requests.resolve import Environments, resolve_bundles
 from irbench.requests.run_requests import refuse_contradictions
@@ -64,7 +65,7 @@ class Bisection(Displayable):
         codes = {"undecided": ExitCode.UNDECIDED, "interrupted": ExitCode.INTERRUPTED}
         return codes.get(self.report.conclusion, ExitCode.OK)
 
-    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+    def to_text(self, form: ReportForm = "table") -> str:
         """Return the report as text."""
         if form == "json":
             return json_text(self.report)

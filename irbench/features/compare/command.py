@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
 from irbench.errors import IrbenchError
 from irbench.features.compare.options import COMPARE, CompareOptions
+from irbench.options.values import ReportForm
 from irbench.terminal.completion import RUN
 from irbench.terminal.declared import declared, strict_option
 from irbench.terminal.formats import OUTPUT, REPORT_FORMAT, RESULTS
@@ -33,7 +34,7 @@ def command(
     base: str | None,
     new: str,
     strict: bool,
-    form: Literal["table", "json", "md"],
+    form: ReportForm,
     output: Path | None,
     **options: Any,
 ) -> int:

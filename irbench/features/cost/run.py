@@ -8,7 +8,7 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack
 
-from irbench.api.arguments import ReportForm, require_form, require_rows
+from irbench.api.arguments import require_form, require_rows
 from irbench.api.display import Displayable
 from irbench.core.plain_text import plain
 from irbench.cost_model.costs import ModelCost
@@ -21,7 +21,7 @@ from irbench.features.cost.quantities_view import exact_text
 from irbench.options import values
 from irbench.options.option import names_keywords, read_keywords
 from irbench.options.run import GraphSizes
-from irbench.options.values import Shapes
+from irbench.options.values import ReportWithRowsForm, Shapes
 from irbench.render.export_texts import export_notice_text
 from irbench.requests.graph_costs import asked_sizes, cost_at, formulas_at
 from irbench.requests.graphs import StoredGraph, find_graph
@@ -141,7 +141,7 @@ class GraphCost(Displayable):
             "unknown_operators": list(self.cost.unknown_operators),
         }
 
-    def to_text(self, form: ReportForm = "table", *, per_node: bool = False) -> str:
+    def to_text(self, form: ReportWithRowsForm = "table", *, per_node: bool = False) -> str:
         """Return the costs as text: tables as people read them, JSON, CSV or Markdown.
 
         Args:
@@ -154,7 +154,7 @@ class GraphCost(Displayable):
         from irbench.api.display import as_text
         from irbench.features.cost.view import cost_csv, cost_view
 
-        require_form(form, ReportForm)
+        require_form(form, ReportWithRowsForm)
         if form == "json":
             return json.dumps(self.to_dict(), indent=2)
         if form == "csv":

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from irbench.features.doctor.options import DOCTOR, DoctorOptions
+from irbench.options.values import ListingForm
 from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared, format_option
 from irbench.terminal.formats import OUTPUT, RESULTS
@@ -42,7 +43,7 @@ Examples:
 @RESULTS
 def command(
     model: str | None,
-    form: Literal["table", "json"],
+    form: ListingForm,
     output: Path | None,
     **options: Any,
 ) -> int:
@@ -73,7 +74,7 @@ def command(
     return int(found.exit_code)
 
 
-def _show(found: Diagnosis, form: Literal["table", "json"], output: Path | None) -> None:
+def _show(found: Diagnosis, form: ListingForm, output: Path | None) -> None:
     from irbench.terminal.console import print_data, to_text
 
     text = found.to_json() if form == "json" else to_text(found.__rich__(), to_file=output is not None)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
 from irbench.features.history.options import HISTORY, HistoryOptions
+from irbench.options.values import ReportForm
 from irbench.terminal.completion import MODEL_NAME
 from irbench.terminal.declared import declared, format_option, strict_option
 from irbench.terminal.formats import OUTPUT, RESULTS
@@ -30,7 +31,7 @@ Examples:
 @format_option("table", "json", "md", help=None)
 @OUTPUT
 @RESULTS
-def command(form: Literal["table", "json", "md"], output: Path | None, strict: bool, **options: Any) -> int:
+def command(form: ReportForm, output: Path | None, strict: bool, **options: Any) -> int:
     """Show how latency, FPS, size, compile time and memory of a model changed.
 
     MODEL is a model's name as `irbench results` shows it; the default is that of the newest run. All runs on the same

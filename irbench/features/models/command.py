@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from irbench.features.models.run import models as list_models
+from irbench.options.values import ListingForm
 from irbench.spec import InputSpec, shape_text
 from irbench.spi import ModelSource
 from irbench.terminal.completion import FAMILY
@@ -29,7 +30,7 @@ below the second, none below the third."""
 )
 @click.option("--family", default="", type=FAMILY, metavar="TEXT", help="Only models whose family contains TEXT.")
 @TABLE_OR_JSON
-def command(family: str, form: Literal["table", "json"]) -> None:
+def command(family: str, form: ListingForm) -> None:
     """List the models that can be exported by name. Imports no framework.
 
     Parameters are in millions. GMACs are 10^9 multiply-accumulates of matrix products and convolutions at batch 1 and

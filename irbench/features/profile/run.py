@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from irbench.api.arguments import (
-    ReportForm,
     given_path,
     refuse_loaded_models,
     require_form,
@@ -36,6 +35,7 @@ from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import measuring
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
+from irbench.options.values import ReportWithRowsForm
 from irbench.requests.instruments import with_cycles
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import planned, refuse_contradictions, requested
@@ -127,7 +127,7 @@ class Profile(Displayable):
         """
         return rows_to_pandas(self.rows(by))
 
-    def to_text(self, form: ReportForm = "table", *, by: By = "class", top: int = TOP) -> str:
+    def to_text(self, form: ReportWithRowsForm = "table", *, by: By = "class", top: int = TOP) -> str:
         """Return the profile as text: tables as people read them, the document as JSON, or rows as CSV.
 
         Args:
@@ -138,7 +138,7 @@ class Profile(Displayable):
         Raises:
             IrbenchError: There is no such form, or there are no such parts.
         """
-        require_form(form, ReportForm)
+        require_form(form, ReportWithRowsForm)
         require_rows(by, By)
         if form == "json":
             from irbench.render.json_text import without_control_characters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from irbench.across_runs import obstacles
 from irbench.across_runs.environments import fingerprint
@@ -23,7 +23,7 @@ from irbench.features.receipt.replay import CheckedClaim, ReplayOutcome, ReplayR
 from irbench.features.receipt.report import Receipt, decode_receipt, encode_receipt, receipt_of
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.options.values import RunName, run_name
+from irbench.options.values import ReportForm, RunName, run_name
 from irbench.render.json_text import json_text
 from irbench.runs.measurement import measure
 from irbench.runs.planned_graphs import ModelChanged, requires_graphs
@@ -71,7 +71,7 @@ class Replay(Displayable):
         interrupted = isinstance(self.result.obstacle, obstacles.Interrupted)
         return ExitCode.INTERRUPTED if interrupted else _EXITS[self.outcome]
 
-    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+    def to_text(self, form: ReportForm = "table") -> str:
         """Return the result as a person reads it, as JSON, or as Markdown."""
         from irbench.features.receipt.view import replay_view
 

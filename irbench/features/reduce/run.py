@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from irbench.api.arguments import refuse_loaded_models
 from irbench.api.display import Displayable
@@ -36,6 +36,7 @@ from irbench.measure.lock import measuring
 from irbench.options.expectation import SlowerThan
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
+from irbench.options.values import ReportForm
 from irbench.render.json_text import json_text
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import refuse_contradictions
@@ -78,7 +79,7 @@ class Reduction(Displayable):
         }
         return codes.get(self.report.conclusion, ExitCode.OK)
 
-    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+    def to_text(self, form: ReportForm = "table") -> str:
         """Return the report as text; ``md`` is that of ``report.md``."""
         if form == "json":
             return json_text(self.report)

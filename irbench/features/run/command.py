@@ -11,8 +11,8 @@ import click
 
 from irbench.errors import IrbenchError
 from irbench.features.run.measured import measured, resumed
+from irbench.options.run import COMMON, RESUME, RUN, ResumeOptions, RunOptions
 from irbench.options.run import OUTPUT as OUTPUT_HEADING
-from irbench.options.run import RESUME, RUN, ResumeOptions, RunOptions
 from irbench.terminal.completion import MODEL
 from irbench.terminal.completion import RUN as RUN_NAME
 from irbench.terminal.declared import declared, given_parameters, headings, strict_option
@@ -49,7 +49,9 @@ _BESIDE = ("resume", "allow_own_code", "strict", "no_lock", "yes", "form", "outp
 @click.command(
     "run",
     cls=SectionedCommand,
-    sections=headings(RUN, {"resume": "Continuing a run", "form": OUTPUT_HEADING}),
+    sections=headings(
+        RUN, {"strict": "This call", "resume": "Continuing a run", "form": COMMON, "results": OUTPUT_HEADING}
+    ),
     epilog=_EXAMPLES,
 )
 @click.argument("models", nargs=-1, type=MODEL, metavar="[MODEL|FILE.onnx]...")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from irbench.api.arguments import refuse_loaded_models
 from irbench.api.display import Displayable
@@ -30,6 +30,7 @@ from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
+from irbench.options.values import ReportForm
 from irbench.render.json_text import json_text
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import refuse_contradictions, requested
@@ -78,7 +79,7 @@ class Tuning(Displayable):
         codes = {"nothing": ExitCode.FAILED_CELL, "interrupted": ExitCode.INTERRUPTED}
         return codes.get(self.report.conclusion, ExitCode.OK)
 
-    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+    def to_text(self, form: ReportForm = "table") -> str:
         """Return the report as text."""
         if form == "json":
             return json_text(self.report)
