@@ -14,11 +14,7 @@ from irbench.store.folders import default_root
 
 
 def given_path(keyword: str, value: str | PathLike[str]) -> Path:
-    """Return the path that an argument is.
-
-    Raises:
-        IrbenchError: No file can be called so.
-    """
+    """Return the path that an argument is."""
     try:
         return path(value)
     except (TypeError, ValueError) as error:
@@ -26,20 +22,12 @@ def given_path(keyword: str, value: str | PathLike[str]) -> Path:
 
 
 def results_folder(results: str | PathLike[str] | None) -> Path:
-    """Return the folder where runs are kept; ``None`` for the usual place.
-
-    Raises:
-        IrbenchError: No folder can be called so, or there is no usual place.
-    """
+    """Return the folder where runs are kept; ``None`` for the usual place."""
     return default_root() if results is None else given_path("results", results)
 
 
 def refuse_loaded_models(models: Iterable[object]) -> None:
-    """Refuse a loaded model, whose text would be taken for a name.
-
-    Raises:
-        IrbenchError: One of them is neither a name nor a path.
-    """
+    """Refuse a loaded model, whose text would be taken for a name."""
     for model in models:
         if not isinstance(model, str | PathLike):
             raise IrbenchError(f"A model cannot be given as {type(model).__name__}.", hint=_hint(model))
@@ -51,25 +39,17 @@ def _hint(model: object) -> str:
     return 'Give the path of its file, or a name. A loaded model is saved first: onnx.save(model, "model.onnx").'
 
 
-def require_rows(given: str, kinds: Any) -> None:
-    """Refuse rows by something else than the words of the ``Literal`` ``kinds``.
-
-    Raises:
-        IrbenchError: It is none of them.
-    """
-    _require(given, get_args(kinds), "There are no rows by {!r}.")
+def require_rows(kind: str, kinds: Any) -> None:
+    """Refuse rows by something else than the words of the ``Literal`` ``kinds``."""
+    _require(kind, get_args(kinds), "There are no rows by {!r}.")
 
 
-def require_form(given: str, forms: Any) -> None:
-    """Refuse a form that is none of the words of the ``Literal`` ``forms``.
-
-    Raises:
-        IrbenchError: It is none of them.
-    """
-    _require(given, get_args(forms), "There is no form {!r}.")
+def require_form(form: str, forms: Any) -> None:
+    """Refuse a form that is none of the words of the ``Literal`` ``forms``."""
+    _require(form, get_args(forms), "There is no form {!r}.")
 
 
-def _require(given: str, known: tuple[str, ...], wrong: str) -> None:
-    if given not in known:
-        near = did_you_mean(str(given), known)
-        raise IrbenchError(wrong.format(given), hint=f"{near}There are: {', '.join(known)}.")
+def _require(word: str, known: tuple[str, ...], wrong: str) -> None:
+    if word not in known:
+        near = did_you_mean(str(word), known)
+        raise IrbenchError(wrong.format(word), hint=f"{near}There are: {', '.join(known)}.")

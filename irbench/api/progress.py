@@ -72,9 +72,6 @@ def reporting(progress: ProgressOption) -> Iterator[Reporter]:
     """Yield who hears what is done, as ``progress`` asks for it.
 
     What is said in words, and not displayed, is logged by the logger ``irbench``.
-
-    Raises:
-        IrbenchError: ``progress`` is none of what it may be.
     """
     if progress is not None and not callable(progress) and not (isinstance(progress, str) and progress == "auto"):
         raise IrbenchError(f"progress={progress!r} is not valid.", hint='Write "auto", None or a function.')

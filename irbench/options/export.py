@@ -20,7 +20,7 @@ def _fixed_batch(text: str) -> int | None:
     if text == "dynamic":
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"{text!r} is no number of samples")
+        raise ValueError(f"{text!r} is not a valid number of samples")
     return int(text)
 
 

@@ -60,13 +60,7 @@ def option(kind: Kind[T], help: str, *, default: D, **facts: Any) -> T | D: ...
 @overload
 def option(kind: Kind[T], help: str, **facts: Any) -> T | None: ...
 def option(kind: Kind[Any], help: str, **facts: Any) -> Any:  # noqa: A002
-    """Return a field of a dataclass that declares an option; for type checkers, what the field holds.
-
-    Args:
-        kind: The form of its values.
-        help: One sentence.
-        facts: The other attributes of :class:`Option`, above all the default, held where nothing was given.
-    """
+    """Return a field of a dataclass that declares an option; for type checkers, what the field holds."""
     return field_of(Option(kind, help, **facts))
 
 
@@ -131,26 +125,21 @@ class CommandOptions(Generic[C]):
         own = {name: value for name, value in values.items() if name in self.own_options}
         return own, {name: value for name, value in values.items() if name not in own}
 
-    def read(self, given: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def read(self, keywords: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what keywords of Python ask for, split as :meth:`split` does.
 
         Raises:
             TypeError: There is no such keyword, or one that is required is missing.
             IrbenchError: A value is not one that the keyword takes.
         """
-        missing = [name for name, declared in self.options.items() if declared.required and name not in given]
+        missing = [name for name, declared in self.options.items() if declared.required and name not in keywords]
         if missing:
             raise TypeError(f"{self.name}() missing a required keyword argument: {missing[0]!r}")
-        return self.split(read_keywords(self.name, given, self.readers))
+        return self.split(read_keywords(self.name, keywords, self.readers))
 
-    def asked(self, given: Mapping[str, object], **others: Any) -> C:
-        """Return its own options as keywords of Python ask for them; raises what :meth:`read` does.
-
-        Args:
-            given: By keyword.
-            others: Fields of its class that are no options.
-        """
-        own, _ = self.read(given)
+    def asked(self, keywords: Mapping[str, object], **others: Any) -> C:
+        """Return its own options as keywords of Python ask for them."""
+        own, _ = self.read(keywords)
         return self.own(**others, **own)
 
     @property
@@ -159,23 +148,20 @@ class CommandOptions(Generic[C]):
         return {name: (declared.kind.example, declared.kind.read) for name, declared in self.options.items()}
 
 
-def read_keywords(function: str, given: Mapping[str, object], readers: Readers) -> dict[str, Any]:
+def read_keywords(function: str, keywords: Mapping[str, object], readers: Readers) -> dict[str, Any]:
     """Return the values of keywords as their readers return them, without those that are ``None``: the defaults.
-
-    Args:
-        function: Whose keywords; for the message.
-        given: By keyword.
-        readers: One for each keyword; ``None`` is not read.
 
     Raises:
         TypeError: There is no such keyword.
         IrbenchError: A value is not one that the keyword takes.
     """
-    for keyword in given:
+    for keyword in keywords:
         if keyword not in readers:
             hint = did_you_mean(keyword, readers)
             raise TypeError(f"{function}() got an unexpected keyword argument {keyword!r}. {hint}".rstrip())
-    return {keyword: _read(keyword, value, *readers[keyword]) for keyword, value in given.items() if value is not None}
+    return {
+        keyword: _read(keyword, value, *readers[keyword]) for keyword, value in keywords.items() if value is not None
+    }
 
 
 def _read(keyword: str, value: Any, example: str, read: Callable[[Any], Any]) -> Any:
@@ -188,22 +174,14 @@ def _read(keyword: str, value: Any, example: str, read: Callable[[Any], Any]) ->
 
 
 def refuse_excluded(options: Any, declared: Mapping[str, Option]) -> None:
-    """Refuse options that cannot be obeyed together.
-
-    Args:
-        options: What holds their values.
-        declared: By name.
-
-    Raises:
-        IrbenchError: Two of them were given.
-    """
-    for name, found in declared.items():
-        for other, reason in found.excludes.items():
+    """Refuse options that cannot be obeyed together."""
+    for name, option in declared.items():
+        for other, reason in option.excludes.items():
             other_name, _, value = other.partition("=")
             if _is_given(options, name) and _is_given(options, other_name, value):
                 text = " ".join([flag_of(other_name, declared[other_name]), *([value] if value else [])])
                 raise IrbenchError(
-                    f"{flag_of(name, found)} and {text} cannot be combined: {reason}.", hint="Leave one of them out."
+                    f"{flag_of(name, option)} and {text} cannot be combined: {reason}.", hint="Leave one of them out."
                 )
 
 
@@ -218,20 +196,13 @@ def _is_given(options: Any, name: str, value: str = "") -> bool:
 
 
 def _default_text(default: Any) -> str:
-    """Return a default as text; empty where nothing is the default."""
     if isinstance(default, tuple):
         return ", ".join(map(str, default))
     return str(default) if default else ""
 
 
 def described(name: str, declared: Option, flags: Mapping[str, str]) -> str:
-    """Return an option as the docstring of a function describes it.
-
-    Args:
-        name: Of the keyword.
-        declared: Its declaration.
-        flags: Names of other options by what the help calls them, to be written as keywords.
-    """
+    """Return an option as the docstring of a function describes it."""
     example = "" if declared.kind.is_flag else f"for example ``{declared.kind.example}``"
     default = declared.default_text or _default_text(declared.default)
     facts = "; ".join(fact for fact in (example, f"default: {default}" if default else "") if fact)

@@ -307,12 +307,7 @@ RUN = CommandOptions("run", RunOptions)
 
 
 def like(name: str, **changes: Any) -> Any:
-    """Return a field that declares an option as a run has it.
-
-    Args:
-        name: Of the option.
-        changes: Attributes of its declaration that are told differently.
-    """
+    """Return a field that declares an option as a run has it."""
     return field_of(replace(RUN.options[name], **{"group": "", **changes}))
 
 
@@ -336,20 +331,15 @@ RESUME = CommandOptions("resume", ResumeOptions)
 
 
 def run_options(
-    models: Iterable[str | PathLike[str]], given: Mapping[str, object], function: str = "run"
+    models: Iterable[str | PathLike[str]], keywords: Mapping[str, object], function: str = "run"
 ) -> RunOptions:
     """Return what keywords of Python, or the keys of a plan, ask for.
-
-    Args:
-        models: As the user named them.
-        given: By keyword.
-        function: Whose keywords; for messages.
 
     Raises:
         TypeError: There is no such keyword.
         IrbenchError: A value is not one that the keyword takes.
     """
-    return RunOptions(models=tuple(map(str, models)), **read_keywords(function, given, RUN.readers))
+    return RunOptions(models=tuple(map(str, models)), **read_keywords(function, keywords, RUN.readers))
 
 
 def plan_key(name: str) -> str:

@@ -27,9 +27,6 @@ def cost_of(graph: StoredGraph, signature: Signature | None) -> ModelCost | None
     """Return the cost at the sizes of the signature, else of one sample at the bundle's default sizes.
 
     ``None`` where a size has no default.
-
-    Raises:
-        IrbenchError: As :func:`cost_at` does.
     """
     if signature is None:
         return None
@@ -41,16 +38,12 @@ def cost_of(graph: StoredGraph, signature: Signature | None) -> ModelCost | None
 
 
 def cost_at(path: Path, inputs: Sequence[TensorSpec]) -> ModelCost:
-    """Return the cost of an ONNX file for inputs of these shapes.
-
-    Raises:
-        IrbenchError: The file is damaged, ONNX cannot read it, or that takes too long.
-    """
+    """Return the cost of an ONNX file for inputs of these shapes."""
     return read_cost(path, inputs)
 
 
 def formulas_at(graph: StoredGraph, inputs: Sequence[TensorSpec]) -> ModelFormulas | NoFormulas:
-    """Return the cost as formulas in the dimensions that have no size; raises as :func:`cost_at` does."""
+    """Return the cost as formulas in the dimensions that have no size."""
     return read_formulas(graph.path, inputs)
 
 
@@ -63,11 +56,7 @@ def values_of(graph: StoredGraph, inputs: Sequence[TensorSpec]) -> tuple[ValueSh
 
 
 def asked_sizes(graph: StoredGraph, batch: int | None, shapes: Shapes | None) -> dict[str, int]:
-    """Return the sizes that a batch and shapes give to dynamic dimensions; a batch of 1 and the model's defaults else.
-
-    Raises:
-        IrbenchError: A shape does not fit the graph, or the graph takes what irbench cannot make.
-    """
+    """Return the sizes of dynamic dimensions: from a batch and shapes, else 1 and the model's defaults."""
     bundle = graph.bundle or _bundle_of_file(graph)
     refuse_unknown_names(shapes or {}, (bundle,))
     return known_sizes(bundle, batch, shapes or {})

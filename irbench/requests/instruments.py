@@ -18,11 +18,7 @@ _QUICK_LAUNCHES, _THOROUGH_LAUNCHES = 3, 10
 
 
 def counting_of(options: RunOptions) -> Counting | None:
-    """Return how this machine counts what is asked for; ``None`` where nothing is.
-
-    Raises:
-        IrbenchError: A timeline is asked for without counters, or nothing that is asked for can be counted here.
-    """
+    """Return how this machine counts what is asked for; ``None`` where nothing is."""
     if options.counters is None:
         if options.timeline is not None:
             raise IrbenchError("--timeline shows counters.", hint="Say which: --counters software, for example.")
@@ -39,13 +35,13 @@ def with_cycles(counting: Counting | None) -> Counting | None:
     """Return a counting that has cycles where toplev tells shares of slots: they weight those of several models."""
     if counting is None or counting.toplev is None or "cycles" in counting.events:
         return counting
-    found = counting_for(CounterPlan(("cycles",)))
+    cycles = counting_for(CounterPlan(("cycles",)))
     return replace(
         counting,
-        events=(*counting.events, *found.events),
-        perf_names={**counting.perf_names, **found.perf_names},
-        user_only=counting.user_only or found.user_only,
-        unavailable={**counting.unavailable, **found.unavailable},
+        events=(*counting.events, *cycles.events),
+        perf_names={**counting.perf_names, **cycles.perf_names},
+        user_only=counting.user_only or cycles.user_only,
+        unavailable={**counting.unavailable, **cycles.unavailable},
     )
 
 
@@ -78,8 +74,6 @@ _GPU_HINTS: Mapping[AbsenceReason, str] = {
 
 @dataclass(frozen=True)
 class _Refusal:
-    """Why nothing can be measured, and what helps."""
-
     message: str
     hint: str
 
@@ -102,16 +96,9 @@ _REFUSALS: Mapping[AbsenceReason, _Refusal] = {
 }
 
 
-def energy_notes(asked: bool) -> tuple[Note, ...]:
-    """Return what belongs below a table with energy: which part of the machine has counters that cannot be read.
-
-    Args:
-        asked: Whether energy is to be measured.
-
-    Raises:
-        IrbenchError: It is, and nothing can be read.
-    """
-    if not asked:
+def energy_notes(measures_energy: bool) -> tuple[Note, ...]:
+    """Return what belongs below a table with energy: which part of the machine has counters that cannot be read."""
+    if not measures_energy:
         return ()
     access = find_energy_counters()
     if not access.counters:

@@ -22,15 +22,7 @@ _LEFT_TO_THE_GRAPH = ("native", "int8")
 
 
 def without_refused_rows(groups: Sequence[PlannedGroup], say: Say) -> tuple[PlannedGroup, ...]:
-    """Return the groups in which rows that are certainly impossible are failed already, so that none is started.
-
-    Args:
-        groups: What was planned.
-        say: Receives which rows are failed already, and why.
-
-    Raises:
-        IrbenchError: No row is left, or a backend's options (``--set``) leave none of its rows.
-    """
+    """Return the groups in which rows that are certainly impossible are failed already, so that none is started."""
     refused = [{cell.id: failure for cell in group.measured if (failure := _failure(cell))} for group in groups]
     if not any(refused):
         return tuple(groups)
@@ -63,11 +55,6 @@ def _rows(
 
 
 def _refuse_all(failures: Iterable[Failure | None]) -> None:
-    """Refuse what leaves no row.
-
-    Raises:
-        IrbenchError: All of these rows fail; it says why the first one does.
-    """
     found = list(failures)
     first = next(iter(found), None)
     if first is not None and all(found):
@@ -98,8 +85,8 @@ def _probed(cell: Cell, held: str) -> Failure | None:
     load = cell.load
     if not load.precision_required or load.precision in _LEFT_TO_THE_GRAPH or held not in ("", "fp32"):
         return None
-    found = probes.remembered(registry.describe(registry.BACKENDS, cell.backend))
-    computed = None if found is None else found.precisions.get(cell.device)
+    probe = probes.remembered(registry.describe(registry.BACKENDS, cell.backend))
+    computed = None if probe is None else probe.precisions.get(cell.device)
     if computed is None or load.precision in computed:
         return None
     return Failure(
@@ -113,11 +100,6 @@ def native_notes(backends: Sequence[BackendAddress], precisions: Sequence[str], 
     """Return a note for each backend whose default precision here is none of those that are measured.
 
     Backends that never looked at this machine are asked to, once for each version.
-
-    Args:
-        backends: Those that take part.
-        precisions: What is pinned; empty where every graph is run as it is.
-        say: Receives which backend is looking.
     """
     if "native" in precisions or not precisions:
         return ()
@@ -132,11 +114,11 @@ def native_notes(backends: Sequence[BackendAddress], precisions: Sequence[str], 
 
 def _native(name: str, device: str, say: Say) -> str | None:
     description = registry.describe(registry.BACKENDS, name)
-    found: Availability | None = probes.remembered(description)
-    if found is None:
+    probe: Availability | None = probes.remembered(description)
+    if probe is None:
         say(f"probing {name}: devices and precisions on this machine")
         try:
-            found = probes.probe(description)
+            probe = probes.probe(description)
         except IrbenchError:
             return None  # its row will say what is wrong with it
-    return found.native.get(device)
+    return probe.native.get(device)

@@ -16,11 +16,7 @@ from irbench.spec import TensorSpec, Workload
 
 
 def refuse_ineffective_levels(backends: Sequence[BackendAddress], variants: Sequence[str]) -> None:
-    """Refuse levels of optimisation where no backend reads the graphs that they change.
-
-    Raises:
-        IrbenchError: That is so.
-    """
+    """Refuse levels of optimisation where no backend reads the graphs that they change."""
     names = dict.fromkeys(name for name, _ in backends)
     if _optimizes(variants) and not any(_reads_onnx(name) for name in names):
         raise IrbenchError(
@@ -73,14 +69,10 @@ def with_suitable_int8(
     """Return the levels of optimisation with static int8 where a backend computes no other, and a note that says so.
 
     A method that was named stays. Rows can be compared only if all backends run the same graph.
-
-    Args:
-        variants: Levels with their conversions, as tables call them.
-        backends: Those that take part.
     """
     limited = [name for name in dict.fromkeys(name for name, _ in backends) if not _takes_any(name)]
     chosen = {name: f"{name}-{_STATIC}" for name in variants if limited and _leaves_the_method_open(name)}
-    notes = (Int8StaticChosen(backend=limited[0], asked=asked, chosen=static) for asked, static in chosen.items())
+    notes = (Int8StaticChosen(backend=limited[0], asked=level, chosen=static) for level, static in chosen.items())
     return tuple(dict.fromkeys(chosen.get(name, name) for name in variants)), tuple(notes)
 
 
@@ -97,11 +89,7 @@ def _leaves_the_method_open(name: str) -> bool:
 
 
 def graph_notes(groups: Sequence[PlannedGroup]) -> tuple[Note, ...]:
-    """Return a note for each graph of which a part was not compared, then for each that generated data calibrated.
-
-    Args:
-        groups: Whose graphs; each is looked at once.
-    """
+    """Return a note for each graph of which a part was not compared, then for each that generated data calibrated."""
     graphs = list(_optimized_graphs(groups))
     unchecked = (
         GraphPartlyUnchecked(model=model, variant=name, parts=len(lineage.checked.unchecked))

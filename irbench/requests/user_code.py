@@ -19,11 +19,7 @@ _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 
 def require_found(programs: Programs) -> None:
-    """Refuse code that is certainly not there, before anything is made for the run. Nothing of it is run.
-
-    Raises:
-        IrbenchError: A name is a backend's, or a function, a file or a program cannot be found.
-    """
+    """Refuse code that is certainly not there, before anything is made for the run. Nothing of it is run."""
     for name, program in programs.items():
         if name in registry.names(registry.BACKENDS):
             raise IrbenchError(f"--cell {name}=... has the name of a backend.", hint="Call it something else.")
@@ -42,19 +38,15 @@ def program_files(program: Program) -> tuple[Path, ...]:
 
     if program.kind == "callable":
         module = program.target.rpartition(":")[0]
-        found = Path(module) if module.endswith(".py") else find_users_module(module, [Path.cwd()])
-        return (found,) if found is not None and is_file(found) else ()
+        file = Path(module) if module.endswith(".py") else find_users_module(module, [Path.cwd()])
+        return (file,) if file is not None and is_file(file) else ()
     command, *arguments = shlex.split(program.target)
     words = (find_program(command) or command, *arguments)
     return tuple(path for path in map(Path, words) if is_file(path))
 
 
 def require_function(target: str) -> None:
-    """Refuse a function that is certainly not there; nothing of it is run.
-
-    Raises:
-        IrbenchError: Its file or module cannot be found.
-    """
+    """Refuse a function that is certainly not there; nothing of it is run."""
     from irbench.exporter.source import Source, require_code
 
     module = target.rpartition(":")[0]
@@ -81,11 +73,7 @@ def _require_command(target: str) -> None:
 
 
 def accuracy_limit(options: RunOptions) -> AccuracyLimit | None:
-    """Return how good answers must be; ``None`` where nothing was asked for.
-
-    Raises:
-        IrbenchError: There are two limits, none, or one that no share of samples can have.
-    """
+    """Return how good answers must be; ``None`` where nothing was asked for."""
     own, least = options.metric, options.min_accuracy
     if own is None:
         return None if least is None else AccuracyLimit(_share(least))
@@ -117,6 +105,7 @@ def programs_of_limit(limit: AccuracyLimit | None) -> tuple[Program, ...]:
 def _share(value: float) -> float:
     if not 0 < value <= 1:
         raise IrbenchError(
-            f"--min-accuracy {value:g} is no share of samples.", hint="Write it as 99% or 0.99; 100% is the most."
+            f"--min-accuracy {value:g} is not a valid share of samples.",
+            hint="Write it as 99% or 0.99; 100% is the most.",
         )
     return value

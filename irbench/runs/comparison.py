@@ -94,20 +94,7 @@ _FIRST_CLOSING_S = 0.5
 
 
 class Comparison:
-    """Launches a group until its stopping rule is met, and keeps the store up to date.
-
-    Args:
-        planned: The group.
-        request: The run it belongs to, with the group's share of the budget.
-        scratch: A folder of the group's own that is gone after the run.
-        writer: The run in the store.
-        listen: Receives progress, between rounds only.
-        others: Returns who else has been measuring on this machine since it was last asked.
-        link: The core-to-core probe.
-        number: The group's place in the run, counted from 0.
-        so_far: Launches of the group from before its run ended early; ``None`` where it begins.
-        schedule: Decides which cells are launched next, and when the group ends.
-    """
+    """Launches a group until its stopping rule is met, and keeps the store up to date."""
 
     def __init__(
         self,
@@ -147,7 +134,6 @@ class Comparison:
             self._resume(so_far)
 
     def _resume(self, so_far: GroupSoFar) -> None:
-        """Go on after the last launch that is stored."""
         self._watch = Stopwatch(so_far.table.seconds)
         self._records = list(so_far.records)
         self._samples = so_far.samples
@@ -184,17 +170,17 @@ class Comparison:
         self._say(Activity("expected-outputs"))
         scratch, workloads = self._scratch, self._group.workloads
         scratch.mkdir(parents=True, exist_ok=True)
-        found: list[Expected] = []
+        expected: list[Expected] = []
         for place, workload in enumerate(workloads):
             known = next((other for other in range(place) if same_inputs(workloads[other], workload)), None)
             if known is not None:
-                found.append(found[known])
+                expected.append(expected[known])
                 continue
             cells = [cell for cell in self._group.cells if cell.workload == place]
             deadline = self._timing.deadline_after(self._watch.elapsed_s)
-            found.append(expected_outputs(workload, cells, scratch, deadline.seconds))
-            self._remarks = (*self._remarks, *(warn for warn in found[-1].warnings if warn not in self._remarks))
-        self._expected = tuple(found)
+            expected.append(expected_outputs(workload, cells, scratch, deadline.seconds))
+            self._remarks = (*self._remarks, *(warn for warn in expected[-1].warnings if warn not in self._remarks))
+        self._expected = tuple(expected)
 
     def _launch_plan(self) -> LaunchPlan:
         return LaunchPlan(
@@ -220,7 +206,6 @@ class Comparison:
             return planned
 
     def _launch(self, planned: Next) -> Next:
-        """Run one launch, keep its record, and return what follows."""
         watch = Stopwatch()
         with Launch(self._launch_plan(), self._launch_inputs(planned), self._link, self._say) as launch:
             record, tempo = launch.measure()
@@ -279,12 +264,10 @@ class Comparison:
         )
 
     def _healthy(self) -> tuple[Cell, ...]:
-        """Return the cells that can run the model and have not failed."""
         gone = {cell for record in self._records for cell in record.failures} | set(self._planned.absent)
         return tuple(cell for cell in self._group.cells if cell.id not in gone)
 
     def _first_launches(self) -> dict[str, CellLaunch]:
-        """Return what each cell measured in its first launch."""
         return {cell.cell: cell for record in reversed(self._records) for cell in record.cells}
 
     def _admission(self) -> Admission:

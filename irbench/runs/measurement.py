@@ -62,15 +62,6 @@ def measure(
     """Measure what was asked for: plan it, then run the plan.
 
     An interrupt ends the run; every finished launch is in the document, whose last group says so.
-
-    Args:
-        options: What is asked.
-        reporter: Receives progress.
-        soak_plan: How long rows are called to see whether they grow, in place of speeds.
-        keep: Decides which rows are measured; ``None`` where all are.
-
-    Raises:
-        IrbenchError: The call or the plan is impossible and nothing was measured; or the store cannot be written.
     """
     host.require_linux()
     refuse_within_a_worker()
@@ -85,18 +76,7 @@ def measure(
 def plan_run(
     request: RunRequest, options: RunOptions, scratch: Path, reporter: Reporter, keep: RowFilter | None = None
 ) -> tuple[RunRequest, tuple[PlannedGroup, ...]]:
-    """Return what is measured: the request with its models and each group's share of the budget, and the groups.
-
-    Args:
-        request: What :func:`irbench.requests.run_requests.requested` returned.
-        options: What it was made from.
-        scratch: A folder that is gone after the run.
-        reporter: Hears what is made and checked.
-        keep: Decides which rows are measured; ``None`` where all are.
-
-    Raises:
-        IrbenchError: The plan is impossible.
-    """
+    """Return what is measured: the request with its models and each group's share of the budget, and the groups."""
     request, groups = planned(request, options, scratch, reporter.say, reporter.status)
     groups = groups if keep is None else keep(request, groups)
     groups = with_accuracy(request, groups, scratch, reporter.say)
@@ -112,21 +92,7 @@ def measure_planned(
     reporter: Reporter,
     schedule: Schedule = UNTIL_PRECISE,
 ) -> StoredRun:
-    """Run a plan.
-
-    Args:
-        request: What was asked for, with each group's share of the budget.
-        groups: What :func:`plan_run` or :func:`irbench.runner.plan.plan` made of it.
-        scratch: A folder that is gone after the run.
-        destination: Where the run is stored.
-        lock: Our place among those who measure on this machine.
-        reporter: Receives progress.
-        schedule: Decides which rows are launched next, and when a table ends.
-
-    Raises:
-        IrbenchError: The store cannot be written.
-        BaseException: What the reporter's listener raised; it ended the run as an interrupt does.
-    """
+    """Run a plan; what the reporter's listener raises ends it as an interrupt does, and is raised again."""
     if schedule.measures_all:
         reporter.say(outline(groups, request))
         _warn(groups, reporter.say)
@@ -147,11 +113,7 @@ def measure_planned(
 
 
 def _checked(options: RunOptions, say: Say) -> RunRequest:
-    """Return what is asked for, once all that is known without exporting or reading a model is checked.
-
-    Raises:
-        IrbenchError: Options contradict each other, or a model, a backend or a setting is not there.
-    """
+    """Return what is asked for, once all that is known without exporting or reading a model is checked."""
     refuse_contradictions(options)
     request = requested(options)
     require_models(options.models, everything=options.all, imports=options.imports)
@@ -166,9 +128,6 @@ def describe_plan(options: RunOptions, say: Say) -> str:
     """Return what would be measured, with which settings, how long it takes at least and where it would be stored.
 
     Models are exported and graphs optimised for that; nothing is measured.
-
-    Raises:
-        IrbenchError: The call or the plan is impossible.
     """
     host.require_linux()
     request = _checked(options, say)
@@ -198,11 +157,7 @@ def _warn(groups: Sequence[PlannedGroup], say: Say) -> None:
 
 
 def refuse_within_a_worker() -> None:
-    """Refuse a run that a process of another run begins: it imports a script whose function it measures.
-
-    Raises:
-        IrbenchError: This is such a process.
-    """
+    """Refuse a run that a process of another run begins: it imports a script whose function it measures."""
     if MARK in os.environ:
         raise IrbenchError(
             "A run was begun by a process that measures for another run, which imports the script of its function.",
@@ -211,7 +166,6 @@ def refuse_within_a_worker() -> None:
 
 
 def _what(options: RunOptions) -> str:
-    """Return what is measured, in a few words, before any model is looked at."""
     names = ", ".join(Path(model).name for model in options.models)
     return names or ("every exported model" if options.all else "the model exported last")
 
@@ -243,23 +197,13 @@ def _has_figures(document: RunDocument) -> bool:
 def with_accuracy(
     request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, say: Say
 ) -> tuple[PlannedGroup, ...]:
-    """Return the groups with the accuracy of each row, without launches for those that miss the limit.
-
-    Args:
-        request: What was asked for; without a limit the groups stay as they are.
-        groups: What was planned.
-        scratch: A folder that is gone after the run.
-        say: Receives what comes out.
-
-    Raises:
-        IrbenchError: The samples or the outputs do not suit the limit.
-    """
+    """Return the groups with the accuracy of each row, without launches for those that miss the limit."""
     limit = request.accuracy
     if limit is None:
         return tuple(groups)
 
-    def hear(cell: Cell, found: Accuracy | Failure) -> None:
-        say(accuracy_line(cell, found))
+    def hear(cell: Cell, outcome: Accuracy | Failure) -> None:
+        say(accuracy_line(cell, outcome))
 
     deadline = request.timing.deadline_after(0.0)
     say(f"checking outputs: {limit_text(limit)}")

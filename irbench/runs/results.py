@@ -112,11 +112,13 @@ class RunTable(Displayable):
     @property
     def winner(self) -> TableWinner | None:
         """The fastest row; ``None`` where no row is known to be the fastest (``result.lead.reason`` says why)."""
-        found = self.result.winner
-        if found is None:
+        winner = self.result.winner
+        if winner is None:
             return None
         by_id = dict(zip((cell.id for cell in self.result.cells), self.rows, strict=True))
-        return TableWinner(by_id[found.cell], by_id[found.rival], found.value, found.low, found.high, found.condition)
+        return TableWinner(
+            by_id[winner.cell], by_id[winner.rival], winner.value, winner.low, winner.high, winner.condition
+        )
 
     def to_pandas(self, columns: str | Sequence[str] | None = None) -> pd.DataFrame:
         """Return the rows as a DataFrame; takes and raises what :meth:`Run.to_pandas` does."""
@@ -300,17 +302,12 @@ class Run(Displayable):
 
 
 def _row_of(source: RowSource) -> RunRow:
-    """Return a row with its values of those columns of exports that it has an attribute for."""
     values = row_values(source)
     return RunRow(**{column.name: values[column.name] for column in fields(RunRow)})
 
 
 def _rows_to_pandas(table: RowTable) -> pd.DataFrame:
-    """Return rows as a DataFrame whose columns have the same types whatever was measured.
-
-    Raises:
-        IrbenchError: pandas is not installed.
-    """
+    """Return rows as a DataFrame whose columns have the same types whatever was measured."""
     try:
         import pandas as pd
     except ImportError as error:

@@ -27,16 +27,7 @@ class Destination(Protocol):
     def open(
         self, environment: Mapping[str, Any], request: RunRequest, groups: Sequence[PlannedGroup]
     ) -> tuple[RunWriter, GroupSoFar | None]:
-        """Return the run, and what is known of the group that it was measuring when it ended early.
-
-        Args:
-            environment: The machine and its software.
-            request: What is asked for.
-            groups: What would be measured.
-
-        Raises:
-            IrbenchError: The folder cannot be made or written, or the disk is full.
-        """
+        """Return the run, and what is known of the group that it was measuring when it ended early."""
         ...
 
 
@@ -63,8 +54,8 @@ class RunDestination:
         """Return the run; see :class:`Destination`."""
         store = Store(self.results or default_root())
         planned = planned_run(environment, request, groups)
-        found = self._reopened(store, planned)
-        writer, so_far = found or (store.begin(environment, planned.plan, planned.files), None)
+        reopened = self._reopened(store, planned)
+        writer, so_far = reopened or (store.begin(environment, planned.plan, planned.files), None)
         self.begun(writer.document.run_id)
         return writer, so_far
 

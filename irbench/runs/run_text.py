@@ -85,8 +85,6 @@ def as_csv(table: RowTable) -> Iterator[str]:
 
 
 class _Lines:
-    """What ``csv`` writes lines to, which returns them."""
-
     def write(self, line: str) -> str:
         return line
 

@@ -25,14 +25,6 @@ def stored_options(plan: Mapping[str, Any], results: str = "") -> RunOptions:
     """Return the options that ask for a stored run again, every default that was resolved written out.
 
     The soak of a run is not part of the options.
-
-    Args:
-        plan: That of a run document.
-        results: What names the folder of runs in a command.
-
-    Raises:
-        IrbenchError: The plan names no model, or the run's inputs were arrays in memory, or it compares versions, or
-            a process kept a processor busy meanwhile; or values have other types than those that irbench writes.
     """
     if not plan.get("models") or plan.get("asked", ...) is None:
         raise IrbenchError(
@@ -79,9 +71,6 @@ def own_code_obstacle(stored: RunOptions) -> Obstacle | None:
     These are the rows of the user's own code, models that a function makes, a measure of accuracy, modules to import
     for an export, and options that name files or folders: a runtime reads compiled code and settings from there, and
     writes what it likes.
-
-    Args:
-        stored: From :func:`~irbench.runs.stored_plan.stored_options`.
     """
     rows = [f"{name}={program.target}" for name, program in stored.cells.items()]
     functions = [model for model in stored.models if Source(model).function is not None]
@@ -91,29 +80,23 @@ def own_code_obstacle(stored: RunOptions) -> Obstacle | None:
 
 
 def environments_obstacle(environments: Sequence[Mapping[str, Any]]) -> Obstacle | None:
-    """Return an obstacle that names all Pythons and packages of a stored plan that are no releases of known runtimes.
-
-    Args:
-        environments: Those of the plan.
-    """
+    """Return an obstacle that names all Pythons and packages of a plan that are not releases of known runtimes."""
     known = registry.distributions()
-    named = (found["requirement"] or found["python"] for found in environments)
+    named = (environment["requirement"] or environment["python"] for environment in environments)
     releases = {text: _RELEASE.fullmatch(text) for text in named if text}
     foreign = [text for text, release in releases.items() if release is None or release["name"] not in known]
     return OwnCode(named=tuple(foreign)) if foreign else None
 
 
 def _paths(stored: RunOptions) -> Iterator[str]:
-    """Yield the options of a plan that may name a file or a folder: by their keys, and by their values."""
     for backend, key, text in _options(stored):
         if text and (os.sep in text or _may_name_file(backend, key)):
             yield f"{backend}.{key}={text}"
 
 
 def _options(stored: RunOptions) -> Iterator[tuple[str, str, str]]:
-    """Yield each option of a backend: whose, its key and its value."""
-    for backend, found in stored.set.items():
-        yield from ((backend, key, text) for key, text in found.items())
+    for backend, settings in stored.set.items():
+        yield from ((backend, key, text) for key, text in settings.items())
     for backend, varied in stored.vary.items():
         yield from ((backend, key, text) for key, texts in varied.items() for text in texts)
 
@@ -126,11 +109,7 @@ def _may_name_file(backend: str, key: str) -> bool:
 
 
 def refuse_stored_folders(stored: RunOptions) -> None:
-    """Refuse a stored plan whose options name folders, where models are confined: some of them models may write.
-
-    Raises:
-        IrbenchError: An option of a backend is the path of a folder or file.
-    """
+    """Refuse a stored plan whose options name folders, where models are confined: some of them models may write."""
     named = next((text for _, _, text in _options(stored) if Path(text).is_absolute()), None)
     if named is not None and is_confinement_asked_for():
         raise IrbenchError(

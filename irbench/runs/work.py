@@ -29,10 +29,6 @@ def with_work(groups: Sequence[PlannedGroup], peaks: MachinePeaks | None) -> tup
     """Return the groups with the work of each row on the CPU and its roofs; as they are where no peaks are known.
 
     Of a row that reads no ONNX, the work is that of the model's ONNX graph.
-
-    Args:
-        groups: What was planned.
-        peaks: Of this machine; ``None`` where they were never measured.
     """
     if peaks is None:
         return tuple(groups)
@@ -73,7 +69,6 @@ class _Works:
 
 
 def _graph(cell: Cell, workload: Workload) -> Artifact | None:
-    """Return the ONNX graph whose work is counted, its inputs and outputs with bound shapes."""
     if cell.artifact is not None and cell.artifact.kind == _COUNTED:
         return cell.artifact
     exported = workload.bundle.artifact((_COUNTED,))
@@ -94,7 +89,6 @@ def _version(backend: str, peaks: MachinePeaks) -> str | None:
 
 
 def _counted(graph: Artifact) -> ModelCost | None:
-    """Return what a graph costs; ``None`` where shapes cannot be inferred."""
     try:
         return cost_at(graph.path, graph.inputs)
     except IrbenchError:
@@ -108,7 +102,6 @@ def _moved_bytes(cost: ModelCost, graph: Artifact) -> int:
 
 
 def _bytes(spec: TensorSpec) -> int:
-    """Return the bytes of a tensor; 0 where a dimension is not known, or elements have no fixed size."""
     sizes = [size for size in spec.shape if isinstance(size, int)]
     if len(sizes) < len(spec.shape) or spec.dtype == "string":
         return 0
@@ -118,8 +111,8 @@ def _bytes(spec: TensorSpec) -> int:
 def _roofs(intensity: float, moved_bytes: int, threads: int | None, peaks: MachinePeaks) -> dict[str, Roof]:
     if threads is None:
         return {}
-    found = {name: roof(intensity, peaks, name, threads, moved_bytes) for name in peaks.precisions}
-    return {name: each for name, each in found.items() if each is not None}
+    roofs = {name: roof(intensity, peaks, name, threads, moved_bytes) for name in peaks.precisions}
+    return {name: each for name, each in roofs.items() if each is not None}
 
 
 def known_peaks() -> MachinePeaks | None:

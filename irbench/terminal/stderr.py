@@ -30,12 +30,7 @@ def say(text: str) -> None:
 
 
 def say_in_width(text: str, indent: str = "") -> None:
-    """Write a line to stderr, wrapped where that is a terminal; programs that read it get one line.
-
-    Args:
-        text: A single line.
-        indent: Before each line that is written.
-    """
+    """Write a line to stderr, wrapped where that is a terminal; programs that read it get one line."""
     if not sys.stderr.isatty():
         _write(f"{indent}{text}")
         return
@@ -51,9 +46,9 @@ def _write(text: str) -> None:
 
 def _columns() -> int:
     """Return the width of the terminal that stderr is, unless ``COLUMNS`` says another."""
-    asked = os.environ.get("COLUMNS", "")
-    if asked.isdecimal() and int(asked) > 0:
-        return int(asked)
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or _USUAL_COLUMNS
     except (OSError, ValueError):

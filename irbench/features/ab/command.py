@@ -56,8 +56,8 @@ def command(
     from irbench.terminal.stderr import plugin_warnings_shown
 
     own, shared = AB.split(options)
-    asked = RunOptions(command=command_line(), **shared)
-    refuse_overwriting_models(asked.models, output)
+    run_options = RunOptions(command=command_line(), **shared)
+    refuse_overwriting_models(run_options.models, output)
     with plugin_warnings_shown(), displayed() as reporter:
-        asked = with_environments(asked, AbOptions(**own), reporter.say)
-    return measured(asked, form, output, strict=strict)
+        run_options = with_environments(run_options, AbOptions(**own), reporter.say)
+    return measured(run_options, form, output, strict=strict)

@@ -126,8 +126,8 @@ class SweepTable:
 
     def values(self, key: str) -> tuple[Any, ...]:
         """Return the different values that its cells have for a key, in their order; none where it is not set."""
-        found = [cell.settings[key] for cell in self.cells if key in cell.settings]
-        return tuple({json.dumps(value, sort_keys=True): value for value in found}.values())
+        values = [cell.settings[key] for cell in self.cells if key in cell.settings]
+        return tuple({json.dumps(value, sort_keys=True): value for value in values}.values())
 
 
 @dataclass(frozen=True)
@@ -246,8 +246,8 @@ def expand(matrices: Sequence[Matrix], seed: int) -> Expansion:
             shared = {key: value for key, value in cell.settings.items() if key not in matrix.compare}
             rows = tuple(key for key in matrix.compare if key in cell.settings)  # a default has no row beside others
             tables[digest(shared), rows, step].setdefault(cell.id, cell)
-    found = (SweepTable(tuple(cells.values()), rows, step) for (_, rows, step), cells in tables.items())
-    return Expansion(in_order(found, seed), seed)
+    expanded = (SweepTable(tuple(cells.values()), rows, step) for (_, rows, step), cells in tables.items())
+    return Expansion(in_order(expanded, seed), seed)
 
 
 def doubled(doubling: Doubling) -> tuple[int, ...]:
@@ -389,7 +389,7 @@ def _condition(text: str) -> tuple[str, str]:
     key, equals, value = text.strip().partition("=")
     if key not in AXES or not equals or not value:
         raise IrbenchError(
-            f"{text!r} is no setting of a cell.",
+            f"{text!r} is not a setting of a cell.",
             hint=f"{did_you_mean(key, AXES)}Write key=value with one of: {', '.join(AXES)}.",
         )
     return key, value

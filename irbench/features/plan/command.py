@@ -52,15 +52,15 @@ def expand(
     from irbench.render.table import ListingTable
     from irbench.terminal.console import print_data, to_text
 
-    found = expanded_plan(plan, only, skip, results)
+    expanded = expanded_plan(plan, only, skip, results)
     if form == "table":
-        if found.common:
-            say(found.common)
-        print_data(to_text(ListingTable(found.table), to_file=output is not None), output)
-        say(found.times)
+        if expanded.common:
+            say(expanded.common)
+        print_data(to_text(ListingTable(expanded.table), to_file=output is not None), output)
+        say(expanded.times)
     else:
-        print_data(found.to_text(form), output)
-    for problem in found.problems:
+        print_data(expanded.to_text(form), output)
+    for problem in expanded.problems:
         say(f"warning: {problem}")
 
 

@@ -71,9 +71,6 @@ def read_plan(source: PlanSource) -> SweepPlan:
 
     Args:
         source: A TOML file, the name of a plan that is shipped, or what a file would hold.
-
-    Raises:
-        IrbenchError: There is no such plan, or something is wrong with it; all that is wrong is named.
     """
     if isinstance(source, Mapping):
         return _plan(source, str(source.get("name") or "sweep"), Path.cwd(), "The plan")
@@ -84,11 +81,7 @@ def read_plan(source: PlanSource) -> SweepPlan:
 
 
 def plan_values(text: str, path: Path) -> Mapping[str, Any]:
-    """Return what the text of a plan's file says, unchecked.
-
-    Raises:
-        IrbenchError: It is not TOML.
-    """
+    """Return what the text of a plan's file says, unchecked."""
     try:
         return _parsed(text)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is one, and so is what numbers without end raise
@@ -96,12 +89,6 @@ def plan_values(text: str, path: Path) -> Mapping[str, Any]:
 
 
 def _parsed(text: str) -> Mapping[str, Any]:
-    """Return what a plan says.
-
-    Raises:
-        TOMLDecodeError: It is no TOML, or nests deeper than any plan.
-        RecursionError: Its values do.
-    """
     if deep := _DEEP_KEY.search(text):
         raise tomllib.TOMLDecodeError(f"A key nests too deep (at line {text.count(chr(10), 0, deep.start()) + 1})")
     return tomllib.loads(text)
@@ -118,11 +105,7 @@ def summary(name: str) -> str:
 
 
 def plan_file(name: str) -> Path:
-    """Return the file of a plan: a path, or the name of one that is shipped.
-
-    Raises:
-        IrbenchError: There is no such plan.
-    """
+    """Return the file of a plan: a path, or the name of one that is shipped."""
     path = Path(name)
     if is_file(path) or path.suffix == ".toml":
         return path
@@ -136,11 +119,7 @@ def plan_file(name: str) -> Path:
 
 
 def plan_text(path: Path) -> str:
-    """Return what the file of a plan says.
-
-    Raises:
-        IrbenchError: It cannot be read, is no regular file, or not UTF-8.
-    """
+    """Return what the file of a plan says."""
     try:
         return read_regular(path, _MOST_BYTES).decode()
     except OSError as error:
@@ -176,12 +155,11 @@ def _checked(document: Mapping[str, Any], called: str) -> PlanDocument:
     try:
         return PlanDocument.model_validate(dict(document))
     except ValidationError as error:
-        found = error.errors(include_url=False)
-        raise plan_error(called, structural_problems(found, document, _keys)) from error
+        errors = error.errors(include_url=False)
+        raise plan_error(called, structural_problems(errors, document, _keys)) from error
 
 
 def _keys(place: Place) -> tuple[str, ...]:
-    """Return the keys that the table in a place of a plan may have."""
     from irbench.features.plan.document import MatrixDocument, PlanDocument, SettingsDocument
 
     tables = [part for part in place if isinstance(part, str)]
@@ -212,7 +190,6 @@ def _matrix(plan: PlanDocument, matrix: MatrixDocument) -> Matrix:
 
 
 def _single(lists: Lists) -> Lists:
-    """Return the settings that have one value."""
     return {
         key: value
         for key, value in lists.items()
@@ -224,8 +201,8 @@ def _lists(settings: SettingsDocument) -> Lists:
     from irbench.features.plan.document import SettingsDocument
 
     keys = {name: field.alias or name for name, field in SettingsDocument.model_fields.items()}
-    given = ((keys[name], getattr(settings, name)) for name in keys if name in settings.model_fields_set)
-    return {key: list(value) if key == "import" else value for key, value in given if value is not None}
+    values = ((keys[name], getattr(settings, name)) for name in keys if name in settings.model_fields_set)
+    return {key: list(value) if key == "import" else value for key, value in values if value is not None}
 
 
 def _doubles(lists: Lists) -> bool:
@@ -286,13 +263,7 @@ def plan_error(name: str, problems: Iterable[str]) -> IrbenchError:
 def structural_problems(
     errors: Iterable[ErrorDetails], document: Mapping[str, Any], keys: Callable[[Place], Sequence[str]]
 ) -> list[str]:
-    """Return a line for each of the first keys and values that a plan cannot have, in the order of the plan.
-
-    Args:
-        errors: What pydantic found.
-        document: What it read.
-        keys: Returns the keys that the table in a place may have.
-    """
+    """Return a line for each of the first keys and values that a plan cannot have, in the order of the plan."""
     # a file from elsewhere may have any number of them
     ordered = sorted(islice(errors, _MOST_LINES), key=lambda error: _position(error["loc"], document))
     return [_line(error, document, keys) for error in ordered]
@@ -314,11 +285,10 @@ def _line(error: ErrorDetails, document: Mapping[str, Any], keys: Callable[[Plac
     return f"{place_text(place)}: {_reason(error)}"
 
 
-def _place(found: Place, document: Mapping[str, Any]) -> list[str | int]:
-    """Return the place without numbers in lists that the user did not write: a single value stands for a list."""
+def _place(location: Place, document: Mapping[str, Any]) -> list[str | int]:
     place: list[str | int] = []
     value: Any = document
-    for part in found:
+    for part in location:
         if isinstance(part, int) and not isinstance(value, list | tuple):
             continue
         place.append(part)
@@ -346,18 +316,18 @@ def _inner(value: Any, part: str | int) -> Any:
 
 def _reason(error: ErrorDetails) -> str:
     kind, facts = error["type"], error.get("ctx", {})
-    given = json.dumps(error["input"], default=str)
+    value = json.dumps(error["input"], default=str)
     if kind == "value_error":
         return str(facts["error"])
     if kind in _TABLES:
-        return f"{given} is not a table of keys and values"
+        return f"{value} is not a table of keys and values"
     if kind == "string_too_short":
         return "it is empty"
     if kind == "literal_error":
         known = [word.strip(" '") for word in str(facts["expected"]).replace(" or ", ",").split(",")]
-        return f"{given} is not one of {', '.join(known)}. {did_you_mean(str(error['input']), known)}".rstrip()
+        return f"{value} is not one of {', '.join(known)}. {did_you_mean(str(error['input']), known)}".rstrip()
     if kind == "bool_type":
-        return f"{given} is neither true nor false"
+        return f"{value} is neither true nor false"
     if kind == "string_type":
-        return f"{given} is not a text"
-    return f"{given} is not valid: {error['msg']}"
+        return f"{value} is not a text"
+    return f"{value} is not valid: {error['msg']}"

@@ -62,24 +62,24 @@ def command(
     The outcome is the winner and its lead, the leader of a preview, or that nothing was measured. On a terminal the
     newest 100 runs are listed unless `--limit` says otherwise; files, pipes and other formats hold all.
     """
-    given = [param for param in context.params if context.get_parameter_source(param) is ParameterSource.COMMANDLINE]
+    options = [param for param in context.params if context.get_parameter_source(param) is ParameterSource.COMMANDLINE]
     if context.invoked_subcommand is not None:
-        _refuse_lost_options(context, given)
+        _refuse_lost_options(context, options)
         return
     from irbench.store.folders import default_root
 
     root = results or default_root()
     if rebuild:
-        _rebuild(root, [option for option in given if option not in ("rebuild", "results")])
+        _rebuild(root, [option for option in options if option not in ("rebuild", "results")])
         return
     _list(root, form, output, RunFilter(**filters, results=results))
 
 
-def _refuse_lost_options(context: click.Context, given: list[str]) -> None:
-    if given:
-        options, name = _as_options(given), context.invoked_subcommand
+def _refuse_lost_options(context: click.Context, names: list[str]) -> None:
+    if names:
+        options, name = _as_options(names), context.invoked_subcommand
         behind = (
-            f"Write it behind: irbench results {name} ... {options} DIR" if given == ["results"] else "Leave it out."
+            f"Write it behind: irbench results {name} ... {options} DIR" if names == ["results"] else "Leave it out."
         )
         raise IrbenchError(f"{options} before {name} has no effect.", hint=behind)
 
@@ -103,24 +103,24 @@ def _rebuild(root: Path, others: list[str]) -> None:
     )
 
 
-def _list(root: Path, form: str, output: Path | None, wanted: RunFilter) -> None:
+def _list(root: Path, form: str, output: Path | None, run_filter: RunFilter) -> None:
     from irbench.features.results.run import chosen_entries
     from irbench.store.listing import list_runs
     from irbench.terminal.console import print_data
 
     listing = list_runs(root)
     _warn(listing.problems)
-    found = chosen_entries(listing.entries, wanted)
-    if not found:
+    matches = chosen_entries(listing.entries, run_filter)
+    if not matches:
         say(f"No stored run in {root} matches." if listing.entries else f"No runs are stored in {root}.")
-    is_cut = form == "table" and wanted.limit is None and output is None and sys.stdout.isatty()
-    shown = found[:_MOST_LINES] if is_cut else found
-    if found or form != "table":
+    is_cut = form == "table" and run_filter.limit is None and output is None and sys.stdout.isatty()
+    shown = matches[:_MOST_LINES] if is_cut else matches
+    if matches or form != "table":
         print_data(_as_text(shown, listing.entries, form, to_file=output is not None), output)
-    if len(shown) < len(found):
-        say(f"{plural(len(found) - len(shown), 'older run')} not shown; --limit {len(found)} shows all")
+    if len(shown) < len(matches):
+        say(f"{plural(len(matches) - len(shown), 'older run')} not shown; --limit {len(matches)} shows all")
     if form == "table":
-        say_which_are_unfinished(found, wanted.results)
+        say_which_are_unfinished(matches, run_filter.results)
 
 
 def _warn(problems: Sequence[str]) -> None:
@@ -128,17 +128,17 @@ def _warn(problems: Sequence[str]) -> None:
         say(f"warning: {problem}")
 
 
-def _as_text(found: Sequence[RunEntry], stored: Sequence[RunEntry], form: str, *, to_file: bool) -> str:
+def _as_text(entries: Sequence[RunEntry], stored: Sequence[RunEntry], form: str, *, to_file: bool) -> str:
     from msgspec import to_builtins
 
     if form == "json":
-        return json.dumps({"runs": to_builtins(found)}, indent=2)
+        return json.dumps({"runs": to_builtins(entries)}, indent=2)
     if form == "jsonl":
-        return "".join(json.dumps(to_builtins(entry)) + "\n" for entry in found)
+        return "".join(json.dumps(to_builtins(entry)) + "\n" for entry in entries)
     from irbench.features.results.view import run_table
     from irbench.measure.clock import utc_now
 
-    table = run_table(found, utc_now(), stored)
+    table = run_table(entries, utc_now(), stored)
     if form == "csv":
         return table.as_csv()
     if form == "md":
@@ -198,17 +198,17 @@ def export(
     from irbench.store.folders import default_root
 
     root = results or default_root()
-    wanted = _format(form, output)
+    format_name = _format(form, output)
     if output is not None and not force:
         _refuse_overwriting(output)
     names, problems = _chosen(root, runs, RunFilter(**filters), everything=everything)
     for problem in problems:
         say(f"error: {problem}")
-    if wanted == ARCHIVE:
+    if format_name == ARCHIVE:
         _pack(root, names, columns, output)
         are_all_exported = True
     else:
-        are_all_exported = _write(root, names, wanted, columns, output)
+        are_all_exported = _write(root, names, format_name, columns, output)
     return int(ExitCode.OK if are_all_exported and not problems else ExitCode.FAILED_CELL)
 
 
@@ -218,11 +218,6 @@ def _format(form: str | None, output: Path | None) -> str:
 
 
 def _refuse_overwriting(output: Path) -> None:
-    """Refuse a file that is there, which may hold the last copy of runs; a pipe or a device loses nothing.
-
-    Raises:
-        IrbenchError: It is there.
-    """
     if is_file(output):
         raise IrbenchError(f"{output} exists already.", hint="Give another file with -o, or overwrite it with --force.")
 
@@ -230,16 +225,12 @@ def _refuse_overwriting(output: Path) -> None:
 def _chosen(
     root: Path,
     runs: tuple[str, ...],
-    wanted: RunFilter,
+    run_filter: RunFilter,
     *,
     everything: bool,
 ) -> tuple[tuple[str | Path, ...], tuple[str, ...]]:
-    """Return the runs that are meant, as folders and oldest first where options choose them, and what is damaged.
-
-    Raises:
-        IrbenchError: No run is meant, or runs are both named and chosen by options.
-    """
-    is_chosen = everything or wanted != RunFilter()
+    """Return the runs that are meant, as folders and oldest first where options choose them, and what is damaged."""
+    is_chosen = everything or run_filter != RunFilter()
     if runs and is_chosen:
         raise IrbenchError("RUN and options that choose runs cannot be combined.", hint="Leave one of them out.")
     if runs:
@@ -253,7 +244,7 @@ def _chosen(
     from irbench.store.listing import list_runs
 
     listing = list_runs(root)
-    entries = chosen_entries(listing.entries, wanted)
+    entries = chosen_entries(listing.entries, run_filter)
     if not entries and not listing.problems:
         raise IrbenchError(
             f"No stored run in {root} matches.", hint=f"List the stored runs: irbench results{results_option(root)}"
@@ -277,7 +268,6 @@ def _pack(root: Path, names: tuple[str | Path, ...], columns: tuple[str, ...], o
 
 
 def _write(root: Path, names: tuple[str | Path, ...], name: str, columns: tuple[str, ...], output: Path | None) -> bool:
-    """Write the runs that can be read, and return whether all could be."""
     from irbench.render.footer import incomplete
     from irbench.runs.results_export import export_named
     from irbench.store.folders import results_option

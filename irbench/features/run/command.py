@@ -98,25 +98,21 @@ def command(
         return resumed(_resumption(resume, allow_own_code, options), form, output, strict=strict)
     if allow_own_code:
         raise IrbenchError("--allow-own-code applies to --resume only.", hint="Leave it out: --cell names the code.")
-    asked = RunOptions(command=command_line(), **options)
+    run_options = RunOptions(command=command_line(), **options)
     if dry_run and output is not None:
         raise IrbenchError("--dry-run measures nothing that -o could write.", hint="Leave one of them out.")
-    refuse_overwriting_models(asked.models, output)
-    if not yes and not confirmed_first_run(asked):
+    refuse_overwriting_models(run_options.models, output)
+    if not yes and not confirmed_first_run(run_options):
         say("Nothing was measured. Name a model (irbench models lists them) or an ONNX file.")
         return 0
     if dry_run:
-        print_lines(describe_plan(asked, say))
+        print_lines(describe_plan(run_options, say))
         return 0
-    return measured(asked, form, output, strict=strict)
+    return measured(run_options, form, output, strict=strict)
 
 
 def _refuse_other_options(context: click.Context) -> None:
-    """Refuse models and options that say what is measured: a run that is continued has its own.
-
-    Raises:
-        IrbenchError: One of them was given.
-    """
+    """Refuse models and options that say what is measured: a run that is continued has its own."""
     names = ", ".join(given_parameters(context, _BESIDE))
     if not names:
         return
@@ -130,11 +126,11 @@ def _resumption(run: str, allow_own_code: bool, options: Mapping[str, Any]) -> R
     return ResumeOptions(run or None, allow_own_code, options["no_lock"], options["results"])
 
 
-def confirmed_first_run(asked: RunOptions) -> bool:
+def confirmed_first_run(options: RunOptions) -> bool:
     """Say what a run without a model is going to do where nothing was exported yet; on a terminal, ask."""
     from irbench.requests.resolve import FIRST_MODEL, is_first_run
 
-    if is_first_run(asked.models, everything=asked.all):
+    if is_first_run(options.models, everything=options.all):
         from irbench.core import registry
         from irbench.features.run.view import first_run_text
         from irbench.terminal.console import confirmed

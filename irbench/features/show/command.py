@@ -68,8 +68,8 @@ def command(
     if samples or form != "table":
         _refuse_options_of_the_table(intervals=intervals, warnings=warnings, memory=memory)
     if samples:
-        wanted = _sample_format(context, form, columns)
-        _write_samples(*_found(run, results), wanted, output)
+        sample_format = _sample_format(context, form, columns)
+        _write_samples(*_found(run, results), sample_format, output)
         return
     refuse_impossible(form, output, columns)
     folder, document = _found(run, results)
@@ -82,11 +82,6 @@ def command(
 
 
 def _found(run: str | None, results: Path | None) -> tuple[Path, RunDocument]:
-    """Return the run that is meant, and say which it is.
-
-    Raises:
-        IrbenchError: There is no such run, several are meant, or it is damaged.
-    """
     from irbench.store import Store, default_root
     from irbench.store.listing import find_run
     from irbench.terminal.stored_runs import say_which_run
@@ -115,9 +110,9 @@ def _refuse_memory_of_others(document: RunDocument, *, memory: bool) -> None:
         )
 
 
-def _refuse_options_of_the_table(**asked: bool) -> None:
+def _refuse_options_of_the_table(**options: bool) -> None:
     for option, field in _FIELDS_OF_OPTIONS.items():
-        if asked[option]:
+        if options[option]:
             raise IrbenchError(
                 f"--{option} applies to --format table only.",
                 hint=f"Other formats include this anyway ({field}): leave --{option} out.",
@@ -136,7 +131,6 @@ def _refuse_samples_elsewhere(document: RunDocument, folder: Path) -> None:
 
 
 def _introduce(document: RunDocument, folder: Path) -> None:
-    """Say which run is shown, with the name and the note that it was given."""
     name, note = (one_line(str(document.plan.get(key) or "")) for key in ("name", "note"))
     called = f" ({name})" if name else ""
     say(f"run {document.run_id}{called} of {document.created}, in {folder}")

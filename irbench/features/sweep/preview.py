@@ -35,34 +35,25 @@ _ANY: Mapping[str, Any] = {"shapes": (), "kind": "", "io": "copy"}
 
 
 def most_seconds(tables: Sequence[SweepTable], setup: SweepSetup) -> dict[str, float]:
-    """Return the time limit of each table by its id, in seconds; exports and optimising come on top.
-
-    Raises:
-        IrbenchError: A setting has no value that its option takes.
-    """
+    """Return the time limit of each table by its id, in seconds; exports and optimising come on top."""
     return {table.id: _most_seconds(table, table_options(table, setup)) for table in tables}
 
 
 def _most_seconds(table: SweepTable, options: RunOptions) -> float:
-    """Return the time of a table; one of many rows has more, unless a budget is given."""
     parts = parts_of(len(table.cells), Timing.most_cells) if options.budget is None else 1
     return budget_s(options) * parts
 
 
 def expected_seconds(tables: Sequence[SweepTable], setup: SweepSetup) -> dict[str, float]:
-    """Return how long tables took by their ids, in seconds, as far as stored runs have rows with the same settings.
-
-    Args:
-        tables: Of the sweep.
-        setup: Of the sweep.
-    """
+    """Return how long tables took by their ids, in seconds, as far as stored runs have rows with the same settings."""
     rows = dict(_stored_rows(setup.results, {_name(cell) for table in tables for cell in table.cells}))
-    found = {table.id: [rows.get(key) if (key := _key_of(cell)) else None for cell in table.cells] for table in tables}
-    return {table: sum(filter(None, seconds)) for table, seconds in found.items() if all(seconds)}
+    seconds_by_table = {
+        table.id: [rows.get(key) if (key := _key_of(cell)) else None for cell in table.cells] for table in tables
+    }
+    return {table: sum(filter(None, seconds)) for table, seconds in seconds_by_table.items() if all(seconds)}
 
 
 def _stored_rows(root: Path, models: set[str]) -> Iterator[tuple[CellKey, float]]:
-    """Yield the rows of stored runs with their share of their table's time, the newest last."""
     entries = [entry for entry in list_runs(root).entries if models.intersection(entry.models)]
     for entry in reversed(entries[:_MOST_RUNS]):
         try:
@@ -102,7 +93,6 @@ def _threads(settings: Mapping[str, Any]) -> int | None:
 
 
 def _name(cell: SweepCell) -> str:
-    """Return what tables call the model of a cell."""
     model = str(cell.settings.get("models", ""))
     return name_of_file(Path(model)) if model.endswith(".onnx") else model
 
@@ -163,17 +153,7 @@ class ExpandedPlan:
 def expanded_plan(
     source: PlanSource, only: Sequence[str] = (), skip: Sequence[str] = (), results: Path | None = None
 ) -> ExpandedPlan:
-    """Return the tables of a plan and how long they take; nothing is measured or exported.
-
-    Args:
-        source: As :func:`irbench.features.plan.reading.read_plan` takes it.
-        only: Cells that are kept; all where there is none.
-        skip: Cells that are left out.
-        results: The folder of stored runs; ``None`` for the usual place.
-
-    Raises:
-        IrbenchError: Something is wrong with the plan.
-    """
+    """Return the tables of a plan and how long they take; nothing is measured or exported."""
     plan = read_plan(source)
     tables = select(plan.expansion, only, skip).tables
     setup = SweepSetup(plan.name, plan.folder, results or default_root())

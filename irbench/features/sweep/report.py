@@ -107,8 +107,8 @@ def best_of_sweep(tables: Sequence[TableOverview]) -> tuple[BestOfTables, ...]:
     for shown in tables:
         if len(shown.table.values("models")) == 1 and "native" not in shown.table.values("precision"):
             questions.setdefault(_question(shown.table), []).append(shown)
-    found = (_best(shown) for shown in questions.values())
-    return tuple(best for best in found if best is not None)
+    leaders = (_best(shown) for shown in questions.values())
+    return tuple(best for best in leaders if best is not None)
 
 
 def _question(table: SweepTable) -> str:
@@ -137,29 +137,21 @@ def _label(table: SweepTable, differing: Sequence[str]) -> str:
 
 def _objective(table: SweepTable, differing: Sequence[str]) -> Objective | None:
     """Return what was asked for, or what tables differ in leaves; ``None`` for what their rows were compared by."""
-    asked: tuple[Objective, ...] = table.values("objective")
-    if asked:
-        return asked[0]
+    objectives: tuple[Objective, ...] = table.values("objective")
+    if objectives:
+        return objectives[0]
     by_throughput = table.values("max-latency") or any(key in _OF_THROUGHPUT for key in differing)
     return "fps" if by_throughput else None
 
 
 def overview_of(tables: Sequence[SweepTable], state: StateFile, name: str, root: Path) -> SweepOverview:
-    """Return the tables of a sweep with how they ended, and its curves.
-
-    Args:
-        tables: In any order; they are returned by their settings, as a reader looks for them.
-        state: How far the sweep is.
-        name: Its name.
-        root: The folder of results.
-    """
+    """Return the tables of a sweep with how they ended, and its curves."""
     entries = {entry.run_id: entry for entry in list_runs(root).entries}
     shown = tuple(_table(table, state, entries) for table in sorted(tables, key=_by_settings))
     return SweepOverview(name, shown, tuple(_curves(tables, state)), best_of_sweep(shown))
 
 
 def _by_settings(table: SweepTable) -> tuple[tuple[float, str], ...]:
-    """Return what sorts tables by one setting after the other, numbers by their size."""
     values = (table.shared.get(key, "") for key in AXES)
     return tuple((value, "") if isinstance(value, int | float) else (math.inf, str(value)) for value in values)
 

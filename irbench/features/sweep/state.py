@@ -194,7 +194,6 @@ class StateFile:
         self._size += len(data)
 
     def _hold(self) -> None:
-        """Keep other processes from going on with the same sweep, until this object is gone."""
         try:
             self._let_go = weakref.finalize(self, os.close, hold(self.folder))
         except BlockingIOError as error:

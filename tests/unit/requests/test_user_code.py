@@ -54,7 +54,7 @@ def test_a_program_whose_name_has_a_colon_is_a_command(tmp_path: Path, monkeypat
     "text", ["mine", "mine=", "=./loop", "my row=./loop", "-x=./loop", "a/b=./loop", "mine='./loop"]
 )
 def test_other_texts_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"lacks|no name of a row|split into words"):
+    with pytest.raises(ValueError, match=r"lacks|not a valid name|split into words"):
         cell_of_text(text)
 
 
@@ -104,7 +104,7 @@ def within() -> Any:
         (Holder().method, "has no name in a module"),
         (partial(a_function), "has no name in a module"),
         ([], "at least one word"),
-        (3, "no function, no command"),
+        (3, "not a function"),
     ],
 )
 def test_what_another_process_cannot_import_is_refused(value: Any, said: str) -> None:
@@ -239,8 +239,8 @@ def test_a_limit_is_that_of_either_option() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"min_accuracy": 99.0}, "no share of samples"),
-        ({"min_accuracy": 0.0}, "no share of samples"),
+        ({"min_accuracy": 99.0}, "not a valid share"),
+        ({"min_accuracy": 0.0}, "not a valid share"),
         ({"metric": Metric(OWN)}, "no limit"),
         ({"metric": Metric(OWN, "at-least", 0.9), "min_accuracy": 0.9}, "two limits"),
         ({"metric": Metric("gone.py:fn", "at-least", 0.9)}, "no file gone.py"),

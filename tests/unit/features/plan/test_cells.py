@@ -187,8 +187,8 @@ def test_a_table_that_keeps_its_cells_keeps_its_id_and_another_does_not(plan: Ex
 @pytest.mark.parametrize(
     ("only", "skip", "said", "hint"),
     [
-        (("bach=8",), (), "'bach=8' is no setting", "Did you mean batch?"),
-        (("batch=",), (), "'batch=' is no setting", "Write key=value"),
+        (("bach=8",), (), "'bach=8' is not a setting", "Did you mean batch?"),
+        (("batch=",), (), "'batch=' is not a setting", "Write key=value"),
         (("batch=2",), (), "'batch=2' selects no cell", "irbench plan expand"),
         ((), ("backends=ov",), "'backends=ov' selects no cell", "irbench plan expand"),
         (("x",), (), "'x' selects no cells", "4 characters"),
