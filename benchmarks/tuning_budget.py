@@ -22,11 +22,9 @@ import click
 import numpy as np
 
 from irbench.core.record import BlockEvidence, CellLaunch, Evidence, LaunchRecord, Round
-from irbench.features.tune.costs import ConfirmationPlan
-from irbench.features.tune.decision import decide
-from irbench.features.tune.evidence import pair_evidence
+from irbench.features.tune.decision import decide, pair_evidence
 from irbench.features.tune.report import ReferenceKind
-from irbench.features.tune.schedule import SEARCH, SearchSchedule, confirmation_timing
+from irbench.features.tune.search_schedule import SEARCH, ConfirmationPlan, SearchSchedule, confirmation_timing
 from irbench.features.tune.space import SearchSpace
 from irbench.runner.schedule import UNTIL_PRECISE, Schedule
 from irbench.runner.tempo import Forecast

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from irbench.features.models.run import models
     from irbench.features.optimize.run import OptimizedModel, optimize
     from irbench.features.plan.writing import plan_from
+    from irbench.features.profile.interchange import ProfileRow
     from irbench.features.profile.keywords import ProfileKeywords
-    from irbench.features.profile.rows import ProfileRow
     from irbench.features.profile.run import Profile, load_profile, profile
     from irbench.features.receipt.report import Receipt
     from irbench.features.receipt.run import Replay, receipt, replay
@@ -138,7 +138,7 @@ _MODULES = {
     "Outlook": "core.activity",
     "Profile": "features.profile.run",
     "ProfileKeywords": "features.profile.keywords",
-    "ProfileRow": "features.profile.rows",
+    "ProfileRow": "features.profile.interchange",
     "Progress": "runner.progress",
     "Receipt": "features.receipt.report",
     "ReduceKeywords": "features.reduce.keywords",

@@ -8,11 +8,8 @@ from pathlib import Path
 from documents import speedup
 
 from irbench.core.record import Failure
-from irbench.features.reduce.activations import GraphSource
-from irbench.features.reduce.cutting import Part
-from irbench.features.reduce.decision import Decision
-from irbench.features.reduce.judge import WholeGraph
-from irbench.features.reduce.outline import GraphOutline, OutlineNode
+from irbench.features.reduce.cutting import GraphOutline, GraphSource, OutlineNode, Part
+from irbench.features.reduce.judge import Decision, WholeGraph
 from irbench.features.reduce.report import (
     BackendFacts,
     Evidence,

@@ -14,7 +14,7 @@ from irbench.core import registry
 from irbench.core.address import BackendAddress
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
-from irbench.features.cold.launches import refuse_several_samples
+from irbench.features.cold.run import refuse_several_samples
 from irbench.notices import Context
 from irbench.optimizer import variant
 from irbench.options.option import refuse_excluded

@@ -10,7 +10,7 @@ from irbench.core.activity import Activity, Outlook
 from irbench.core.record import CellLaunch, LaunchRecord
 from irbench.core.result import GroupResult, RunDocument, StoppedBy
 from irbench.core.row import ENDED_EARLY
-from irbench.features.counters.launches import count_tables
+from irbench.features.counters.run import count_tables
 from irbench.measure.clock import Stopwatch
 from irbench.measure.core_to_core import CoreLink
 from irbench.measure.lock import Holder

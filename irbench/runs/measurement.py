@@ -13,8 +13,8 @@ from irbench.api.progress import GuardedListener, Reporter, Say
 from irbench.core.record import Failure
 from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
-from irbench.features.cold import launches as cold
-from irbench.features.soak import launches as soak
+from irbench.features.cold import run as cold
+from irbench.features.soak import soaked_rows as soak
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.notices import Note
 from irbench.options.run import RunOptions

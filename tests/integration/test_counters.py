@@ -12,7 +12,7 @@ import pytest
 from counting_calls import count, figures, install_perf, interrupt
 from front_door import irbench
 
-from irbench.features.counters import launches as counted
+from irbench.features.counters import run as counted
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 

@@ -20,7 +20,7 @@ from made_peaks import peaks
 import irbench as public
 from irbench.across_runs.environments import fingerprint
 from irbench.errors import IrbenchError
-from irbench.features.profile import profiled_launches as profiling
+from irbench.features.profile import launches as profiling
 from irbench.features.profile.record import Disturbance, ProfileDocument, encode_profile
 from irbench.roofline import BandwidthSamples
 from irbench.runner.progress import Progress

@@ -14,8 +14,8 @@ import irbench as public
 from irbench.core.uncuttable import Uncuttable
 from irbench.counters import Processor
 from irbench.errors import IrbenchError
-from irbench.features.profile import counted
-from irbench.features.profile import counted_launches as counted_parts
+from irbench.features.profile.counters import counted_launches
+from irbench.features.profile.counters import counted_launches as counted_parts
 from irbench.measure import counter_support
 
 pytestmark = pytest.mark.usefixtures("known_backends")
@@ -142,7 +142,7 @@ def test_each_backend_keeps_why_its_operators_could_not_be_cut_out_and_its_whole
     def refuse(*given: Any) -> Any:
         raise IrbenchError(f"no values in {given[-1].name}")
 
-    monkeypatch.setattr(counted, "cut_kinds", refuse)
+    monkeypatch.setattr(counted_launches, "cut_kinds", refuse)
     called = profiled(model, "software", backends="fake-a,fake-b")
     assert called.code == 3
     found = called.document["counters"]
@@ -155,7 +155,7 @@ def test_a_backend_that_runs_no_graph_which_can_be_cut_has_its_whole_model_alone
     model: Path, perf: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     perf()
-    monkeypatch.setattr(counted.CellToCount, "source", None)
+    monkeypatch.setattr(counted_launches.CellToCount, "source", None)
     called = profiled(model, "software")
     assert called.code == 0, called.err
     assert called.document["counters"]["whole_only"] == [cell["id"] for cell in called.document["cells"]]
@@ -167,8 +167,10 @@ def test_operators_that_cannot_be_cut_out_keep_the_reason(
     model: Path, perf: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     perf()
-    original = counted.cut_kinds
-    monkeypatch.setattr(counted, "cut_kinds", lambda *given: (Uncuttable("no-tensor", "v"), *original(*given)[1:]))
+    original = counted_launches.cut_kinds
+    monkeypatch.setattr(
+        counted_launches, "cut_kinds", lambda *given: (Uncuttable("no-tensor", "v"), *original(*given)[1:])
+    )
     called = profiled(model, "software")
     assert called.code == 0, called.err
     uncut = [part for part in parts(called).values() if part["uncuttable"] is not None]

@@ -1,4 +1,4 @@
-"""Judge versions of a runtime by their answers: each compared with those of the first one; nothing is timed."""
+"""Compare the outputs of versions of a runtime with those of the first one; nothing is timed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irbench.spi import Outputs
 from irbench.worker.failures import CallFailed, WorkerDied
 
 
-class AnswerJudge:
+class OutputComparer:
     """Runs a model in the environment of each version, once for each version.
 
     Args:
@@ -52,9 +52,9 @@ class AnswerJudge:
         if expected is None:
             expected = self._known[baseline] = self._answers(before)
         if isinstance(expected, Failure):
-            found = self._answers(after)
-            if isinstance(found, Failure):
-                return Comparison(baseline, version, state="failed", failure=found)
+            outputs = self._answers(after)
+            if isinstance(outputs, Failure):
+                return Comparison(baseline, version, state="failed", failure=outputs)
             return Comparison(baseline, version, state="ok")
         row = self._row(after, expected)
         return Comparison(baseline, version, state=row.state, output_error=row.output_error, failure=row.failure)
@@ -68,7 +68,6 @@ class AnswerJudge:
         return comparison.state != "ok"
 
     def _answers(self, environment: PythonEnvironment) -> tuple[tuple[Outputs, ...], ...] | Failure:
-        """Return what a version answers to each trial's calls, or why it does not run."""
         try:
             return tuple(answers_of(trial, _cell(trial, environment)).outputs for trial in self._trials)
         except (CallFailed, WorkerDied) as problem:

@@ -1,4 +1,4 @@
-"""Judge versions of a runtime by their speed: each against the first one, in a run of its own."""
+"""Measure versions of a runtime against the first one, each in a run of its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from irbench.api.progress import Reporter
 from irbench.core.record import Failure
-from irbench.core.row import CellResult
+from irbench.core.row import ENDED_EARLY, CellResult
 from irbench.errors import IrbenchError
 from irbench.features.bisect.halving import ends_differ, side_by_speed
 from irbench.features.bisect.report import Comparison, Side, Step
@@ -23,7 +23,7 @@ _MOST_ATTEMPTS = 3
 _USUAL_BUDGET_S = 90.0
 
 
-class SpeedJudge:
+class SpeedComparer:
     """Measures pairs of versions as ``irbench ab`` does; an undecided pair again, each time with twice the time.
 
     Args:
@@ -46,12 +46,7 @@ class SpeedJudge:
         self._whole = 1.0
 
     def ends(self, first: str, last: str) -> tuple[Step, bool | None]:
-        """Return the last version's step, and whether it differs from the first; ``None`` where that is undecided.
-
-        Raises:
-            IrbenchError: One of the two cannot be measured.
-            KeyboardInterrupt: The user ended the run, which is stored.
-        """
+        """Return the last version's step, and whether it differs from the first; ``None`` where that is undecided."""
         comparison, differ, attempts = self._repeated(first, last, self._ends_differ)
         if comparison.speedup is None:
             reason = comparison.failure.message if comparison.failure is not None else "it has no speedup"
@@ -65,23 +60,13 @@ class SpeedJudge:
         return Step(comparison, side, attempts), differ
 
     def side(self, first: str, version: str) -> Step:
-        """Return which end a version is like; one that does not run is skipped.
-
-        Raises:
-            KeyboardInterrupt: The user ended the run, which is stored.
-        """
+        """Return which end a version is like; one that does not run is skipped."""
         decided: Side | None
         comparison, decided, attempts = self._repeated(first, version, self._side)
         return Step(comparison, decided or "undecided", attempts)
 
     def compare(self, baseline: str, version: str, attempt: int = 0) -> Comparison:
-        """Measure a version against another.
-
-        Args:
-            baseline: The version that the speedup is relative to.
-            version: It.
-            attempt: How often it was tried before; each time takes twice as long as the last one.
-        """
+        """Measure a version against another; each further attempt takes twice as long as the last one."""
         options = replace(
             self._options,
             environments=self._environments(baseline, version),
@@ -89,7 +74,7 @@ class SpeedJudge:
         )
         document = measure(options, self._reporter).document
         (table,) = document.groups
-        if table.stopped_by == "interrupt":
+        if table.stopped_by in ENDED_EARLY:
             raise KeyboardInterrupt
         rows = {row.environment.key: row for row in table.cells if row.environment is not None}
         keys = [environment.key for environment in options.environments]
@@ -107,7 +92,7 @@ class SpeedJudge:
     def _repeated(
         self, baseline: str, version: str, decide: Callable[[Comparison], T | None]
     ) -> tuple[Comparison, T | None, int]:
-        """Compare until it is decided, or too often; return how often, too."""
+        """Compare until the decision is not ``None``, three times at most; also return how often."""
         attempt = 0
         while True:
             comparison = self.compare(baseline, version, attempt)

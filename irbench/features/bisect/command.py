@@ -50,9 +50,9 @@ def command(
     own, shared = BISECT.split(options)
     run = RunOptions(command=command_line(), **shared)
     refuse_overwriting_models((model,), output)
-    asked = BisectOptions(model=model, run=run, **own)
     with plugin_warnings_shown(), displayed() as reporter:
-        found = bisect_with(asked, reporter)
-    text = to_text(found.__rich__(), to_file=output is not None, crop=False) if form == "table" else found.to_text(form)
+        bisection = bisect_with(BisectOptions(model=model, run=run, **own), reporter)
+    document = bisection.__rich__()
+    text = to_text(document, to_file=output is not None, crop=False) if form == "table" else bisection.to_text(form)
     print_data(text, output)
-    return int(found.exit_code)
+    return int(bisection.exit_code)

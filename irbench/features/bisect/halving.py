@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
 
+from irbench.core.record import Failure
 from irbench.core.row import Speedup
-from irbench.features.bisect.report import Side
+from irbench.environments import Unsolvable
+from irbench.features.bisect.report import BisectReport, Comparison, Side, Step
+from irbench.features.bisect.view import comparison_text
 
 
 def bounds(versions: Sequence[str], sides: Mapping[str, Side]) -> tuple[str, str]:
     """Return the two versions between which the change lies, as far as is known.
 
-    Args:
-        versions: The oldest first.
-        sides: What is known; the first version is ``old``, the last is ``new``.
+    Versions stand in their order, the oldest first; the side of the first is ``old``, that of the last ``new``.
     """
     first_new = next(version for version in versions if sides.get(version) == "new")
     before = versions[: versions.index(first_new)]
@@ -22,19 +25,14 @@ def bounds(versions: Sequence[str], sides: Mapping[str, Side]) -> tuple[str, str
 
 
 def next_version(versions: Sequence[str], sides: Mapping[str, Side]) -> str | None:
-    """Return the version to try next, the nearest to the middle; ``None`` where the change is known as well as it can.
-
-    Args:
-        versions: The oldest first.
-        sides: What is known; the first version is ``old``, the last is ``new``.
-    """
+    """Return the version to try next, the nearest to the middle; ``None`` where no other can be tried."""
     low, high = (versions.index(version) for version in bounds(versions, sides))
     left = [place for place in range(low + 1, high) if versions[place] not in sides]
     return versions[min(left, key=lambda place: abs(2 * place - low - high))] if left else None
 
 
 def untested(versions: Sequence[str], sides: Mapping[str, Side]) -> tuple[str, ...]:
-    """Return the versions between the two of :func:`bounds`: what they did could not be judged."""
+    """Return the versions between the two of :func:`bounds`, which could not be judged."""
     low, high = (versions.index(version) for version in bounds(versions, sides))
     return tuple(versions[low + 1 : high])
 
@@ -61,3 +59,67 @@ def side_by_speed(speedup: Speedup, whole: float) -> Side:
     if speedup.low is None or speedup.high is None or speedup.low <= middle <= speedup.high:
         return "undecided"
     return "new" if (speedup.low > middle) == (whole > 1) else "old"
+
+
+class VersionJudge(Protocol):
+    """Compares versions."""
+
+    def ends(self, first: str, last: str, /) -> tuple[Step, bool | None]:
+        """Return the last version's step, and whether the two differ; ``None`` where that is undecided."""
+        ...
+
+    def side(self, first: str, version: str, /) -> Step:
+        """Return which end a version is like."""
+        ...
+
+    def compare(self, baseline: str, version: str, /) -> Comparison:
+        """Return a version compared with another."""
+        ...
+
+
+def search(report: BisectReport, judge: VersionJudge, say: Callable[[str], None]) -> BisectReport:
+    """Return the report with what was found; an interrupt ends the search, and the report has the steps until then."""
+    versions = report.versions
+    first, last = versions[0], versions[-1]
+    try:
+        step, differ = judge.ends(first, last)
+        report = _with_step(report, step, say)
+        if not differ:
+            return replace(report, conclusion="same" if differ is False else "undecided")
+        while (version := next_version(versions, _sides(report))) is not None:
+            say(f"trying {version}")
+            report = _with_step(report, _side(judge, first, version), say)
+        last_old, first_new = bounds(versions, _sides(report))
+        between = untested(versions, _sides(report))
+        report = replace(report, conclusion="found", last_old=last_old, first_new=first_new, untested=between)
+        return replace(report, evidence=_evidence(report, judge))
+    except KeyboardInterrupt:
+        say("interrupted")
+        return report
+
+
+def _side(judge: VersionJudge, first: str, version: str) -> Step:
+    try:
+        return judge.side(first, version)
+    except Unsolvable as error:  # as git bisect skips a commit that cannot be built
+        failure = Failure("plan", error.message, error.hint or None)
+        return Step(Comparison(first, version, failure=failure), "skipped")
+
+
+def _evidence(report: BisectReport, judge: VersionJudge) -> Comparison:
+    """Return the two neighbours compared with each other, which may have happened during the search."""
+    assert report.last_old is not None
+    assert report.first_new is not None
+    for step in report.steps:
+        if (step.comparison.baseline, step.version) == (report.last_old, report.first_new):
+            return step.comparison
+    return judge.compare(report.last_old, report.first_new)
+
+
+def _sides(report: BisectReport) -> dict[str, Side]:
+    return {report.versions[0]: "old", **{step.version: step.side for step in report.steps}}
+
+
+def _with_step(report: BisectReport, step: Step, say: Callable[[str], None]) -> BisectReport:
+    say(comparison_text(step.comparison))
+    return replace(report, steps=(*report.steps, step))

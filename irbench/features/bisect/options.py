@@ -10,6 +10,7 @@ from irbench.options.option import CommandOptions, option
 from irbench.options.run import INPUTS, RunOptions
 
 Criterion: TypeAlias = Literal["speed", "answer"]
+"""What is compared: how fast the model runs, or its outputs."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -10,38 +9,21 @@ from irbench.core.record import Failure, OutputError
 from irbench.core.row import Speedup, State
 from irbench.features.bisect.options import Criterion
 
-"""What is looked at: how fast the model runs, or what it answers."""
-CRITERION_TEXTS: Mapping[Criterion, str] = {"speed": "the speed", "answer": "the answers"}
 Side: TypeAlias = Literal["old", "new", "undecided", "skipped"]
 """``old``: it behaves as the first version does; ``new``: as the last; ``skipped``: it cannot be installed or run."""
-SIDE_TEXTS: Mapping[Side, str] = {
-    "old": "as {first}",
-    "new": "as {last}",
-    "undecided": "undecided",
-    "skipped": "skipped",
-}
 Conclusion: TypeAlias = Literal["found", "same", "undecided", "interrupted"]
 """``same``: the first and the last version do not differ; ``undecided``: whether they do could not be decided."""
-CONCLUSION_TEXTS: Mapping[Conclusion, str] = {
-    "found": "{new} changed {what}",
-    "same": "{first} and {last} do not differ in {what}: there is nothing to search for",
-    "undecided": "whether {first} and {last} differ in {what} cannot be decided: give --budget more time, or"
-    " --threshold a larger change",
-    "interrupted": "interrupted: these are the results until then",
-}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A version against another.
+    """A version compared with another, its baseline.
 
     Attributes:
-        baseline: The version that it was compared with.
-        version: It.
-        speedup: How many times as fast it is; ``None`` where nothing was timed.
-        state: Of its row: ``mismatch`` where its answers differ, ``failed`` where it does not run the model.
-        output_error: How far its answers are from those of the baseline; ``None`` where they were not compared.
-        failure: Why its answers differ, or why it was not compared.
+        speedup: How many times as fast the version is; ``None`` where nothing was timed.
+        state: Of its row: ``mismatch`` where its outputs differ, ``failed`` where it does not run the model.
+        output_error: How far its outputs are from those of the baseline; ``None`` where they were not compared.
+        failure: Why its outputs differ, or why it was not compared.
         run_id: The stored run; ``None`` where nothing was timed.
     """
 
@@ -56,11 +38,9 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Step:
-    """One version that was tried.
+    """A version that was tried, compared with the first one.
 
     Attributes:
-        comparison: With the first version.
-        side: What follows from it.
         attempts: How often it was compared: an undecided comparison is repeated with more time.
     """
 
@@ -79,15 +59,10 @@ class BisectReport:
     """The document of a search.
 
     Attributes:
-        model: What was run.
-        runtime: The distribution whose versions were searched.
-        backend: The backend, with its device.
-        by: What was looked at.
         threshold: Smallest change of speed that counts, as a fraction of 1; for answers the largest relative error that
             does not count, ``None`` for the tolerance of the precision.
         versions: From the first to the last, those that were not tried included.
         steps: What was tried, in order; the first is the last version.
-        conclusion: What came out.
         last_old: The newest version that behaves as the first; ``None`` where nothing was found.
         first_new: The oldest that behaves as the last.
         untested: Versions between these two that could not be judged.

@@ -14,12 +14,12 @@ from irbench.core.address import BackendAddress
 from irbench.environments import normalised, releases_between
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.ab.run import require_models
-from irbench.features.bisect.by_answer import AnswerJudge
-from irbench.features.bisect.by_speed import SpeedJudge
+from irbench.features.bisect.by_answer import OutputComparer
+from irbench.features.bisect.by_speed import SpeedComparer
+from irbench.features.bisect.halving import VersionJudge, search
 from irbench.features.bisect.keywords import BisectKeywords
 from irbench.features.bisect.options import BISECT, BisectOptions
 from irbench.features.bisect.report import BisectReport
-from irbench.features.bisect.search import Judge, search
 from irbench.features.bisect.view import bisection_view
 from irbench.features.verify.options import VerifyOptions
 from irbench.features.verify.run import planned_trials
@@ -35,8 +35,6 @@ from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from irbench.render.text_document import Document
 
 _USUAL_THRESHOLD = 0.03
@@ -45,10 +43,10 @@ _MANY = ("batch", "streams", "instances", "threads", "precision", "optimize")
 
 
 class Bisection(Displayable):
-    """What a search found.
+    """The result of a search for the version that changed a model's speed or outputs.
 
     Attributes:
-        report: All that is known of it.
+        report: Its document.
     """
 
     def __init__(self, report: BisectReport) -> None:
@@ -69,19 +67,16 @@ class Bisection(Displayable):
         """Return the report as text."""
         if form == "json":
             return json_text(self.report)
-        return self._view().as_markdown() if form == "md" else str(self)
+        return self.__rich__().as_markdown() if form == "md" else str(self)
 
     def __repr__(self) -> str:
         """Return what was searched and what came out."""
         report = self.report
-        found = f"changed by {report.first_new}" if report.first_new else report.conclusion
-        return f"<Bisection of {report.runtime} {report.versions[0]} to {report.versions[-1]}: {found}>"
+        outcome = f"changed by {report.first_new}" if report.first_new else report.conclusion
+        return f"<Bisection of {report.runtime} {report.versions[0]} to {report.versions[-1]}: {outcome}>"
 
-    def __rich__(self) -> RenderableType:
+    def __rich__(self) -> Document:
         """Return the report as ``irbench bisect`` prints it; called by rich."""
-        return self._view()
-
-    def _view(self) -> Document:
         return bisection_view(self.report)
 
 
@@ -109,20 +104,15 @@ def bisect(
     """
     refuse_loaded_models((model,))
     own, shared = BISECT.read(options)
-    asked = BisectOptions(model=str(model), run=RunOptions(**shared), **own)
     with reporting(progress) as reporter:
-        found = bisect_with(asked, reporter)
-    if found.report.conclusion == "interrupted":
-        raise Interrupted("the search is not complete", found)
-    return found
+        bisection = bisect_with(BisectOptions(model=str(model), run=RunOptions(**shared), **own), reporter)
+    if bisection.report.conclusion == "interrupted":
+        raise Interrupted("the search is not complete", bisection)
+    return bisection
 
 
 def bisect_with(options: BisectOptions, reporter: Reporter) -> Bisection:
-    """Search what was asked for; an interrupt leaves the report incomplete.
-
-    Raises:
-        IrbenchError: There is no such model or version, or the first or last cannot be installed or measured.
-    """
+    """Search what the options ask for; an interrupt leaves the report incomplete."""
     host.require_linux()
     _refuse_several_rows(options.run)
     run = replace(options.run, models=(options.model,))
@@ -150,8 +140,6 @@ def bisect_with(options: BisectOptions, reporter: Reporter) -> Bisection:
 
 
 class _Pairs:
-    """Environments of two versions of the runtime that is searched."""
-
     def __init__(self, options: BisectOptions, reporter: Reporter) -> None:
         self._runtime = normalised(options.runtime)
         self._environments = Environments(options.backend, reporter.say, insist=options.run.no_lock)
@@ -160,11 +148,7 @@ class _Pairs:
         return self._of(baseline, version)[1]
 
     def backend(self, baseline: str, version: str) -> str:
-        """Return the backend that runs the runtime, as users name it.
-
-        Raises:
-            IrbenchError: None does, or the one that was named runs another.
-        """
+        """Return the backend that runs the runtime, as users name it."""
         address, (environment, _) = self._of(baseline, version)
         if normalised(environment.runtime) != self._runtime:
             raise IrbenchError(
@@ -177,26 +161,20 @@ class _Pairs:
         return self._environments.of([f"{self._runtime}=={each}" for each in (baseline, version)])
 
 
-def _judge(options: BisectOptions, pairs: _Pairs, reporter: Reporter, scratch: ExitStack) -> Judge:
-    """Return what compares versions; the backend and the threshold are known."""
+def _judge(options: BisectOptions, pairs: _Pairs, reporter: Reporter, scratch: ExitStack) -> VersionJudge:
     run = options.run
     if options.by == "speed":
         note = run.note or f"bisect {options.runtime} {options.first} to {options.last}"
         measured = replace(run, backends=(str(options.backend),), within=options.threshold, note=note)
-        return SpeedJudge(measured, pairs, reporter)
+        return SpeedComparer(measured, pairs, reporter)
     (bundle,) = resolve_bundles(run.models, everything=False, say=reporter.say, imports=run.imports)
-    asked = VerifyOptions(options.model, data=run.data, value=run.value, feedback=run.feedback, shape=run.shape)
+    verified = VerifyOptions(options.model, data=run.data, value=run.value, feedback=run.feedback, shape=run.shape)
     folder = scratch.enter_context(scratch_folder())
-    trials = planned_trials(asked, bundle, (BackendAddress.parse(str(options.backend)),), folder)
-    return AnswerJudge(trials.trials, options.threshold, pairs)
+    trials = planned_trials(verified, bundle, (BackendAddress.parse(str(options.backend)),), folder)
+    return OutputComparer(trials.trials, options.threshold, pairs)
 
 
 def _refuse_several_rows(run: RunOptions) -> None:
-    """Refuse options that ask for more than one row of each version.
-
-    Raises:
-        IrbenchError: One of them does.
-    """
     for name in _MANY:
         if len(getattr(run, name) or ()) > 1:
             raise IrbenchError(f"--{name} takes one value in a search.", hint="Search once for each value.")

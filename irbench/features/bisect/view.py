@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from irbench.core.quantities import NOT_MEASURED, error_size, plural
-from irbench.features.bisect.report import (
-    CONCLUSION_TEXTS,
-    CRITERION_TEXTS,
-    SIDE_TEXTS,
-    BisectReport,
-    Comparison,
-    Step,
-)
+from irbench.features.bisect.options import Criterion
+from irbench.features.bisect.report import BisectReport, Comparison, Conclusion, Side, Step
 from irbench.render.figures import are_ranges, as_fast_text, ends_heading, speedup_cell
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.text_document import Document
 from irbench.spec import Timing
 from irbench.store.folders import results_option
+
+CRITERION_TEXTS: Mapping[Criterion, str] = {"speed": "the speed", "answer": "the answers"}
+SIDE_TEXTS: Mapping[Side, str] = {
+    "old": "as {first}",
+    "new": "as {last}",
+    "undecided": "undecided",
+    "skipped": "skipped",
+}
+CONCLUSION_TEXTS: Mapping[Conclusion, str] = {
+    "found": "{new} changed {what}",
+    "same": "{first} and {last} do not differ in {what}: there is nothing to search for",
+    "undecided": "whether {first} and {last} differ in {what} cannot be decided: give --budget more time, or"
+    " --threshold a larger change",
+    "interrupted": "interrupted: these are the results until then",
+}
 
 _STATES = {"ok": "match", "mismatch": "DIFFER", "failed": "failed", "not-applicable": "not run"}
 
@@ -31,11 +40,6 @@ def bisection_view(report: BisectReport) -> Document:
     return Document((title, _conclusion(report), _table(report), *_remarks(report)))
 
 
-def step_text(step: Step) -> str:
-    """Return in a line what a step showed."""
-    return _shown(step.comparison)
-
-
 def _conclusion(report: BisectReport) -> str:
     new = str(report.first_new)
     if report.untested:
@@ -46,7 +50,7 @@ def _conclusion(report: BisectReport) -> str:
         new=f"{report.runtime} {new}",
         what=CRITERION_TEXTS[report.by],
     )
-    return text if report.evidence is None else f"{text}: {_shown(report.evidence)}"
+    return text if report.evidence is None else f"{text}: {comparison_text(report.evidence)}"
 
 
 def _table(report: BisectReport) -> TextTable:
@@ -80,7 +84,7 @@ def _figures(report: BisectReport, comparison: Comparison) -> tuple[str, str]:
     return state, error_size(None if error is None else error.max_rel)
 
 
-def _shown(comparison: Comparison) -> str:
+def comparison_text(comparison: Comparison) -> str:
     """Return how a version compares: its speedup, its error, or why there is neither."""
     version, baseline = comparison.version, comparison.baseline
     if comparison.speedup is not None:
@@ -93,13 +97,14 @@ def _shown(comparison: Comparison) -> str:
 
 
 def _remarks(report: BisectReport) -> Iterator[str]:
-    """Yield why versions were not judged, and that the change may have come in several steps."""
+    """Yield why versions were skipped, whether the change came in several steps, and where the runs are."""
     for step in report.steps:
         if step.side == "skipped" and step.comparison.failure is not None:
             yield f"Skipped: {step.version}, {step.comparison.failure.message.rstrip('.')}."
-    evidence = report.evidence
-    if evidence is not None and evidence.speedup is not None and evidence.speedup.verdict not in ("faster", "slower"):
-        yield f"{_shown(evidence)}, {evidence.speedup.verdict}: the change may have come in several small steps."
+    speedup = None if report.evidence is None else report.evidence.speedup
+    if report.evidence is not None and speedup is not None and speedup.verdict not in ("faster", "slower"):
+        text = comparison_text(report.evidence)
+        yield f"{text}, {speedup.verdict}: the change may have come in several small steps."
     runs = [step.comparison.run_id for step in report.steps if step.comparison.run_id]
     if runs:
         yield f"Every comparison is a stored run: irbench show {runs[0]}{results_option(report.results)}"

@@ -27,13 +27,7 @@ _STYLES = {"faster": "green", "slower": "red", "undecided": "yellow", "preview":
 
 
 def cold_view(table: ColdTable, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> PlainView:
-    """Return the view of a table of cold starts.
-
-    Args:
-        table: It.
-        environment: The machine, from the run's document.
-        plan: What was asked for, from the run's document.
-    """
+    """Return the view of a table of cold starts."""
     names = cold_names(table)
     cells = distinguish({row.id: name_of(row) for row in table.rows})
     shared = shared_facts(table.rows, environment, plan)
@@ -81,9 +75,11 @@ def _notes(table: ColdTable) -> Iterator[str]:
             f"{table.seconds:.0f} s",
         )
     )
+    own_ms = [launch.own_ns / 1e6 for row in table.rows for launch in row.launches]
+    of_own = f" {significant(median(own_ms))} ms of" if own_ms else ""
     yield (
         "ready: process start to first output, median over launches. Import includes NumPy;"
-        f"{_own(table.rows)} irbench's own work in between is left out"
+        f"{of_own} irbench's own work in between is left out"
     )
     yield (
         "cold cache: files dropped from the page cache, caches of compiled code empty · warm cache: both filled"
@@ -93,11 +89,6 @@ def _notes(table: ColdTable) -> Iterator[str]:
         yield f"outputs verified against {table.verified_against.text()}"
     elif any(row.speedup is not None for row in table.rows):
         yield "speedup ?: outputs not verified"
-
-
-def _own(rows: Sequence[ColdRow]) -> str:
-    found = [launch.own_ns / 1e6 for row in rows for launch in row.launches]
-    return f" {significant(median(found))} ms of" if found else ""
 
 
 def _still_warm(table: ColdTable, names: Mapping[tuple[str, CacheState], str]) -> Iterator[str]:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
-from irbench.core.counter_row import COUNTER_STOP_TEXTS, CounterFigure, CounterRow, CounterTable, PhaseTimeline
-from irbench.core.quantities import NOT_MEASURED, listing, plural
+from irbench.core.counter_row import (
+    COUNTER_STOP_TEXTS,
+    CountedLaunch,
+    CountedWith,
+    CounterFigure,
+    CounterRow,
+    CounterTable,
+    PhaseTimeline,
+)
+from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.core.row_names import distinguish, name_of
-from irbench.counters import PHASES, NotCounted, TopdownMethod, kind_and_share, not_counted
+from irbench.counters import PHASES, NotCounted, kind_and_share, not_counted
 from irbench.counters.perf_output import PHASE_TEXTS
 from irbench.counters.topdown import TOPDOWN_TEXTS
-from irbench.features.counters.texts import figure_text, figure_value, nodes_missing_text
 from irbench.render.figures import are_ranges, ends_heading, ends_text
 from irbench.render.footer import failure_text
 from irbench.render.plain_view import PlainView
@@ -20,13 +27,27 @@ from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, shared_facts, sizes_text
 from irbench.stats.intervals import FEWEST_LAUNCHES
 
+FIGURE_TEXTS = {
+    "task-clock": "task-clock ms",
+    "cpu-clock": "cpu-clock ms",
+    "ipc": "instructions per cycle",
+    "cache_miss_share": "cache misses, of references",
+    "l1d_miss_share": "L1 data misses, of loads",
+    "branch_miss_share": "branch misses, of branches",
+    "retiring": "slots: retiring",
+    "frontend_bound": "slots: frontend bound",
+    "bad_speculation": "slots: bad speculation",
+    "backend_bound": "slots: backend bound",
+    "smt_contention": "slots: SMT contention",
+}
+_PREFIXES = ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"))
+"""From which value on which prefix is written, and what it stands for."""
 _LOSSES = {
     "frontend_bound": "at the front end",
     "bad_speculation": "to wrong speculation",
     "backend_bound": "at the back end",
     "smt_contention": "to the other thread of the core",
 }
-
 _MARKS = "▁▂▃▄▅▆▇█"
 _UNKNOWN = " "
 _WIDEST = 40
@@ -36,13 +57,7 @@ _PHASES = {**PHASE_TEXTS, "inference": "inference"}
 def counter_views(
     table: CounterTable, environment: Mapping[str, Any], plan: Mapping[str, Any]
 ) -> tuple[PlainView, ...]:
-    """Return the views of a table of counters: its figures, and its timelines where it has some.
-
-    Args:
-        table: It.
-        environment: The machine, from the run's document.
-        plan: What was asked for, from the run's document.
-    """
+    """Return the views of a table of counters: its figures, and its timelines where it has some."""
     names = distinguish({row.id: name_of(row) for row in table.rows})
     shared = shared_facts(table.rows, environment, plan)
     facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "counters")
@@ -116,13 +131,14 @@ def _of_inferences(table: CounterTable) -> list[CounterFigure]:
 
 
 def _cells(row: CounterRow, name: str, marks_ranges: bool) -> Iterator[str]:
-    found = {figure.phase: figure for figure in row.figures if figure.name == name}
+    figures = {figure.phase: figure for figure in row.figures if figure.name == name}
     for phase in PHASES:
-        figure = found.get(phase)
-        if figure is None:
+        if phase not in figures:
             yield NOT_MEASURED
+        elif phase == "inference":
+            yield spanned_figure(figures[phase], marks_ranges=marks_ranges)
         else:
-            yield spanned_figure(figure, marks_ranges=marks_ranges) if phase == "inference" else _marked(figure)
+            yield _marked(figures[phase])
 
 
 def _marked(figure: CounterFigure) -> str:
@@ -132,12 +148,7 @@ def _marked(figure: CounterFigure) -> str:
 
 
 def spanned_figure(figure: CounterFigure, *, marks_ranges: bool) -> str:
-    """Return a value with the ends of its interval or range.
-
-    Args:
-        figure: Of one phase.
-        marks_ranges: Whether a range is called so; not where the heading of its column does.
-    """
+    """Return a value with the ends of its interval or range."""
     ends = figure.ends
     if ends is None or ends.low == ends.high:  # a count that is the same in every launch
         return _marked(figure)
@@ -182,36 +193,12 @@ def _notes(table: CounterTable, names: Mapping[str, str]) -> Iterator[str]:
     )
     yield from counting_notes(table, [figure for row in table.rows for figure in row.figures])
     yield from _timelines_left_out(table, names)
-    if _never_counted(table):
+    if any(figure.value is None for row in table.rows for figure in row.figures):
         yield f"{NOT_MEASURED} {NotCounted().why()}"
 
 
-class CountingFacts(Protocol):
-    """How something was counted."""
-
-    @property
-    def topdown(self) -> TopdownMethod | None:
-        """Whose formula the shares of slots are of; ``None`` without shares."""
-        ...
-
-    @property
-    def level(self) -> int | None:
-        """The level of Top-Down that toplev was asked for; ``None`` without."""
-        ...
-
-    @property
-    def user_only(self) -> bool:
-        """Whether the kernel's part is left out."""
-        ...
-
-
-def counting_notes(counted: CountingFacts, figures: Sequence[CounterFigure]) -> Iterator[str]:
-    """Yield whose formulas shares are of, and what is left out or estimated.
-
-    Args:
-        counted: How it was counted.
-        figures: What is shown.
-    """
+def counting_notes(counted: CountedWith, figures: Sequence[CounterFigure]) -> Iterator[str]:
+    """Yield whose formulas shares are of, and what is left out or estimated."""
     if counted.topdown is not None:
         yield TOPDOWN_TEXTS[counted.topdown]
     if counted.level is not None:
@@ -236,10 +223,6 @@ def _timelines_left_out(table: CounterTable, names: Mapping[str, str]) -> Iterat
         yield f"no timeline of {listing(without)}: {COUNTER_STOP_TEXTS[table.timelines_stopped_by]}"
 
 
-def _never_counted(table: CounterTable) -> bool:
-    return any(figure.value is None for row in table.rows for figure in row.figures)
-
-
 def timeline_table(table: CounterTable, names: Mapping[str, str]) -> TextTable | None:
     """Return the timelines of all rows; ``None`` where there are none."""
     rows = tuple(_blocks(table, names))
@@ -260,7 +243,8 @@ def sparkline(rates: Sequence[float | None], width: int = _WIDEST) -> str:
     """Return a mark for each rate, from 0 to the largest; neighbours are joined where there are more than ``width``."""
     joined = _joined(rates, width)
     largest = max((rate for rate in joined if rate is not None), default=0.0)
-    return "".join(_UNKNOWN if rate is None else _mark(rate, largest) for rate in joined)
+    scale = (len(_MARKS) - 1) / largest if largest > 0 else 0.0
+    return "".join(_UNKNOWN if rate is None else _MARKS[round(max(0.0, rate) * scale)] for rate in joined)
 
 
 def _blocks(table: CounterTable, names: Mapping[str, str]) -> Iterator[Row]:
@@ -298,5 +282,27 @@ def _mean(rates: Sequence[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _mark(rate: float, largest: float) -> str:
-    return _MARKS[round(max(0.0, rate) / largest * (len(_MARKS) - 1))] if largest > 0 else _MARKS[0]
+def nodes_missing_text(launches: Sequence[CountedLaunch]) -> str | None:
+    """Return in how many launches toplev reported no nodes, with its last reason; ``None`` if in none."""
+    missing = [launch.nodes_missing for launch in launches if launch.nodes_missing is not None]
+    if not missing:
+        return None
+    return f"in {len(missing)} of {plural(len(launches), 'launch')} {missing[-1].why()}"
+
+
+def figure_text(name: str) -> str:
+    """Return what a table calls a figure: events keep perf's names, shares of slots have the kind of core."""
+    kind, share = kind_and_share(name)
+    return f"{FIGURE_TEXTS[share]} ({kind})" if kind else FIGURE_TEXTS.get(name, name)
+
+
+def figure_value(value: float | None, unit: str) -> str:
+    """Return a figure of a counter: ``12.3 %`` of a share, ``1.23 G`` of a large count."""
+    if value is None:
+        return NOT_MEASURED
+    if unit == "share":
+        return f"{100 * value:.1f} %"
+    for least, scale, prefix in _PREFIXES:
+        if abs(value) >= least and not unit:
+            return f"{significant(value / scale)} {prefix}"
+    return f"{value:.0f}" if value >= 100 else significant(value)

@@ -33,7 +33,6 @@ Examples:
   irbench profile model.onnx --trace operators.json
   irbench profile --show latest --by op
 """
-
 _BESIDE_SHOW = ("by", "top", "show", "form", "output", "trace", "results")
 """Options that change nothing of what is measured."""
 
@@ -95,26 +94,26 @@ def command(
     operators are joined with the nodes of the graph. Beside it the same inference is timed without profiling, so that
     the cost of profiling is known. Latencies of a profile are no benchmark: `irbench run` measures speed.
     """
+    from irbench.features.profile.run import load_profile
     from irbench.terminal.console import print_data
 
     if show is not None:
         _refuse_other_options(context)
-        found = _stored(show, options["results"])
+        profile = load_profile(show, results=options["results"])
     elif model is None:
         raise IrbenchError("There is no model to profile.", hint="Name one, or an ONNX file: irbench profile MODEL")
     else:
         refuse_overwriting_models((model,), output)
         refuse_overwriting_models((model,), trace)
-        found = _measured(model, options)
+        profile = _measured(model, options)
     if trace is not None:
-        found.trace(trace)
-    print_data(_as_text(found, form, by, top, to_file=output is not None), output)
-    return int(found.exit_code) if show is None else 0
+        profile.trace(trace)
+    print_data(_as_text(profile, form, by, top, to_file=output is not None), output)
+    return int(profile.exit_code) if show is None else 0
 
 
 def _measured(model: str, options: dict[str, Any]) -> Profile:
     from irbench.api.progress import displayed
-    from irbench.features.profile.request import profile_options
     from irbench.features.profile.run import profile_with
     from irbench.terminal.console import command_line
     from irbench.terminal.stderr import plugin_warnings_shown, say
@@ -122,15 +121,9 @@ def _measured(model: str, options: dict[str, Any]) -> Profile:
     own, shared = PROFILE.split(options)
     run = RunOptions(command=command_line(), models=(model,), **shared)
     with plugin_warnings_shown(), displayed() as reporter:
-        found = profile_with(profile_options(ProfileSettings(**own), run), reporter)
-    say(f"stored in {found.folder}")
-    return found
-
-
-def _stored(name: str, results: Path | None) -> Profile:
-    from irbench.features.profile.run import load_profile
-
-    return load_profile(name, results=results)
+        profile = profile_with(ProfileSettings(**own), run, reporter)
+    say(f"stored in {profile.folder}")
+    return profile
 
 
 def _refuse_other_options(context: click.Context) -> None:
@@ -140,9 +133,9 @@ def _refuse_other_options(context: click.Context) -> None:
         raise IrbenchError(f"--show and {names} cannot be combined.", hint="--show measures nothing: leave one out.")
 
 
-def _as_text(found: Profile, form: ReportWithRowsForm, by: By, top: int, *, to_file: bool) -> str:
+def _as_text(profile: Profile, form: ReportWithRowsForm, by: By, top: int, *, to_file: bool) -> str:
     from irbench.terminal.console import to_text
 
     if form == "table":
-        return to_text(found.view(by, top), to_file=to_file, crop=False)
-    return found.to_text(form, by=by, top=top)
+        return to_text(profile.view(by, top), to_file=to_file, crop=False)
+    return profile.to_text(form, by=by, top=top)

@@ -37,14 +37,10 @@ class CountedPart:
     """A model that was counted, and what it stands for.
 
     Attributes:
-        id: Unique in its document.
-        cell: Id of the cell.
-        kind: What it is.
         operators: Places of the operators in their cell, those of the counted model first; only of operators.
         nodes: Names of the nodes of the counted model, of the graph that the cell runs; only of operators.
         times: How many such models an inference consists of.
-        launches: Its counted launches; a round that it lacks is one that failed, or that there was no time for.
-        failure: Why there are no launches, or no more of them.
+        launches: A round that it lacks is one that failed, or that there was no time for.
         uncuttable: Why the operators are no model, so that there was nothing to launch; ``None`` where they are one.
     """
 
@@ -82,13 +78,6 @@ class ProfileCounters(CountedWith):
 
 
 PROFILE_VERSION = 1
-PROFILE_STOPPED_TEXTS: Mapping[LaunchesStop, str] = {
-    "launches": "",
-    "budget": "The budget ended it: a larger --budget has more launches.",
-    "interrupt": "Interrupted: these are the results until then.",
-    "failures": "",
-    "unfinished": "Unfinished: these are the results until then.",
-}
 
 
 @dataclass(frozen=True)
@@ -96,12 +85,7 @@ class GraphNode:
     """A node of an ONNX graph.
 
     Attributes:
-        name: Unique in its graph.
-        op_type: Its operator.
         domain: Its operator set; empty for ONNX's own.
-        operator_class: To which class of work it belongs.
-        inputs: Names of the tensors that it reads.
-        outputs: Names of the tensors that it computes.
         shapes: Of its outputs, as far as they are known.
         flops: Floating-point operations of one inference; ``None`` where they are unknown.
         original: Names of the exported nodes that it stands for, in an optimised graph; itself where there are none.
@@ -126,8 +110,6 @@ class OperatorProfile:
         name: The runtime's own name of it.
         kind: The runtime's own operator type.
         nodes: Names of the nodes that it computes, as far as the runtime tells.
-        device: Where it ran.
-        implementation: The kernel that was chosen.
         shapes: Of its outputs, where the runtime tells.
         is_overhead: Whether this is the runtime's own work, and computes no node.
         executions: How often it was executed in an inference.
@@ -153,7 +135,6 @@ class TimelineSpan:
     Attributes:
         operator: Place of the operator in its cell.
         start_ns: Since the inference's first operator; ``None`` where the runtime tells none.
-        duration_ns: How long it took.
         thread: Number of the thread or queue; ``None`` where the runtime does not tell.
     """
 
@@ -168,9 +149,7 @@ class Disturbance:
     """What else happened on the machine during a launch, with the compilation and the calls without profiling.
 
     Attributes:
-        wall_ns: How long the launch took.
         foreign_cpu_ns: CPU time that processes outside irbench's own tree used on the measured processors.
-        processors: How many processors the cell uses.
     """
 
     wall_ns: int
@@ -207,8 +186,6 @@ class LaunchLatencies:
     """Latencies of one launch, issue to completion, of each call.
 
     Attributes:
-        launch: Its number, counted from 0.
-        profiled_ns: Of the calls that were profiled.
         plain_ns: Of calls of a session without profiling, before and after those.
         counted: Places of the profiled calls that count: the middle half by latency, or all where the runtime tells
             only the mean of all.
@@ -233,12 +210,9 @@ class ProfiledCell(CellHead):
     Attributes:
         level: The level of optimisation; ``none`` for the graph as it was exported.
         graph: Key of the graph that its operators are joined with; empty where there is none.
-        effective: What the runtime reported of the profiled session.
         operators: In the order in which they were first executed.
         launches: Its latencies; durations of operators are in the same order.
         timeline: The inference of the first launch whose latency is the median.
-        failure: Why there are no figures, or no more of them.
-        output_error: How far its outputs are from the reference.
     """
 
     level: str = ""
@@ -256,21 +230,12 @@ class ProfileDocument(TableHead):
     """A whole profile.
 
     Attributes:
-        profile_version: Format of the document.
-        profile_id: Its ULID.
-        created: When it began, ISO 8601, UTC.
-        irbench_version: Which irbench wrote it.
         inferences: Profiled inferences of each launch.
         launches: How many launches were asked for.
-        environment: The machine and its software.
         plan: What was asked for, as run documents have it.
         graphs: ONNX graphs that operators are joined with, by key; the graph as it was exported is ``none``.
-        cells: In the order in which they were asked for.
         compared: The two levels of ``--compare``; empty where none were compared.
-        stopped_by: Why no further launch was made.
-        seconds: How long it took.
         kinds: The class of operators that compute no node, by backend, then by the runtime's own operator type.
-        warnings: What speaks against the figures.
         verified_against: Where the expected outputs came from; ``None`` where nothing could be checked.
         peaks: What was known of the machine's peaks, without raw times; ``None`` where nothing was.
         counters: What counters saw of each class of work, in launches of their own; ``None`` without ``--counters``.
@@ -303,15 +268,7 @@ def encode_profile(document: ProfileDocument) -> bytes:
 
 
 def decode_profile(data: bytes, name: str) -> ProfileDocument:
-    """Return the document that ``data`` holds.
-
-    Args:
-        data: JSON.
-        name: What to call it in an error.
-
-    Raises:
-        IrbenchError: It was written by a newer irbench, or is no profile.
-    """
+    """Return the document that JSON holds; ``name`` stands for it in an error."""
     try:
         version = msgspec.json.decode(data, type=_Version).profile_version
         if version > PROFILE_VERSION:
@@ -330,17 +287,12 @@ def decode_profile(data: bytes, name: str) -> ProfileDocument:
 
 
 def profile_schema() -> bytes:
-    """Return the JSON Schema of the document, generated from its classes."""
+    """Return the JSON Schema of the document."""
     return schema_of(ProfileDocument, "irbench profile")
 
 
 def _require_sense(document: ProfileDocument) -> None:
-    """Refuse what the types allow and no irbench writes, so that readers may rely on it.
-
-    Raises:
-        ValueError: There are too many launches for an interval, cells share an id, a cell's figures do not fit its
-            launches, or counters are of no operator or of no cell.
-    """
+    """Refuse what the types allow and no irbench writes, so that readers may rely on it."""
     if not 1 <= document.launches <= MOST_LAUNCHES:
         raise ValueError(f"it has {document.launches} launches, and at most {MOST_LAUNCHES} are possible")
     if len({cell.id for cell in document.cells}) < len(document.cells):

@@ -2,22 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from irbench.core.counter_row import CounterFigure
 from irbench.core.record import Failure
-from irbench.features.profile.class_counters import ClassCounters
-from irbench.features.profile.estimates import Estimate
-from irbench.features.profile.gpu import GpuParts
-from irbench.features.profile.matching import MatchedBy
+from irbench.core.row import Ends
+from irbench.features.profile.joining import MatchedBy
+from irbench.features.profile.record import CountedKind
 from irbench.onnx.operator_classes import OperatorClass
+from irbench.spec import Timing
+from irbench.stats.intervals import Looks, interval_at
 
 _COSTLY = 1.3
 """The most that profiling may lengthen an inference for its parts to speak for one that is not profiled."""
-
 _GAP = 0.05
 """The least share of the latency between operators that is worth a word."""
+_SPEAKS_FOR_ALL = 0.9
+"""The least share of a part's time in operators of known work, for their speed to be the part's."""
+_NOTICEABLE = 0.045
+"""The least share of the time of all operators for a part to be missed where it is left out: 5 % as tables round it."""
+_WORTH_NAMING = 0.1
+"""The least share of a class's time for an operator to be named beside it."""
+_MOST_NAMED = 3
+_TIMING = Timing()
+_RESOLUTION_NS = 1_000
+By: TypeAlias = Literal["class", "op", "node"]
+NoSpeed: TypeAlias = Literal["nothing-counted", "unknown-operations", "counted-elsewhere", "partly-known"]
+"""Why a part has no speed: nothing that is counted is computed; its operations are unknown; they count for another
+operator that computes the same nodes; or those that are known do not speak for all of its time."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A median over launches.
+
+    Attributes:
+        confidence: Of the interval; ``None`` where there are too few launches for one, and the ends are the range.
+    """
+
+    value: float
+    low: float
+    high: float
+    confidence: float | None = None
+
+    @property
+    def ends(self) -> Ends | None:
+        """The interval or range; ``None`` where both ends are the same, as after a single launch."""
+        return None if self.low == self.high else Ends(self.low, self.high, is_range=self.confidence is None)
+
+    @property
+    def half_width(self) -> float:
+        """The larger distance of an end from the value."""
+        return max(self.value - self.low, self.high - self.value)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether a difference of times, in nanoseconds, is more than scatter, and than what runtimes can tell."""
+        return (self.low > 0 or self.high < 0) and abs(self.value) >= _RESOLUTION_NS
+
+    def clamped(self, least: float, most: float) -> Estimate:
+        """Return the same value with ends within what is possible."""
+        return Estimate(self.value, max(least, self.low), min(most, self.high), self.confidence)
+
+    def less(self, other: Estimate) -> Estimate:
+        """Return the difference from an independent estimate: the ends are those that both intervals allow."""
+        is_preview = self.confidence is None or other.confidence is None
+        confidence = None if is_preview else self.confidence
+        return Estimate(self.value - other.value, self.low - other.high, self.high - other.low, confidence)
+
+
+def looks_at(launches: int) -> Looks:
+    """Return at how many launches a profile of so many may end: its budget may end it sooner."""
+    return Looks(_TIMING.min_launches, max(_TIMING.min_launches, launches))
+
+
+def estimate(values: Sequence[float], looks: Looks) -> Estimate:
+    """Return the estimate of one value for each launch, at least one."""
+    interval = interval_at(values, looks, _TIMING.confidence)
+    return Estimate(interval.value, interval.low, interval.high, interval.confidence)
+
+
+@dataclass(frozen=True)
+class GpuParts:
+    """The parts of an inference on a GPU, over launches; in each launch they add up to the latency.
+
+    Attributes:
+        kernels_ns: Kernels; ``None`` where the runtime records none.
+        waiting_ns: Time in which the GPU waits for the host; ``None`` as well.
+        between_copies_ns: Kernels and waiting together.
+        issuing_ns: Time that the host takes to hand over the work; ``None`` where that is unknown.
+        on_cpu: Share of the latency in operators that ran on the CPU, as a fraction.
+        rounding_ns: By how much kernels may be too short, and the waiting too long.
+    """
+
+    copy_in_ns: Estimate
+    copy_out_ns: Estimate
+    kernels_ns: Estimate | None
+    waiting_ns: Estimate | None
+    between_copies_ns: Estimate
+    issuing_ns: Estimate | None
+    on_cpu: Estimate
+    rounding_ns: int
 
 
 @dataclass(frozen=True)
@@ -25,20 +112,14 @@ class CellSummary:
     """A cell as a whole: what its parts add up to.
 
     Attributes:
-        id: Its id.
-        label: What tables call it.
-        launches: How many launches it has.
         sum_ns: Time of all operators in an inference; ``None`` without a launch, as all figures, and where the runtime
             tells no time of any operator.
         latency_ns: Latency of the profiled calls that count: the mean of the middle half.
         between_ns: The latency less the operators: what lies between them. Below 0 where operators overlap.
         plain_ns: Latency without profiling, in the same launches.
         slowdown: The latency with profiling divided by that without.
-        flops: Floating-point operations of an inference, as far as they are known.
         matched: Shares of the time of all operators, by how their nodes were found.
-        device: Where it ran.
         uncertainty_ns: By how much the time of each operator may be off, because the runtime's figures are rounded.
-        failure: Why there are no figures, or no more.
         gpu: What an inference on a GPU is made of; ``None`` on the CPU.
     """
 
@@ -85,33 +166,12 @@ class CellSummary:
         return self.between_ns.value > _GAP * self.latency_ns.value
 
 
-By: TypeAlias = Literal["class", "op", "node"]
-NoSpeed: TypeAlias = Literal["nothing-counted", "unknown-operations", "counted-elsewhere", "partly-known"]
-"""Why a part has no speed: nothing that is counted is computed; its operations are unknown; they count for another
-operator that computes the same nodes; or those that are known do not speak for all of its time."""
-NO_SPEED_TEXTS: Mapping[NoSpeed, str] = {
-    "nothing-counted": "nothing is computed there that counts as an operation",
-    "unknown-operations": "the nodes are unknown, or no formula counts their operations",
-    "counted-elsewhere": "the operations count for another operator of the same nodes",
-    "partly-known": "operators whose operations are known take less than nine tenths of the time",
-}
-_SPEAKS_FOR_ALL = 0.9
-"""The least share of a part's time in operators of known work, for their speed to be the part's."""
-_NOTICEABLE = 0.045
-"""The least share of the time of all operators for a part to be missed where it is left out: 5 % as tables round it."""
-_WORTH_NAMING = 0.1
-"""The least share of a class's time for an operator to be named beside it."""
-_MOST_NAMED = 3
-
-
 @dataclass(frozen=True)
 class Figures:
     """What a part of an inference takes in one cell.
 
     Attributes:
-        time_ns: Time of an inference in it, in nanoseconds.
         share: Its share of the time of all operators, from 0 to 1.
-        operators: How many executed operators there are of it.
         executions: How often they are executed in an inference.
         flops: Floating-point operations of an inference; ``None`` where they are unknown.
         known_ns: Of its time, that of operators whose operations are known; ``None`` where there are none.
@@ -149,7 +209,6 @@ class PartRow:
     Attributes:
         key: Unique among the rows: the class, the operator types with the class, or the name of the first node.
         name: What it is called: of a group of nodes, its main node; the runtime's operator type without nodes.
-        operator_class: Its class of work.
         op_types: Operator types of its nodes, each once, in the order of the graph.
         nodes: Names of its nodes of the exported graph; only of groups of nodes.
         figures: By the ids of cells; cells that execute nothing of it are absent.
@@ -186,7 +245,7 @@ class PartRow:
             return ()
         cells = [cell for part in plain for cell in part.figures]
         if plain and len(set(cells)) == len(cells):
-            figures = {cell: found for part in plain for cell, found in part.figures.items()}
+            figures = {cell: own for part in plain for cell, own in part.figures.items()}
             plain = [replace(plain[0], name=plain[0].op_types[0], figures=figures)]
         fused = [part for part in self.parts if len(part.op_types) > 1 or part.op_types != self.op_types]
         return tuple(sorted((*plain, *fused), key=lambda part: -part.most_ns))
@@ -219,7 +278,6 @@ class Excess:
     """What a cell loses to another in those groups of nodes that both execute: the intervals do not overlap.
 
     Attributes:
-        cell: Which cell.
         operator_class: The class in which the operators of these groups take the most time in this cell.
         time_ns: By how much longer it takes there.
         against: The cell that is the fastest there.
@@ -235,12 +293,7 @@ class Excess:
 
 @dataclass(frozen=True)
 class OperatorShare:
-    """An operator that is named beside its class.
-
-    Attributes:
-        name: What its row is called.
-        share: Of the time of all operators, from 0 to 1.
-    """
+    """An operator that is named beside its class, with its share of the time of all operators, from 0 to 1."""
 
     name: str
     share: float
@@ -251,8 +304,6 @@ class HeadlineFacts:
     """What is said of a cell in words.
 
     Attributes:
-        cell: Which.
-        largest: The class that takes the most time.
         operators: Those that take the most of that class's time, the largest first.
         next_largest: The class that takes the most time besides; ``None`` where there is no other.
         excess: Where it loses the most to another cell; ``None`` where it loses nowhere, and where profiling costs too
@@ -271,13 +322,8 @@ class Change:
     """What became of a part between two levels of optimisation of one backend.
 
     Attributes:
-        key: The part's.
-        name: What it is called.
-        operator_class: Its class of work.
         before_ns: Its time in the first level; ``None`` where nothing of it was executed.
-        after_ns: Its time in the second one.
         change_ns: The second less the first, launch by launch.
-        operators: Executed operators before and after.
         kinds: The runtime's own types of these, before and after.
     """
 
@@ -298,7 +344,6 @@ class Comparison:
     Attributes:
         before: Id of its cell at the first level.
         after: Id of its cell at the second one.
-        total: All operators together.
         classes: By class of work, the largest change first.
         nodes: By group of nodes, the largest change first.
     """
@@ -315,13 +360,9 @@ class ProfileReport:
     """All figures of a profile.
 
     Attributes:
-        cells: In the order in which they were asked for.
         classes: Rows by class of work, the largest first.
         operators: Rows by the types of nodes that operators compute, the largest first.
         nodes: Rows by group of nodes, in the order of the graph; what computes no node comes behind.
-        headline: Of each cell that has figures.
-        comparisons: Of each backend that was profiled at two levels.
-        counters: Of each cell whose operators or whole model were counted.
     """
 
     cells: tuple[CellSummary, ...]
@@ -344,7 +385,7 @@ class ProfileReport:
         if len(self.by_latency) < 2:
             return None
         own, *others = [cell.plain_ns for cell in self.by_latency if cell.plain_ns is not None]
-        has_intervals = all(found.confidence is not None for found in (own, *others))
+        has_intervals = all(each.confidence is not None for each in (own, *others))
         return self.by_latency[0] if has_intervals and all(own.high < other.low for other in others) else None
 
     def rows(self, by: By) -> tuple[PartRow, ...]:
@@ -365,9 +406,10 @@ class ProfileReport:
     def main_operators(self, cell: str, operator_class: OperatorClass) -> tuple[OperatorShare, ...]:
         """Return the operators that take the most of a class's time in a cell, the largest first."""
         rows = [row for row in self.rows("op") if row.operator_class is operator_class and cell in row.figures]
-        shares = sorted((OperatorShare(row.name, row.figures[cell].share.value) for row in rows), key=_by_share)
-        least = _WORTH_NAMING * sum(found.share for found in shares)
-        return tuple(found for found in shares[:_MOST_NAMED] if found.share >= least)
+        operators = [OperatorShare(row.name, row.figures[cell].share.value) for row in rows]
+        least = _WORTH_NAMING * sum(operator.share for operator in operators)
+        largest = sorted(operators, key=lambda operator: -operator.share)[:_MOST_NAMED]
+        return tuple(operator for operator in largest if operator.share >= least)
 
     def differing(self, top: int) -> tuple[PartRow, ...]:
         """Return the groups of nodes that differ most between cells, and not only by scatter; the largest first."""
@@ -375,5 +417,27 @@ class ProfileReport:
         return tuple(sorted(several, key=lambda row: -row.difference_ns.low)[:top])
 
 
-def _by_share(found: OperatorShare) -> float:
-    return -found.share
+@dataclass(frozen=True)
+class ClassCounters:
+    """What counters saw of a class of work in a cell, per inference; or of the whole model, or of an empty call.
+
+    Attributes:
+        operator_class: The class; ``None`` of a call and of the whole model.
+        figures: Events of the counted operators, added up; ratios of these sums; and shares of slots, weighted with
+            cycles. Shares of one kind of core are left out where several models were counted.
+        counted_share: Of the time that the class takes in the profile, how much is in operators that were counted,
+            from 0 to 1.
+        models: How many models of single operators were counted.
+        times: For how many operators of an inference these stand.
+        launches: In how many launches all of them were counted.
+    """
+
+    cell: str
+    label: str
+    kind: CountedKind
+    operator_class: OperatorClass | None
+    figures: tuple[CounterFigure, ...]
+    counted_share: float
+    models: int
+    times: int
+    launches: int

@@ -10,25 +10,28 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.text import Text
 
-from irbench.features.profile.counters_view import COUNTERS_HEADING, counter_lines, counter_table
-from irbench.features.profile.estimates import Estimate
-from irbench.features.profile.forms_view import Fitted, Form, fitting
-from irbench.features.profile.gpu_view import gpu_headlines, gpu_notes, gpu_table
-from irbench.features.profile.names_view import PartNames
 from irbench.features.profile.record import ProfileDocument
-from irbench.features.profile.report import By, CellSummary, Change, Comparison, PartRow, ProfileReport
-from irbench.features.profile.tables_view import (
-    estimated,
+from irbench.features.profile.report import By, CellSummary, Change, Comparison, Estimate, PartRow, ProfileReport
+from irbench.features.profile.views.counter_table import COUNTERS_HEADING, counter_lines, counter_table
+from irbench.features.profile.views.part_names import PartNames
+from irbench.features.profile.views.part_tables import (
+    Fitted,
+    Form,
+    fitting,
+    gpu_table,
     largest_first,
     longest_forms,
     part_forms,
     parts_with_speed,
     speed_forms,
 )
-from irbench.features.profile.texts import (
+from irbench.features.profile.views.sentences import (
     below_tables,
     class_name,
+    estimated,
     fused_nodes_lines,
+    gpu_headlines,
+    gpu_notes,
     headline_lines,
     milliseconds,
     no_speed_lines,
@@ -45,7 +48,6 @@ _WIDEST = 1000
 _USUAL = 100
 _MOST_NAMED = 3
 """So many nodes are named below the classes of work."""
-
 _CHANGED = (Column("before"), Column("after"), Column("change"), Column("interval", words=True))
 _NAME = Column("ms", words=True, folds=True, least=20, breaks_at="/", longest=20)
 _MOST_KINDS = 3
@@ -56,8 +58,6 @@ class ProfileView:
     """What is shown of a profile, in as much width as there is.
 
     Attributes:
-        document: The profile.
-        report: Its figures.
         by: What rows of the first table are.
         top: How many rows a table of operators or nodes has at most.
         call: What shows it again, to be typed; empty where nothing does.
@@ -187,7 +187,7 @@ class ProfileView:
             yield from fitting(cells, [Form(lambda some: counter_table(counters, self.report, some))], width)
 
 
-def difference_table(rows: Sequence[PartRow], names: PartNames, cells: Sequence[CellSummary]) -> TextTable:
+def difference_table(parts: Sequence[PartRow], names: PartNames, cells: Sequence[CellSummary]) -> TextTable:
     """Return the groups of nodes that differ most between backends."""
     columns = (
         _NAME,
@@ -196,7 +196,13 @@ def difference_table(rows: Sequence[PartRow], names: PartNames, cells: Sequence[
         Column("differ"),
         Column("interval", words=True, drops=1),
     )
-    return TextTable(columns, tuple(_difference_row(row, names, cells) for row in rows))
+    rows = []
+    for part in parts:
+        times = (estimated(part.figures[cell.id].time_ns if cell.id in part.figures else None) for cell in cells)
+        difference = part.difference_ns
+        ends = milliseconds(difference.value), _ends(difference, milliseconds)
+        rows.append(Row((names.of(part), class_name(part.operator_class), *times, *ends)))
+    return TextTable(columns, tuple(rows))
 
 
 def class_change_table(comparison: Comparison) -> TextTable:
@@ -208,32 +214,19 @@ def class_change_table(comparison: Comparison) -> TextTable:
 
 def node_change_table(changes: Sequence[Change], names: PartNames) -> TextTable:
     """Return the groups of nodes that changed most between two levels, with the operators that compute them."""
-    columns = (
-        _NAME,
-        *_CHANGED,
-        Column("computed by", words=True, folds=True, least=14),
-    )
+    columns = (_NAME, *_CHANGED, Column("computed by", words=True, folds=True, least=14))
     rows = (Row((names.of_node(change.name), *_change_of(change), _kinds(change))) for change in changes)
     return TextTable(columns, tuple(rows))
 
 
-def _difference_row(row: PartRow, names: PartNames, cells: Sequence[CellSummary]) -> Row:
-    times = (row.figures[cell.id].time_ns if cell.id in row.figures else None for cell in cells)
-    difference = row.difference_ns
-    return Row(
-        (
-            names.of(row),
-            class_name(row.operator_class),
-            *map(estimated, times),
-            milliseconds(difference.value),
-            _ends(difference, milliseconds),
-        )
-    )
-
-
 def _change_of(change: Change) -> tuple[str, str, str, str]:
-    found = change.change_ns
-    return estimated(change.before_ns), estimated(change.after_ns), _signed(found.value), _ends(found, _signed)
+    difference = change.change_ns
+    return (
+        estimated(change.before_ns),
+        estimated(change.after_ns),
+        _signed(difference.value),
+        _ends(difference, _signed),
+    )
 
 
 def _signed(value_ns: float) -> str:
@@ -242,8 +235,8 @@ def _signed(value_ns: float) -> str:
     return f"{sign}{milliseconds(abs(value_ns))}"
 
 
-def _ends(found: Estimate, in_words: Callable[[float], str]) -> str:
-    return ends_text(found.ends, in_words, marks_ranges=True).lstrip()
+def _ends(estimate: Estimate, in_words: Callable[[float], str]) -> str:
+    return ends_text(estimate.ends, in_words, marks_ranges=True).lstrip()
 
 
 def _kinds(change: Change) -> str:

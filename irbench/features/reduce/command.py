@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from irbench.features.reduce.options import REDUCE, ReduceSettings
+from irbench.features.reduce.options import REDUCE, ReduceOptions
 from irbench.options.run import RunOptions
 from irbench.options.values import ReportForm
 from irbench.terminal.completion import MODEL
@@ -40,14 +40,13 @@ def command(
     bug report with versions, machine, command and figures.
     """
     from irbench.api.progress import displayed
-    from irbench.features.reduce.request import reduce_options
     from irbench.features.reduce.run import reduce_with
     from irbench.terminal.console import command_line, print_data, to_text
     from irbench.terminal.stderr import plugin_warnings_shown
 
     own, shared = REDUCE.split(options)
-    asked = reduce_options(model, ReduceSettings(**own), RunOptions(command=command_line(), **shared))
+    reduce_options = ReduceOptions(model, RunOptions(command=command_line(), **shared), **own)
     with plugin_warnings_shown(), displayed() as reporter:
-        found = reduce_with(asked, reporter)
-    print_data(to_text(found.__rich__(), crop=False) if form == "table" else found.to_text(form), None)
-    return int(found.exit_code)
+        reduction = reduce_with(reduce_options, reporter)
+    print_data(to_text(reduction.__rich__(), crop=False) if form == "table" else reduction.to_text(form), None)
+    return int(reduction.exit_code)

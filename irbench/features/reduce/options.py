@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from irbench.errors import IrbenchError
 from irbench.options import kinds
-from irbench.options.expectation import Expectation, parse_expectation
+from irbench.options.expectation import Expectation, Failing, WrongAnswers, parse_expectation
 from irbench.options.option import CommandOptions, option
 from irbench.options.run import INPUTS, RunOptions
 from irbench.options.values import text
 
 REDUCE_BUDGET_S = 600.0
-
-
 MIN_SHARE = 0.01
-
 
 _EXPECTATION = kinds.Kind(
     '"ort slower than openvino by 1.5x"',
@@ -25,10 +23,17 @@ _EXPECTATION = kinds.Kind(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReduceSettings:
-    """Which difference is kept, and how it is searched."""
+@dataclass(frozen=True)
+class ReduceOptions:
+    """Which difference is kept, and how it is searched.
 
+    Attributes:
+        model: As the user named it.
+        run: The inputs, and how the graph is measured.
+    """
+
+    model: str
+    run: RunOptions = field(default_factory=RunOptions)
     expect: Expectation | None = option(
         _EXPECTATION, "The difference to keep; also 'openvino wrong' and 'ort fails'. Without a number it is 1.2x."
     )
@@ -51,10 +56,24 @@ class ReduceSettings:
         default_text="1%",
     )
 
+    @property
+    def expectation(self) -> Expectation:
+        """The difference to keep."""
+        expectations = [
+            *([self.expect] if self.expect is not None else []),
+            *([WrongAnswers(self.expect_wrong)] if self.expect_wrong is not None else []),
+            *([Failing(self.expect_failure)] if self.expect_failure is not None else []),
+        ]
+        if len(expectations) == 1:
+            return expectations[0]
+        problem = "Several differences are expected." if expectations else "No difference is expected."
+        hint = "Give one: --expect 'ort slower than openvino by 1.5x', --expect-wrong openvino or --expect-failure ort."
+        raise IrbenchError(problem, hint=hint)
+
 
 REDUCE = CommandOptions(
     "reduce",
-    ReduceSettings,
+    ReduceOptions,
     RunOptions,
     sections={
         "": (

@@ -9,41 +9,17 @@ from typing import Any, Literal, TypeAlias
 from irbench.core.record import Failure, OutputError
 from irbench.core.row import Speedup, State
 from irbench.core.uncuttable import Uncuttable
+from irbench.options.expectation import Expectation, Failing, SlowerThan
 
 Criterion: TypeAlias = Literal["slower", "wrong", "failing"]
 """What a graph must still show."""
-CRITERION_TEXTS: Mapping[Criterion, str] = {
-    "slower": "{backend} is slower than {than} by {factor:g}x",
-    "wrong": "{backend} gives wrong outputs",
-    "failing": "{backend} fails",
-}
 Verdict: TypeAlias = Literal["shows", "absent", "small", "undecided", "other"]
 """``small``: the ratio is as expected, but hardly any of the time is lost here; ``other``: it could not be
 tested, and the failure says why."""
-VERDICT_TEXTS: Mapping[Verdict, str] = {
-    "shows": "shows it",
-    "absent": "does not show it",
-    "small": "loses too little of the time",
-    "undecided": "undecided",
-    "other": "could not be tested",
-}
-CONFIRMATION_TEXTS: Mapping[Verdict, str] = {
-    **VERDICT_TEXTS,
-    "undecided": "was not decided: a larger --budget may help",
-}
 Conclusion: TypeAlias = Literal["reduced", "unconfirmed", "whole", "stopped", "absent", "undecided", "interrupted"]
 """``reduced``: leaving out any one node was tried; ``unconfirmed``: no smaller graph that showed it did when it was
 measured again; ``whole``: no smaller graph was found; ``stopped``: there was no time for more parts; ``absent``: the
 whole graph does not show it; ``undecided``: whether it does could not be decided."""
-REDUCTION_TEXTS: Mapping[Conclusion, str] = {
-    "reduced": "{kept} of {nodes} {show} that {what}; {minimal}",
-    "unconfirmed": "{kept} of {nodes} seemed to show that {what}, and did not when measured again in full",
-    "whole": "no smaller part of its {nodes} was found to show that {what}",
-    "stopped": "{kept} of {nodes} {show} that {what}; --budget has no time left to try smaller parts",
-    "absent": "the whole graph does not show that {what}",
-    "undecided": "whether {what} cannot be decided: a larger --budget, a smaller number or a quieter machine may help",
-    "interrupted": "interrupted: {kept} of {nodes} show that {what}",
-}
 
 
 @dataclass(frozen=True)
@@ -69,10 +45,7 @@ class BackendFacts:
 
     Attributes:
         label: What tables call its row.
-        distribution: The distribution of its runtime.
-        version: Of that distribution.
         precision: What it computed in; ``None`` where it did not run.
-        state: As in the run document.
         p50_ms: Median latency; ``None`` where nothing was timed.
         output_error: How far its outputs are from the reference's; ``None`` where they were not compared.
         failure: Why it failed, or why its outputs do not match.
@@ -108,7 +81,6 @@ class Candidate:
     """A part of the graph that was tried.
 
     Attributes:
-        nodes: How many nodes it has.
         verdict: Whether it shows what was expected.
         evidence: What the backends did with it; ``None`` where nothing was run.
         failure: Why it could not be tested; ``None`` unless the verdict is ``other``.
@@ -128,7 +100,6 @@ class KeptNode:
 
     Attributes:
         name: As in the whole graph; its operator and first output where it has no name.
-        op_type: Its operator.
         domain: Where the operator is defined; empty for ONNX's own.
     """
 
@@ -153,7 +124,6 @@ class ReducedGraph:
     Attributes:
         nodes: In the order of the graph.
         inputs: What it is given: values that the whole graph computes there.
-        outputs: What it gives.
         size_bytes: Of its file, weights included.
         evidence: What decided that it shows the difference, or the comparison that confirmed it.
         confirmation: What it showed when it was measured again as the whole graph was; ``None`` where it was not.
@@ -177,15 +147,9 @@ class ReductionReport:
     """The document of a reduction.
 
     Attributes:
-        model: As the user named it.
-        expected: What was expected.
-        conclusion: What came out.
-        nodes: How many nodes the whole graph has.
         full: What the backends did with the whole graph; ``None`` where that was interrupted.
         reduced: The smallest graph; ``None`` where there is none.
-        candidates: What was tried, in order.
         not_confirmed: How many other graphs showed the difference at first and did not when they were measured again.
-        seconds: Wall time.
         environment: The machine and the versions of its software, as in a run's document.
         command: The command line; empty where there was none.
         repeat: The command line that shows the difference on the reduced graph.
@@ -210,3 +174,10 @@ class ReductionReport:
     code: Mapping[str, str] = field(default_factory=dict[str, str])
     folder: str | None = None
     results: str | None = None
+
+
+def expected_difference(expectation: Expectation) -> ExpectedDifference:
+    """Return an expectation as the document has it."""
+    if isinstance(expectation, SlowerThan):
+        return ExpectedDifference("slower", expectation.slow, expectation.fast, expectation.factor)
+    return ExpectedDifference("failing" if isinstance(expectation, Failing) else "wrong", expectation.backend)

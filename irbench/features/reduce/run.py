@@ -12,52 +12,47 @@ from typing import TYPE_CHECKING, Unpack
 from irbench.api.arguments import refuse_loaded_models
 from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.core import registry
+from irbench.core.address import BackendAddress
 from irbench.core.plain_text import plain
 from irbench.errors import ExitCode, IrbenchError
-from irbench.features.reduce.answers import AnswerJudge
-from irbench.features.reduce.bug_report import bug_report
-from irbench.features.reduce.files import REPORT_FILE
-from irbench.features.reduce.judge import Judge
+from irbench.features.reduce.judge import AnswerJudge, Judge
 from irbench.features.reduce.keywords import ReduceKeywords
-from irbench.features.reduce.options import REDUCE, ReduceSettings
-from irbench.features.reduce.reducer import Reducer
+from irbench.features.reduce.options import MIN_SHARE, REDUCE, ReduceOptions
 from irbench.features.reduce.report import ReductionReport
-from irbench.features.reduce.request import (
-    ReduceOptions,
-    expected_backends,
-    output_folder,
-    reduce_options,
-    refuse_ineffective,
-    refuse_several_values,
-)
+from irbench.features.reduce.reproduction import REPORT_FILE
+from irbench.features.reduce.search import Reducer, unwritable
 from irbench.features.reduce.speed import SpeedJudge
-from irbench.features.reduce.view import reduction_view
+from irbench.features.reduce.view import bug_report, reduction_view
 from irbench.measure.lock import measuring
-from irbench.options.expectation import SlowerThan
+from irbench.options.expectation import Expectation, SlowerThan
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.options.values import ReportForm
 from irbench.render.json_text import json_text
-from irbench.requests.resolve import require_models
+from irbench.requests.resolve import require_models, resolve_backends
 from irbench.requests.run_requests import refuse_contradictions
 from irbench.runner.signals import signals_deferred
 from irbench.runs.measurement import refuse_within_a_worker
 from irbench.runs.results import Interrupted
 from irbench.runs.run_destination import describe_environment
 from irbench.system import host
+from irbench.system.file_states import is_folder
 from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from irbench.render.text_document import Document
+
+_ONE_VALUE = ("batch", "precision", "threads")
+_OF_MEASUREMENTS = ("batch", "threads", "cpus", "io", "seed", "deadline", "no_lock", "results")
+_ADVICE = {"batch": "Give the shape of an input: --shape NAME=8x3x224x224."}
 
 
 class Reduction(Displayable):
-    """What a search for the smallest graph found.
+    """The result of a search for the smallest graph that shows a difference.
 
     Attributes:
-        report: All that is known of it.
+        report: Its document.
     """
 
     def __init__(self, report: ReductionReport) -> None:
@@ -88,14 +83,11 @@ class Reduction(Displayable):
     def __repr__(self) -> str:
         """Return what was reduced, and to how many nodes."""
         report = self.report
-        found = report.conclusion if report.reduced is None else f"{len(report.reduced.nodes)} of {report.nodes} nodes"
-        return plain(f"<Reduction of {report.model}: {found}>")
+        kept = report.conclusion if report.reduced is None else f"{len(report.reduced.nodes)} of {report.nodes} nodes"
+        return plain(f"<Reduction of {report.model}: {kept}>")
 
-    def __rich__(self) -> RenderableType:
+    def __rich__(self) -> Document:
         """Return the report as ``irbench reduce`` prints it; called by rich."""
-        return self._view()
-
-    def _view(self) -> Document:
         return reduction_view(self.report)
 
 
@@ -123,20 +115,15 @@ def reduce(
     """
     refuse_loaded_models((model,))
     own, shared = REDUCE.read(options)
-    asked = reduce_options(str(model), ReduceSettings(**own), RunOptions(**shared))
     with reporting(progress) as reporter:
-        found = reduce_with(asked, reporter)
-    if found.report.conclusion == "interrupted":
-        raise Interrupted("the search is not complete", found)
-    return found
+        reduction = reduce_with(ReduceOptions(str(model), RunOptions(**shared), **own), reporter)
+    if reduction.report.conclusion == "interrupted":
+        raise Interrupted("the search is not complete", reduction)
+    return reduction
 
 
 def reduce_with(options: ReduceOptions, reporter: Reporter) -> Reduction:
-    """Search what was asked for, and write it; an interrupt leaves the search incomplete.
-
-    Raises:
-        IrbenchError: The call is impossible, or the model cannot be run; nothing was searched.
-    """
+    """Search for the smallest graph, and write it; an interrupt leaves the search incomplete."""
     host.require_linux()
     refuse_within_a_worker()
     refuse_several_values(options.run)
@@ -157,21 +144,16 @@ def reduce_with(options: ReduceOptions, reporter: Reporter) -> Reduction:
 
 @contextmanager
 def _judge(options: ReduceOptions, reporter: Reporter) -> Iterator[Judge]:
-    """Yield who looks at graphs; who times them holds the machine's lock meanwhile."""
+    """Yield what runs graphs; where it times them, the machine's lock is held."""
     run, expected = options.run, options.expectation
     if not isinstance(expected, SlowerThan):
         yield AnswerJudge(expected, run, reporter.say)
         return
     with measuring(f"reduce {Path(options.model).name}", insist=run.no_lock) as lock:
-        yield SpeedJudge(expected, run, options.min_share, lock, reporter, options.budget_s)
+        yield SpeedJudge(expected, run, options.min_share, lock, reporter, options.budget)
 
 
 def _write_report(report: ReductionReport) -> None:
-    """Write the report beside the graph.
-
-    Raises:
-        IrbenchError: The folder cannot be written.
-    """
     if report.folder is None:
         return
     folder = Path(report.folder)
@@ -179,6 +161,61 @@ def _write_report(report: ReductionReport) -> None:
         (folder / REPORT_FILE).write_text(bug_report(report))
         (folder / "report.json").write_text(Reduction(report).to_text("json"))
     except OSError as error:
+        raise unwritable(folder, error) from error
+
+
+def refuse_several_values(run: RunOptions) -> None:
+    """Refuse options that ask for more than one row of each backend."""
+    for name in _ONE_VALUE:
+        if len(getattr(run, name) or ()) > 1:
+            raise IrbenchError(f"--{name} takes one value in a search.", hint="Search once for each value.")
+
+
+def refuse_ineffective(options: ReduceOptions) -> None:
+    """Refuse options of a measurement where nothing is timed."""
+    if isinstance(options.expectation, SlowerThan):
+        return
+    usual = RunOptions()
+    changed = [name for name in _OF_MEASUREMENTS if getattr(options.run, name) != getattr(usual, name)]
+    if options.min_share != MIN_SHARE:
+        changed.append("min_share")
+    if changed:
+        option = changed[0].replace("_", "-")
         raise IrbenchError(
-            f"{folder} cannot be written: {error.strerror}.", hint="Name another folder with -o."
+            f"--{option} does not apply: nothing is timed where answers or failures are searched for.",
+            hint=_ADVICE.get(option, "Leave it out."),
+        )
+
+
+def expected_backends(expectation: Expectation) -> tuple[BackendAddress, ...]:
+    """Return the backends that are expected to differ, which must be installed and read ONNX."""
+    backends = resolve_backends(expectation.backends)
+    if len(backends) < len(expectation.backends):
+        raise IrbenchError(f"{backends[0]} cannot be slower than itself.", hint="Name two backends.")
+    for address in backends:
+        if "onnx" not in registry.backend(address.name).consumes:
+            able = [name for name in registry.installed_backends() if "onnx" in registry.backend(name).consumes]
+            raise IrbenchError(
+                f"{address} does not read ONNX graphs, and a reduced graph is one.",
+                hint=f"Backends that do: {', '.join(able)}.",
+            )
+        registry.require_installed(address.name)
+    return backends
+
+
+def output_folder(options: ReduceOptions) -> Path:
+    """Return the folder for the files, which is empty or not there yet."""
+    name = Path(options.model).stem if options.model.endswith(".onnx") else Path(options.model).name
+    folder = options.output or Path(f"{name}-reduced")
+    try:
+        is_there = folder.exists()
+    except OSError as error:  # a name too long for any folder
+        raise IrbenchError(
+            f"{folder} cannot be made: {error.strerror}.", hint="Name another folder with -o."
         ) from error
+    if is_there and not (is_folder(folder) and not any(folder.iterdir())):
+        raise IrbenchError(
+            f"{folder} {'is not empty' if is_folder(folder) else 'is a file'}.",
+            hint="Remove it, or name another folder with -o.",
+        )
+    return folder

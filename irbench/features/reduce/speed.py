@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irbench.api.progress import Reporter
 from irbench.core.address import BackendAddress
-from irbench.core.result import GroupResult
+from irbench.core.record import LaunchRecord
+from irbench.core.row import ENDED_EARLY
 from irbench.errors import IrbenchError
 from irbench.features.reduce.cutting import Part
-from irbench.features.reduce.decision import Decision, SpeedRule, lost_ms
-from irbench.features.reduce.judge import WholeGraph, facts_of, graph_source
-from irbench.features.reduce.progress_view import until_interval_text
+from irbench.features.reduce.judge import Decision, SpeedRule, WholeGraph, facts_of, graph_source, lost_ms
 from irbench.features.reduce.report import Evidence
-from irbench.features.reduce.schedule import CONFIRMATION, TRIAL, UntilSided, for_interval
+from irbench.features.reduce.view import until_interval_text
 from irbench.measure.lock import MeasurementLock
 from irbench.options.expectation import SlowerThan
 from irbench.options.run import RunOptions
@@ -23,19 +24,42 @@ from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runs.measurement import measure_planned
 from irbench.runs.run_destination import RunDestination
-from irbench.spec import Cell, Timing
+from irbench.spec import Cell, Group, Timing
+from irbench.stats import GUESSED_START_S, Admission, Next, Pace, expected_seconds
+from irbench.stats.compare import launch_ratios
+from irbench.stats.eligibility import decide_eligibility
+from irbench.stats.intervals import Interval, interval_at, looks_of
+from irbench.stats.observed import observe
+from irbench.stats.stopping.rule import forecast_s
+
+TRIAL = Timing(
+    min_launches=2,
+    max_launches=8,
+    blocks=3,
+    max_blocks=4,
+    min_blocks=3,
+    most_blocks=4,
+    warm_up=0.15,
+    look_calls=0,
+    budget=60.0,
+)
+"""Short launches of one part of a graph: a look after two of them tells ratios apart that differ by tens of per cent.
+What the search ends at is measured again."""
+CONFIRMATION = Timing(budget=120.0)
+"""Of the whole graph, and of the smallest part: as ``irbench run`` measures."""
+_SLOWER_THAN_EXPECTED = 2.0
 
 
 class SpeedJudge:
-    """Measures two backends on a graph and on parts of it.
+    """Measures two backends on a graph and on parts of it, until it is decided which is faster.
 
     Args:
         expected: Which is slower.
         run: What is measured and how; its models and backends are set.
         min_share: Of the time that the whole graph loses, what a part must lose at least.
-        lock: Our place among those who measure on this machine.
+        lock: Of this machine.
         reporter: Receives progress.
-        most_s: What the whole graph may take until it has an interval, whatever its share of the time is.
+        most_s: Time for the whole graph until it has an interval, whatever its share of the budget is.
     """
 
     def __init__(
@@ -52,6 +76,7 @@ class SpeedJudge:
         self._min_share = min_share
         self._lock = lock
         self._reporter = reporter
+        self._destination = RunDestination(run.results)
         self._most_s = most_s
 
     def whole(self, budget_s: float, scratch: Path, /) -> WholeGraph:
@@ -62,8 +87,7 @@ class SpeedJudge:
         share_s = min(CONFIRMATION.budget, budget_s)
         if self._most_s > share_s:
             self._reporter.say(until_interval_text(share_s, self._most_s))
-        place = RunDestination(self._run.results)
-        evidence = self._measured(request, group, scratch, place, self._reporter, until_interval_s=self._most_s)
+        evidence = self._measured(request, group, scratch, self._destination, self._reporter, self._most_s)
         return WholeGraph(evidence, source, {cell.address: cell.load for cell in cells})
 
     def part(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
@@ -75,9 +99,8 @@ class SpeedJudge:
 
     def confirm(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
         """Measure a part as the whole graph was measured."""
-        run = self._of(part)
-        request, group = self._planned(run, CONFIRMATION, budget_s, scratch, self._reporter)
-        return self._measured(request, group, scratch, RunDestination(self._run.results), self._reporter)
+        request, group = self._planned(self._of(part), CONFIRMATION, budget_s, scratch, self._reporter)
+        return self._measured(request, group, scratch, self._destination, self._reporter)
 
     def decide(self, evidence: Evidence, /) -> Decision:
         """Return whether evidence is what was expected; see :class:`Judge`."""
@@ -106,9 +129,8 @@ class SpeedJudge:
         return request, replace(group, group=replace(group.group, baseline=slow.id))
 
     def _cells(self, group: PlannedGroup) -> tuple[Cell, Cell]:
-        """Return the row that is expected to be slower, and the other one."""
-        found = {cell.address: cell for cell in group.group.cells}
-        slow, fast = (found[BackendAddress.parse(name)] for name in self._rule.expected.backends)
+        cells = {cell.address: cell for cell in group.group.cells}
+        slow, fast = (cells[BackendAddress.parse(name)] for name in self._rule.expected.backends)
         for cell in (slow, fast):
             if cell.id in group.absent:
                 failure = group.absent[cell.id]
@@ -120,24 +142,75 @@ class SpeedJudge:
         request: RunRequest,
         group: PlannedGroup,
         scratch: Path,
-        place: RunDestination,
+        destination: RunDestination,
         reporter: Reporter,
         until_interval_s: float = 0.0,
     ) -> Evidence:
         slow, fast = self._cells(group)
         schedule = UntilSided(slow.id, fast.id, self._rule.expected.factor, until_interval_s)
-        stored = measure_planned(request, (group,), scratch, place, self._lock, reporter, schedule)
+        stored = measure_planned(request, (group,), scratch, destination, self._lock, reporter, schedule)
         (table,) = stored.document.groups
-        if table.stopped_by == "interrupt":
+        if table.stopped_by in ENDED_EARLY:
             raise KeyboardInterrupt
-        return _evidence(table, slow, fast, stored.document.run_id)
+        rows = {row.id: row for row in table.cells}
+        is_relative_to_slow = table.baseline == slow.id  # another one is the baseline where its outputs are wrong
+        return Evidence(
+            backends=(facts_of(rows[slow.id]), facts_of(rows[fast.id])),
+            speedup=rows[fast.id].speedup if is_relative_to_slow else None,
+            run_id=stored.document.run_id,
+        )
 
 
-def _evidence(table: GroupResult, slow: Cell, fast: Cell, run_id: str) -> Evidence:
-    rows = {row.id: row for row in table.cells}
-    is_relative_to_slow = table.baseline == slow.id  # another one is the baseline where it has no right answers
-    return Evidence(
-        backends=(facts_of(rows[slow.id]), facts_of(rows[fast.id])),
-        speedup=rows[fast.id].speedup if is_relative_to_slow else None,
-        run_id=run_id,
-    )
+def interval_seconds() -> float:
+    """Return the least time that :data:`CONFIRMATION` takes until the ratio of two rows has an interval."""
+    return expected_seconds(2, CONFIRMATION, GUESSED_START_S)
+
+
+def longest_interval_seconds() -> float:
+    """Return how long an interval may take where starts are slow, or other programs run."""
+    return _SLOWER_THAN_EXPECTED * interval_seconds()
+
+
+def for_interval(timing: Timing, budget_s: float) -> Timing:
+    """Return a timing whose launches stay short in a small budget, so that there are enough of them for an interval."""
+    is_small = timing.min_launches == CONFIRMATION.min_launches and budget_s <= longest_interval_seconds()
+    return replace(timing, sized_for=interval_seconds()) if is_small else timing
+
+
+@dataclass(frozen=True)
+class UntilSided:
+    """Ends a table of two rows as soon as the interval of their ratio excludes a factor.
+
+    Attributes:
+        slow: Id of the row that is expected to be slower.
+        fast: Id of the other one.
+        until_interval_s: Time until there are enough launches for an interval, where that is more than the budget:
+            without one nothing can be decided.
+    """
+
+    slow: str
+    fast: str
+    factor: float
+    until_interval_s: float = 0.0
+    measures_all: bool = True
+
+    def following(
+        self, group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission, pace: Pace, /
+    ) -> Next:
+        """Return both rows, or why there is no further launch."""
+        both = (self.slow, self.fast)
+        if records and set(both) - set(decide_eligibility(group, records, admission).compared):
+            return Next(stopped_by="failures")
+        ratios = launch_ratios(observe(group, records, timing), self.slow, self.fast)
+        if ratios and self._is_sided(interval_at(ratios, looks_of(timing), timing.confidence)):
+            return Next(stopped_by="target")
+        if len(records) >= timing.max_launches:
+            return Next(stopped_by="launches")
+        ended_s = pace.elapsed_s + forecast_s(records, pace.launches_s, both, timing) + pace.closing_s
+        has_interval = len(ratios) >= timing.min_launches
+        limit_s = timing.budget if has_interval else max(timing.budget, self.until_interval_s)
+        return Next(stopped_by="budget") if records and ended_s > limit_s else Next(both)
+
+    def _is_sided(self, interval: Interval) -> bool:
+        edge = math.log(self.factor)
+        return interval.confidence is not None and not interval.low < edge <= interval.high

@@ -2,35 +2,63 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from irbench.core.quantities import NOT_MEASURED, error_size, plural, significant
 from irbench.core.row import Speedup
 from irbench.core.uncuttable import UNCUTTABLE_TEXTS, Uncuttable
-from irbench.features.reduce.files import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, REPORT_FILE
+from irbench.features.reduce.cutting import GraphOutline
 from irbench.features.reduce.report import (
-    CONFIRMATION_TEXTS,
-    CRITERION_TEXTS,
-    REDUCTION_TEXTS,
     BackendFacts,
     Candidate,
+    Conclusion,
     Criterion,
     Evidence,
     ExpectedDifference,
     KeptNode,
+    ReducedGraph,
     ReductionReport,
     Verdict,
 )
-from irbench.features.reduce.schedule import CONFIRMATION
+from irbench.features.reduce.reproduction import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, REPORT_FILE
 from irbench.render.figures import are_ranges, as_fast_text, ends_heading, speedup_cell
+from irbench.render.markdown import bullets, code_block, heading, markdown_text
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.text_document import CodeBlock, Document
-from irbench.spec import Timing
+from irbench.spec import Timing, shape_text
 from irbench.store.folders import results_option
+
+CRITERION_TEXTS: Mapping[Criterion, str] = {
+    "slower": "{backend} is slower than {than} by {factor:g}x",
+    "wrong": "{backend} gives wrong outputs",
+    "failing": "{backend} fails",
+}
+VERDICT_TEXTS: Mapping[Verdict, str] = {
+    "shows": "shows it",
+    "absent": "does not show it",
+    "small": "loses too little of the time",
+    "undecided": "undecided",
+    "other": "could not be tested",
+}
+CONFIRMATION_TEXTS: Mapping[Verdict, str] = {
+    **VERDICT_TEXTS,
+    "undecided": "was not decided: a larger --budget may help",
+}
+REDUCTION_TEXTS: Mapping[Conclusion, str] = {
+    "reduced": "{kept} of {nodes} {show} that {what}; {minimal}",
+    "unconfirmed": "{kept} of {nodes} seemed to show that {what}, and did not when measured again in full",
+    "whole": "no smaller part of its {nodes} was found to show that {what}",
+    "stopped": "{kept} of {nodes} {show} that {what}; --budget has no time left to try smaller parts",
+    "absent": "the whole graph does not show that {what}",
+    "undecided": "whether {what} cannot be decided: a larger --budget, a smaller number or a quieter machine may help",
+    "interrupted": "interrupted: {kept} of {nodes} show that {what}",
+}
 
 _UNKNOWN: Mapping[Verdict, str] = {"undecided": "undecided", "other": "could not be tested"}
 """Verdicts that leave open whether what was left out is needed."""
@@ -39,10 +67,11 @@ _SHORT_CALL_MS = 0.1
 """Calls of a runtime cost some 5 to 30 µs whatever the graph."""
 _MOST_OPERATORS = 6
 _LONGEST_LIST = 12
+_MOST_NODES = 60
 
 
 def shown_text(evidence: Evidence) -> str:
-    """Return what the backends did with a graph; empty where that cannot be told in a line."""
+    """Return what the backends did with a graph; empty where a line cannot tell it."""
     first, *rest = evidence.backends
     if evidence.speedup is not None and rest:
         return as_fast_text(rest[0].label, first.label, evidence.speedup)
@@ -62,7 +91,7 @@ def difference_text(expected: ExpectedDifference) -> str:
 
 
 def reduction_view(report: ReductionReport) -> Document:
-    """Return what was found, what the backends do with the whole and with the smallest graph, and where that is."""
+    """Return the document of a search for the smallest graph."""
     return Document(tuple(_parts(report)))
 
 
@@ -101,32 +130,24 @@ def conclusion_text(report: ReductionReport) -> str:
         return "interrupted before a smaller graph was found"
     if report.conclusion == "stopped" and report.reduced is None:
         return f"no smaller part was found to show that {what}: --budget has no time left to try more"
-    if report.conclusion == "undecided" and _has_no_interval(report.full):
-        return f"whether {what} is not decided: {_launches_text(report.full)}; give a larger --budget"
-    found = report.reduced
+    speedup = None if report.full is None else report.full.speedup
+    if report.conclusion == "undecided" and speedup is not None and speedup.verdict == "preview":
+        launches = "too few launches" if speedup.launches is None else plural(speedup.launches, "launch")
+        return (
+            f"whether {what} is not decided: --budget had time for {launches} of the whole graph, and an interval takes"
+            f" {Timing.min_launches}; give a larger --budget"
+        )
+    reduced = report.reduced
     return REDUCTION_TEXTS[report.conclusion].format(
-        kept=0 if found is None else len(found.nodes),
+        kept=0 if reduced is None else len(reduced.nodes),
         nodes=plural(report.nodes, "node"),
         what=what,
-        show="may show" if found is not None and found.confirmation == "undecided" else "show",
-        minimal="" if found is None else _minimal_text(found.without_one_node),
+        show="may show" if reduced is not None and reduced.confirmation == "undecided" else "show",
+        minimal="" if reduced is None else _minimal_text(reduced.without_one_node),
     )
 
 
-def _has_no_interval(evidence: Evidence | None) -> bool:
-    """Whether a measurement ended before there were enough launches for an interval."""
-    return evidence is not None and evidence.speedup is not None and evidence.speedup.verdict == "preview"
-
-
-def _launches_text(evidence: Evidence | None) -> str:
-    """Return how many launches of a graph there was time for, and how many an interval takes."""
-    found = None if evidence is None else evidence.speedup
-    launches = "too few launches" if found is None or found.launches is None else plural(found.launches, "launch")
-    return f"--budget had time for {launches} of the whole graph, and an interval takes {CONFIRMATION.min_launches}"
-
-
 def _minimal_text(without_one_node: Mapping[Verdict, int]) -> str:
-    """Return whether the nodes that are left are all needed, as far as that is known."""
     counts = {words: without_one_node.get(verdict, 0) for verdict, words in _UNKNOWN.items()}
     unknown = ", ".join(f"{count} {words}" for words, count in counts.items() if count)
     return f"none of them was shown to be unnecessary ({unknown})" if unknown else "none of them can be left out"
@@ -213,13 +234,12 @@ def doubts_text(report: ReductionReport) -> Iterator[str]:
 
 
 def _ranges_text(report: ReductionReport) -> Iterator[str]:
-    """Yield how many launches a graph had whose speedup in the table has no interval."""
     reduced = None if report.reduced is None else report.reduced.evidence
     for graph, evidence in (("whole", report.full), ("reduced", reduced)):
-        found = None if evidence is None else evidence.speedup
-        if found is not None and found.low is None and found.launches is not None:
-            ends = "" if found.ends is None else ": brackets are the range over them"
-            launches = plural(found.launches, "launch")
+        speedup = None if evidence is None else evidence.speedup
+        if speedup is not None and speedup.low is None and speedup.launches is not None:
+            ends = "" if speedup.ends is None else ": brackets are the range over them"
+            launches = plural(speedup.launches, "launch")
             yield f"The {graph} graph had {launches}, too few for a confidence interval{ends}."
 
 
@@ -234,3 +254,135 @@ def _runs(report: ReductionReport) -> Iterator[str]:
 def uncuttable_text(uncuttable: Uncuttable) -> str:
     """Return why a part of a graph cannot stand alone, as a sentence without its stop."""
     return UNCUTTABLE_TEXTS[uncuttable.reason].format(value=uncuttable.value)
+
+
+def whole_text(report: ReductionReport, verdict: Verdict) -> str:
+    """Return in a line what the whole graph showed."""
+    shown = "" if report.full is None else shown_text(report.full)
+    return f"the whole graph: {VERDICT_TEXTS[verdict]}{shown and f', {shown}'}"
+
+
+def searching_text(outline: GraphOutline) -> str:
+    """Return what a search is about to do."""
+    static = len(outline.nodes) - len(outline.searched)
+    fixed = f", {static} of which compute fixed shapes and constants" if static else ""
+    return f"searching {plural(len(outline.nodes), 'node')}{fixed}"
+
+
+def searching_on_text(nodes: int) -> str:
+    """Return that a part was refuted, and where the search goes on."""
+    return f"it does not show it any more: searching on from {plural(nodes, 'node')}"
+
+
+def short_budget_text(budget_s: float, least_s: float, enough_s: float) -> str:
+    """Return that the budget is too small for an interval, and which one is enough."""
+    return (
+        f"--budget {budget_s:.0f}s is too short: measuring the whole graph takes at least about {least_s:.0f} s;"
+        f" give about --budget {math.ceil(enough_s)}s"
+    )
+
+
+def until_interval_text(share_s: float, most_s: float) -> str:
+    """Return how long measuring the whole graph may take until it has an interval, without which nothing is decided."""
+    return (
+        f"the whole graph is measured for {share_s:.0f} s, or for up to {most_s:.0f} s where it has too few launches"
+        " for an interval by then"
+    )
+
+
+def candidate_text(candidate: Candidate) -> str:
+    """Return in a line what a part of the graph showed."""
+    shown = "" if candidate.evidence is None else shown_text(candidate.evidence)
+    if candidate.uncuttable is not None:
+        shown = uncuttable_text(candidate.uncuttable)
+    elif candidate.failure is not None:
+        shown = candidate.failure.message.rstrip(".")
+    return f"{plural(candidate.nodes, 'node')}: {VERDICT_TEXTS[candidate.verdict]}{shown and f', {shown}'}"
+
+
+def confirming_text(nodes: int) -> str:
+    """Return that the smallest part is measured once more."""
+    return f"measuring the smallest part again ({plural(nodes, 'node')}), as the whole graph was"
+
+
+def bug_report(report: ReductionReport) -> str:
+    """Return a bug report in Markdown: what happens, how to repeat it, the graph, the machine and the versions."""
+    return "\n\n".join(_bug_report_parts(report)) + "\n"
+
+
+def _bug_report_parts(report: ReductionReport) -> Iterator[str]:
+    yield heading(_bug_title(report), 1)
+    if report.full is not None:
+        yield markdown_text(_happens(report))
+    yield from (table.as_markdown() for table in evidence_table(report))
+    yield from map(markdown_text, doubts_text(report))
+    if report.reduced is not None:
+        yield "## How to repeat it"
+        expected = f" `{EXPECTED_FILE}` has what the reference answers." if report.reduced.has_expected else ""
+        yield f"In the folder of `{MODEL_FILE}` and `{INPUTS_FILE}`, with irbench (`pip install irbench`):{expected}"
+        yield code_block(shlex.join(report.repeat), "sh")
+        for backend, program in report.code.items():
+            yield markdown_text(f"{backend} without irbench:")
+            yield code_block(program, "python")
+        yield from _graph(report, report.reduced)
+    yield "## Environment"
+    yield bullets(_environment(report.environment))
+    if report.command:
+        yield "Reduced with:"
+        yield code_block(shlex.join(report.command), "sh")
+
+
+def _bug_title(report: ReductionReport) -> str:
+    text = difference_text(report.expected)
+    if report.reduced is None or report.reduced.confirmation not in ("shows", None):
+        return f"{Path(report.model).name}: {conclusion_text(report)}"
+    operators = dict.fromkeys(node.op_type for node in report.reduced.nodes)
+    shown = ", ".join(list(operators)[:4]) + (", ..." if len(operators) > 4 else "")
+    return f"{text} on a graph of {plural(len(report.reduced.nodes), 'node')}: {shown}"
+
+
+def _happens(report: ReductionReport) -> str:
+    assert report.full is not None
+    whole = f"On {Path(report.model).name} ({plural(report.nodes, 'node')}): {shown_text(report.full)}."
+    if report.reduced is None:
+        return whole if report.nodes else f"On {Path(report.model).name}: {shown_text(report.full)}."
+    kept = plural(len(report.reduced.nodes), "node")
+    return f"{whole} On the reduced graph ({kept}): {shown_text(report.reduced.evidence)}."
+
+
+def _graph(report: ReductionReport, reduced: ReducedGraph) -> Iterator[str]:
+    yield "## The graph"
+    yield (
+        f"{plural(len(reduced.nodes), 'node')} of {report.nodes}, {reduced.size_bytes:,} bytes. Inputs hold the values"
+        " that the whole model computes there; what the nodes read of its shapes and constants is a weight."
+    )
+    rows = tuple(Row((node.op_type, node.domain or "ai.onnx", node.name)) for node in reduced.nodes[:_MOST_NODES])
+    columns = tuple(Column(name, words=True) for name in ("operator", "domain", "node"))
+    yield TextTable(columns, rows).as_markdown()
+    if len(reduced.nodes) > _MOST_NODES:
+        yield f"and {plural(len(reduced.nodes) - _MOST_NODES, 'node')} more"
+    roles = {"input": reduced.inputs, "output": reduced.outputs}
+    tensors = tuple(
+        Row((role, tensor.name, tensor.dtype, shape_text(tensor.shape) or "scalar"))
+        for role, held in roles.items()
+        for tensor in held
+    )
+    described = tuple(Column(name, words=True) for name in ("", "name", "type", "shape"))
+    yield TextTable(described, tensors).as_markdown()
+
+
+def _environment(environment: Mapping[str, Any]) -> Iterator[str]:
+    cpu = environment.get("cpu", {})
+    yield f"CPU: {cpu.get('Model name', 'unknown')}, {environment.get('physical_cores_allowed')} cores used"
+    if cpu.get("Flags"):
+        yield f"CPU flags: {cpu['Flags']}"
+    if cpu.get("Hypervisor vendor"):
+        yield f"Hypervisor: {cpu['Hypervisor vendor']}"
+    memory = environment.get("memory_bytes")
+    if memory:
+        yield f"Memory: {memory / 1e9:.0f} GB"
+    yield f"System: {environment.get('system')} {environment.get('kernel')}, Python {environment.get('python')}"
+    if environment.get("confined"):
+        yield "Workers: confined (IRBENCH_CONFINE=1)"
+    versions = environment.get("distributions", {})
+    yield f"Versions: {', '.join(f'{name} {version}' for name, version in sorted(versions.items()) if version)}"

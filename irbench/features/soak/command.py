@@ -47,6 +47,6 @@ def command(
 
     own, shared = SOAK.split(options)
     plan = soak_plan(SoakOptions(**own))
-    asked = RunOptions(command=command_line(), **shared)
-    refuse_overwriting_models(asked.models, output)
-    return measured(asked, form, output, strict=strict, soak_plan=plan)
+    run = RunOptions(command=command_line(), **shared)
+    refuse_overwriting_models(run.models, output)
+    return measured(run, form, output, strict=strict, soak_plan=plan)

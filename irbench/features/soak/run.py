@@ -43,23 +43,19 @@ def soak(
     plan = soak_plan(SoakOptions(**own))
     with reporting(progress) as reporter:
         stored = measure(RunOptions(models=tuple(map(str, models)), **shared), reporter, plan)
-    found = Run(stored.document, stored.folder)
-    if found.interrupted:
-        raise Interrupted(f"what was measured is stored: irbench.load({found.id!r})", found)
-    return found
+    run = Run(stored.document, stored.folder)
+    if run.interrupted:
+        raise Interrupted(f"what was measured is stored: irbench.load({run.id!r})", run)
+    return run
 
 
-def soak_plan(asked: SoakOptions) -> SoakPlan:
-    """Return what was asked for, with defaults.
-
-    Raises:
-        IrbenchError: Both a duration and a number of calls were given.
-    """
-    if asked.duration is not None and asked.calls is not None:
+def soak_plan(options: SoakOptions) -> SoakPlan:
+    """Return how long rows are called, with defaults."""
+    if options.duration is not None and options.calls is not None:
         raise IrbenchError("A duration and a number of calls cannot be combined.", hint="Give --for or --calls.")
     usual = SoakPlan()
     return SoakPlan(
-        seconds=usual.seconds if asked.duration is None else asked.duration,
-        calls=asked.calls,
-        growth_limit=usual.growth_limit if asked.growth_limit is None else asked.growth_limit,
+        seconds=usual.seconds if options.duration is None else options.duration,
+        calls=options.calls,
+        growth_limit=usual.growth_limit if options.growth_limit is None else options.growth_limit,
     )

@@ -24,13 +24,7 @@ _STYLES: Mapping[Growth, str] = {"grows": "red", "steady": "green", "undecided":
 
 
 def soak_view(table: SoakTable, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> PlainView:
-    """Return the view of a table of soaks.
-
-    Args:
-        table: It.
-        environment: The machine, from the run's document.
-        plan: What was asked for, from the run's document.
-    """
+    """Return the view of a table of soaks."""
     names = distinguish({row.id: name_of(row) for row in table.rows})
     shared = shared_facts(table.rows, environment, plan)
     facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "soak", inputs_text(table.given_inputs))
@@ -62,15 +56,11 @@ def _table(table: SoakTable, names: Mapping[str, str]) -> TextTable:
 def _row(row: SoakRow, table: SoakTable, name: str) -> Row:
     before = (name, computed_precision(row), f"{row.calls:,}")
     if row.failure is not None:
-        return Row(before, failure_text(row.state, row.failure), _failed_style(row))
+        return Row(before, failure_text(row.state, row.failure), "dim" if row.state == "not-applicable" else "red")
     if row.memory is None:
         return Row(before, row.state, "dim")
     texts = tuple(column.text("soak", shown, row, table) for column, shown in IN_SOAKS)
     return Row(texts, style=_STYLES[row.memory.verdict])
-
-
-def _failed_style(row: SoakRow) -> str:
-    return "dim" if row.state == "not-applicable" else "red"
 
 
 def _notes(table: SoakTable) -> Iterator[str]:

@@ -51,9 +51,9 @@ def command(
 
     own, shared = TUNE.split(options)
     refuse_overwriting_models((model,), output)
-    asked = TuneOptions(model, RunOptions(command=command_line(), **shared), **own)
     with plugin_warnings_shown(), displayed() as reporter:
-        found = tune_with(asked, reporter)
-    text = to_text(found.__rich__(), to_file=output is not None, crop=False) if form == "table" else found.to_text(form)
+        tuning = tune_with(TuneOptions(model, RunOptions(command=command_line(), **shared), **own), reporter)
+    document = tuning.__rich__()
+    text = to_text(document, to_file=output is not None, crop=False) if form == "table" else tuning.to_text(form)
     print_data(text, output)
-    return int(found.exit_code)
+    return int(tuning.exit_code)

@@ -4,17 +4,53 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from irbench.core.result import NoWinner
-from irbench.features.tune.report import Conclusion, FrontPoint, ReferenceKind, Reservation
-from irbench.stats.compare import within_band
-from irbench.stats.intervals import Interval
-from irbench.stats.winner import LeadEstimate
+from irbench.core.record import LaunchRecord
+from irbench.core.result import GroupResult, NoWinner, StoppedBy
+from irbench.core.row import CellResult, is_too_slow
+from irbench.core.row_names import cell_names
+from irbench.features.tune.report import (
+    Alternative,
+    BusyConfirmation,
+    Conclusion,
+    FewSettingsTried,
+    FrontPoint,
+    Gain,
+    ReferenceKind,
+    Reservation,
+    RowFigures,
+    TunedSetting,
+    TuningNote,
+    setting_of,
+)
+from irbench.features.tune.search_schedule import ENOUGH_TRIED
+from irbench.features.tune.tuning_rows import TuningRows
+from irbench.runner.plan import PlannedGroup, with_rows
+from irbench.runs.measurement import StoredRun
+from irbench.spec import Cell, Group
+from irbench.stats.compare import launch_ratios, within_band
+from irbench.stats.eligibility import decide_eligibility
+from irbench.stats.intervals import Interval, interval_at, looks_of
+from irbench.stats.latency_limit import within_max_latency
+from irbench.stats.notices.doubts import doubt, throughput_ratio
+from irbench.stats.notices.table_state import TableState
+from irbench.stats.observed import is_as_loaded, observe
+from irbench.stats.orders import pair_order_doubt
+from irbench.stats.rederive import planned_mixing, planned_timing, stored_admission
+from irbench.stats.stopping.rule import launches_planned, launches_to_reach
+from irbench.stats.winner import LeadEstimate, find_winner
+from irbench.store.reading import read_launches
 
 _FAR, _FAR_IN_DOUBT = 0.05, 0.1
 """A lead beyond this share is recommended until it is confirmed even if its interval includes 1; the second where
 something speaks against it."""
+_ROUND_S = 60.0
+_MARGIN = 1.2
+"""Launches scatter, and so does what they take: a budget is named that has so much to spare."""
+_FEW_TRIED = 20
+"""With fewer a clearly better setting was often missed in made and replayed searches."""
+_TIME_DECIDES = ("few-launches", "interval-includes-1")
 
 
 @dataclass(frozen=True)
@@ -22,8 +58,7 @@ class PairEvidence:
     """What is known of the leader's lead over one reference besides its interval.
 
     Attributes:
-        doubt: What outside the interval speaks against this lead; ``None`` where nothing does. That of another pair
-            says nothing of it.
+        doubt: What outside the interval speaks against this lead; ``None`` where nothing does.
         other_figures: ln of the same lead by figures that a disturbance changes differently: over all blocks, and by
             throughput.
     """
@@ -34,14 +69,12 @@ class PairEvidence:
 
 @dataclass(frozen=True)
 class Decision:
-    """What is recommended.
+    """The recommendation that follows from a confirmation.
 
     Attributes:
-        conclusion: Why.
-        row: The id of its row; ``None`` where nothing could be measured.
+        row: The id of the recommended row; ``None`` where nothing could be measured.
         leader: The id of the row that was the best.
         is_confirmed: Whether more launches are not expected to change it.
-        reservations: What keeps it from being confirmed.
     """
 
     conclusion: Conclusion
@@ -52,7 +85,7 @@ class Decision:
 
 
 def decide(
-    found: LeadEstimate,
+    lead: LeadEstimate,
     able: Sequence[str],
     references: Mapping[str, ReferenceKind],
     evidence: Mapping[str, PairEvidence],
@@ -66,35 +99,34 @@ def decide(
     be as good, that is recommended: a setting that is not known to gain is not worth its trouble.
 
     Args:
-        found: The best row of the confirmation against each other row.
+        lead: The best row of the confirmation against each other row.
         able: Ids of the rows that may be recommended.
         references: What the user has without tuning, by the id of its row.
-        evidence: What else is known of the leader against each other row, by its id; nothing of one that is not there.
-        within: Half-width of the band around 1 that is called the same.
+        evidence: What else is known of the leader against each other row, by its id.
+        within: Half-width of the band around 1 that counts as the same.
     """
-    if found.leader is None:
+    if lead.leader is None:
         return _without_leader(able, references)
-    known = {row: evidence.get(row, PairEvidence()) for row in found.rivals}
-    settings = {row: interval for row, interval in found.rivals.items() if row not in references}
-    if found.leader in references:  # confirmed where no setting can be better by more than counts
-        return _against_settings("reference", found.leader, settings, known, -math.log1p(within))
-    behind = {row: interval for row, interval in found.rivals.items() if row in references}
+    known = {row: evidence.get(row, PairEvidence()) for row in lead.rivals}
+    settings = {row: interval for row, interval in lead.rivals.items() if row not in references}
+    if lead.leader in references:  # confirmed where no setting can be better by more than counts
+        return _against_settings("reference", lead.leader, settings, known, -math.log1p(within))
+    behind = {row: interval for row, interval in lead.rivals.items() if row in references}
     if not behind:
-        return _against_settings("unopposed", found.leader, settings, known, -math.inf)
+        return _against_settings("unopposed", lead.leader, settings, known, -math.inf)
     reservations = tuple(_reservations(behind, known))
     if not reservations:
-        return Decision("better", found.leader, found.leader, is_confirmed=True)
+        return Decision("better", lead.leader, lead.leader, is_confirmed=True)
     nearest = min(behind, key=lambda row: behind[row].value)
     if _is_same(behind[nearest], known[nearest], within):
         others = tuple(reservation for reservation in reservations if reservation.row != nearest)
-        return Decision("same", nearest, found.leader, is_confirmed=not others, reservations=others)
+        return Decision("same", nearest, lead.leader, is_confirmed=not others, reservations=others)
     conclusion = _conclusion(reservations)
     is_ahead = all(_is_ahead(interval, known[row], within) for row, interval in behind.items())
-    return Decision(conclusion, found.leader if is_ahead else nearest, found.leader, reservations=reservations)
+    return Decision(conclusion, lead.leader if is_ahead else nearest, lead.leader, reservations=reservations)
 
 
 def _reservations(behind: Mapping[str, Interval], evidence: Mapping[str, PairEvidence]) -> Iterator[Reservation]:
-    """Yield what keeps the lead over each reference from being confirmed."""
     for row, interval in behind.items():
         doubt = evidence[row].doubt
         if interval.confidence is None:
@@ -113,7 +145,7 @@ def _conclusion(reservations: Sequence[Reservation]) -> Conclusion:
 
 
 def _is_ahead(interval: Interval, evidence: PairEvidence, within: float) -> bool:
-    """Whether a lead is beyond what counts as the same, by every figure: surely so, or by far.
+    """Whether a lead is, by every figure, surely or by far beyond what counts as the same.
 
     Where other programs were busier beside one of the two, no figure says so.
     """
@@ -162,7 +194,6 @@ def _doubts(rows: Iterable[str], evidence: Mapping[str, PairEvidence]) -> Iterat
 
 
 def _without_leader(able: Sequence[str], references: Mapping[str, ReferenceKind]) -> Decision:
-    """Return what is recommended where no two rows can be compared."""
     if not able:
         return Decision("nothing", None, None)
     row = next((row for row in able if row in references), able[0])
@@ -172,12 +203,236 @@ def _without_leader(able: Sequence[str], references: Mapping[str, ReferenceKind]
 def pareto_front(points: Iterable[FrontPoint], within: float) -> tuple[FrontPoint, ...]:
     """Return the points of which none has both a higher latency and no more frames per second than another.
 
-    Args:
-        points: What was measured.
-        within: More frames per second count only if they are more than this share.
+    More frames per second count only if they are more than the share ``within``.
     """
     front: list[FrontPoint] = []
     for point in sorted(points, key=lambda each: (each.latency_ms, -each.fps)):
         if not front or point.fps > (1 + within) * front[-1].fps:
             front.append(point)
     return tuple(front)
+
+
+def pair_evidence(state: TableState, lead: LeadEstimate) -> dict[str, PairEvidence]:
+    """Return what is known of the leader against each row that it can be compared with, by the id of that row."""
+    leader = lead.leader
+    if leader is None:
+        return {}
+    return {
+        row: PairEvidence(_doubt(state, leader, row), tuple(_other_figures(state, leader, row))) for row in lead.rivals
+    }
+
+
+def _doubt(state: TableState, leader: str, rival: str) -> NoWinner | None:
+    busy: NoWinner | None = "busy" if is_as_loaded(state.launches) else None
+    return doubt(state, LeadEstimate(leader, rival)) or busy or pair_order_doubt(state, leader, rival)
+
+
+def _other_figures(state: TableState, leader: str, reference: str) -> Iterator[Interval]:
+    """Yield ln of the lead over all blocks, and where frames per second are compared, by throughput."""
+    everything = launch_ratios(state.launches, reference, leader, all_blocks=True)
+    if everything:
+        yield interval_at(everything, looks_of(state.timing), state.timing.confidence)
+    if state.group.objective != "fps":
+        return  # what is best in something else need not be so in throughput
+    throughput = throughput_ratio(state, leader, reference)
+    if throughput is not None:
+        yield throughput
+
+
+def deciding_budget_s(
+    state: TableState, lead: LeadEstimate, reservations: Sequence[Reservation], before_s: float
+) -> float | None:
+    """Return the budget that is expected to confirm or refute a recommendation, in seconds, in whole minutes.
+
+    ``None`` where nothing needs to be decided, where so many launches would be needed that nobody would wait for
+    them, and where more launches alone do not help: on a busy machine, for example. ``before_s`` is spent before the
+    confirmation.
+    """
+    reasons = {reservation.reason for reservation in reservations}
+    if not state.records or not reasons or reasons - set(_TIME_DECIDES):
+        return None
+    needed = [_launches(state, lead.rivals[each.row]) for each in reservations]
+    counts = [count for count in needed if count is not None]
+    if len(counts) < len(needed):
+        return None
+    launch_s = state.seconds / len(state.records)
+    return _whole_minutes(before_s + _MARGIN * max(counts) * launch_s)
+
+
+def _launches(state: TableState, interval: Interval) -> int | None:
+    """Return how many launches are expected to tell a lead from none, or to show that it does not matter."""
+    if interval.confidence is None:
+        return math.ceil(launches_planned(len(state.eligibility.candidates), state.timing))
+    return launches_to_reach(interval, max(abs(interval.value), math.log1p(state.timing.within)), state.timing)
+
+
+def whole_search_s(tried: int, settings: int, stopped_by: StoppedBy, search_s: float) -> float:
+    """Return the time of a search that no budget ends, in seconds: a larger budget goes to the search first.
+
+    ``tried`` of ``settings`` were launched in ``search_s``.
+    """
+    enough = min(settings, ENOUGH_TRIED)
+    return search_s * enough / tried if stopped_by == "budget" and 0 < tried < enough else search_s
+
+
+def with_one_budget(
+    deciding_s: float | None, notes: Sequence[TuningNote]
+) -> tuple[float | None, tuple[TuningNote, ...]]:
+    """Return the budget that decides and the notes, which name the same one: the largest that either takes."""
+    named = [note.budget_s for note in notes if isinstance(note, FewSettingsTried)]
+    if deciding_s is None or not named:
+        return deciding_s, tuple(notes)
+    largest = max(deciding_s, *named)
+    return largest, tuple(
+        FewSettingsTried(tried=note.tried, settings=note.settings, enough=note.enough, budget_s=largest)
+        if isinstance(note, FewSettingsTried)
+        else note
+        for note in notes
+    )
+
+
+def search_notes(
+    tried: int, settings: int, stopped_by: StoppedBy, search_s: float, rest_s: float
+) -> tuple[TuningNote, ...]:
+    """Return the notes of a search; ``rest_s`` is spent besides, above all on the confirmation."""
+    enough = min(settings, ENOUGH_TRIED)
+    if stopped_by != "budget" or not 0 < tried < min(settings, _FEW_TRIED):
+        return ()
+    budget_s = _whole_minutes(rest_s + whole_search_s(tried, settings, stopped_by, search_s))
+    return (FewSettingsTried(tried=tried, settings=settings, enough=enough, budget_s=budget_s),)
+
+
+def confirmation_notes(table: GroupResult, reservations: Iterable[Reservation]) -> tuple[TuningNote, ...]:
+    """Return that other programs disturbed most of the confirmation, unless it is among the reservations."""
+    disturbed = table.blocks_disturbed
+    told = any(reservation.reason == "busy" for reservation in reservations)
+    if disturbed is None or not table.is_mostly_disturbed or told:
+        return ()
+    return (BusyConfirmation(disturbed=disturbed, blocks=table.blocks_measured),)
+
+
+def _whole_minutes(seconds: float) -> float:
+    return _ROUND_S * math.ceil(seconds / _ROUND_S)
+
+
+@dataclass(frozen=True)
+class Finalists:
+    """The table of the confirmation.
+
+    Attributes:
+        references: The kind of each of its rows that is a reference, by id.
+    """
+
+    planned: PlannedGroup
+    references: Mapping[str, ReferenceKind]
+
+    @classmethod
+    def of(cls, rows: TuningRows, best: Sequence[str]) -> Finalists:
+        """Return the ``best`` rows of a search, in their order, with the references of the first.
+
+        The first of these references is the baseline. There may be no best row.
+        """
+        cells = {cell.id: cell for cell in rows.planned.group.cells}
+        leader = cells[best[0]] if best else rows.defaults[0]
+        references = rows.references(leader.load.batch)
+        kept = with_rows(rows.planned, {*best, *references})
+        return cls(replace(kept, group=replace(kept.group, baseline=rows.default_of(leader))), references)
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """What follows from the confirmation.
+
+    Attributes:
+        settings: The rows, by id.
+        alternatives: Every row but the leader, against it.
+    """
+
+    decision: Decision
+    settings: Mapping[str, TunedSetting]
+    alternatives: tuple[Alternative, ...]
+    deciding_budget_s: float | None = None
+    notes: tuple[TuningNote, ...] = ()
+
+    @classmethod
+    def of(cls, finalists: Finalists, stored: StoredRun, before_s: float) -> Confirmed:
+        """Return what follows from a stored confirmation; ``before_s`` is the time before it, if there is enough."""
+        group = finalists.planned.group
+        table = stored.document.groups[0]
+        records = tuple(read_launches(stored.folder, stored.document))
+        state, lead = _lead(group, table, stored, records)
+        able = [row for row in state.eligibility.candidates if row not in state.eligibility.too_slow]
+        evidence = pair_evidence(state, lead)
+        decision = decide(lead, able, finalists.references, evidence, state.timing.within)
+        names = cell_names(group)
+        settings = {cell.id: setting_of(cell, names[cell.id]) for cell in group.cells}
+        others = (row for row in table.cells if row.id != decision.leader)
+        return cls(
+            decision,
+            settings,
+            tuple(_alternative(row, settings[row.id], lead, finalists.references.get(row.id)) for row in others),
+            deciding_budget_s(state, lead, decision.reservations, before_s),
+            confirmation_notes(table, decision.reservations),
+        )
+
+
+def front_of(
+    search: Mapping[str, Cell], tables: Sequence[tuple[GroupResult, bool]], within: float
+) -> tuple[FrontPoint, ...]:
+    """Return the measured settings than which none has both lower latency and more frames per second.
+
+    Args:
+        search: Every row by its id.
+        tables: Each with whether it was measured under the full protocol; a row of a later one replaces an earlier.
+        within: Frames per second that differ by this share count as the same.
+    """
+    points: dict[str, FrontPoint] = {}
+    for table, confirmed in tables:
+        wrong = {row.id for row in table.cells if row.state in ("failed", "mismatch")}
+        points = {row: point for row, point in points.items() if row not in wrong}
+        points |= {point.setting.row: point for point in _points(search, table, confirmed=confirmed)}
+    return pareto_front(points.values(), within)
+
+
+def figures_of(table: GroupResult) -> dict[str, RowFigures]:
+    """Return what the rows of a table measured, by their ids."""
+    return {
+        row.id: RowFigures(row.latency_ms.p50, row.fps)
+        for row in table.cells
+        if row.latency_ms is not None and row.fps is not None
+    }
+
+
+def _points(search: Mapping[str, Cell], table: GroupResult, *, confirmed: bool) -> Iterator[FrontPoint]:
+    for row in table.cells:
+        if row.state == "ok" and row.latency_ms is not None and row.fps is not None and row.id in search:
+            yield FrontPoint(setting_of(search[row.id]), row.latency_ms.p50, row.fps, confirmed)
+
+
+def _lead(
+    group: Group, table: GroupResult, stored: StoredRun, records: Sequence[LaunchRecord]
+) -> tuple[TableState, LeadEstimate]:
+    """Return the state of the confirmation, and the best row that may be chosen against each other."""
+    plan = stored.document.plan
+    timing = planned_timing(plan)
+    launches = observe(group, records, timing)
+    admission = stored_admission(table, records, allow_mixed=planned_mixing(plan))
+    eligibility = within_max_latency(decide_eligibility(group, records, admission), group, records, launches)
+    rows = {row.id: row for row in table.cells}
+    state = TableState(
+        group, records, launches, eligibility, rows, timing, table.stopped_by, table.seconds, table.uneven_load
+    )
+    return state, find_winner(launches, eligibility.candidates, timing, eligibility.link)
+
+
+def _alternative(row: CellResult, setting: TunedSetting, lead: LeadEstimate, kind: ReferenceKind | None) -> Alternative:
+    behind = lead.rivals.get(row.id)
+    if behind is None:
+        return Alternative(
+            setting,
+            kind,
+            failure=None if row.failure is None else row.failure.message,
+            is_too_slow=is_too_slow(row),
+        )
+    gain = Gain(math.exp(behind.value), is_preview=behind.confidence is None, **behind.ends(math.exp))
+    return Alternative(setting, kind, gain)

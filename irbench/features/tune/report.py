@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from irbench.core.result import NoWinner
 from irbench.core.row import Estimated, WithEnds
 from irbench.notices.base import Notice
-from irbench.spec import AccuracyLimit, Objective, Precision
+from irbench.optimizer import UNOPTIMIZED
+from irbench.spec import AccuracyLimit, Cell, Objective, Precision
 
 Conclusion = Literal[
     "better", "same", "preview", "reference", "undecided", "doubtful", "unopposed", "nothing", "interrupted"
@@ -17,60 +18,18 @@ Conclusion = Literal[
 """``better``: a setting is better than every reference; ``same``: the best does not differ from one of them by as much
 as counts; ``preview``: too few launches to be sure; ``reference``: the best is one of them; ``undecided``: a setting
 looks better, and an interval includes 1; ``doubtful``: it does, but the machine was too busy, for example;
-``unopposed``: no reference can be compared with it; ``nothing``: no setting answers as was asked for."""
-TUNING_TEXTS: Mapping[Conclusion, str] = {
-    "better": "It is {gains}.",
-    "same": "{leader} is not better than it by as much as counts (--within).",
-    "preview": "{leader} looks better than it, after too few launches to be sure.",
-    "reference": "No setting is known to be better.",
-    "undecided": "{leader} looks better than it, but may not be.",
-    "doubtful": "{leader} looks better than it, but may not be.",
-    "unopposed": "No default and no vendor's hint can be compared with it.",
-    "nothing": "No setting answers as was asked for; irbench show {run} says why.",
-    "interrupted": "Interrupted: these are the results until then.",
-}
-"""What is said of a recommended setting; that of ``better`` also where a setting is recommended until it is confirmed,
-and those of ``preview``, ``undecided`` and ``doubtful`` where a default or a hint is."""
+``unopposed``: no reference can be compared with it; ``nothing``: no setting runs within the limits."""
 ReservationReason = Literal[NoWinner, "few-launches", "interval-includes-1"]
 """``few-launches``: too few for an interval; any other one is what speaks against a lead in every table."""
-RESERVATION_TEXTS: Mapping[ReservationReason, str] = {
-    "few-launches": "there were too few launches for confidence intervals",
-    "interval-includes-1": "the confidence interval of the lead over {rows} includes 1",
-    "busy": "other programs disturbed most blocks",
-    "uneven-load": "other programs were busier beside one setting than beside another",
-    "all-blocks-disagree": "over all blocks, disturbed ones included, the setting is not faster than {rows}",
-    "throughput-disagrees": "the throughput, which includes slow calls, is below that of {rows}",
-    "sustained-disagrees": "where each runs alone, the setting is not faster than {rows}",
-    "p50-disagrees": "its p50 is above that of {rows}",
-    "preview": "there were too few launches for confidence intervals",
-    "same": "the lead over {rows} is smaller than what counts",
-    "undecided": "it cannot be distinguished from {rows}",
-}
 ReferenceKind = Literal["default", "hint"]
 """``default``: how a runtime runs a model unless it is told otherwise; ``hint``: what its vendor advises."""
-KIND_TEXTS: Mapping[ReferenceKind, str] = {"default": "the default", "hint": "the vendor's hint"}
-
 ConditionAxis = Literal["neighbour", "batch", "threads", "processors", "streams", "precision"]
 """What a condition changes; ``neighbour``: another process keeps a processor busy."""
 FlipOutcome = Literal["kept", "flipped", "same", "undecided", "not-measured"]
 """``kept``: the recommended setting is better; ``flipped``: its rival is; ``same``: no difference that matters;
 ``undecided``: the interval does not tell, or there were too few launches for one."""
-OUTCOME_TEXTS: Mapping[FlipOutcome, str] = {
-    "kept": "{setting} stays ahead",
-    "flipped": "{rival} wins",
-    "same": "no difference that matters",
-    "undecided": "undecided",
-    "not-measured": "not measured",
-}
 NotMeasured = Literal["no-time", "interrupted", "neighbour-ended", "impossible", "failed"]
 """``impossible``: the condition cannot be planned; ``failed``: neither setting can be used under it."""
-NOT_MEASURED_TEXTS: Mapping[NotMeasured, str] = {
-    "no-time": "not measured: no time is left, a larger --budget has more",
-    "interrupted": "not measured: interrupted",
-    "neighbour-ended": "not measured: {message}",
-    "impossible": "not measured: {message}",
-    "failed": "not measured: neither setting can be used",
-}
 Side = Literal["setting", "rival"]
 
 
@@ -80,15 +39,12 @@ class TunedSetting:
 
     Attributes:
         row: The id of its row.
-        label: What tables call it.
         backend: With its device where that is not the CPU: ``ort:cuda``.
-        batch: Samples per inference.
         threads: Of each process; null where the runtime chooses them.
         streams: Inferences in flight in each process.
         instances: Processes side by side.
         precision: What is asked of the runtime.
         optimize: Level of optimisation of the graph; ``none`` for the graph as it is.
-        options: Properties of the backend.
         precision_required: Whether ``precision`` was asked for, and not what the graph holds.
         accuracy: By the measure of the limit; null without one.
         misses_tolerance: Whether its outputs are off by more than the tolerance of its precision, and it is allowed
@@ -115,9 +71,7 @@ class Gain(WithEnds, Estimated):
     """How many times as good as another setting the leader is, in what was asked for.
 
     Attributes:
-        value: The estimate.
         low: Lower end of the confidence interval, adjusted for having chosen the best; null in a preview.
-        high: Upper end; null likewise.
         is_preview: Whether there were too few launches for an interval.
     """
 
@@ -142,7 +96,6 @@ class Alternative:
     """A row of the confirmation, against the recommended one.
 
     Attributes:
-        setting: It.
         kind: What it is for, where it is a reference; null for a setting of the search.
         gain: How many times as good as it the leader is; null where it has no figures.
         failure: Why it has none; null where it has, or was measured and may not be chosen.
@@ -161,8 +114,7 @@ class Reservation:
     """What keeps a recommendation from being confirmed.
 
     Attributes:
-        reason: What.
-        row: The id of the row whose comparison with the leader it speaks of.
+        row: The id of the row whose comparison with the leader it is about.
     """
 
     reason: ReservationReason
@@ -227,12 +179,11 @@ def budget_text(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Condition:
-    """One thing that is different from where the recommended setting was measured.
+    """What differs from where the recommended setting was measured.
 
     Attributes:
-        axis: What.
-        value: What it is instead: a number or a precision; for a neighbour, the number of processors kept busy.
-        before: What it was for the recommended setting.
+        value: Its value: a number or a precision; for a neighbour, the number of processors kept busy.
+        before: Its value for the recommended setting.
         distance: How far away that is, in doublings; that of a neighbour is the share of the processors that it takes.
     """
 
@@ -247,8 +198,6 @@ class Unable:
     """Why one of two settings cannot be used under a condition.
 
     Attributes:
-        side: Which of them.
-        reason: Whether it has no figures, or misses the latency limit.
         message: Why it has no figures; null where it has.
     """
 
@@ -262,10 +211,6 @@ class Flip:
     """The recommended setting against its rival under a condition.
 
     Attributes:
-        condition: It.
-        setting: The recommended setting as it is under the condition.
-        rival: Its rival, likewise.
-        outcome: Which of them is better.
         gain: How many times as good as the rival the setting is; null where they could not be compared.
         unable: Which of them cannot be used.
         missing: Why nothing was measured; null where something was.
@@ -299,7 +244,6 @@ class FrontPoint:
     """A measured setting than which no other has both lower latency and more frames per second.
 
     Attributes:
-        setting: It.
         latency_ms: Median latency of a call.
         fps: Samples per second of all processes together.
         is_confirmed: Whether it was measured under the full protocol.
@@ -313,13 +257,13 @@ class FrontPoint:
 
 @dataclass(frozen=True)
 class Excluded:
-    """What was not searched, because outputs are not as good as was asked for.
+    """Settings that were not searched, because of the limit of accuracy.
 
     Attributes:
         settings: How many.
         combinations: Of backend, precision, graph and options: what changes outputs.
         failed: How many of these have no accuracy, because the backend or the user's measure failed.
-        best: The setting with the best accuracy of them; null where none has any.
+        best: The one with the best accuracy; null where none has any.
     """
 
     settings: int
@@ -333,24 +277,17 @@ class TuningReport:
     """What a search found.
 
     Attributes:
-        model: As the user named it.
-        objective: What settings were compared by.
         max_latency_ms: The largest p90 latency that was allowed; null without a limit.
-        conclusion: Whether a setting is better than every reference.
         setting: The recommended one; null where nothing could be measured. ``command`` and ``code`` are for it.
         is_confirmed: Whether the recommendation is confirmed; one that is not holds until then.
-        reservations: What keeps it from being confirmed.
         deciding_budget_s: The budget that is expected to confirm or refute it, in seconds; null where it is confirmed,
             and where time alone would not decide.
-        notes: What else must be known of the search.
         leader: The setting that was the best in the confirmation, also where it is not recommended; null without one.
         alternatives: The other rows of the confirmation, against the leader.
         figures: What the rows of the confirmation measured, by the id of a row.
         results: The folder where its runs are kept, as the user named it; null for the usual place.
         front: Measured settings, by growing latency; see :class:`FrontPoint`.
         settings: How many settings there were to choose from.
-        measured: How many of them were launched.
-        seconds: What searching and confirming took.
         search_run: The id of the run that holds the search; null where it did not begin.
         confirmation_run: The id of the run that holds the confirmation; null where there was none.
         command: What measures the recommended setting again, as words of a command line.
@@ -389,3 +326,29 @@ class TuningReport:
     reservations: tuple[Reservation, ...] = ()
     deciding_budget_s: float | None = None
     notes: tuple[TuningNote, ...] = ()
+
+
+def setting_of(cell: Cell, label: str = "") -> TunedSetting:
+    """Return a row as a setting; its label is that of tables, where that is more than the row's own."""
+    load = cell.load
+    return TunedSetting(
+        row=cell.id,
+        label=label or cell.label,
+        backend=str(cell.address),
+        batch=load.batch,
+        threads=load.threads,
+        streams=load.streams,
+        instances=load.instances,
+        precision=load.precision,
+        optimize=(cell.artifact.variant if cell.artifact is not None else "") or UNOPTIMIZED,
+        options=dict(load.options),
+        precision_required=load.precision_required,
+        accuracy=None if cell.accuracy is None else cell.accuracy.value,
+        misses_tolerance=cell.accuracy is not None and cell.accuracy.misses_tolerance,
+    )
+
+
+def nearest_flip(flips: Sequence[Flip]) -> Flip | None:
+    """Return the flip under the nearest condition; ``None`` without any."""
+    flipped = [flip for flip in flips if flip.outcome == "flipped"]
+    return min(flipped, key=lambda flip: flip.condition.distance, default=None)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -11,41 +14,55 @@ from typing import TYPE_CHECKING, Unpack
 from irbench.api.arguments import refuse_loaded_models
 from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.core import registry
+from irbench.core.address import BackendAddress
 from irbench.core.plain_text import plain
 from irbench.core.result import SEARCH_RUN
 from irbench.errors import ExitCode
-from irbench.features.tune.accuracy import excluded, random_inputs, within_accuracy
-from irbench.features.tune.confirmation import Confirmed, Finalists, figures_of, front_of
-from irbench.features.tune.costs import ConfirmationPlan
-from irbench.features.tune.evidence import search_notes, whole_search_s, with_one_budget
-from irbench.features.tune.flips import FlipMapMeans, with_flips
+from irbench.features.tune.decision import (
+    Confirmed,
+    Finalists,
+    figures_of,
+    front_of,
+    search_notes,
+    whole_search_s,
+    with_one_budget,
+)
+from irbench.features.tune.flip_map import FlipMapMeans, with_flips
 from irbench.features.tune.keywords import TuneKeywords
 from irbench.features.tune.options import TUNE, TuneOptions
 from irbench.features.tune.report import TunedSetting, TuningReport
-from irbench.features.tune.rows import TuningRows, tuning_rows
-from irbench.features.tune.schedule import SEARCH, SearchSchedule, confirmation_timing, with_asked
-from irbench.features.tune.settings import code_of, command_of
+from irbench.features.tune.search_schedule import (
+    SEARCH,
+    ConfirmationPlan,
+    SearchSchedule,
+    confirmation_timing,
+    with_requested,
+)
+from irbench.features.tune.tuning_rows import TuningRows, excluded, random_inputs, tuning_rows, within_accuracy
 from irbench.features.tune.view import searching_text, tuning_view
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import MeasurementLock, measuring
+from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.options.values import ReportForm
 from irbench.render.json_text import json_text
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import refuse_contradictions, requested
+from irbench.requests.user_code import accuracy_limit, options_of_limit
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
 from irbench.runner.schedule import UNTIL_PRECISE, Schedule
 from irbench.runs.measurement import StoredRun, measure_planned, refuse_within_a_worker
 from irbench.runs.results import Interrupted, Run
 from irbench.runs.run_destination import RunDestination
+from irbench.spec import Load, Workload, shape_text
+from irbench.spi import UsageWriter, UsedModel
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from irbench.render.text_document import Document
 
 _CONFIRMED = 3
@@ -53,10 +70,10 @@ _CONFIRMED = 3
 
 
 class Tuning(Displayable):
-    """What a search found.
+    """The result of a search for the best setting.
 
     Attributes:
-        report: All that is known of it.
+        report: Its document.
         search: The run that holds the launches of the search; ``None`` where it did not begin.
         confirmation: The run that holds the confirmation; ``None`` where there was none.
     """
@@ -83,18 +100,15 @@ class Tuning(Displayable):
         """Return the report as text."""
         if form == "json":
             return json_text(self.report)
-        return self._view().as_markdown() if form == "md" else str(self)
+        return self.__rich__().as_markdown() if form == "md" else str(self)
 
     def __repr__(self) -> str:
         """Return what was tuned and what is recommended."""
         setting = self.report.setting
         return plain(f"<Tuning of {self.report.model}: {setting.label if setting else self.report.conclusion}>")
 
-    def __rich__(self) -> RenderableType:
+    def __rich__(self) -> Document:
         """Return the report as ``irbench tune`` prints it; called by rich."""
-        return self._view()
-
-    def _view(self) -> Document:
         return tuning_view(self.report)
 
 
@@ -123,18 +137,14 @@ def tune(
     refuse_loaded_models((model,))
     own, shared = TUNE.read(options)
     with reporting(progress) as reporter:
-        found = tune_with(TuneOptions(str(model), RunOptions(**shared), **own), reporter)
-    if found.exit_code == ExitCode.INTERRUPTED:
-        raise Interrupted("the search is not complete", found)
-    return found
+        tuning = tune_with(TuneOptions(str(model), RunOptions(**shared), **own), reporter)
+    if tuning.exit_code == ExitCode.INTERRUPTED:
+        raise Interrupted("the search is not complete", tuning)
+    return tuning
 
 
 def tune_with(options: TuneOptions, reporter: Reporter) -> Tuning:
-    """Search what was asked for; an interrupt leaves the report incomplete.
-
-    Raises:
-        IrbenchError: The call is impossible and nothing was measured; or results cannot be stored.
-    """
+    """Search what the options ask for; an interrupt leaves the report incomplete."""
     host.require_linux()
     refuse_within_a_worker()
     run = replace(options.run, models=(options.model,))
@@ -148,8 +158,6 @@ def tune_with(options: TuneOptions, reporter: Reporter) -> Tuning:
 
 
 class _Tuner:
-    """A search while it runs."""
-
     def __init__(
         self, options: TuneOptions, rows: TuningRows, scratch: Path, lock: MeasurementLock, reporter: Reporter
     ) -> None:
@@ -194,7 +202,7 @@ class _Tuner:
         kept = with_rows(rows.planned, {*rows.space.ids, *self._defaults})
         request = replace(
             rows.request,
-            timing=with_asked(SEARCH, rows.request.timing),
+            timing=with_requested(SEARCH, rows.request.timing),
             budget_s=options.budget,
             is_part_of=SEARCH_RUN,
             name=f"{options.run.name} search".strip() if options.run.name else "",
@@ -217,7 +225,6 @@ class _Tuner:
         return self._measured(request, finalists.planned)
 
     def _with_flips(self, report: TuningReport, confirmation: StoredRun) -> TuningReport:
-        """Return the report with the flip map, where it was asked for."""
         if not self._options.flip_map:
             return report
         means = FlipMapMeans(self._scratch, partial(self._measured, quietly=True), self._reporter.say)
@@ -227,6 +234,7 @@ class _Tuner:
         decision, settings = confirmed.decision, confirmed.settings
         setting = None if decision.row is None else settings[decision.row]
         deciding_s, notes = with_one_budget(confirmed.deciding_budget_s, (*confirmed.notes, *report.notes))
+        command, code = ((), "") if setting is None else self._use_of(setting)
         return replace(
             report,
             conclusion=decision.conclusion,
@@ -236,19 +244,22 @@ class _Tuner:
             deciding_budget_s=deciding_s,
             leader=None if decision.leader is None else settings[decision.leader],
             alternatives=confirmed.alternatives,
-            command=() if setting is None else command_of(setting, self._options.run),
-            code="" if setting is None else self._code(setting),
+            command=command,
+            code=code,
             notes=notes,
         )
 
+    def _use_of(self, setting: TunedSetting) -> tuple[tuple[str, ...], str]:
+        workload = self._rows.planned.group.workload_of(self._cells[setting.row])
+        return command_of(setting, self._options.run), code_of(setting, workload, self._options.run.cpus)
+
     def _report(self, search: StoredRun, confirmation: StoredRun | None = None) -> TuningReport:
-        """Return what is known whatever comes out."""
         options, space = self._options, self._rows.space
         tables = [(stored.document.groups[0], stored is not search) for stored in (search, confirmation) if stored]
-        found = tables[0][0]
-        launched = {row.id for row in found.cells if row.state not in ("not-measured", "interrupted")}
+        table = tables[0][0]
+        launched = {row.id for row in table.cells if row.state not in ("not-measured", "interrupted")}
         tried = len(launched & set(space.ids))
-        rest_s = self._watch.elapsed_s - found.seconds
+        rest_s = self._watch.elapsed_s - table.seconds
         return TuningReport(
             model=options.model,
             objective=options.objective,
@@ -263,25 +274,115 @@ class _Tuner:
             accuracy_limit=self._rows.request.accuracy,
             excluded=excluded(self._rows),
             random_inputs=random_inputs(self._rows.planned),
-            notes=search_notes(tried, len(space.cells), found.stopped_by, found.seconds, rest_s),
+            notes=search_notes(tried, len(space.cells), table.stopped_by, table.seconds, rest_s),
         )
 
     def _tuning(self, report: TuningReport, search: StoredRun, confirmation: StoredRun | None = None) -> Tuning:
-        found = None if confirmation is None else Run(confirmation.document, confirmation.folder)
-        return Tuning(replace(report, seconds=self._watch.elapsed_s), Run(search.document, search.folder), found)
-
-    def _code(self, setting: TunedSetting) -> str:
-        group = self._rows.planned.group
-        return code_of(setting, group.workload_of(self._cells[setting.row]), self._options.run.cpus)
+        confirmed = None if confirmation is None else Run(confirmation.document, confirmation.folder)
+        return Tuning(replace(report, seconds=self._watch.elapsed_s), Run(search.document, search.folder), confirmed)
 
     def _measured(
         self, request: RunRequest, planned: PlannedGroup, schedule: Schedule = UNTIL_PRECISE, *, quietly: bool = False
     ) -> StoredRun:
-        place = RunDestination(self._options.run.results)
+        destination = RunDestination(self._options.run.results)
         request = request.with_budget_for(1, 1)
         reporter = replace(self._reporter, say=lambda _line: None) if quietly else self._reporter
-        return measure_planned(request, (planned,), self._scratch, place, self._lock, reporter, schedule)
+        return measure_planned(request, (planned,), self._scratch, destination, self._lock, reporter, schedule)
 
 
 def _milliseconds(seconds: float | None) -> float | None:
     return None if seconds is None else 1e3 * seconds
+
+
+def command_of(setting: TunedSetting, run: RunOptions) -> tuple[str, ...]:
+    """Return the command line that measures a setting; empty where its samples are in memory."""
+    if run.data is not None and not run.inputs.source:
+        return ()
+    return ("irbench", "run", *run.models, *chain.from_iterable((*_own_options(setting), *_shared_options(run))))
+
+
+def code_of(setting: TunedSetting, workload: Workload, cpus: Sequence[int] | None) -> str:
+    """Return Python that runs a model with a setting, without irbench; empty where the backend does not support it."""
+    address = BackendAddress.parse(setting.backend)
+    backend = registry.backend(address.name)
+    if not isinstance(backend, UsageWriter):
+        return ""
+    load = Load(
+        batch=setting.batch,
+        threads=setting.threads,
+        streams=setting.streams,
+        precision=setting.precision,
+        options=setting.options,
+        precision_required=setting.precision_required,
+    )
+    used = _used_model(setting, workload)
+    comment = [] if setting.optimize == UNOPTIMIZED else [f"# {_optimize_command(setting, workload, used.path)}"]
+    return "\n".join((*comment, *_affinity_comments(setting, cpus), backend.usage(used, load, address.device).program))
+
+
+def _used_model(setting: TunedSetting, workload: Workload) -> UsedModel:
+    """Return the graph that was measured: the exported one at its size, or an optimised one, which has that size."""
+    exported = workload.bundle.artifact(("onnx",))
+    if setting.optimize != UNOPTIMIZED or exported is None:
+        return UsedModel(f"{workload.bundle.name}.{setting.optimize}.onnx")
+    dynamic = [spec for spec in exported.inputs if spec.dynamic_dimensions]
+    shapes = {spec.name: tuple(map(int, spec.bind(workload.sizes).shape)) for spec in dynamic}
+    names = {name for spec in dynamic for name in spec.dynamic_dimensions}
+    sizes = {name: size for name, size in workload.sizes.items() if name in names}
+    return UsedModel(str(exported.path), shapes, sizes)
+
+
+def _optimize_command(setting: TunedSetting, workload: Workload, path: str) -> str:
+    recipe = variant(setting.optimize)
+    model, level = workload.bundle.source or workload.bundle.name, recipe.name.partition("-")[0]
+    words = ["irbench", "optimize", model, "--level", level]
+    if recipe.layout != "keep":
+        words += ["--layout", recipe.layout]
+    if recipe.conversion is not None:
+        words += ["--precision", recipe.conversion.precision, "--quantize", recipe.conversion.method]
+    return shlex.join((*words, "--batch", str(setting.batch), "-o", path))
+
+
+def _affinity_comments(setting: TunedSetting, cpus: Sequence[int] | None) -> Iterator[str]:
+    if setting.instances > 1:
+        yield f"# in each of {setting.instances} processes, with processors of its own: os.sched_setaffinity(0, share)"
+        if cpus is not None:
+            yield f"# of the processors {', '.join(map(str, cpus))}"
+
+
+def _own_options(setting: TunedSetting) -> Iterator[tuple[str, str]]:
+    yield "--backends", setting.backend
+    yield "--batch", str(setting.batch)
+    yield "--threads", str(setting.threads or "native")
+    if setting.streams > 1:
+        yield "--streams", str(setting.streams)
+    if setting.instances > 1:
+        yield "--instances", str(setting.instances)
+    converted = setting.optimize != UNOPTIMIZED and variant(setting.optimize).conversion is not None
+    if setting.precision_required and not converted:
+        yield "--precision", setting.precision
+    if setting.optimize != UNOPTIMIZED:
+        yield "--optimize", setting.optimize
+    name = BackendAddress.parse(setting.backend).name
+    for key, value in setting.options.items():
+        yield "--set", f"{name}.{key}={value}"
+
+
+def _shared_options(run: RunOptions) -> Iterator[tuple[str, str]]:
+    for name, sizes in run.shape.items():
+        yield "--shape", f"{name}={shape_text(sizes)}"
+    if run.inputs.source:
+        yield "--data", run.inputs.source
+    for name, elements in run.value.items():
+        yield "--value", f"{name}={','.join(map(str, elements))}"
+    yield from options_of_limit(accuracy_limit(run)).items()
+    if run.cpus is not None:
+        yield "--cpus", ",".join(map(str, run.cpus))
+    if run.io != "copy":
+        yield "--io", run.io
+    if run.warmup is not None:
+        yield "--warmup", str(run.warmup)
+    if run.seed:
+        yield "--seed", str(run.seed)
+    for module in run.imports:
+        yield "--import", module

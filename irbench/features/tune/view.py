@@ -7,12 +7,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from irbench.core.quantities import NOT_MEASURED, plural, significant
-from irbench.features.tune.flip_map_view import flip_map_parts
-from irbench.features.tune.recommendation_view import gain_text, is_recommended, recommendation_texts
-from irbench.features.tune.report import KIND_TEXTS, Alternative, Excluded, FrontPoint, Gain, TunedSetting, TuningReport
+from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
+from irbench.features.tune.report import (
+    Alternative,
+    Conclusion,
+    Condition,
+    Excluded,
+    Flip,
+    FlipOutcome,
+    FrontPoint,
+    Gain,
+    NotMeasured,
+    ReferenceKind,
+    ReservationReason,
+    Side,
+    TunedSetting,
+    TuningReport,
+    Unable,
+    budget_text,
+    nearest_flip,
+)
 from irbench.render.accuracy import accuracy_text, limit_text, measure_text
-from irbench.render.figures import are_ranges, ends_heading
+from irbench.render.figures import are_ranges, ends_heading, ratio_with_ends
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.text_document import CodeBlock, Document
@@ -29,23 +45,80 @@ SEARCHED_TEXTS: Mapping[Objective, str] = {
     "latency": "the lowest latency",
     "cost": "the least processor time per sample",
 }
-
+TUNING_TEXTS: Mapping[Conclusion, str] = {
+    "better": "It is {gains}.",
+    "same": "{leader} is not better than it by as much as counts (--within).",
+    "preview": "{leader} looks better than it, after too few launches to be sure.",
+    "reference": "No setting is known to be better.",
+    "undecided": "{leader} looks better than it, but may not be.",
+    "doubtful": "{leader} looks better than it, but may not be.",
+    "unopposed": "No default and no vendor's hint can be compared with it.",
+    "nothing": "No setting can be recommended; irbench show {run} says why.",
+    "interrupted": "Interrupted: these are the results until then.",
+}
+"""What is said of a recommended setting; that of ``better`` also where a setting is recommended until it is confirmed,
+and those of ``preview``, ``undecided`` and ``doubtful`` where a default or a hint is."""
+RESERVATION_TEXTS: Mapping[ReservationReason, str] = {
+    "few-launches": "there were too few launches for confidence intervals",
+    "interval-includes-1": "the confidence interval of the lead over {rows} includes 1",
+    "busy": "other programs disturbed most blocks",
+    "uneven-load": "other programs were busier beside one setting than beside another",
+    "all-blocks-disagree": "over all blocks, disturbed ones included, the setting is not faster than {rows}",
+    "throughput-disagrees": "the throughput, which includes slow calls, is below that of {rows}",
+    "sustained-disagrees": "where each runs alone, the setting is not faster than {rows}",
+    "p50-disagrees": "its p50 is above that of {rows}",
+    "preview": "there were too few launches for confidence intervals",
+    "same": "the lead over {rows} is smaller than what counts",
+    "undecided": "it cannot be distinguished from {rows}",
+}
+KIND_TEXTS: Mapping[ReferenceKind, str] = {"default": "the default", "hint": "the vendor's hint"}
+OUTCOME_TEXTS: Mapping[FlipOutcome, str] = {
+    "kept": "{setting} stays ahead",
+    "flipped": "{rival} wins",
+    "same": "no difference that matters",
+    "undecided": "undecided",
+    "not-measured": "not measured",
+}
+NOT_MEASURED_TEXTS: Mapping[NotMeasured, str] = {
+    "no-time": "not measured: no time is left, a larger --budget has more",
+    "interrupted": "not measured: interrupted",
+    "neighbour-ended": "not measured: {message}",
+    "impossible": "not measured: {message}",
+    "failed": "not measured: neither setting can be used",
+}
 _AFTER = 4
 """Columns that say what a setting is stand before that of its accuracy."""
+_SETTING = Column("setting", words=True, folds=True, breaks_at="=", longest=17)
+_COLUMNS = (
+    _SETTING,
+    Column("prec", words=True, drops=4),
+    Column("batch"),
+    Column("threads", drops=3),
+    Column("p50 ms", drops=2),
+    Column("FPS", drops=1),
+    Column("what it is", words=True, folds=True),
+)
+_FRONT_COLUMNS = (
+    _SETTING,
+    Column("prec", words=True, drops=1),
+    Column("batch"),
+    Column("threads"),
+    Column("p50 ms"),
+    Column("FPS"),
+    Column("measured", words=True),
+)
+_OF_LEADER = ("preview", "undecided", "doubtful")
+_FLIP_COLUMNS = (
+    Column("condition", words=True),
+    Column("setting", words=True),
+    Column("rival", words=True),
+)
 
 
 def searching_text(
     settings: int, batches: Sequence[int], objective: Objective, max_latency_ms: float | None, budget_s: float
 ) -> str:
-    """Return what a search is about to do.
-
-    Args:
-        settings: How many there are to choose from.
-        batches: Their batch sizes.
-        objective: What is to be the best.
-        max_latency_ms: The largest p90 latency of a setting; ``None`` for any.
-        budget_s: For searching and confirming.
-    """
+    """Return what a search is about to do."""
     batch = f"batch {batches[0]}" if len(batches) == 1 else f"any batch of {', '.join(map(str, sorted(batches)))}"
     limit = "" if max_latency_ms is None else f", p90 latency at most {max_latency_ms:g} ms"
     searched = f"searching {plural(settings, 'setting')} for {SEARCHED_TEXTS[objective]} ({batch}{limit})"
@@ -53,25 +126,21 @@ def searching_text(
 
 
 def tuning_view(report: TuningReport) -> Document:
-    """Return what is recommended and what it gains, the confirmation, the front, and how to use the setting."""
+    """Return the document of a search: the recommendation, the confirmation, the front, and how to use the setting."""
     return Document(tuple(_parts(report)))
 
 
 def _parts(report: TuningReport) -> Iterator[str | TextTable | CodeBlock]:
     limit = "" if report.max_latency_ms is None else f"p90 latency at most {report.max_latency_ms:g} ms"
     tried = f"{report.measured} of {plural(report.settings, 'setting')} measured"
-    asked = f"{Path(report.model).name}: {OBJECTIVE_TEXTS[report.objective]}"
+    title = f"{Path(report.model).name}: {OBJECTIVE_TEXTS[report.objective]}"
     accuracy = "" if report.accuracy_limit is None else limit_text(report.accuracy_limit)
-    facts = (asked, limit, accuracy, tried, f"{report.seconds:.0f} s")
+    facts = (title, limit, accuracy, tried, f"{report.seconds:.0f} s")
     yield SEPARATOR.join(fact for fact in facts if fact)
     yield from recommendation_texts(report)
     if report.leader is not None:
-        rows = (
-            _leading_row(report, report.leader),
-            *(_row(report, other) for other in report.alternatives),
-        )
         settings = (report.leader, *(other.setting for other in report.alternatives))
-        yield with_accuracy(TextTable(_columns(report), rows), settings, report.accuracy_limit)
+        yield with_accuracy(_confirmation_table(report, report.leader), settings, report.accuracy_limit)
     yield from accuracy_texts(report)
     yield from flip_map_parts(report.flips)
     if len(report.front) > 1:
@@ -87,66 +156,28 @@ def _parts(report: TuningReport) -> Iterator[str | TextTable | CodeBlock]:
     yield from _runs(report)
 
 
-_SETTING = Column("setting", words=True, folds=True, breaks_at="=", longest=17)
-_COLUMNS = (
-    _SETTING,
-    Column("prec", words=True, drops=4),
-    Column("batch"),
-    Column("threads", drops=3),
-    Column("p50 ms", drops=2),
-    Column("FPS", drops=1),
-    Column("what it is", words=True, folds=True),
-)
-_FOUND = "found"
-_FRONT_COLUMNS = (
-    _SETTING,
-    Column("prec", words=True, drops=1),
-    Column("batch"),
-    Column("threads"),
-    Column("p50 ms"),
-    Column("FPS"),
-    Column("measured", words=True),
-)
-
-
-def _columns(report: TuningReport) -> tuple[Column, ...]:
-    heading = ends_heading("best ahead", _gains(report), Timing.confidence)
-    return (*_COLUMNS, Column(heading, words=True, least=18))
-
-
-def _gains(report: TuningReport) -> list[Gain | None]:
-    return [other.gain for other in report.alternatives]
-
-
 def _named(report: TuningReport) -> str:
     return "it" if report.setting is None else report.setting.label
 
 
-def _leading_row(report: TuningReport, leader: TunedSetting) -> Row:
-    kind = _kind(report, leader, _FOUND)
-    return Row((*_facts(leader), *_figures(report, leader), kind, "-"), style=_style(report, leader))
+def _confirmation_table(report: TuningReport, leader: TunedSetting) -> TextTable:
+    gains = [other.gain for other in report.alternatives]
+    rows = [_row(report, leader, None, "-")]
+    for other in report.alternatives:
+        without = "above --max-latency" if other.is_too_slow else other.failure or NOT_MEASURED
+        lead = without if other.gain is None else gain_text(other.gain, marks_ranges=not are_ranges(gains))
+        rows.append(_row(report, other.setting, other.kind, lead))
+    heading = ends_heading("best ahead", gains, Timing.confidence)
+    return TextTable((*_COLUMNS, Column(heading, words=True, least=18)), tuple(rows))
 
 
-def _row(report: TuningReport, other: Alternative) -> Row:
-    without = "above --max-latency" if other.is_too_slow else other.failure or NOT_MEASURED
-    marks_ranges = not are_ranges(_gains(report))
-    gained = without if other.gain is None else gain_text(other.gain, marks_ranges=marks_ranges)
-    kind = _kind(report, other.setting, _FOUND if other.kind is None else KIND_TEXTS[other.kind])
-    cells = (*_facts(other.setting), *_figures(report, other.setting), kind, gained)
-    return Row(cells, style=_style(report, other.setting))
-
-
-def _kind(report: TuningReport, setting: TunedSetting, kind: str) -> str:
-    return f"{kind}, recommended" if is_recommended(report, setting.row) else kind
-
-
-def _style(report: TuningReport, setting: TunedSetting) -> str:
-    return "bold" if is_recommended(report, setting.row) else ""
-
-
-def _figures(report: TuningReport, setting: TunedSetting) -> tuple[str, str]:
-    found = report.figures.get(setting.row)
-    return (NOT_MEASURED, NOT_MEASURED) if found is None else (significant(found.latency_ms), significant(found.fps))
+def _row(report: TuningReport, setting: TunedSetting, kind: ReferenceKind | None, lead: str) -> Row:
+    row = report.figures.get(setting.row)
+    figures = (NOT_MEASURED, NOT_MEASURED) if row is None else (significant(row.latency_ms), significant(row.fps))
+    text = "found" if kind is None else KIND_TEXTS[kind]
+    if not is_recommended(report, setting.row):
+        return Row((*_facts(setting), *figures, text, lead))
+    return Row((*_facts(setting), *figures, f"{text}, recommended", lead), style="bold")
 
 
 def _point(point: FrontPoint) -> Row:
@@ -160,10 +191,9 @@ def _facts(setting: TunedSetting) -> tuple[str, str, str, str]:
 
 
 def _runs(report: TuningReport) -> Iterator[str]:
-    known = {"search": report.search_run, "confirmation": report.confirmation_run}
-    for what, run in known.items():
+    for title, run in (("Search", report.search_run), ("Confirmation", report.confirmation_run)):
         if run is not None:
-            yield f"{what.capitalize()}: irbench show {run}{results_option(report.results)}"
+            yield f"{title}: irbench show {run}{results_option(report.results)}"
 
 
 def with_accuracy(table: TextTable, settings: Sequence[TunedSetting], limit: AccuracyLimit | None) -> TextTable:
@@ -208,15 +238,169 @@ def _value(setting: TunedSetting, limit: AccuracyLimit) -> str:
     return NOT_MEASURED if setting.accuracy is None else f"{accuracy_text(setting.accuracy, limit)}{mark}"
 
 
-def _excluded(found: Excluded, limit: AccuracyLimit) -> str:
-    counted = f"{plural(found.settings, 'setting')} of {plural(found.combinations, 'combination')}"
+def _excluded(excluded: Excluded, limit: AccuracyLimit) -> str:
+    counted = f"{plural(excluded.settings, 'setting')} of {plural(excluded.combinations, 'combination')}"
     text = f"Not searched: {counted} that miss {limit_text(limit)}"
-    if found.failed:
-        text += f" ({found.failed} of them failed)"
-    best = found.best
+    if excluded.failed:
+        text += f" ({excluded.failed} of them failed)"
+    best = excluded.best
     if best is None or best.accuracy is None:
         return f"{text}."
     graph = "" if best.optimize == "none" else f"+{best.optimize}"
     options = "".join(f" {key}={value}" for key, value in best.options.items())
     name = f"{best.backend}{graph} {best.precision}{options}"
     return f"{text}; the best of them is {name} with {accuracy_text(best.accuracy, limit)}."
+
+
+def recommendation_texts(report: TuningReport) -> Iterator[str]:
+    """Yield what is recommended, what it gains, what keeps that from being confirmed, and what would confirm it."""
+    if report.setting is not None:
+        until = "" if report.is_confirmed else " (until confirmed)"
+        yield f"Recommended{until}: {report.setting.label}"
+    yield _reason(report)
+    if report.reservations:
+        yield f"Not confirmed: {listing(_reservations(report))}. {_remedy(report)}"
+    yield from (note.text() for note in report.notes)
+
+
+def is_recommended(report: TuningReport, row: str) -> bool:
+    """Whether a row of the confirmation is the recommended one."""
+    return report.setting is not None and report.setting.row == row
+
+
+def gain_text(gain: Gain, *, marks_ranges: bool = False) -> str:
+    """Return ``9.02x [7.12, 11.74]``, without brackets where a single launch gives no range.
+
+    A range over few launches is marked as one unless the column says so.
+    """
+    value, ends = ratio_with_ends(gain.value, gain.ends, marks_ranges=marks_ranges)
+    return f"{value}x{ends}{' preview' if gain.is_preview else ''}"
+
+
+def _reason(report: TuningReport) -> str:
+    gains = [_reference_gain(other, other.gain) for other in report.alternatives if other.kind and other.gain]
+    leads = report.leader is not None and is_recommended(report, report.leader.row)
+    is_setting = leads and report.conclusion in _OF_LEADER
+    return TUNING_TEXTS["better" if is_setting else report.conclusion].format(
+        gains=listing(gains) if gains else "",
+        leader="" if report.leader is None else report.leader.label,
+        run=f"{report.confirmation_run or report.search_run}{results_option(report.results)}",
+    )
+
+
+def _reference_gain(other: Alternative, gain: Gain) -> str:
+    kind = KIND_TEXTS[other.kind] if other.kind is not None else other.setting.label
+    preview = " (preview)" if gain.is_preview else ""
+    return f"{gain_text(replace(gain, is_preview=False))} {kind} of {other.setting.backend}{preview}"
+
+
+def _reservations(report: TuningReport) -> Iterator[str]:
+    labels = {other.setting.row: other.setting.label for other in report.alternatives}
+    reasons: dict[ReservationReason, None] = {reservation.reason: None for reservation in report.reservations}
+    for reason in reasons:
+        rows = [labels.get(each.row, each.row) for each in report.reservations if each.reason == reason]
+        yield RESERVATION_TEXTS[reason].format(rows=listing(rows))
+
+
+def _remedy(report: TuningReport) -> str:
+    if report.deciding_budget_s is not None:
+        return f"--budget {budget_text(report.deciding_budget_s)} should be enough to tell."
+    if any(reservation.reason == "busy" for reservation in report.reservations):
+        return "Measure again while they are idle: a larger --budget does not help."
+    if all(reservation.reason == "interval-includes-1" for reservation in report.reservations):
+        return "The difference is so small that a larger --budget would hardly help."
+    return f"irbench show {report.confirmation_run}{results_option(report.results)} says more."
+
+
+def measuring_flips_text(count: int, seconds: float) -> str:
+    """Return what a flip map is about to do."""
+    if not count:
+        return "flip map: the confirmation has no other setting to compare with"
+    return f"flip map: the best setting and its rival under {plural(count, 'other condition')}, {seconds:.0f} s at most"
+
+
+def flip_map_parts(flips: Sequence[Flip]) -> Iterator[str | TextTable]:
+    """Yield the sentence that names the nearest flip, and the table of all conditions."""
+    if flips:
+        yield f"Flip map: {flip_map_sentence(flips)}"
+        gains = [flip.gain for flip in flips]
+        heading = ends_heading("setting / rival", gains, Timing.confidence)
+        columns = (*_FLIP_COLUMNS, Column(heading, words=True), Column("outcome", words=True))
+        yield TextTable(columns, tuple(_flip_row(flip, marks_ranges=not are_ranges(gains)) for flip in flips))
+
+
+def flip_map_sentence(flips: Sequence[Flip]) -> str:
+    """Return under which conditions the rival wins, the nearest first, and under which the setting stays ahead."""
+    return "; ".join(_clauses(flips))
+
+
+def condition_text(condition: Condition) -> str:
+    """Return a condition in words: ``batch 8``, ``1 thread``, ``a busy neighbour``."""
+    value = condition.value
+    if condition.axis == "neighbour":
+        return "a busy neighbour"
+    if condition.axis in ("threads", "processors", "streams"):
+        return plural(int(value), condition.axis.removesuffix("s"))
+    return f"{condition.axis} {value}"
+
+
+def _clauses(flips: Sequence[Flip]) -> Iterator[str]:
+    nearest = nearest_flip(flips)
+    flipped = [flip for flip in flips if flip.outcome == "flipped" and flip is not nearest]
+    if nearest is None:
+        yield "no flip was found"
+    for flip in (nearest, *flipped) if nearest is not None else ():
+        yield f"{_name(flip, 'rival')} wins with {condition_text(flip.condition)}{_by(flip)}"
+    kept = [flip for flip in flips if flip.outcome == "kept"]
+    if kept:
+        yield f"{_name(kept[0], 'setting')} stays ahead with {_listed(kept)}"
+    for outcome, text in (("same", "no difference that matters with"), ("undecided", "undecided with")):
+        matches = [flip for flip in flips if flip.outcome == outcome]
+        if matches:
+            yield f"{text} {_listed(matches)}"
+    doubtful = [flip for flip in flips if flip.is_doubtful]
+    if doubtful:
+        yield f"something disturbed the tables with {_listed(doubtful)}, and a difference may be due to that"
+    unmeasured = [flip for flip in flips if flip.outcome == "not-measured"]
+    if unmeasured:
+        yield f"not measured with {_listed(unmeasured)}"
+
+
+def _listed(flips: Sequence[Flip]) -> str:
+    return listing(condition_text(flip.condition) for flip in flips)
+
+
+def _by(flip: Flip) -> str:
+    if flip.gain is None or flip.unable:
+        return ""
+    return f": {gain_text(flip.gain.inverse, marks_ranges=True)}"
+
+
+def _flip_row(flip: Flip, *, marks_ranges: bool) -> Row:
+    compared = NOT_MEASURED if flip.gain is None else gain_text(flip.gain, marks_ranges=marks_ranges)
+    style = "bold" if flip.outcome == "flipped" else ""
+    return Row(
+        (condition_text(flip.condition), flip.setting.label, flip.rival.label, compared, _outcome(flip)), style=style
+    )
+
+
+def _outcome(flip: Flip) -> str:
+    if flip.missing is not None:
+        text = NOT_MEASURED_TEXTS[flip.missing].format(message=flip.message or "")
+    else:
+        text = OUTCOME_TEXTS[flip.outcome].format(setting=_name(flip, "setting"), rival=_name(flip, "rival"))
+    text = f"{text} (doubtful)" if flip.is_doubtful else text
+    return ": ".join((text, *(_obstacle(flip, unable) for unable in flip.unable)))
+
+
+def _obstacle(flip: Flip, unable: Unable) -> str:
+    name = _name(flip, unable.side)
+    if unable.reason == "too-slow":
+        return f"{name} is above --max-latency"
+    return f"{name} cannot run" if unable.message is None else f"{name} cannot run ({unable.message})"
+
+
+def _name(flip: Flip, side: Side) -> str:
+    """Return the backend of a setting, or its label where both have the same backend."""
+    chosen = flip.setting if side == "setting" else flip.rival
+    return chosen.label if flip.setting.backend == flip.rival.backend else chosen.backend

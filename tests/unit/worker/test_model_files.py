@@ -8,7 +8,7 @@ import hostile_files as hostile
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.features.cold.launches import files_read
+from irbench.features.cold.run import files_read
 from irbench.optimizer.lineage import digest_of_source
 from irbench.runner import prepare
 from irbench.spec import Artifact

@@ -16,7 +16,7 @@ from irbench.core.result import StoppedBy
 from irbench.core.row import CellResult, Speedup
 from irbench.errors import IrbenchError
 from irbench.features.bisect import by_speed as bisect_by_speed
-from irbench.features.bisect.by_speed import SpeedJudge
+from irbench.features.bisect.by_speed import SpeedComparer
 from irbench.options.run import RunOptions
 from irbench.runs.measurement import StoredRun
 from irbench.spec import PythonEnvironment
@@ -52,11 +52,11 @@ class Measured:
         return StoredRun(document(table), Path())
 
 
-def judge(monkeypatch: pytest.MonkeyPatch, *found: Speedup | Failure, **facts: Any) -> tuple[SpeedJudge, Measured]:
+def judge(monkeypatch: pytest.MonkeyPatch, *found: Speedup | Failure, **facts: Any) -> tuple[SpeedComparer, Measured]:
     measured = Measured(found, **facts)
     monkeypatch.setattr(bisect_by_speed, "measure", measured)
     reporter = Reporter(lambda _: None, lambda _: None)
-    return SpeedJudge(RunOptions(within=0.03, budget=10), environments, reporter), measured
+    return SpeedComparer(RunOptions(within=0.03, budget=10), environments, reporter), measured
 
 
 def test_a_decided_comparison_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:

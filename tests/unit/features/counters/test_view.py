@@ -12,8 +12,7 @@ from irbench.core.counter_row import TimelineStop
 from irbench.core.record import Failure
 from irbench.core.result import RunDocument
 from irbench.counters import GROUPS, NoPmu, NotSupported, Said, ToplevFailed, not_counted
-from irbench.features.counters.texts import figure_value
-from irbench.features.counters.view import counter_views, sparkline
+from irbench.features.counters.view import counter_views, figure_value, sparkline
 from irbench.runs.run_text import render_document
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from irbench.features.profile.launches import Launch, middle_half, with_launch
-from irbench.features.profile.record import ProfiledCell
-from irbench.spi.profiling import InferenceProfile, OperatorTime
+from irbench.features.profile.record import GpuTimes, ProfiledCell
+from irbench.spi.profiling import GpuActivity, InferenceProfile, OperatorTime
 
 EMPTY = ProfiledCell(id="a", label="a", backend="a", device="cpu", artifact="onnx")
 
@@ -80,3 +80,25 @@ def test_the_inference_that_is_drawn_may_be_a_mean_of_several() -> None:
 def test_a_launch_keeps_how_exactly_its_runtime_tells_times() -> None:
     rounded = InferenceProfile((OperatorTime("x", "Conv", 10),), averages=2, uncertainty_ns=1_500)
     assert with_launch(EMPTY, launch((9, 9), rounded)).launches[0].uncertainty_ns == 1_500
+
+
+def on_gpu(copies_ns: tuple[tuple[int, int], ...], latencies: Sequence[int], *activities: GpuActivity) -> GpuTimes:
+    profiles = tuple(InferenceProfile((), gpu=activity) for activity in activities)
+    times = with_launch(EMPTY, Launch(0, tuple(latencies), (1,), profiles, copies_ns=copies_ns)).launches[0].gpu
+    assert times is not None
+    return times
+
+
+def test_only_calls_that_count_are_in_the_times_of_a_gpu() -> None:
+    activities = [GpuActivity(kernels, 10, 20, 3, 40, 5) for kernels in (100, 900, 200, 900)]
+    times = on_gpu(((1, 2), (500, 600), (3, 4), (500, 600)), (20, 1, 30, 99), *activities)
+    assert times == GpuTimes(copy_in_ns=12, copy_out_ns=23, kernels_ns=150, rounding_ns=3, issuing_ns=40, on_cpu_ns=5)
+
+
+def test_what_some_inferences_do_not_tell_of_the_gpu_is_unknown() -> None:
+    times = on_gpu(((2, 2), (4, 4)), (1, 1), GpuActivity(100, 10, 20, 3, 40), GpuActivity(issuing_ns=60, on_cpu_ns=4))
+    assert (times.kernels_ns, times.issuing_ns, times.on_cpu_ns) == (None, 50, 2)
+
+
+def test_an_inference_on_the_cpu_has_no_times_of_a_gpu() -> None:
+    assert with_launch(EMPTY, launch((1,), inference(("x", 1)))).launches[0].gpu is None

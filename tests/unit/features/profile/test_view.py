@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
 
 import profiles
 import pytest
 from golden_files import check_golden
 from profiles import SCORES, cell, document, operator
 
-from irbench.features.profile.launches import warnings_of
-from irbench.features.profile.operator_trace import operator_trace
-from irbench.features.profile.record import Disturbance, ProfileDocument, TimelineSpan
+from irbench.features.profile.derivation import derive_report
+from irbench.features.profile.launches import disturbance_warnings
+from irbench.features.profile.record import Disturbance, ProfileDocument
 from irbench.features.profile.report import By
-from irbench.features.profile.summary import derive_report
-from irbench.features.profile.texts import headline_lines
 from irbench.features.profile.view import ProfileView
+from irbench.features.profile.views.sentences import headline_lines
 from irbench.onnx.operator_classes import OperatorClass
 
 
@@ -172,11 +169,11 @@ def test_plain_latencies_are_said_first_and_who_is_fastest_only_where_that_is_ce
 def test_who_is_fastest_beside_other_programs_is_said_with_them() -> None:
     busy = Disturbance(wall_ns=10**9, foreign_cpu_ns=10**9, processors=2)
     found = profiles.example()
-    cells = (
+    cells = tuple(
         replace(each, launches=tuple(replace(launch, disturbance=busy) for launch in each.launches))
         for each in found.cells
     )
-    first, *_ = _headlines(replace(found, cells=tuple(cells)))
+    first, *_ = _headlines(replace(found, cells=cells, warnings=tuple(disturbance_warnings(cells))))
     assert first.endswith(": openvino is fastest beside the other programs that ran, and irbench run tells more.")
 
 
@@ -201,16 +198,15 @@ def test_a_cost_of_profiling_that_is_certainly_below_1_is_called_noise() -> None
 
 
 def test_a_busy_machine_is_warned_of_below_the_tables() -> None:
-    def shown(foreign_ms: int, processors: int, *, stored: bool = False) -> str:
+    def shown(foreign_ms: int, processors: int) -> str:
         evidence = Disturbance(1_000_000_000, 1_000_000 * foreign_ms, processors)
         ort = profiles.ort()
         launches = tuple(replace(launch, disturbance=evidence) for launch in ort.launches)
         found = document(replace(ort, launches=launches), profiles.openvino(), kinds=profiles.KINDS)
-        return text(replace(found, warnings=warnings_of(found)) if stored else found, 200)
+        return text(replace(found, warnings=tuple(disturbance_warnings(found.cells))), 200)
 
     warning = "warning: Other programs used 40 % of a processor. Close other programs"
     assert shown(400, 2).count(warning) == 1
-    assert shown(400, 2, stored=True).count(warning) == 1
     assert "warning" not in shown(400, 32)
     assert "warning" not in shown(40, 2)
 
@@ -236,45 +232,6 @@ def test_how_many_nodes_are_fused_with_one_is_explained_where_it_is_shown() -> N
     fused = [operator("a", "Conv", *[9.0] * 4, nodes=names[:3]), operator("b", "Gemm", *[9.0] * 4, nodes=names[3:])]
     shown = text(document(cell("ort", fused, [20] * 4, [20] * 4)), 100, "node")
     assert "+1, +2: with so many other nodes that a backend fuses with it." in shown
-
-
-def test_a_trace_has_a_process_for_each_backend_and_lays_operators_end_to_end_without_starts() -> None:
-    ort, openvino = profiles.ort(), profiles.openvino()
-    told = (TimelineSpan(0, 5_000, 1_000, 1), TimelineSpan(1, 2_000, 3_000, 2))
-    untold = (TimelineSpan(0, None, 4_000, None), TimelineSpan(1, None, 6_000, None))
-    traced = document(replace(ort, timeline=told), replace(openvino, timeline=untold), kinds=profiles.KINDS)
-    events = json.loads("".join(operator_trace(traced)))["traceEvents"]
-    names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
-    assert names == {1: "ort", 2: "openvino"}
-    spans = [(event["pid"], event["tid"], event["ts"], event["dur"]) for event in events if event["ph"] == "X"]
-    assert spans == [(1, 1, 5.0, 1.0), (1, 2, 2.0, 3.0), (2, 0, 0.0, 4.0), (2, 0, 4.0, 6.0)]
-    (conv,) = (event for event in events if event["name"] == "conv")
-    assert conv["args"]["nodes"] == ["block/conv", "block/relu"]
-    assert conv["cat"] == "matrix"
-
-
-def test_slices_of_a_row_of_a_trace_nest_or_are_disjoint_and_none_is_lost_but_those_without_length() -> None:
-    names = ("run", "execute", "MatMul_0", "If_0", "Gelu_1", "Add_in_If", "Late", "nothing")
-    times = ((0, 2), (1, 16), (2, 13), (13, 18), (15, 21), (13, 14), (21, 25), (25, 25))
-    operators = tuple(operator(name, name, 1.0, is_overhead=name in ("run", "execute")) for name in names)
-    spans = tuple(
-        TimelineSpan(place, 1_000 * start, 1_000 * (end - start), thread)
-        for thread in (1, 2)
-        for place, (start, end) in enumerate(times)
-    )
-    traced = document(replace(cell("ort", operators, [1], [1]), timeline=spans))
-    events = json.loads("".join(operator_trace(traced)))["traceEvents"]
-    slices = [(event["tid"], event["ts"], event["ts"] + event["dur"]) for event in events if event["ph"] == "X"]
-    assert sorted((start, end) for _, start, end in slices) == sorted([*times[:-1], *times[:-1]])
-    for (row, start, end), (other_row, other_start, other_end) in combinations(slices, 2):
-        is_disjoint = end <= other_start or other_end <= start
-        nests = (start <= other_start and other_end <= end) or (other_start <= start and end <= other_end)
-        assert row != other_row or is_disjoint or nests
-    rows = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
-    assert rows[1] == "thread 1"
-    assert len(rows) == len(set(rows.values())) == len({row for row, _, _ in slices})
-    own = {rows[event["tid"]] for event in events if event["name"] == "execute"}
-    assert own == {"thread 1: runtime's own time (2)", "thread 2: runtime's own time (2)"}
 
 
 def test_long_names_keep_their_last_scopes() -> None:

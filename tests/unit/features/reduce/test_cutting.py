@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,18 @@ from onnx.reference import ReferenceEvaluator
 from irbench.core.uncuttable import Uncuttable
 from irbench.errors import ExitCode
 from irbench.features.reduce import cutting
-from irbench.features.reduce.activations import Activations, GraphSource
-from irbench.features.reduce.cutting import Cut, CutRequest, Part, outline, write_parts
+from irbench.features.reduce.cutting import (
+    Activations,
+    Boundary,
+    Cut,
+    CutRequest,
+    GraphOutline,
+    GraphSource,
+    OutlineNode,
+    Part,
+    outline_of,
+    write_parts,
+)
 from irbench.onnx.reading.check import check_file
 from irbench.spec import Artifact, Bundle, Feeding, InputSpec, TensorSpec
 from irbench.system.confinement import Confinement
@@ -129,7 +140,7 @@ def test_only_the_weights_that_are_read_come_along(chain: GraphSource):
 
 def test_shapes_that_follow_from_fixed_ones_become_weights(tmp_path: Path):
     whole = source(tmp_path, SHAPES, x=np.ones((2, 3), np.float32))
-    found = outline(whole.artifact.path)
+    found = outline_of(whole.artifact.path)
     assert [node.name for node in found.nodes if node.is_static] == ["shape", "size"]
     assert found.searched == (2, 3)
     part = cut(whole, 3)
@@ -188,6 +199,51 @@ def test_fewer_parts_than_were_asked_for_are_an_unreadable_answer(
     monkeypatch.setattr(cutting, "call_in_worker", lambda *_, **__: ())
     monkeypatch.setattr(cutting, "confinement_to", lambda *_: Confinement())
     source = GraphSource(Artifact("onnx", tmp_path / "m.onnx", (), ()), Bundle("m", (), ()), {}, Feeding())
-    with pytest.raises(CallFailed, match="it has 0 parts, and 1 were asked for") as caught:
+    with pytest.raises(CallFailed, match="it has 0 parts instead of 1") as caught:
         cutting.cut_parts([CutRequest(source, (0,), tmp_path / "part", tmp_path / "values")])
     assert caught.value.exit_code is ExitCode.FAILED_CELL
+
+
+def node(name: str, reads: str, writes: str) -> OutlineNode:
+    return OutlineNode(name, "Relu", "", tuple(reads.split()), tuple(writes.split()))
+
+
+OUTLINE = GraphOutline(
+    nodes=(
+        node("conv", "x w", "a"),
+        node("norm", "a", "b unused"),
+        node("branch", "a b", "c"),
+        node("last", "c inside", "y"),
+    ),
+    inputs=("x",),
+    outputs=("y",),
+    weights=frozenset({"w"}),
+)
+
+
+def test_weights_are_no_inputs_and_names_of_inner_graphs_are_none_either():
+    assert OUTLINE.boundary({0}) == Boundary(inputs=("x",), constants=(), outputs=("a",))
+    assert OUTLINE.boundary({3}) == Boundary(inputs=("c",), constants=(), outputs=("y",))
+
+
+def test_what_a_kept_node_reads_stays_inside_though_others_read_it_too():
+    assert OUTLINE.boundary({0, 1}).outputs == ("b",)
+
+
+def test_what_nobody_reads_is_no_output():
+    assert OUTLINE.boundary({1}).outputs == ("b",)
+
+
+def test_an_output_of_the_model_stays_one():
+    given = replace(OUTLINE, outputs=("a", "y"))
+    assert given.boundary({0, 1, 2, 3}).outputs == ("a", "y")
+
+
+def test_parts_need_not_hang_together():
+    assert OUTLINE.boundary({0, 3}) == Boundary(inputs=("x", "c"), constants=(), outputs=("a", "y"))
+
+
+def test_what_no_input_changes_is_a_constant_at_the_edge_and_not_searched():
+    static = replace(OUTLINE, nodes=(replace(OUTLINE.nodes[0], is_static=True), *OUTLINE.nodes[1:]))
+    assert static.searched == (1, 2, 3)
+    assert static.boundary({1}) == Boundary(inputs=(), constants=("a",), outputs=("b",))

@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, get_args
 
 import pytest
+from golden_files import check_golden
 from rich.console import Console
 
 from irbench.features.tune.report import (
-    TUNING_TEXTS,
     Alternative,
+    BusyConfirmation,
+    Conclusion,
+    Condition,
+    Excluded,
     FewSettingsTried,
+    Flip,
+    FrontPoint,
     Gain,
     Reservation,
     RowFigures,
     TunedSetting,
     TuningReport,
+    Unable,
 )
-from irbench.features.tune.view import searching_text, tuning_view
+from irbench.features.tune.view import (
+    condition_text,
+    flip_map_parts,
+    flip_map_sentence,
+    measuring_flips_text,
+    recommendation_texts,
+    searching_text,
+    tuning_view,
+)
+from irbench.render.accuracy import accuracy_text, limit_text
+from irbench.render.table import TextTable
+from irbench.spec import AccuracyLimit
 
 FOUND = TunedSetting("found", "openvino+extended 2x1", "openvino", 4, 1, 1, 2, "fp32", optimize="extended")
 DEFAULT = TunedSetting("default", "openvino", "openvino", 1, None, 1, 1, "fp32")
@@ -68,58 +87,171 @@ def test_the_runs_are_named_with_the_folder_that_holds_them():
     assert "irbench show 01C --results 'my results'" in shown(REPORT, 200)
 
 
-def test_every_conclusion_has_a_sentence(subtests: pytest.Subtests):
-    for conclusion in TUNING_TEXTS:
-        with subtests.test(conclusion=conclusion):
-            text = shown(replace(REPORT, conclusion=conclusion, setting=DEFAULT), 200)  # type: ignore[arg-type]
-            sentence = TUNING_TEXTS[conclusion].replace("{leader}", FOUND.label)  # type: ignore[index]
-            assert sentence.split("{")[0].strip() in text
-
-
 PRELIMINARY = replace(REPORT, conclusion="doubtful", is_confirmed=False, reservations=(Reservation("busy", "default"),))
 
 
-def test_what_is_recommended_stands_above_the_table_and_is_marked_in_it():
-    text = shown(replace(REPORT, is_confirmed=True), 120)
-    assert f"Recommended: {FOUND.label}\n" in text
-    assert [line.split()[0] for line in text.splitlines() if "found, recommended" in line] == [FOUND.label.split()[0]]
-    assert f"Measure {FOUND.label} again:" in text
-    assert f"Use {FOUND.label}:" in text
+UNDECIDED = replace(
+    PRELIMINARY,
+    conclusion="undecided",
+    reservations=(Reservation("interval-includes-1", "default"),),
+    deciding_budget_s=420.0,
+    notes=(
+        FewSettingsTried(tried=5, settings=180, enough=40, budget_s=720.0),
+        BusyConfirmation(disturbed=9, blocks=16),
+    ),
+)
+PREVIEW = replace(
+    REPORT,
+    conclusion="preview",
+    alternatives=(Alternative(DEFAULT, "default", Gain(1.26, low=None, high=None, is_preview=True)),),
+)
 
 
-def test_a_setting_that_is_not_confirmed_is_called_so_with_the_reason_and_what_would_help():
-    text = shown(PRELIMINARY, 200)
-    assert f"Recommended (until confirmed): {FOUND.label}\n" in text
-    assert "1.26x [1.13, 1.42] the default of openvino" in text
-    assert "Not confirmed: other programs disturbed most blocks." in text
-    assert "--budget does not help" in text
+def test_reports_read_as_in_the_golden_file():
+    reports = {
+        "confirmed": replace(REPORT, is_confirmed=True),
+        "on a busy machine": PRELIMINARY,
+        "undecided, after few settings": UNDECIDED,
+        "after a single launch": PREVIEW,
+        "with a limit of accuracy": report(AGREEMENT, excluded=EXCLUDED, random_inputs=32),
+    }
+    texts = [f"== {title}\n{shown(each, 120)}" for title, each in reports.items()]
+    for conclusion in get_args(Conclusion):
+        _, reason = recommendation_texts(replace(REPORT, conclusion=conclusion, setting=DEFAULT))
+        texts.append(f"== {conclusion}\n{reason}")
+    texts.append(f"== searching\n{searching_text(180, (1, 16, 4), 'fps', 50.0, 300)}")
+    texts.append(searching_text(1, (1,), "latency", None, 90))
+    for title, flips in FLIPS.items():
+        texts.append(f"== flip map: {title}\n{flip_map_sentence(flips)}")
+        texts += last_cells(*flips)
+    texts += [measuring_flips_text(0, 60), measuring_flips_text(5, 60)]
+    check_golden("tune", "\n".join(texts) + "\n")
 
 
-def test_the_budget_that_would_decide_is_named():
-    open_one = (Reservation("interval-includes-1", "default"),)
-    text = shown(replace(PRELIMINARY, conclusion="undecided", reservations=open_one, deciding_budget_s=420.0), 200)
-    assert "the confidence interval of the lead over openvino includes 1. --budget 7m should be enough" in text
-
-
-def test_a_search_that_tried_few_settings_says_so():
-    note = FewSettingsTried(tried=5, settings=180, enough=40, budget_s=720.0)
-    text = shown(replace(REPORT, notes=(note,)), 200)
-    assert "Only 5 of 180 settings were tried" in text
-    assert "--budget 12m" in text
-
-
-def test_what_is_searched_is_said_before_the_search():
-    assert searching_text(180, (1, 16, 4), "fps", 50.0, 300) == (
-        "searching 180 settings for the most FPS (any batch of 1, 4, 16, p90 latency at most 50 ms), then confirming"
-        " the best; the budget is 300 s"
-    )
-    assert searching_text(1, (1,), "latency", None, 90) == (
-        "searching 1 setting for the lowest latency (batch 1), then confirming the best; the budget is 90 s"
-    )
+def test_only_the_recommended_setting_is_marked_in_the_table():
+    lines = [line for line in shown(replace(REPORT, is_confirmed=True), 120).splitlines() if "recommended" in line]
+    assert [line.split()[0] for line in lines] == [FOUND.label.split()[0]]
 
 
 def test_a_single_launch_has_no_interval():
-    single = (Alternative(DEFAULT, "default", Gain(1.26, low=None, high=None, is_preview=True)),)
-    text = shown(replace(REPORT, conclusion="preview", alternatives=single), 200)
-    assert "1.26x preview" in text
-    assert "[1.26" not in text
+    assert "[1.26" not in shown(PREVIEW, 200)
+
+
+OPENVINO = TunedSetting("a", "openvino x2", "openvino", 8, 2, 2, 1, "fp32")
+ORT = TunedSetting("b", "ort", "ort", 8, 2, 1, 1, "fp32")
+NEIGHBOUR = Condition("neighbour", 1, 0, 0.5)
+ONE_THREAD = Condition("threads", 1, 2, 1.0)
+BATCH_4, BATCH_16 = Condition("batch", 4, 8, 1.0), Condition("batch", 16, 8, 1.0)
+
+
+def flip(condition: Condition, outcome: Any, low: float = 0.0, high: float = 0.0, **changes: Any) -> Flip:
+    gain = Gain((low * high) ** 0.5, low=low, high=high, is_preview=False) if low else None
+    return replace(Flip(condition, OPENVINO, ORT, outcome, gain), **changes)
+
+
+def last_cells(*flips: Flip) -> list[str]:
+    (table,) = (part for part in flip_map_parts(flips) if isinstance(part, TextTable))
+    return [str(row.cells[-1]) for row in table.rows]
+
+
+@pytest.mark.parametrize(
+    ("condition", "text"),
+    [
+        (NEIGHBOUR, "a busy neighbour"),
+        (BATCH_4, "batch 4"),
+        (ONE_THREAD, "1 thread"),
+        (Condition("processors", 4, 8, 1.0), "4 processors"),
+        (Condition("streams", 2, 1, 1.0), "2 streams"),
+        (Condition("precision", "bf16", "fp32", 1.0), "precision bf16"),
+    ],
+)
+def test_a_condition_is_named(condition: Condition, text: str):
+    assert condition_text(condition) == text
+
+
+FLIPS = {
+    "the nearest first, with what the rival gains": [
+        flip(BATCH_4, "kept", 1.1, 1.2),
+        flip(BATCH_16, "kept", 1.1, 1.2),
+        flip(ONE_THREAD, "flipped", 1 / 1.2, 1 / 1.05),
+        flip(NEIGHBOUR, "undecided", 0.9, 1.1),
+    ],
+    "none": [flip(BATCH_4, "kept", 1.1, 1.2)],
+    "not measured": [flip(BATCH_4, "kept", 1.1, 1.2), flip(ONE_THREAD, "not-measured", missing="no-time")],
+    "two settings of one backend": [
+        flip(BATCH_4, "flipped", 0.5, 0.6, rival=replace(ORT, label="openvino x4", backend="openvino"))
+    ],
+    "conditions without a ratio": [
+        flip(BATCH_4, "flipped", unable=(Unable("setting", "failed", "out of memory"),)),
+        flip(ONE_THREAD, "not-measured", missing="no-time"),
+        flip(NEIGHBOUR, "not-measured", missing="neighbour-ended", message="it was killed"),
+    ],
+    "by the latency limit, without a gain": [
+        flip(BATCH_16, "flipped", 1.1, 1.2, unable=(Unable("setting", "too-slow"),))
+    ],
+    "in doubt": [flip(BATCH_4, "kept", 1.1, 1.2, is_doubtful=True)],
+}
+
+
+def test_a_report_without_a_flip_map_has_no_words_of_one():
+    assert list(flip_map_parts(())) == []
+
+
+AGREEMENT = AccuracyLimit(0.99)
+OWN = AccuracyLimit(0.1, "at-most", "metrics.py:error")
+
+
+def setting(label: str, accuracy: float | None, **changes: Any) -> TunedSetting:
+    return replace(TunedSetting(label, label, label, 1, 1, 1, 1, "bf16", accuracy=accuracy), **changes)
+
+
+def report(limit: AccuracyLimit | None, **changes: Any) -> TuningReport:
+    best = setting("openvino", 0.995, misses_tolerance=True)
+    shown_report = TuningReport(
+        "net.onnx", "fps", None, "better", best, best,
+        (Alternative(setting("ort", 1.0), "default", REPORT.alternatives[0].gain),),
+        (FrontPoint(best, 2.0, 500.0, True), FrontPoint(setting("ort", 1.0), 3.0, 600.0, True)),
+        accuracy_limit=limit,
+    )  # fmt: skip
+    return replace(shown_report, **changes)
+
+
+def shown_accuracy(report: TuningReport) -> str:
+    return " ".join(str(tuning_view(report).as_markdown()).split())
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "words"),
+    [
+        (AGREEMENT, 0.995, ("top-1 agreement at least 99 %", "99.5 %")),
+        (OWN, 0.0123, ("metrics.py:error at most 0.1", "0.0123")),
+    ],
+)
+def test_a_share_is_a_percentage_and_a_measure_a_number(
+    limit: AccuracyLimit, value: float, words: tuple[str, str]
+) -> None:
+    assert (limit_text(limit), accuracy_text(value, limit)) == words
+
+
+def test_every_setting_that_is_shown_has_its_value() -> None:
+    text = shown_accuracy(report(AGREEMENT))
+    assert text.count("agreement |") == 2
+    assert text.count("99.5 %\\*") == 2
+    assert text.count("100 %") == 2
+
+
+def test_nothing_is_said_of_accuracy_without_a_limit() -> None:
+    text = shown_accuracy(report(None))
+    assert "agreement" not in text
+    assert "tolerance" not in text
+
+
+def test_nothing_is_told_where_nothing_was_excluded() -> None:
+    assert "Not searched" not in shown_accuracy(report(AGREEMENT, excluded=Excluded(0, 0)))
+
+
+def test_nothing_is_said_of_samples_that_the_user_gave() -> None:
+    assert "random" not in shown_accuracy(report(AGREEMENT))
+
+
+EXCLUDED = Excluded(12, 3, failed=1, best=setting("ort", 0.97, optimize="basic-int8", precision="int8"))

@@ -1,0 +1,315 @@
+"""Count what the rows of a table do, in launches of their own after its speeds were measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count, pairwise
+from pathlib import Path
+from typing import Any
+
+from irbench.core.activity import Activity
+from irbench.core.counter_row import (
+    CountedLaunch,
+    CounterRow,
+    CounterTable,
+    PhaseCounts,
+    PhaseTimeline,
+    TimelineStop,
+    counted_with,
+)
+from irbench.core.record import Failure, Stage
+from irbench.core.result import GroupResult
+from irbench.core.row import ENDED_EARLY, LaunchesStop
+from irbench.counters import (
+    CountedPhase,
+    Counting,
+    Obstacle,
+    PerfReading,
+    Said,
+    ToplevFailed,
+    read_intervals,
+    read_perf,
+    shares_of,
+)
+from irbench.measure.clock import Stopwatch
+from irbench.measure.perf_stat import CountingFailed, PerfStat, TopLev
+from irbench.runner.cell_outcome import CellOutcome
+from irbench.runner.cell_worker import CellFailed, CellWorker, Setting
+from irbench.runner.continuation import as_begun
+from irbench.runner.plan import PlannedGroup
+from irbench.runner.progress import Listener
+from irbench.runner.reference import Expected
+from irbench.runner.request import RunRequest
+from irbench.runner.rounds import Rounds
+from irbench.runner.signals import signals_deferred
+from irbench.spec import Cell
+from irbench.stats.counters import derive_counter_table
+from irbench.stats.workload_facts import bound_shapes
+from irbench.store import RunWriter
+from irbench.worker.cell import Prepared, Warmed
+from irbench.worker.run import SoakBlock
+
+_COUNTED_NS = 5e8
+"""What the counted inferences of a launch take together."""
+_FEWEST_INFERENCES = 5
+_SLOWDOWN = 5
+"""How much longer calls may take than was foreseen before their worker counts as hanging."""
+_STAGES: Mapping[CountedPhase, Stage] = {
+    "import": "import",
+    "compile": "compile",
+    "warm_up": "warm-up",
+    "inference": "measure",
+}
+
+
+@dataclass
+class CountedPhases:
+    """What counting the phases of a launch gave: counts, a timeline of steps, and why toplev reported no nodes."""
+
+    counts: dict[CountedPhase, PhaseCounts] = field(default_factory=dict[CountedPhase, PhaseCounts])
+    timeline: list[PhaseTimeline] = field(default_factory=list[PhaseTimeline])
+    nodes_missing: Obstacle | None = None
+
+
+def count_cell(cell: Cell, setting: Setting, counting: Counting, folder: Path) -> CountedPhases:
+    """Start a cell, count each of its phases, and end it."""
+    return _Launch(cell, setting, counting, folder, None).run()
+
+
+def timeline_of_cell(
+    cell: Cell, setting: Setting, counting: Counting, folder: Path, step_ms: int
+) -> tuple[PhaseTimeline, ...]:
+    """Start a cell once more, and return what was counted in each step of its phases; raises as :func:`count_cell`.
+
+    Reading the counters that often takes time of its own, so such a launch is no sample.
+    """
+    return tuple(_Launch(cell, setting, counting, folder, step_ms).run().timeline)
+
+
+class _Launch:
+    def __init__(self, cell: Cell, setting: Setting, counting: Counting, folder: Path, step_ms: int | None) -> None:
+        self._cell = cell
+        self._setting = setting
+        self._counting = counting
+        self._folder = folder
+        self._step_ms = step_ms
+        self._phases = CountedPhases()
+
+    def run(self) -> CountedPhases:
+        with self._setting.worker(self._cell) as worker:
+            worker.hold("irbench.worker.run:SoakHost")
+            self._count(worker, "import", lambda: worker.ask("import", "import_runtime"))
+            prepared: Prepared = self._count(worker, "compile", lambda: worker.ask("compile", "prepare", False))
+            timing = self._setting.timing
+            extra_s = _SLOWDOWN * (timing.warm_up + timing.warm_up_calls * prepared.first_inference_s)
+            warmed: Warmed = self._count(worker, "warm_up", lambda: worker.ask("warm-up", "warm_up", extra_s=extra_s))
+            self._infer(worker, warmed)
+        return self._phases
+
+    def _infer(self, worker: CellWorker, warmed: Warmed) -> None:
+        sample_ns = warmed.calls_per_sample * warmed.completion_ns
+        samples = max(_FEWEST_INFERENCES, math.ceil(_COUNTED_NS / sample_ns))
+        infer = partial(worker.ask, "measure", "block", samples, extra_s=_SLOWDOWN * samples * sample_ns / 1e9)
+        self._count(worker, "inference", infer)
+        if self._counting.toplev is not None and self._step_ms is None:
+            self._count_deeper(worker, infer)
+
+    def _count(self, worker: CellWorker, phase: CountedPhase, action: Callable[[], Any]) -> Any:
+        """Do something in the worker while the counters run, and keep what they came to."""
+        if not self._counting.arguments:
+            return action()
+        try:
+            with PerfStat(self._counting, worker.process_id, self._folder / phase, self._step_ms) as perf:
+                perf.enable()
+                answer = action()
+                perf.disable()
+                self._keep(phase, perf.finish(), answer.calls if isinstance(answer, SoakBlock) else 0)
+        except CountingFailed as failed:
+            raise CellFailed(Failure(_STAGES[phase], f"perf cannot count it: {failed}")) from failed
+        return answer
+
+    def _keep(self, phase: CountedPhase, text: str, inferences: int) -> None:
+        if self._step_ms is not None:
+            self._phases.timeline.append(_timeline(phase, read_intervals(text), self._counting))
+            return
+        reading = read_perf(text)
+        shares = {} if self._counting.topdown is None else shares_of(reading, self._counting.topdown)
+        self._phases.counts[phase] = PhaseCounts(self._counting.counts(reading), shares, inferences)
+
+    def _count_deeper(self, worker: CellWorker, action: Callable[[], SoakBlock]) -> None:
+        """Have toplev attached during as many inferences once more."""
+        assert self._counting.toplev is not None
+        assert self._counting.level is not None
+        program, level = self._counting.toplev, self._counting.level
+        try:
+            with TopLev(program, level, worker.process_id, self._folder / "toplev") as toplev:
+                block = action()
+                nodes = toplev.nodes()
+        except CountingFailed as failed:
+            self._leave_out_nodes(failed)
+            return
+        before = self._phases.counts.get("inference", PhaseCounts({}, {}, block.calls))
+        self._phases.counts["inference"] = PhaseCounts(before.events, {**before.shares, **nodes}, before.inferences)
+
+    def _leave_out_nodes(self, failed: CountingFailed) -> None:
+        """Keep why toplev failed beside what perf counted; without that, the launch has counted nothing."""
+        if not self._counting.arguments:
+            raise CellFailed(Failure("measure", f"toplev cannot count it: {failed}")) from failed
+        self._phases.nodes_missing = ToplevFailed(Said(str(failed)))
+
+
+def _timeline(phase: CountedPhase, steps: tuple[tuple[float, PerfReading], ...], counting: Counting) -> PhaseTimeline:
+    counts = [counting.counts(reading) for _, reading in steps]
+    ends_s = (0.0, *(end_s for end_s, _ in steps))
+    return PhaseTimeline(
+        phase,
+        tuple(later - earlier for earlier, later in pairwise(ends_s)),
+        {event: tuple(step[event].value for step in counts) for event in counting.events},
+    )
+
+
+def count_tables(
+    request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, writer: RunWriter, listen: Listener
+) -> bool:
+    """Count the rows of every table that has none, and put that into the store's document."""
+    finished = tuple(table for table in writer.document.counters if table.stopped_by not in ENDED_EARLY)
+    writer.commit(replace(writer.document, counters=finished))
+    timed_s = sum(table.seconds for table in writer.document.groups)
+    watch = Stopwatch(timed_s + sum(table.seconds for table in finished))
+    for number, speeds in list(enumerate(writer.document.groups))[len(finished) :]:
+        share = request.with_budget_for(1, len(groups) - number, watch.elapsed_s)
+        (planned,) = as_begun([groups[number]], [speeds])
+        table = _Measurement(planned, speeds, number, share, scratch / f"counted-{number}", writer, listen).run()
+        is_last = number + 1 == len(groups)
+        if table.stopped_by == "interrupt" or (table.timelines_stopped_by == "interrupt" and not is_last):
+            return False
+    return True
+
+
+@dataclass(kw_only=True)
+class _Counted(CellOutcome):
+    """A cell, and its launches."""
+
+    launches: list[CountedLaunch] = field(default_factory=list[CountedLaunch])
+    timeline: tuple[PhaseTimeline, ...] = ()
+    timeline_failure: Failure | None = None
+
+    def as_row(self) -> CounterRow:
+        """Return the row of a table."""
+        state = self.state if self.failure or self.launches else "interrupted"
+        timeline = {"timeline": self.timeline, "timeline_failure": self.timeline_failure}
+        return self.row(CounterRow, state, launches=tuple(self.launches), **timeline)
+
+
+class _Measurement:
+    """Launches the rows of one table in rounds until there are enough, or the time is up."""
+
+    def __init__(
+        self,
+        planned: PlannedGroup,
+        speeds: GroupResult,
+        number: int,
+        request: RunRequest,
+        scratch: Path,
+        writer: RunWriter,
+        listen: Listener,
+    ) -> None:
+        assert request.counting is not None
+        self._counting: Counting = request.counting
+        self._group = planned.group
+        self._number = number
+        self._timing = request.timing
+        self._scratch = scratch
+        self._writer = writer
+        self._before = writer.document.counters
+        self._rounds = Rounds(
+            model=self._group.main.bundle.name,
+            most=self._counting.plan.launches,
+            budget_s=request.timing.budget,
+            seed=f"counters/{request.seed}/{number}",
+            listen=listen,
+            rounds_ahead=1 if self._counting.plan.timeline_ms is None else 2,  # the timelines are one more
+            batch=self._group.main.batch if len(request.batches or ()) > 1 else None,
+        )
+        ok = {row.id: row for row in speeds.cells if row.state == "ok"}
+        self._rows = [_Counted(cell, effective=ok[cell.id].effective) for cell in self._group.cells if cell.id in ok]
+        # answers were compared with the expected ones when speeds were measured
+        self._setting = Setting(planned, request.timing, writer.logs, Expected(None, None), self._rounds.watch)
+        self._files = count()
+        self._longest_launch_s = 0.0
+        self._stopped_by: LaunchesStop = "interrupt"
+        self._timelines_stopped_by: TimelineStop | None = None
+
+    def run(self) -> CounterTable:
+        """Count and return the table; the store holds it too."""
+        self._scratch.mkdir(parents=True, exist_ok=True)
+        for row in self._rows:
+            if row.cell.program is not None and row.cell.program.kind == "command":
+                row.leave(Failure("plan", "A command of your own runs in a process that irbench does not follow"))
+        try:
+            self._stopped_by = self._rounds.run(lambda: self._able, self._launch, lambda: self._commit("unfinished"))
+            self._timelines_stopped_by = self._take_timelines()
+        except KeyboardInterrupt:
+            if self._stopped_by != "interrupt":
+                self._timelines_stopped_by = "interrupt"
+        with signals_deferred():  # who interrupts once more must not lose what the first one kept
+            return self._commit(self._stopped_by)
+
+    @property
+    def _able(self) -> list[_Counted]:
+        return [row for row in self._rows if row.failure is None]
+
+    def _launch(self, row: _Counted) -> None:
+        self._rounds.say(Activity("counted-launch", row.cell.label))
+        watch = Stopwatch()
+        try:
+            phases: CountedPhases = count_cell(row.cell, self._setting, self._counting, self._folder())
+        except CellFailed as failed:
+            row.leave(failed.failure, failed.output_error)
+            return
+        row.launches.append(CountedLaunch(self._rounds.finished, phases.counts, phases.nodes_missing))
+        row.state = "ok"
+        self._longest_launch_s = max(self._longest_launch_s, watch.elapsed_s)
+
+    def _take_timelines(self) -> TimelineStop | None:
+        """Launch each counted row once more for its timeline; one that fails has its reason, and keeps its counts."""
+        step_ms = self._counting.plan.timeline_ms
+        for row in self._able if step_ms is not None else ():
+            if self._rounds.watch.elapsed_s + self._longest_launch_s > self._timing.budget:
+                return "budget"
+            self._rounds.say(Activity("counted-launch", row.cell.label))
+            try:
+                row.timeline = timeline_of_cell(row.cell, self._setting, self._counting, self._folder(), step_ms or 0)
+            except CellFailed as failed:
+                row.timeline_failure = failed.failure
+        return None
+
+    def _folder(self) -> Path:
+        return self._scratch / str(next(self._files))
+
+    def _commit(self, stopped_by: LaunchesStop) -> CounterTable:
+        """Derive the table anew from the launches and put it into the store's document."""
+        counting, main = self._counting, self._group.main
+        table = derive_counter_table(
+            counted_with(
+                CounterTable,
+                counting,
+                table=self._number,
+                model=main.bundle.name,
+                batch=main.batch,
+                shapes=bound_shapes(main),
+                rounds=self._rounds.finished,
+                preview=True,
+                confidence=self._timing.confidence,
+                stopped_by=stopped_by,
+                seconds=self._rounds.watch.elapsed_s,
+                timeline_ms=counting.plan.timeline_ms,
+                timelines_stopped_by=self._timelines_stopped_by,
+                rows=tuple(row.as_row() for row in self._rows),
+            )
+        )
+        self._writer.commit(replace(self._writer.document, counters=(*self._before, table)))
+        return table

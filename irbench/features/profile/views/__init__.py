@@ -1,0 +1,1 @@
+"""A profile in words: its sentences, and its tables."""
