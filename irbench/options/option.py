@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, TypeVar, overload
 
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
+from irbench.options import kinds
 from irbench.options.kinds import SINGLE, Kind
 
 _KEY = "option"
@@ -47,7 +48,7 @@ class Option:
     metavar: str = ""
     group: str = ""
     excludes: Mapping[str, str] = field(default_factory=dict[str, str])
-    plan: Literal["list", "single", "none"] = "none"
+    plan: Literal["list", "single", "none"] = "single"
     required: bool = False
 
 
@@ -62,6 +63,12 @@ def option(kind: Kind[T], help: str, **facts: Any) -> T | None: ...
 def option(kind: Kind[Any], help: str, **facts: Any) -> Any:  # noqa: A002
     """Return a field of a dataclass that declares an option; for type checkers, what the field holds."""
     return field_of(Option(kind, help, **facts))
+
+
+def flag(help: str, **facts: Any) -> bool:  # noqa: A002
+    """Return a field that declares an option without a value: true where it is given."""
+    declared: bool = option(kinds.FLAG, help, default=False, **facts)
+    return declared
 
 
 def field_of(declared: Option) -> Any:

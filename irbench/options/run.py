@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from irbench.options import kinds
 from irbench.options.input_request import DataSource, InputRequest
-from irbench.options.option import CommandOptions, field_of, option, read_keywords
+from irbench.options.option import CommandOptions, field_of, flag, option, read_keywords
 from irbench.options.own_code import Metric, Programs
 from irbench.options.values import Constants, Feedback, Settings, Shapes, Sweep, Varied
 from irbench.spec import Io, Objective, PythonEnvironment, WarmUpLength
@@ -77,20 +77,13 @@ class RunOptions:
         default=("none",),
         plan="list",
     )
-    quick: bool = option(
-        kinds.FLAG,
-        "3 launches: fast, with wide intervals.",
-        default=False,
-        excludes={"thorough": "one is for speed, the other for precision"},
-        plan="single",
+    quick: bool = flag(
+        "3 launches: fast, with wide intervals.", excludes={"thorough": "one is for speed, the other for precision"}
     )
     budget: float | None = option(
-        kinds.DURATION,
-        "Time limit for the whole run.",
-        default_text="90s per table, 5m with --tail",
-        plan="single",
+        kinds.DURATION, "Time limit for the whole run.", default_text="90s per table, 5m with --tail"
     )
-    all: bool = option(kinds.FLAG, "Run every exported model.", default=False, group=MODELS_AND_INPUTS)
+    all: bool = flag("Run every exported model.", group=MODELS_AND_INPUTS, plan="none")
     imports: tuple[str, ...] = option(
         kinds.MODULES,
         "Module to import before a model is exported, which registers custom layers",
@@ -115,7 +108,6 @@ class RunOptions:
             "feedback": "a decode loop has one shape",
             "io=bound": "memory is bound to one shape",
         },
-        plan="single",
     )
     data: DataSource | None = option(
         kinds.DATA,
@@ -128,7 +120,6 @@ class RunOptions:
         "Feed an output to an input of the next call, as in a decode loop",
         default={},
         excludes={"min_accuracy": _SINGLE_CALLS, "metric": _SINGLE_CALLS},
-        plan="single",
     )
     seed: int = option(
         kinds.SEED, "Seed for inputs and for the measurement order.", default=0, default_text="0", plan="list"
@@ -143,7 +134,6 @@ class RunOptions:
             "min_accuracy": _BACKENDS_ALONE,
             "metric": _BACKENDS_ALONE,
         },
-        plan="single",
         group=COMPARED,
     )
     instances: tuple[int, ...] = option(
@@ -153,56 +143,40 @@ class RunOptions:
         plan="list",
     )
     vary: Varied = option(
-        kinds.VARIED,
-        "Values of an option of a backend, or default where it is not set: one row for each",
-        default={},
-        plan="single",
+        kinds.VARIED, "Values of an option of a backend, or default where it is not set: one row for each", default={}
     )
     rows: tuple[str, ...] | None = option(
         kinds.NAMES,
         "Measure only the rows with these ids, as irbench show --format json prints them.",
         default_text="all combinations",
-        plan="single",
     )
     baseline: str | None = option(
         kinds.ROW,
         "Row that speedups are relative to: ort, or ort@batch=8,threads=2 (also streams, instances, precision,"
         " optimize, model).",
         default_text="tf, otherwise the first",
-        plan="single",
     )
-    apart: bool = option(kinds.FLAG, "Give every model and batch a table of its own.", default=False, plan="single")
+    apart: bool = flag("Give every model and batch a table of its own.")
     objective: Objective | None = option(
         kinds.OBJECTIVE,
         "What rows are compared by: the median latency, FPS, or cost, the processor time per sample.",
         default_text="fps with streams, instances or several batches, otherwise latency",
-        plan="single",
     )
     max_latency: float | None = option(
         kinds.LATENCY,
         "Only rows whose p90 latency is at most this may be the best; compared by FPS without --objective.",
-        plan="single",
     )
     min_accuracy: float | None = option(
         kinds.ACCURACY,
         "Minimum share of samples whose top-1 class is that of the reference; rows below it are not measured.",
-        plan="single",
     )
     metric: Metric | None = option(
         kinds.METRIC,
         "Your own measure of the outputs, with its minimum (>=) or maximum (<=): fn(inputs, outputs) or fn(inputs,"
         " outputs, expected); rows that miss it are not measured.",
-        plan="single",
     )
-    within: float | None = option(
-        kinds.SHARE, "Differences up to this count as the same.", default_text="2%", plan="single"
-    )
-    allow_mixed: bool = option(
-        kinds.FLAG,
-        "Also compare rows whose precision a runtime changed by itself, and mark them.",
-        default=False,
-        plan="single",
-    )
+    within: float | None = option(kinds.SHARE, "Differences up to this count as the same.", default_text="2%")
+    allow_mixed: bool = flag("Also compare rows whose precision a runtime changed by itself, and mark them.")
     cpus: tuple[int, ...] | None = option(
         kinds.CPUS, "Processors for the backends to use.", default_text="all available", plan="list", group=HOW_IT_RUNS
     )
@@ -213,47 +187,29 @@ class RunOptions:
         default="copy",
         plan="list",
     )
-    require_full: bool = option(
-        kinds.FLAG,
-        "Refuse a row if any of its nodes runs on another device than the one requested.",
-        default=False,
-        plan="single",
-    )
-    tail: bool = option(
-        kinds.FLAG,
+    require_full: bool = flag("Refuse a row if any of its nodes runs on another device than the one requested.")
+    tail: bool = flag(
         "Also measure p99, from 1,000 consecutive calls per launch; p99.9 takes 5 launches or more.",
-        default=False,
-        plan="single",
         group=ALSO_MEASURED,
     )
     pace: float | None = option(
         kinds.PACE,
         "Also measure latency when calls arrive at a fixed interval, with idle gaps between them.",
         default_text="off",
-        plan="single",
     )
     sustain: float | None = option(
-        kinds.DURATION,
-        "Also run each row alone for this long in every launch.",
-        default_text="off",
-        plan="single",
+        kinds.DURATION, "Also run each row alone for this long in every launch.", default_text="off"
     )
-    energy: bool = option(
-        kinds.FLAG,
-        "Also measure joules per inference and watts, of each row alone: for 3s in every launch without --sustain.",
-        default=False,
-        plan="single",
+    energy: bool = flag(
+        "Also measure joules per inference and watts, of each row alone: for 3s in every launch without --sustain."
     )
-    cold: bool = option(
-        kinds.FLAG,
+    cold: bool = flag(
         "Measure cold starts instead: process start to first output, with a cold and with a warm cache.",
-        default=False,
         excludes={
             **dict.fromkeys(("tail", "sustain", "energy", "pace", "instances", "shapes", "feedback"), _COLD),
             **dict.fromkeys(("objective", "max_latency", "min_accuracy", "metric"), _COLD),
             "cells": "cold starts are measured of backends",
         },
-        plan="single",
     )
     counters: tuple[str, ...] | None = option(
         kinds.COUNTERS,
@@ -264,37 +220,27 @@ class RunOptions:
             "instances": "counters are of one process",
             "shapes": "counters are of one shape",
         },
-        plan="single",
     )
-    timeline: float | None = option(
-        kinds.STEP, "With --counters: also show counts over time, in steps of this length.", plan="single"
-    )
-    thorough: bool = option(
-        kinds.FLAG,
-        "10 to 20 launches, intervals down to 0.5%, up to 15 minutes per table.",
-        default=False,
-        plan="single",
-        group=HOW_LONG,
-    )
+    timeline: float | None = option(kinds.STEP, "With --counters: also show counts over time, in steps of this length.")
+    thorough: bool = flag("10 to 20 launches, intervals down to 0.5%, up to 15 minutes per table.", group=HOW_LONG)
     deadline: float | None = option(
         kinds.DURATION,
         "Time limit for one step of a backend, after which it counts as failed.",
         default_text="300s, or with --budget half of what is left if that is less, at least 30s",
-        plan="single",
     )
     warmup: WarmUpLength | None = option(
         kinds.WARM_UP,
         "How long each row warms up in every launch: a time (2s), or a number of calls (500).",
         default_text="until calls get no faster",
-        plan="single",
     )
-    no_lock: bool = option(kinds.FLAG, "Measure even if another irbench is measuring on this machine.", default=False)
-    name: str = option(kinds.NAME, "Name the run, for irbench show NAME.", default="", group=OUTPUT)
-    note: str = option(kinds.NOTE, "Store a note with the run.", default="", plan="single")
+    no_lock: bool = flag("Measure even if another irbench is measuring on this machine.", plan="none")
+    name: str = option(kinds.NAME, "Name the run, for irbench show NAME.", default="", group=OUTPUT, plan="none")
+    note: str = option(kinds.NOTE, "Store a note with the run.", default="")
     results: Path | None = option(
         kinds.FOLDER,
         "Folder of stored runs.",
         default_text="IRBENCH_RESULTS, ./results if it is empty or has runs, or your data folder",
+        plan="none",
     )
 
     @property
@@ -320,9 +266,7 @@ class ResumeOptions:
     """
 
     run: str | None = None
-    allow_own_code: bool = option(
-        kinds.FLAG, "With --resume: run the code and use the files that the run's plan names.", default=False
-    )
+    allow_own_code: bool = flag("With --resume: run the code and use the files that the run's plan names.")
     no_lock: bool = like("no_lock")
     results: Path | None = like("results")
 

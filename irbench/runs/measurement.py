@@ -180,7 +180,7 @@ def _ending(writer: RunWriter) -> Iterator[None]:
         yield
     except IrbenchError as error:
         document = writer.document
-        if not _has_figures(document):
+        if not (document.launches or document.cold_starts or document.soaks):
             writer.discard()
             raise
         way = f"; irbench run --resume {run_argument(writer.folder)} continues it" if document.is_resumable else ""
@@ -188,10 +188,6 @@ def _ending(writer: RunWriter) -> Iterator[None]:
         raise IrbenchError(error.message, hint=f"{error.hint}{kept}", exit_code=error.exit_code) from error
     finally:
         writer.release()  # the traceback of an error would keep it, and the run could not be continued
-
-
-def _has_figures(document: RunDocument) -> bool:
-    return bool(document.launches or document.cold_starts or document.soaks)
 
 
 def with_accuracy(

@@ -199,8 +199,8 @@ def export(
 
     root = results or default_root()
     format_name = _format(form, output)
-    if output is not None and not force:
-        _refuse_overwriting(output)
+    if output is not None and not force and is_file(output):  # a pipe or a device loses nothing
+        raise IrbenchError(f"{output} exists already.", hint="Give another file with -o, or overwrite it with --force.")
     names, problems = _chosen(root, runs, RunFilter(**filters), everything=everything)
     for problem in problems:
         say(f"error: {problem}")
@@ -215,11 +215,6 @@ def export(
 def _format(form: str | None, output: Path | None) -> str:
     chosen = format_for(output) if form is None and output is not None else None
     return form or (chosen.name if chosen is not None else ARCHIVE)
-
-
-def _refuse_overwriting(output: Path) -> None:
-    if is_file(output):
-        raise IrbenchError(f"{output} exists already.", hint="Give another file with -o, or overwrite it with --force.")
 
 
 def _chosen(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +94,12 @@ def command(
 
     if resume is not None:
         _refuse_other_options(context)
-        return resumed(_resumption(resume, allow_own_code, options), form, output, strict=strict)
+        return resumed(
+            ResumeOptions(resume or None, allow_own_code, options["no_lock"], options["results"]),
+            form,
+            output,
+            strict=strict,
+        )
     if allow_own_code:
         raise IrbenchError("--allow-own-code applies to --resume only.", hint="Leave it out: --cell names the code.")
     run_options = RunOptions(command=command_line(), **options)
@@ -120,10 +124,6 @@ def _refuse_other_options(context: click.Context) -> None:
         f"--resume and {names} cannot be combined: a run is continued with the settings that it was begun with.",
         hint="Leave out either of them; without --resume another run begins.",
     )
-
-
-def _resumption(run: str, allow_own_code: bool, options: Mapping[str, Any]) -> ResumeOptions:
-    return ResumeOptions(run or None, allow_own_code, options["no_lock"], options["results"])
 
 
 def confirmed_first_run(options: RunOptions) -> bool:
