@@ -42,11 +42,7 @@ class Reporter:
 
 
 class GuardedListener:
-    """Turns what a listener raises into an interrupt, after which a run stores what was measured.
-
-    Attributes:
-        error: What the listener raised; ``None`` if nothing, or an interrupt.
-    """
+    """Turns what a listener raises into an interrupt, after which a run stores what was measured."""
 
     def __init__(self, listen: Listener) -> None:
         self._listen = listen

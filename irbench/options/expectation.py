@@ -31,35 +31,21 @@ class SlowerThan:
 
 
 @dataclass(frozen=True)
-class WrongAnswers:
-    """A backend answers, but not what the reference answers.
-
-    Attributes:
-        backend: As users name it.
-    """
-
+class _OneBackend:
     backend: str
 
     @property
     def backends(self) -> tuple[str, ...]:
-        """The backend."""
+        """The backend, as users name it."""
         return (self.backend,)
 
 
-@dataclass(frozen=True)
-class Failing:
-    """A backend refuses the graph, raises an error, crashes or gives no answer.
+class WrongAnswers(_OneBackend):
+    """A backend answers, but not what the reference answers."""
 
-    Attributes:
-        backend: As users name it.
-    """
 
-    backend: str
-
-    @property
-    def backends(self) -> tuple[str, ...]:
-        """The backend."""
-        return (self.backend,)
+class Failing(_OneBackend):
+    """A backend refuses the graph, raises an error, crashes or gives no answer."""
 
 
 Expectation: TypeAlias = SlowerThan | WrongAnswers | Failing

@@ -259,11 +259,7 @@ def like(name: str, **changes: Any) -> Any:
 
 @dataclass(frozen=True)
 class ResumeOptions:
-    """What is asked of a run that is continued.
-
-    Attributes:
-        run: As users name it; ``None`` for the newest that ended early.
-    """
+    """What is asked of a run that is continued."""
 
     run: str | None = None
     allow_own_code: bool = flag("With --resume: run the code and use the files that the run's plan names.")

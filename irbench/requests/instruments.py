@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from irbench.counters import CounterPlan, Counting, not_counted
 from irbench.errors import IrbenchError
@@ -72,24 +72,22 @@ _GPU_HINTS: Mapping[AbsenceReason, str] = {
 }
 
 
-@dataclass(frozen=True)
-class _Refusal:
-    message: str
-    hint: str
-
-
-_NO_COUNTERS = _Refusal(
+_NO_COUNTERS = (
     "this machine has no counters (no intel-rapl in /sys/class/powercap)",
-    "Virtual machines and containers rarely have any. On hardware load the kernel's module: sudo modprobe"
-    " intel_rapl_msr. Or leave --energy out.",
-)
-_REFUSALS: Mapping[AbsenceReason, _Refusal] = {
-    "not-permitted": _Refusal(
-        f"only root may read {_COUNTERS} on this machine",
-        f"Run irbench as root, or let everyone read them until the next boot: sudo chmod a+r {_COUNTERS}"
-        " (or leave --energy out).",
+    (
+        "Virtual machines and containers rarely have any. On hardware load the kernel's module: sudo modprobe"
+        " intel_rapl_msr. Or leave --energy out."
     ),
-    "not-counting": _Refusal(
+)
+_REFUSALS: Mapping[AbsenceReason, tuple[str, str]] = {
+    "not-permitted": (
+        f"only root may read {_COUNTERS} on this machine",
+        (
+            f"Run irbench as root, or let everyone read them until the next boot: sudo chmod a+r {_COUNTERS}"
+            " (or leave --energy out)."
+        ),
+    ),
+    "not-counting": (
         f"the counters of this machine stand still ({_COUNTERS})",
         "Some virtual machines show counters that count nothing: measure on the hardware, or leave --energy out.",
     ),
@@ -111,6 +109,6 @@ def energy_notes(measures_energy: bool) -> tuple[Note, ...]:
 
 
 def _refused(access: EnergyAccess) -> IrbenchError:
-    refusal = _REFUSALS.get(access.absent.get("processors", "no-counters"), _NO_COUNTERS)
+    message, hint = _REFUSALS.get(access.absent.get("processors", "no-counters"), _NO_COUNTERS)
     also = _GPU_HINTS.get(access.absent.get("gpus", "no-driver"), "")
-    return IrbenchError(f"Energy cannot be measured: {refusal.message}.", hint=f"{refusal.hint}{also}")
+    return IrbenchError(f"Energy cannot be measured: {message}.", hint=f"{hint}{also}")

@@ -62,7 +62,7 @@ class TableWinner:
     """The fastest row of a table.
 
     Attributes:
-        row: It.
+        row: The fastest row.
         rival: The row that comes next.
         ratio: How many times as fast as its rival it is.
         low: Lower end of the confidence interval, adjusted for having chosen the best.

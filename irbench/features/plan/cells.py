@@ -55,11 +55,7 @@ DEFAULTS: Settings = {"streams": 1, "instances": 1, "optimize": "none", "io": "c
 
 @dataclass(frozen=True)
 class SweepCell:
-    """One setting of a plan: what a row of a table is measured with, or every row where no backend is named.
-
-    Attributes:
-        settings: By key; only what the plan sets.
-    """
+    """One setting of a plan: what a row of a table is measured with, or every row where no backend is named."""
 
     settings: Settings
 
@@ -173,12 +169,7 @@ Lists = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Doubling:
-    """Batch sizes that double until a larger one gains too little.
-
-    Attributes:
-        largest: None is larger.
-        stop_gain: The share of throughput that a step must add to some row for the curve to go on.
-    """
+    """Batch sizes that double until a larger one gains too little."""
 
     smallest: int = 1
     largest: int = 1024
@@ -204,12 +195,7 @@ class Matrix:
 
 
 class UnmatchedExclusion(Exception):
-    """An exclusion leaves nothing out.
-
-    Attributes:
-        matrix: The place of its matrix in the plan, counted from 0.
-        exclusion: Its place in the matrix, counted from 0.
-    """
+    """An exclusion leaves nothing out."""
 
     def __init__(self, matrix: int, exclusion: int) -> None:
         super().__init__(f"matrix[{matrix}].exclude[{exclusion}]")

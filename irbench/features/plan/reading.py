@@ -51,14 +51,7 @@ _DOUBLING_KEYS = ("smallest_batch", "largest_batch", "stop_gain")
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """A plan that was read and checked.
-
-    Attributes:
-        name: Of the sweep.
-        folder: What its paths are relative to.
-        document: The plan as its file has it.
-        expansion: Its tables and cells.
-    """
+    """A plan that was read and checked."""
 
     name: str
     folder: Path

@@ -12,11 +12,7 @@ from irbench.options.run import like
 
 @dataclass(frozen=True)
 class SweepOptions:
-    """What is asked of a sweep besides its plan.
-
-    Attributes:
-        command: The command line; empty where there was none.
-    """
+    """What is asked of a sweep besides its plan."""
 
     resume: bool = flag(
         "Go on where the sweep stopped: nothing is measured twice, and an interrupted table goes on after its last"

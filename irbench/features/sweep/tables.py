@@ -33,15 +33,7 @@ _PATH_ENDINGS = (".onnx", ".keras", ".h5")
 
 @dataclass(frozen=True)
 class SweepSetup:
-    """What all tables of a sweep have in common besides their plan.
-
-    Attributes:
-        name: Of the sweep.
-        folder: What paths of the plan are relative to.
-        results: The folder where runs are kept.
-        no_lock: Measure though another irbench does on this machine.
-        command: The command line; empty where there was none.
-    """
+    """What all tables of a sweep have in common besides their plan."""
 
     name: str
     folder: Path
