@@ -20,7 +20,7 @@ from benchmarks.backbone_table import LEVELS, Backbone, as_page, as_table
 from benchmarks.output import refuse_unwritable
 from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter import missing_distributions
+from irbench.exporter.identity import missing_distributions
 from irbench.features.optimize.run import OptimizedModel
 from irbench.measure.clock import Stopwatch
 from irbench.onnx.rewriting.bind import bind

@@ -18,7 +18,7 @@ from benchmarks.workbench import MEASURED, CommandFailed, Workbench
 from benchmarks.zoo_table import Tour, as_table
 from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter import missing_distributions
+from irbench.exporter.identity import missing_distributions
 from irbench.measure.clock import Stopwatch
 from irbench.spec import shape_text
 from irbench.spi import install_command

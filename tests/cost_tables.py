@@ -6,7 +6,7 @@ import numpy as np
 from rich.console import Console
 from written_graphs import graph, ones
 
-from irbench.cost_model import model_cost
+from irbench.cost_model.counting import model_cost
 from irbench.cost_model.formulas import ModelFormulas, model_formulas
 from irbench.features.cost.view import GraphCosts, cost_view
 from irbench.spec import TensorSpec

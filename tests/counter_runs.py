@@ -10,7 +10,8 @@ from irbench.core.counter_row import CountedLaunch, CounterRow, CounterTable, Ph
 from irbench.core.record import Failure
 from irbench.core.result import RunDocument
 from irbench.core.row import Requested
-from irbench.counters import EventCount, NotSupported, UnknownEvent
+from irbench.counters.obstacles import NotSupported, UnknownEvent
+from irbench.counters.perf_output import EventCount
 from irbench.stats.counters import derive_counter_table
 
 EVENTS = ("task-clock", "context-switches", "cycles", "instructions")

@@ -10,7 +10,7 @@ import pytest
 from fake_runs import FASTEST
 from front_door import Called, irbench
 
-from irbench.counters import Processor
+from irbench.counters.topdown import Processor
 from irbench.measure import counter_support
 
 

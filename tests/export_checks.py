@@ -172,10 +172,11 @@ def _conversion(case: str, folder: Path) -> Conversion:
     from onnx.reference import ReferenceEvaluator
 
     from irbench.onnx.rewriting.detached_weights import write
-    from irbench_tf import exporter, signatures, tracing
+    from irbench_tf import exporter, tracing
     from irbench_tf.convert import convert, name_dimensions
+    from irbench_tf.loading import signatures
+    from irbench_tf.loading.sources import Loaded
     from irbench_tf.reference_run import run_reference
-    from irbench_tf.sources import Loaded
 
     model = CASES[case]()
     inputs, fixed = signatures.keras_inputs(model)

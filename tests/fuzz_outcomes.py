@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 from irbench.core.output_check import compare, judge
 from irbench.errors import IrbenchError
-from irbench.exporter import from_onnx_file
+from irbench.exporter.foreign import from_onnx_file
 from irbench.runner import reference
 from irbench.runner.plan import plan
 from irbench.runner.prepare import prepare

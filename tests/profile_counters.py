@@ -9,7 +9,8 @@ import profiles
 
 from irbench.core.counter_row import CountedLaunch, PhaseCounts
 from irbench.core.record import Failure
-from irbench.counters import EventCount, NotSupported
+from irbench.counters.obstacles import NotSupported
+from irbench.counters.perf_output import EventCount
 from irbench.features.profile.record import CountedKind, CountedPart, ProfileCounters, ProfileDocument
 
 EVENTS = ("task-clock", "cycles", "instructions")

@@ -33,7 +33,7 @@ def load_exchanged(folder: Path) -> Mapping[str, Any]:
     """Load a SavedModel whose file another takes the place of once it was checked; return what it answers."""
     import tensorflow as tf
 
-    from irbench_tf import saved_models
+    from irbench_tf.loading import saved_models
 
     path, other = folder / "exchanged", save("writes at start", folder)
     _KINDS["objects"](path)
@@ -68,8 +68,8 @@ def write_all(folder: Path, kinds: tuple[str, ...]) -> list[Path]:
 def _load(folder: Path, kind: str, signature: str | None) -> Answer | str:
     import tensorflow as tf
 
-    from irbench_tf import signatures, sources
-    from irbench_tf.saved_models import load_signature
+    from irbench_tf.loading import signatures, sources
+    from irbench_tf.loading.saved_models import load_signature
 
     path = save(kind, folder)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irbench.exporter import missing_distributions
+from irbench.exporter.identity import missing_distributions
 
 MOST_MACS = 2_000_000_000
 """Building, exporting and checking a model that computes more takes minutes: a DenseNet, a GPT-2 and a U-Net."""

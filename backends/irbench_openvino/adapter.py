@@ -133,14 +133,14 @@ class OpenVinoBackend:
     def describe(self) -> Description:
         """Say which version is installed, from metadata."""
         try:
-            found = version("openvino")
+            installed = version("openvino")
         except PackageNotFoundError:
-            found = None
-        install = "" if found else install_command("openvino")
+            installed = None
+        install = "" if installed else install_command("openvino")
         return Description(
             name=self.name,
             distribution="openvino",
-            version=found,
+            version=installed,
             devices=tuple(_DEVICES),
             install=install,
             domains=_DOMAINS,
@@ -188,13 +188,13 @@ class OpenVinoBackend:
         """Return a compiled model, its artifact, and what it really uses; ``further`` properties go before others."""
         core = runtime.core()
         target = _require(core, device)
-        wanted = {**compile_properties(load, core.get_property(target, "SUPPORTED_PROPERTIES")), **further}
+        properties = {**compile_properties(load, core.get_property(target, "SUPPORTED_PROPERTIES")), **further}
         with phases("load"):
             model = _read_or_refuse(core, artifact)
         if fourier.may_transform(model):
             fourier.require_correct_reading(core, artifact)
         with phases("compile"), runtime.plain_reasons():
-            compiled = core.compile_model(model, target, wanted)
+            compiled = core.compile_model(model, target, properties)
             granted = str(compiled.get_property(PRECISION).to_string())
             computed = precision.read_back(compiled, granted)
         if load.precision_required:
@@ -213,10 +213,10 @@ class OpenVinoBackend:
         """Compile a model with the hints of a load, and return what OpenVINO calls the optimal number of requests."""
         core = runtime.core()
         target = _require(core, device)
-        wanted = compile_properties(load, core.get_property(target, "SUPPORTED_PROPERTIES"))
+        properties = compile_properties(load, core.get_property(target, "SUPPORTED_PROPERTIES"))
         model = _read_or_refuse(core, artifact)
         with runtime.plain_reasons():
-            compiled = core.compile_model(model, target, without_streams(wanted))
+            compiled = core.compile_model(model, target, without_streams(properties))
         return int(compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
 
     def usage(self, model: UsedModel, load: Load, device: str) -> Usage:
@@ -252,17 +252,16 @@ def _read(core: Any, path: Path) -> Any:
 
 
 def _whole(path: Path) -> bytes | None:
-    """Return a file's bytes where they hold the weights too."""
     with mapped(path) as data:
         return None if next(external_tensors(data), None) is not None else bytes(data)
 
 
 def _require(core: Any, device: str) -> str:
-    found = tuple(core.available_devices)
+    devices = tuple(core.available_devices)
     target = _DEVICES.get(device, "")
-    if target and any(item.split(".")[0] == target for item in found):
+    if target and any(item.split(".")[0] == target for item in devices):
         return target
     raise Refusal(
         f"OpenVINO finds no {target or device} device on this machine.",
-        hint=f"It finds: {', '.join(found)}. An Intel GPU also needs its OpenCL driver (libOpenCL.so.1).",
+        hint=f"It finds: {', '.join(devices)}. An Intel GPU also needs its OpenCL driver (libOpenCL.so.1).",
     )

@@ -69,12 +69,12 @@ def may_transform(model: Any) -> bool:
 
 def require_correct_reading(core: Any, artifact: Artifact) -> None:
     """Require that the installed OpenVINO reads each form of DFT in a model as ONNX defines it."""
-    found = dict(_forms(artifact))
-    for name in _FORMS.keys() & found.keys():
+    forms = dict(_forms(artifact))
+    for name in _FORMS.keys() & forms.keys():
         form = _FORMS[name]
         if not reads_as_defined(core, form):
             raise Refusal(
-                f"OpenVINO misreads a Fourier transform of this model ({found[name]}): it {form.misread}.",
+                f"OpenVINO misreads a Fourier transform of this model ({forms[name]}): it {form.misread}.",
                 hint=form.hint,
             )
 
@@ -116,8 +116,8 @@ def _is_transform(node: onnx.NodeProto) -> bool:
 
 
 def _is_along_wrong_axis(node: onnx.NodeProto, constants: Mapping[str, int], ranks: Mapping[str, int]) -> bool:
-    data, _, given = (*node.input, "", "")[:3]
-    axis = constants.get(given) if given else _DEFAULT_AXIS
+    data, _, axis_input = (*node.input, "", "")[:3]
+    axis = constants.get(axis_input) if axis_input else _DEFAULT_AXIS
     if axis is None:
         return False
     return axis == _WRONG_AXIS or (axis < 0 and axis + ranks.get(data, 0) == _WRONG_AXIS)
@@ -137,7 +137,7 @@ def _integers(graphs: Sequence[onnx.GraphProto]) -> Iterator[tuple[str, int]]:
         constants = dict(constant_values(graph))
         for node in graph.node:
             if node.op_type == "Constant":
-                constants.update(computed_values(node, constants, {}))
+                constants.update(computed_values(node, constants, {}, 1))
         single = ((name, value) for name, value in constants.items() if value.size == 1 and value.dtype.kind == "i")
         yield from ((name, int(value.item())) for name, value in single)
 

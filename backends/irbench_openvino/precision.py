@@ -1,11 +1,7 @@
 """The precision a compiled model computes in, and the devices it runs on, read from what it executes.
 
-The precision a compiled model computes in, read from the graph it executes.
-
 The hint can be read back, but it says what was granted, not what was done: quantised layers stay
 integers under any hint, and a layer without a narrow kernel runs in fp32. So the executed graph is asked.
-
-On which devices OpenVINO runs a compiled model.
 
 A device takes a model whole or refuses it, unless devices are combined (HETERO, AUTO), which irbench never asks for.
 """
@@ -23,18 +19,10 @@ _NARROWEST_FIRST = ("int8", "bf16", "fp16", "fp32", "fp64")
 
 _COMPUTING_LAYERS = frozenset(
     {
-        "Convolution",
-        "Deconvolution",
-        "FullyConnected",
-        "GatherMatmul",
-        "Gemm",
-        "MHA",
-        "MatMul",
-        "RNNCell",
-        "RNNSeq",
+        "Convolution", "Deconvolution", "FullyConnected", "GatherMatmul", "Gemm", "MHA", "MatMul", "RNNCell", "RNNSeq",
         "ScaledDotProductAttention",
     }
-)
+)  # fmt: skip
 
 
 def computed_precision(layers: Iterable[tuple[str, str]], hint: str) -> str:
@@ -44,8 +32,8 @@ def computed_precision(layers: Iterable[tuple[str, str]], hint: str) -> str:
         layers: Type and run-time element type of each executed layer, ``("Convolution", "bf16")`` for example.
         hint: The element type the compiled model was granted; what counts where no layer does such arithmetic.
     """
-    found = {_NAMES.get(element, element) for layer, element in layers if layer in _COMPUTING_LAYERS}
-    return next((item for item in _NARROWEST_FIRST if item in found), _NAMES.get(hint, hint))
+    precisions = {_NAMES.get(element, element) for layer, element in layers if layer in _COMPUTING_LAYERS}
+    return next((item for item in _NARROWEST_FIRST if item in precisions), _NAMES.get(hint, hint))
 
 
 def read_back(compiled: Any, hint: str) -> str:
@@ -55,9 +43,9 @@ def read_back(compiled: Any, hint: str) -> str:
     return computed_precision(layers, hint)
 
 
-def refuse_integers(held: str, asked: Precision) -> None:
+def refuse_integers(held: str, precision: Precision) -> None:
     """Refuse to compute a graph in integers that is not quantised."""
-    if asked == "int8" and held != "int8":
+    if precision == "int8" and held != "int8":
         raise Refusal(
             f"OpenVINO computes in int8 only if the graph was quantised; this one is {held}.",
             hint="Measure a file that irbench optimize --precision int8 --quantize static wrote, or let irbench run"
@@ -65,21 +53,21 @@ def refuse_integers(held: str, asked: Precision) -> None:
         )
 
 
-def require(computed: str, granted: str, asked: Precision) -> None:
+def require(computed: str, granted: str, precision: Precision) -> None:
     """Refuse a precision other than the one asked for."""
-    if asked == "native":
+    if precision == "native":
         return
     granted = _NAMES.get(granted, granted)
-    between = "fp32" if asked == "int8" else asked
+    between = "fp32" if precision == "int8" else precision
     actual = granted if granted != between else computed
-    if actual == "fp32" and asked == "int8":
+    if actual == "fp32" and precision == "int8":
         raise Refusal(
             "OpenVINO computes in fp32 instead of int8: it does not support the way in which this graph is quantised.",
             hint="Use --precision fp32, or quantise the fp32 model statically: --optimize int8-static",
         )
-    if actual != asked:
+    if actual != precision:
         raise Refusal(
-            f"OpenVINO computes in {actual} instead of {asked}.",
+            f"OpenVINO computes in {actual} instead of {precision}.",
             hint=f"Use --precision {actual if actual in get_args(Precision) else 'native'}, "
             "or another device; irbench backends --probe lists what each has.",
         )

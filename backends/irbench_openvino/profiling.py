@@ -54,8 +54,8 @@ class RuntimeOperator:
 def read_graph(runtime_model: Any, original: Path) -> Mapping[str, RuntimeOperator]:
     """Return the operators of a compiled model by their names."""
     operators = runtime_model.get_ordered_ops()
-    found = _Nodes(take_inventory(original)).of_all(operators)
-    return {operator.get_friendly_name(): _described(operator, found) for operator in operators}
+    nodes = _Nodes(take_inventory(original)).of_all(operators)
+    return {operator.get_friendly_name(): _described(operator, nodes) for operator in operators}
 
 
 class _Nodes:
@@ -77,7 +77,7 @@ class _Nodes:
         named = frozenset(label for labels in reported.values() for label in labels)
         weights = (weight.name for weight in self._inventory.weights)
         claims = ContainedNodes(self._inventory.nodes, weights, kept=named)
-        found: dict[str, tuple[str, ...]] = dict.fromkeys(reported, ())
+        by_operator: dict[str, tuple[str, ...]] = dict.fromkeys(reported, ())
         for operator in operators:
             name = operator.get_friendly_name()
             if not reported[name]:
@@ -85,10 +85,10 @@ class _Nodes:
             outputs = [tensor for label in reported[name] for tensor in self._outputs(label)]
             others = tuple(label for label in claims.claim(outputs) if label not in reported[name])
             nameless = tuple(dict.fromkeys(_nameless_before(operator, reported)))
-            found[name] = reported[name] if nameless else (*others, *reported[name])
+            by_operator[name] = reported[name] if nameless else (*others, *reported[name])
             if len(nameless) == 1 or not others:  # which of several computes which is unknown
-                found.update(dict.fromkeys(nameless, others or self._taken_apart(reported[name])))
-        return found
+                by_operator.update(dict.fromkeys(nameless, others or self._taken_apart(reported[name])))
+        return by_operator
 
     def _reported(self, operator: Any) -> Iterator[str]:
         """Give the labels of nodes; a name may be that of a node, or of the tensor that it makes."""
@@ -121,16 +121,15 @@ def _nameless_before(operator: Any, reported: Mapping[str, tuple[str, ...]]) -> 
             yield from _nameless_before(source, reported)
 
 
-def _described(operator: Any, found: Mapping[str, tuple[str, ...]]) -> RuntimeOperator:
+def _described(operator: Any, nodes: Mapping[str, tuple[str, ...]]) -> RuntimeOperator:
     return RuntimeOperator(
-        nodes=found[operator.get_friendly_name()],
+        nodes=nodes[operator.get_friendly_name()],
         inputs=tuple(_input(port) for port in operator.inputs()),
         outputs=_outputs(operator.outputs(), _text(operator, "outputPrecisions").split(",")),
     )
 
 
 def _text(operator: Any, key: str) -> str:
-    """Return what the runtime graph tells of an operator; empty where it does not."""
     reported = operator.get_rt_info()
     return str(reported[key].astype(str)) if key in reported else ""
 
@@ -214,15 +213,15 @@ class OpenVinoProfiledSession(OpenVinoSession):
     def finish_profile(self, inferences: int) -> Sequence[InferenceProfile]:
         """Return the mean of all inferences since; see :class:`irbench.spi.ProfiledSession`."""
         assert self._request is not None
-        made = self._request.inferences
-        if made - self._made_before != inferences:
+        count = self._request.inferences
+        if count - self._made_before != inferences:
             raise Refusal(
-                f"OpenVINO made {made - self._made_before} inferences, not {inferences}.", hint="Profile them again."
+                f"OpenVINO made {count - self._made_before} inferences, not {inferences}.", hint="Profile them again."
             )
-        operators = tuple(self._operators(self._request.profiling_info, made))
-        return (InferenceProfile(operators, inferences, uncertainty_ns(self._made_before, made)),)
+        operators = tuple(self._operators(self._request.profiling_info, count))
+        return (InferenceProfile(operators, inferences, uncertainty_ns(self._made_before, count)),)
 
-    def _operators(self, after: Sequence[Any], made: int) -> Iterator[OperatorTime]:
+    def _operators(self, after: Sequence[Any], inferences: int) -> Iterator[OperatorTime]:
         for start, end in zip(self._before, after, strict=True):
             known = self._graph.get(end.node_name, _UNKNOWN)
             # one that takes less than a microsecond is said not to have been executed
@@ -230,7 +229,7 @@ class OpenVinoProfiledSession(OpenVinoSession):
                 yield OperatorTime(
                     name=end.node_name,
                     kind=end.node_type,
-                    duration_ns=mean_ns(start.real_time, end.real_time, self._made_before, made),
+                    duration_ns=mean_ns(start.real_time, end.real_time, self._made_before, inferences),
                     nodes=known.nodes,
                     implementation=end.exec_type,
                     inputs=known.inputs,
@@ -246,7 +245,7 @@ class OpenVinoProfiledSession(OpenVinoSession):
         return self._request
 
 
-def mean_ns(before: timedelta, after: timedelta, made_before: int, made: int) -> int:
+def mean_ns(before: timedelta, after: timedelta, made_before: int, inferences: int) -> int:
     """Return the mean time of the inferences after the first ones, in nanoseconds.
 
     The means are of whole microseconds, rounded down: each is taken as half a microsecond more, zero too. An operator
@@ -254,13 +253,13 @@ def mean_ns(before: timedelta, after: timedelta, made_before: int, made: int) ->
     """
     if not before and not after:
         return 0
-    total_ns = made * _middle_ns(after) - made_before * _middle_ns(before)
-    return max(0, round(total_ns / (made - made_before)))
+    total_ns = inferences * _middle_ns(after) - made_before * _middle_ns(before)
+    return max(0, round(total_ns / (inferences - made_before)))
 
 
-def uncertainty_ns(made_before: int, made: int) -> int:
+def uncertainty_ns(made_before: int, inferences: int) -> int:
     """Return by how much such a mean may be off, because both means are rounded by half a microsecond."""
-    return math.ceil(_HALF_NS * (made + made_before) / (made - made_before))
+    return math.ceil(_HALF_NS * (inferences + made_before) / (inferences - made_before))
 
 
 def _middle_ns(mean: timedelta) -> int:

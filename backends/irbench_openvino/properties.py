@@ -33,41 +33,15 @@ HINTS = {"fps": {"PERFORMANCE_HINT": "THROUGHPUT"}, "latency": {"PERFORMANCE_HIN
 """What OpenVINO's own benchmark sets for an objective."""
 
 KNOWN = (
-    "ACTIVATIONS_SCALE_FACTOR",
-    "CACHE_DIR",
-    "CACHE_MODE",
-    "COMPILATION_NUM_THREADS",
-    "CONFIG_FILE",
-    "CPU_DENORMALS_OPTIMIZATION",
-    "CPU_SPARSE_WEIGHTS_DECOMPRESSION_RATE",
-    "DYNAMIC_QUANTIZATION_GROUP_SIZE",
-    "ENABLE_CPU_PINNING",
-    "ENABLE_CPU_RESERVATION",
-    "ENABLE_HYPER_THREADING",
-    "ENABLE_TENSOR_PARALLEL",
-    "ENABLE_WEIGHTLESS",
-    "EXECUTION_MODE_HINT",
-    "GPU_DISABLE_WINOGRAD_CONVOLUTION",
-    "GPU_ENABLE_LARGE_ALLOCATIONS",
-    "GPU_ENABLE_LOOP_UNROLLING",
-    "GPU_ENABLE_LORA_OPERATION",
-    "GPU_HOST_TASK_PRIORITY",
-    "GPU_QUEUE_PRIORITY",
-    "GPU_QUEUE_THROTTLE",
-    "KEY_CACHE_GROUP_SIZE",
-    "KEY_CACHE_PRECISION",
-    "KV_CACHE_PRECISION",
-    "LOG_LEVEL",
-    "MODEL_DISTRIBUTION_POLICY",
-    "MODEL_PRIORITY",
-    "PERFORMANCE_HINT",
-    "PERF_COUNT",
-    "SCHEDULING_CORE_TYPE",
-    "TBB_PARTITIONER",
-    "VALUE_CACHE_GROUP_SIZE",
-    "VALUE_CACHE_PRECISION",
-    "WEIGHTS_PATH",
-)
+    "ACTIVATIONS_SCALE_FACTOR", "CACHE_DIR", "CACHE_MODE", "COMPILATION_NUM_THREADS", "CONFIG_FILE",
+    "CPU_DENORMALS_OPTIMIZATION", "CPU_SPARSE_WEIGHTS_DECOMPRESSION_RATE", "DYNAMIC_QUANTIZATION_GROUP_SIZE",
+    "ENABLE_CPU_PINNING", "ENABLE_CPU_RESERVATION", "ENABLE_HYPER_THREADING", "ENABLE_TENSOR_PARALLEL",
+    "ENABLE_WEIGHTLESS", "EXECUTION_MODE_HINT", "GPU_DISABLE_WINOGRAD_CONVOLUTION", "GPU_ENABLE_LARGE_ALLOCATIONS",
+    "GPU_ENABLE_LOOP_UNROLLING", "GPU_ENABLE_LORA_OPERATION", "GPU_HOST_TASK_PRIORITY", "GPU_QUEUE_PRIORITY",
+    "GPU_QUEUE_THROTTLE", "KEY_CACHE_GROUP_SIZE", "KEY_CACHE_PRECISION", "KV_CACHE_PRECISION", "LOG_LEVEL",
+    "MODEL_DISTRIBUTION_POLICY", "MODEL_PRIORITY", "PERFORMANCE_HINT", "PERF_COUNT", "SCHEDULING_CORE_TYPE",
+    "TBB_PARTITIONER", "VALUE_CACHE_GROUP_SIZE", "VALUE_CACHE_PRECISION", "WEIGHTS_PATH",
+)  # fmt: skip
 """Properties of CPUs and GPUs that may be set; which of them a device has, the runtime says."""
 
 _WORTH_KNOWING = {
@@ -90,30 +64,30 @@ def compile_properties(load: Load, supported: Mapping[str, str]) -> dict[str, An
         load: How the cell is driven.
         supported: Properties of the device with their mutability (``RO``, ``RW``, ``WO``).
     """
-    wanted = pinned_properties(load)
+    properties = pinned_properties(load)
     # folders of compiled models belong to OpenVINO itself, and no device names them
     settable = sorted({*CACHE_FOLDERS, *(key for key, mutability in supported.items() if mutability != "RO")})
     for key in load.options:
         _require_settable(key, settable)
-    return {key: value for key, value in wanted.items() if key in settable} | dict(load.options)
+    return {key: value for key, value in properties.items() if key in settable} | dict(load.options)
 
 
 def pinned_properties(load: Load) -> dict[str, Any]:
     """Return the properties that follow from the load, which no option may contradict."""
-    wanted: dict[str, Any] = {"NUM_STREAMS": load.streams}
+    properties: dict[str, Any] = {"NUM_STREAMS": load.streams}
     if load.threads is not None:
-        wanted["INFERENCE_NUM_THREADS"] = load.threads
+        properties["INFERENCE_NUM_THREADS"] = load.threads
     if load.precision != "native" or not load.precision_required:
         hint = _HINTS.get(load.precision, "f32")
-        wanted |= {PRECISION: hint, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0, "KV_CACHE_PRECISION": hint}
+        properties |= {PRECISION: hint, "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0, "KV_CACHE_PRECISION": hint}
     for key in load.options:
         if key in RESERVED:
             raise Refusal(f"{key} is set by irbench itself.", hint=f"Use {RESERVED[key]}.")
-        if key in wanted:
+        if key in properties:
             raise Refusal(
                 f"{key} conflicts with --precision {load.precision}, which sets it.", hint="Use --precision native."
             )
-    return wanted
+    return properties
 
 
 def without_streams(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,11 +101,11 @@ def read_back(compiled: Any, options: Mapping[str, str]) -> dict[str, Scalar]:
     Values it does not know are left out; ``threads`` is ``None`` where it has none, as on a GPU.
     """
     known = set(compiled.get_property("SUPPORTED_PROPERTIES"))
-    wanted = [*_WORTH_KNOWING.items(), *((key, key) for key in options)]
+    keys = [*_WORTH_KNOWING.items(), *((key, key) for key in options)]
     return {
         "threads": int(compiled.get_property("INFERENCE_NUM_THREADS")) if "INFERENCE_NUM_THREADS" in known else None,
         "streams": int(compiled.get_property("NUM_STREAMS")),
-        **{name: _scalar(compiled.get_property(key)) for key, name in wanted if key in known},
+        **{name: _scalar(compiled.get_property(key)) for key, name in keys if key in known},
     }
 
 

@@ -69,17 +69,17 @@ def probe(backend: Backend, devices: Mapping[str, str]) -> Availability:
     """Return the devices that are here, with the precisions in which a tiny graph really computes."""
     runtime = core()
     here = {available_device.split(".")[0] for available_device in runtime.available_devices}
-    found = tuple(device for device, target in devices.items() if target in here)
+    available = tuple(device for device, target in devices.items() if target in here)
     precisions: dict[str, tuple[str, ...]] = {}
     native: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="irbench-openvino-") as folder:
         artifact = matmul(Path(folder), "fp32")
-        for device in found:
+        for device in available:
             precisions[device] = tuple(item for item in _PINNED if computed_precision(backend, artifact, device, item))
             native[device] = computed_precision(backend, artifact, device, "native") or "unknown"
     return Availability(
-        found,
+        available,
         precisions,
         native,
-        {device: str(runtime.get_property(devices[device], "FULL_DEVICE_NAME")) for device in found},
+        {device: str(runtime.get_property(devices[device], "FULL_DEVICE_NAME")) for device in available},
     )

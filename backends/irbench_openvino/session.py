@@ -1,7 +1,6 @@
 """Sessions: one compiled model, and slots with an infer request each, run by the caller or queued by OpenVINO.
 
-The requests are driven one by one because ``AsyncInferQueue`` loses the user data of requests that are
-started singly.
+The requests are driven one by one because ``AsyncInferQueue`` loses the user data of requests that are started singly.
 """
 
 from __future__ import annotations
@@ -21,14 +20,9 @@ from irbench_openvino.runtime import refusal
 _NUMPYS_OWN = 1
 _SHARED_KINDS = "biuf"
 _ELEMENTS = {
-    "bfloat16": "bf16",
-    "float8_e4m3fn": "f8e4m3",
-    "float8_e5m2": "f8e5m2",
-    "float8_e8m0fnu": "f8e8m0",
-    "int4": "i4",
-    "uint4": "u4",
-    "float4_e2m1fn": "f4e2m1",
-}
+    "bfloat16": "bf16", "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2", "float8_e8m0fnu": "f8e8m0", "int4": "i4",
+    "uint4": "u4", "float4_e2m1fn": "f4e2m1",
+}  # fmt: skip
 _NAMES = {element: name for name, element in _ELEMENTS.items()}
 _STAND_INS = "ebB"
 """Half, signed and unsigned byte, as which OpenVINO shows the bits of these types."""

@@ -1,7 +1,5 @@
 """The ONNX Runtime backend: description, probe and sessions.
 
-The precision a session computes in.
-
 ONNX Runtime computes in what the graph holds, and where it has no kernel for that, in fp32 between
 inserted casts, without a word. A graph that is all fp32 leaves no such choice; of any other the
 optimised graph is written out and read, because only it shows what the weights became, and
@@ -41,26 +39,26 @@ if TYPE_CHECKING:
 _CHOSEN_BY_RUNTIME = ("fp8", "bf16", "fp16", "int8")
 
 
-def require_convertible(graph: GraphPrecision, asked: Precision, computes: Callable[[Precision], bool]) -> None:
+def require_convertible(graph: GraphPrecision, precision: Precision, computes: Callable[[Precision], bool]) -> None:
     """Refuse to compute a graph of fp32 in something else."""
-    if _is_conversion(graph.narrowest, asked) and asked != "int8" and not computes(asked):
-        raise Refusal(f"ONNX Runtime has no {asked} kernels on this device.", hint="Use --precision fp32.")
-    _refuse_conversion(graph.narrowest, asked)
+    if _is_conversion(graph.narrowest, precision) and precision != "int8" and not computes(precision):
+        raise Refusal(f"ONNX Runtime has no {precision} kernels on this device.", hint="Use --precision fp32.")
+    _refuse_conversion(graph.narrowest, precision)
 
 
-def _refuse_conversion(held: str, asked: Precision) -> None:
+def _refuse_conversion(held: str, precision: Precision) -> None:
     """Refuse a precision that the runtime would have to convert a graph of fp32 to."""
-    if not _is_conversion(held, asked):
+    if not _is_conversion(held, precision):
         return
     raise Refusal(
-        f"ONNX Runtime computes in {asked} only if the graph was converted to {asked}; this one is fp32.",
-        hint=f"Measure a file that irbench optimize --precision {asked} wrote, or let irbench run convert the graph:"
-        f" --optimize {asked}",
+        f"ONNX Runtime computes in {precision} only if the graph was converted to {precision}; this one is fp32.",
+        hint=f"Measure a file that irbench optimize --precision {precision} wrote, or let irbench run convert the"
+        f" graph: --optimize {precision}",
     )
 
 
-def _is_conversion(held: str, asked: Precision) -> bool:
-    return held == "fp32" and asked not in ("native", "fp32")
+def _is_conversion(held: str, precision: Precision) -> bool:
+    return held == "fp32" and precision not in ("native", "fp32")
 
 
 def require_computed(computed: str, artifact: Artifact, load: Load, device: str) -> None:
@@ -81,7 +79,6 @@ def _must_be_read_back(graph: GraphPrecision) -> bool:
 
 
 def _write_optimised_graph(settings: Any, path: Path) -> None:
-    """Have the session write the graph it will run to ``path``, its weights beside it."""
     settings.optimized_model_filepath = str(path)
     for key, value in (("file_name", f"{path.name}.weights"), ("min_size_in_bytes", "1024")):
         settings.add_session_config_entry(f"session.optimized_model_external_initializers_{key}", value)
@@ -139,8 +136,8 @@ def _settings(load: Load, options: OrtOptions) -> Iterator[str]:
         yield f"options.add_session_config_entry({key!r}, {text!r})"
 
 
-def _session(model: str, asked: list[Any]) -> Iterator[str]:
-    yield f"session = onnxruntime.InferenceSession({model!r}, options, providers={asked!r})"
+def _session(model: str, providers: list[Any]) -> Iterator[str]:
+    yield f"session = onnxruntime.InferenceSession({model!r}, options, providers={providers!r})"
 
 
 def _inputs(load: Load) -> str:
@@ -271,13 +268,13 @@ class OrtBackend:
         """Return how ONNX Runtime is called for a load."""
         return usage(model, load, device, parse_options(load.options, device, load.precision))
 
-    def _description(self, distribution: str, found: str | None) -> Description:
+    def _description(self, distribution: str, installed: str | None) -> Description:
         return Description(
             self.name,
             distribution,
-            found,
+            installed,
             devices.DEVICES,
-            install="" if found else install_command("onnxruntime"),
+            install="" if installed else install_command("onnxruntime"),
             nvidia_devices=("cuda",),
             domains=_DOMAINS,
             options=KNOWN,
@@ -325,8 +322,8 @@ def _entries_of(device: str, options: OrtOptions) -> Mapping[str, str]:
 
     Beside OpenVINO's threads those of ONNX Runtime's pool must not spin: together they are more than were asked for.
     """
-    wanted = {_SPINNING: "0"} if device in devices.CONVERTING else {}
-    return {key: text for key, text in wanted.items() if key not in dict(options.config_entries)}
+    entries = {_SPINNING: "0"} if device in devices.CONVERTING else {}
+    return {key: text for key, text in entries.items() if key not in dict(options.config_entries)}
 
 
 def _product(settings: Any, providers: list[Any], path: Path, x: Array) -> Array:

@@ -65,8 +65,10 @@ def providers(device: str, load: Load, options: Mapping[str, str]) -> list[Any]:
     """
     if device == "cpu":
         return [CPU_PROVIDER]
-    wanted = _cuda_options(load.precision, options) if device == "cuda" else openvino_provider.options_of(load, options)
-    return [(_PROVIDERS[device], wanted), CPU_PROVIDER]
+    settings = (
+        _cuda_options(load.precision, options) if device == "cuda" else openvino_provider.options_of(load, options)
+    )
+    return [(_PROVIDERS[device], settings), CPU_PROVIDER]
 
 
 def _cuda_options(precision: Precision, options: Mapping[str, str]) -> dict[str, str]:
@@ -132,19 +134,19 @@ def probe(backend: Backend) -> Availability:
     precisions: dict[str, tuple[str, ...]] = {}
     native: dict[str, str] = {}
     for device in DEVICES:
-        found = tuple(asked for asked in _PINNED if _computes_in(backend, device, asked))
+        computed = tuple(precision for precision in _PINNED if _computes_in(backend, device, precision))
         default = _computed_in(backend, device, "fp32", "native")
         if default is not None:
-            precisions[device] = found
+            precisions[device] = computed
             native[device] = default
     providers = ", ".join(onnxruntime.get_available_providers())
     return Availability(tuple(precisions), precisions, native, {"providers": providers})
 
 
-def _computes_in(backend: Backend, device: str, asked: Precision) -> bool:
+def _computes_in(backend: Backend, device: str, precision: Precision) -> bool:
     """Whether a device computes in a precision; one that converts is given a graph of fp32."""
-    graph: Precision = "fp32" if device in CONVERTING else asked
-    return _computed_in(backend, device, graph, asked) == asked
+    graph: Precision = "fp32" if device in CONVERTING else precision
+    return _computed_in(backend, device, graph, precision) == precision
 
 
 def computes(backend: Backend, device: str, precision: Precision) -> bool:
@@ -152,7 +154,7 @@ def computes(backend: Backend, device: str, precision: Precision) -> bool:
     return _computed_in(backend, device, precision, precision) is not None
 
 
-def _computed_in(backend: Backend, device: str, graph: str, asked: Precision) -> str | None:
+def _computed_in(backend: Backend, device: str, graph: str, precision: Precision) -> str | None:
     """Return the precision in which a tiny graph of precision ``graph`` is computed; ``None`` where it is refused."""
     with tempfile.TemporaryDirectory(prefix="irbench-ort-") as folder:
-        return computed_precision(backend, matmul(Path(folder), graph), device, asked)
+        return computed_precision(backend, matmul(Path(folder), graph), device, precision)

@@ -62,8 +62,8 @@ def computed_precision(graph: GraphPrecision, product: Callable[[Path, Array], A
     x[0, 0] = max(_ROUNDED.values())
     with tempfile.TemporaryDirectory(prefix="irbench-ort-") as folder:
         artifact = matmul(Path(folder), "fp32", x.shape)
-        found = float(np.abs(product(artifact.path, x)[0, _WEIGHT_OF_ONE]))
-    return min(_ROUNDED, key=lambda precision: abs(found - _ROUNDED[precision]))
+        weight = float(np.abs(product(artifact.path, x)[0, _WEIGHT_OF_ONE]))
+    return min(_ROUNDED, key=lambda precision: abs(weight - _ROUNDED[precision]))
 
 
 def refusal_of(error: Exception) -> Refusal | None:
@@ -72,8 +72,8 @@ def refusal_of(error: Exception) -> Refusal | None:
     Args:
         error: What ONNX Runtime raised. OpenVINO's reason is its last line; those before say where it arose.
     """
-    _, found, reasons = str(error).partition(_IN_OPENVINO)
-    if not found:
+    _, marker, reasons = str(error).partition(_IN_OPENVINO)
+    if not marker:
         return None
     reason = reasons.strip().splitlines()[-1].strip()
     return Refusal(

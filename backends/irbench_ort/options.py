@@ -17,32 +17,17 @@ from irbench_ort import openvino_provider
 _LEVELS = ("disabled", "basic", "extended", "all")
 _ATTRIBUTES = ("enable_cpu_mem_arena", "enable_mem_pattern", "enable_mem_reuse", "use_deterministic_compute")
 _SWITCHES = (
-    "disable_aot_function_inlining",
-    "disable_double_qdq_remover",
-    "disable_prepacking",
-    "disable_quant_qdq",
-    "enable_quant_qdq_cleanup",
-    "force_spinning_stop",
-    "intra_op.allow_spinning",
-    "qdqisint8allowed",
-    "set_denormal_as_zero",
-    "use_device_allocator_for_initializers",
-    "use_env_allocators",
-    "x64quantprecision",
-)
+    "disable_aot_function_inlining", "disable_double_qdq_remover", "disable_prepacking", "disable_quant_qdq",
+    "enable_quant_qdq_cleanup", "force_spinning_stop", "intra_op.allow_spinning", "qdqisint8allowed",
+    "set_denormal_as_zero", "use_device_allocator_for_initializers", "use_env_allocators", "x64quantprecision",
+)  # fmt: skip
 _NUMBERS = ("dynamic_block_base", "intra_op.spin_backoff_max", "intra_op.spin_duration_us")
 _TEXTS = ("intra_op_thread_affinities",)
 _OPTIMISERS = ("optimization.disable_specified_optimizers", "optimization.enable_gelu_approximation")
 _PROVIDER = (
-    "arena_extend_strategy",
-    "cudnn_conv1d_pad_to_nc1d",
-    "cudnn_conv_algo_search",
-    "cudnn_conv_use_max_workspace",
-    "do_copy_in_default_stream",
-    "gpu_mem_limit",
-    "prefer_nhwc",
-    "use_tf32",
-)
+    "arena_extend_strategy", "cudnn_conv1d_pad_to_nc1d", "cudnn_conv_algo_search", "cudnn_conv_use_max_workspace",
+    "do_copy_in_default_stream", "gpu_mem_limit", "prefer_nhwc", "use_tf32",
+)  # fmt: skip
 _LEVEL = "graph_optimization_level"
 _CUDA = "cuda."
 _OPENVINO = "openvino."
@@ -88,22 +73,22 @@ class OrtOptions:
     provider: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def parse_options(given: Mapping[str, str], device: str, precision: Precision) -> OrtOptions:
-    """Return what ``given`` means."""
-    for key in given:
+def parse_options(options: Mapping[str, str], device: str, precision: Precision) -> OrtOptions:
+    """Return what ``options`` means."""
+    for key in options:
         _require_known(key, device)
-    if precision != "native" and "cuda.use_tf32" in given:
+    if precision != "native" and "cuda.use_tf32" in options:
         raise Refusal(
             f"cuda.use_tf32 conflicts with --precision {precision}, which sets it.", hint="Use --precision native."
         )
-    level = given.get(_LEVEL)
+    level = options.get(_LEVEL)
     if level is not None and level not in _LEVELS:
         raise _bad_value(_LEVEL, level, " or ".join(_LEVELS))
     return OrtOptions(
         level,
-        tuple((key, _switch(key, given[key])) for key in _ATTRIBUTES if key in given),
-        tuple(_entry(key, text) for key, text in given.items() if _is_entry(key)),
-        {key.partition(".")[2]: text for key, text in given.items() if key.startswith(tuple(_DEVICE_OF))},
+        tuple((key, _switch(key, options[key])) for key in _ATTRIBUTES if key in options),
+        tuple(_entry(key, text) for key, text in options.items() if _is_entry(key)),
+        {key.partition(".")[2]: text for key, text in options.items() if key.startswith(tuple(_DEVICE_OF))},
     )
 
 
@@ -140,5 +125,5 @@ def _switch(key: str, text: str) -> bool:
     raise _bad_value(key, text, "0 or 1")
 
 
-def _bad_value(key: str, text: str, wanted: str) -> Refusal:
-    return Refusal(f"Option {key} cannot be '{text}'.", hint=f"Use {wanted}.")
+def _bad_value(key: str, text: str, expected: str) -> Refusal:
+    return Refusal(f"Option {key} cannot be '{text}'.", hint=f"Use {expected}.")

@@ -41,12 +41,7 @@ def assigned_nodes(session: Any) -> tuple[AssignedNode, ...] | None:
 
 
 def placement_facts(nodes: Sequence[AssignedNode] | None, provider: str) -> dict[str, Scalar]:
-    """Return how many nodes a provider was asked to run, and how many run elsewhere, with their commonest operators.
-
-    Args:
-        nodes: From :func:`assigned_nodes`; nothing is known where they are ``None``.
-        provider: That of the device that was asked for.
-    """
+    """Return how many nodes a provider was asked to run, and how many run elsewhere, with their commonest operators."""
     if nodes is None:
         return {}
     elsewhere = Counter(node.op_type for node in nodes if node.provider != provider)

@@ -105,7 +105,7 @@ def _run_event(run: Iterable[Event]) -> Event:
 def _intervals_of(run: Iterable[Event]) -> list[Interval]:
     """Return what the host did in a run, in the order of the starts, each with the time of those directly within it."""
     hosts = [event for event in run if event.get("cat") == "Session" or _is_node(event)]
-    found: list[Interval] = []
+    intervals: list[Interval] = []
     open_on: dict[int, list[Interval]] = {}
     for event in sorted(hosts, key=lambda event: (int(event["ts"]), -int(event["dur"]), _is_node(event))):
         interval = Interval(event)
@@ -115,8 +115,8 @@ def _intervals_of(run: Iterable[Event]) -> list[Interval]:
         if around:
             around[-1].inside_us += int(event["dur"])
         around.append(interval)
-        found.append(interval)
-    return found
+        intervals.append(interval)
+    return intervals
 
 
 def operator_of(interval: Interval, start_us: int, thread: int, contained: Contained) -> OperatorTime:
@@ -193,12 +193,7 @@ class _Work:
 
 
 class _Run:
-    """One inference.
-
-    Args:
-        events: In the file's order.
-        contained: See :data:`irbench_ort.profile_events.Contained`.
-    """
+    """One inference."""
 
     def __init__(self, events: Sequence[Event], contained: Contained) -> None:
         self._contained = contained
@@ -237,7 +232,7 @@ class _Run:
 
     def _works(self) -> list[_Work]:
         """Return what each node had done, in the order of their starts, and then what nobody is known to have asked."""
-        asked: dict[int, list[Event]] = {}
+        requests: dict[int, list[Event]] = {}
         unknown: list[Event] = []
         last: Event | None = None
         for event in self._events:
@@ -248,11 +243,11 @@ class _Run:
                 and last.get("cat") == "Node"
                 and _reported_of(event).get("parent_name") == last["name"]
             ):
-                asked.setdefault(id(last), []).append(event)
+                requests.setdefault(id(last), []).append(event)
             else:
                 unknown.append(event)
         nodes = (interval for interval in self._hosts if interval.is_node)
-        works = [_Work(node, asked.get(id(node.event), ())) for node in nodes]
+        works = [_Work(node, requests.get(id(node.event), ())) for node in nodes]
         return [*works, *(_Work(None, (event,)) for event in unknown)]
 
     def _operator(self, work: _Work) -> OperatorTime:

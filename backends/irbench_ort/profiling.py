@@ -47,8 +47,8 @@ def unnamed_node(nodes: Sequence[NodeEntry], op_type: str, index: int) -> NodeEn
     """
     unnamed = [node for node in nodes if not node.name and node.op_type == op_type]
     numbered = [node for node in nodes if not node.inner][index : index + 1]
-    found = [node for node in numbered if node in unnamed] or [node for node in unnamed if node.inner]
-    return found[0] if len(found) == 1 else None
+    matches = [node for node in numbered if node in unnamed] or [node for node in unnamed if node.inner]
+    return matches[0] if len(matches) == 1 else None
 
 
 class _Walk:
@@ -67,7 +67,6 @@ class _Walk:
         return self._graph.claim(outputs, "" if named is None else named.label)
 
     def _original(self, node: Any, place: int, named: NodeEntry | None) -> str:
-        """Return the name that an output has in the original graph; empty where it is unknown."""
         output: str = node.output[place]
         if self._graph.maker(output) is not None:
             return output
@@ -154,14 +153,14 @@ class OrtProfiledSession(OrtSession):
     def finish_profile(self, inferences: int) -> Sequence[InferenceProfile]:
         """Return the last so many runs; see :class:`irbench.spi.ProfiledSession`."""
         events = read_events(Path(self._session.end_profiling()))
-        found = self._inferences_of(events, inferences, self._contained)
+        profiles = self._inferences_of(events, inferences, self._contained)
         self._recording.remove()
-        if found is None:
+        if profiles is None:
             raise Refusal(
                 f"ONNX Runtime's profile ends before the {inferences} inferences do.",
                 hint="It holds a million events: profile fewer inferences.",
             )
-        return found
+        return profiles
 
     def close(self) -> None:
         """Drop the session and the files."""

@@ -11,10 +11,12 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import onnxruntime
+from onnxruntime.capi import onnxruntime_pybind11_state as errors
 
 from irbench.errors import first_line
 from irbench.onnx.reading.element_types import STRING, numpy_dtype
-from irbench.onnx.rewriting.bind import least_ir_version, lower_ir_version
+from irbench.onnx.rewriting.ir_version import least_ir_version, lower_ir_version
 from irbench.spec import Artifact, Io, Scalar, TensorSpec
 from irbench.spi import Array, Feed, Outputs, Refusal, Slot
 from irbench_ort import openvino_provider
@@ -38,8 +40,6 @@ def _holds_strings(artifact: Artifact) -> bool:
 
 def to_value(array: Array) -> Any:
     """Return a value on the CPU that holds the array; one of whole bytes of an extended type reads it in place."""
-    import onnxruntime
-
     element = (_ELEMENTS | _PACKED).get(array.dtype.name)
     if element is None:
         return onnxruntime.OrtValue.ortvalue_from_numpy(array)
@@ -180,8 +180,6 @@ class _BoundSlot:
 
 
 def _allocate(spec: TensorSpec, memory: str) -> Any:
-    import onnxruntime
-
     shape = [size for size in spec.shape if isinstance(size, int)]
     return onnxruntime.OrtValue.ortvalue_from_shape_and_type(shape, numpy_dtype(spec.dtype), memory, 0)
 
@@ -199,9 +197,6 @@ def create_session(path: Path, settings: Any, providers: list[Any], folder: Path
         providers: Execution providers with their options.
         folder: Where a copy of the model may be written; it may go once the session is there.
     """
-    import onnxruntime
-    from onnxruntime.capi import onnxruntime_pybind11_state as errors
-
     try:
         return onnxruntime.InferenceSession(str(path), settings, providers=providers), {}
     except errors.NotImplemented as error:
@@ -233,10 +228,10 @@ def _lowered(path: Path, held: int, readable: int, folder: Path) -> Path:
 
 
 def _too_new_an_opset(error: Exception) -> Refusal | None:
-    found = _NEW_OPSET.search(str(error))
-    if found is None:
+    match = _NEW_OPSET.search(str(error))
+    if match is None:
         return None
     return Refusal(
-        f"ONNX Runtime reads opset {found[2]} at most, and this graph has {found[1]}.",
-        hint=f"Lower it: onnx.version_converter.convert_version(model, {found[2]}). Or upgrade onnxruntime.",
+        f"ONNX Runtime reads opset {match[2]} at most, and this graph has {match[1]}.",
+        hint=f"Lower it: onnx.version_converter.convert_version(model, {match[2]}). Or upgrade onnxruntime.",
     )

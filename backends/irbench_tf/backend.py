@@ -165,11 +165,7 @@ _DEVICES = ("cpu", "gpu")
 
 
 class TensorFlowBackend:
-    """Runs artifacts of kind ``tf-graph`` on TensorFlow.
-
-    Attributes:
-        name: ``tf`` or ``tf-xla``.
-    """
+    """Runs artifacts of kind ``tf-graph`` on TensorFlow."""
 
     consumes: tuple[str, ...] = ("tf-graph",)
 

@@ -142,18 +142,17 @@ class ThreadPlan:
 def plan_threads(load: Load, options: TensorFlowOptions) -> ThreadPlan:
     """Return the pools for a load.
 
-    The thread that runs an operation takes one share of its work and the intra-op pool
-    the others. One stream therefore keeps ``threads`` busy with a pool of as many; with
-    several streams the callers come on top of the pool, which shrinks by their number.
-    A pool of one is never used: each caller does its work alone.
+    The thread that runs an operation takes one share of its work and the intra-op pool the others. One stream therefore
+    keeps ``threads`` busy with a pool of as many; with several streams the callers come on top of the pool, which
+    shrinks by their number. A pool of one is never used: each caller does its work alone.
     """
     if load.threads is None:
         inter_op = options.inter_op_threads or 0
         intra_op = pool_of_process.setdefault("intra_op", 0)
         return ThreadPlan(intra_op, inter_op, on_caller=False, total=intra_op or len(os.sched_getaffinity(0)))
     runners = load.streams if options.inter_op_threads is None else options.inter_op_threads
-    wanted = load.threads if runners == 1 else max(1, load.threads - runners)
-    intra_op = pool_of_process.setdefault("intra_op", wanted)
+    pool = load.threads if runners == 1 else max(1, load.threads - runners)
+    intra_op = pool_of_process.setdefault("intra_op", pool)
     total = intra_op if runners == 1 else runners if intra_op == 1 else runners + intra_op
     return ThreadPlan(intra_op, runners, on_caller=options.inter_op_threads is None, total=total)
 
@@ -210,9 +209,9 @@ def load_graph(job: Job) -> LoadedGraph:
         raise Refusal(f"{job.artifact.path.name} is not a TensorFlow graph.", hint="Export the model again.") from None
     require_pure_graph(graph_def, job.artifact.path.name)
     exported = precision.graph_precision(graph_def)
-    wanted = job.load.precision
-    if exported != "fp32" and wanted not in ("native", exported):
-        raise Refusal(f"The graph was exported in {exported}, not {wanted}.", hint="Use --precision native.")
+    requested = job.load.precision
+    if exported != "fp32" and requested not in ("native", exported):
+        raise Refusal(f"The graph was exported in {exported}, not {requested}.", hint="Use --precision native.")
     _bind_shapes(graph_def, job.artifact)
     if job.jit:
         graph_def = _as_one_computation(graph_def, job.artifact)
@@ -237,14 +236,14 @@ def compile_graph(job: Job, loaded: LoadedGraph) -> GraphSession:
             require_gpu(session)
         options = callable_options(job.artifact, on_caller=plan.on_caller)
         call = session._make_callable_from_options(options)  # noqa: SLF001 - make_callable looks every feed up anew in each call
-        found = _settle(job, loaded, session, call)
+        facts = _settle(job, loaded, session, call)
     except (errors.OpError, ValueError) as error:
         session.close()
         raise _explain(job, error) from error
     except Refusal:
         session.close()
         raise
-    return GraphSession(session, call, {**_settings(job, plan), **found})
+    return GraphSession(session, call, {**_settings(job, plan), **facts})
 
 
 def _session_config(job: Job, plan: ThreadPlan) -> Any:
@@ -272,21 +271,21 @@ def _settle(job: Job, loaded: LoadedGraph, session: Any, call: Any) -> Mapping[s
     """Run what must run before the first inference counts."""
     if job.jit:
         call(*_zeros(job))
-    wanted = job.load.precision
-    narrows = bool(precision.rewriters(wanted))
+    requested = job.load.precision
+    narrows = bool(precision.rewriters(requested))
     if job.device == "cpu" and not narrows:
         return {"precision": _unpinned(job, loaded)}
     graphs = executed_graphs(job, session)
     placed = placement_facts(graphs, job.device) if job.device != "cpu" else {}
     if not narrows:
         return {"precision": _unpinned(job, loaded), **placed}
-    nodes = precision.count_nodes(graphs, wanted)
+    nodes = precision.count_nodes(graphs, requested)
     if nodes == 0:
         raise Refusal(
-            f"TensorFlow converted no operation of this graph to {wanted} on this machine.",
+            f"TensorFlow converted no operation of this graph to {requested} on this machine.",
             hint="Use --precision fp32 or native.",
         )
-    return {"precision": wanted, f"{wanted}_nodes": nodes, **placed}
+    return {"precision": requested, f"{requested}_nodes": nodes, **placed}
 
 
 def executed_graphs(job: Job, session: Any) -> Sequence[Any]:

@@ -14,27 +14,10 @@ from irbench_tf.fourier import COMPLEX, Emitter, Parts, unsupported
 
 _LINEAR = frozenset(
     {
-        "BroadcastTo",
-        "ExpandDims",
-        "GatherNd",
-        "GatherV2",
-        "Identity",
-        "Mean",
-        "Neg",
-        "Pad",
-        "Reshape",
-        "ReverseV2",
-        "Roll",
-        "Slice",
-        "Snapshot",
-        "Squeeze",
-        "StopGradient",
-        "StridedSlice",
-        "Sum",
-        "Tile",
-        "Transpose",
+        "BroadcastTo", "ExpandDims", "GatherNd", "GatherV2", "Identity", "Mean", "Neg", "Pad", "Reshape", "ReverseV2",
+        "Roll", "Slice", "Snapshot", "Squeeze", "StopGradient", "StridedSlice", "Sum", "Tile", "Transpose",
     }
-)
+)  # fmt: skip
 """Operations on one complex input, the first, that treat both parts alike."""
 _JOINING = frozenset({"Add", "AddN", "AddV2", "ConcatV2", "Pack", "Select", "SelectV2", "Sub"})
 """Operations on several complex inputs that treat both parts alike."""
@@ -130,12 +113,12 @@ class _Rewriter:
                 return Parts(self._emit.zeros(self._parts(node.input[0]).real), None)
         raise unsupported(node)
 
-    def _each(self, node: Any, given: list[Parts]) -> Parts:
+    def _each(self, node: Any, inputs: list[Parts]) -> Parts:
         """Copy a node for both parts of its complex inputs; those that are no complex tensors stay."""
-        real = self._copied(node, [parts.real for parts in given])
-        if all(parts.imaginary is None for parts in given):
+        real = self._copied(node, [parts.real for parts in inputs])
+        if all(parts.imaginary is None for parts in inputs):
             return Parts(real, None)
-        return Parts(real, self._copied(node, [parts.imaginary or self._emit.zeros(parts.real) for parts in given]))
+        return Parts(real, self._copied(node, [parts.imaginary or self._emit.zeros(parts.real) for parts in inputs]))
 
     def _copied(self, node: Any, replacements: list[str]) -> str:
         left = iter(replacements)
@@ -222,9 +205,9 @@ class _Rewriter:
         to = COMPLEX[self._graph.get_dtype(node.output[0])]
         if not _is_complex(self._graph, node.input[0]):
             return Parts(self._emit.cast(node.input[0], to), None)
-        found = self._parts(node.input[0])
-        imaginary = None if found.imaginary is None else self._emit.cast(found.imaginary, to)
-        return Parts(self._emit.cast(found.real, to), imaginary)
+        parts = self._parts(node.input[0])
+        imaginary = None if parts.imaginary is None else self._emit.cast(parts.imaginary, to)
+        return Parts(self._emit.cast(parts.real, to), imaginary)
 
     def _exponential(self, parts: Parts) -> Parts:
         """Return exp(a + ib) = exp(a) cos(b) + i exp(a) sin(b)."""

@@ -6,21 +6,26 @@ import logging
 import math
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import onnx
+import tensorflow as tf
+import tf2onnx.optimizer
+from onnx import defs
+from tf2onnx import optimizer, tf_loader
+from tf2onnx.optimizer import back_to_back_optimizer
+from tf2onnx.optimizer.transpose_optimizer import TransposeOptimizer
+from tf2onnx.tfonnx import process_tf_graph
 
 from irbench.errors import ExitCode, IrbenchError, first_line
+from irbench.onnx.operator_classes import may_be_random
 from irbench.onnx.rewriting.detached_weights import DetachedModel, detach
-from irbench.onnx.rewriting.randomness import may_be_random
 from irbench.spec import Shape, TensorSpec
 from irbench.spi import Array
 from irbench_tf.complex_numbers import rewrite_complex_numbers
 from irbench_tf.frozen import hoist_constants, hoist_weights
 from irbench_tf.tracing import Traced
-
-if TYPE_CHECKING:
-    import onnx
 
 
 def _custom_handlers() -> dict[str, tuple[Any, list[Any]]]:
@@ -37,9 +42,6 @@ def optimizers() -> Any:
     The original pass over pairs drops a Reshape before another one, also where a 0 in the shape of the second copies a
     size of what the first gives: it then copies one of what the first takes.
     """
-    import tf2onnx.optimizer
-    from tf2onnx.optimizer import back_to_back_optimizer
-    from tf2onnx.optimizer.transpose_optimizer import TransposeOptimizer
 
     class ScalarSafeTransposeOptimizer(TransposeOptimizer):  # type: ignore[misc]  # tf2onnx ships no types
         def _add_handler(self, trans: Any, node: Any) -> Any:
@@ -124,8 +126,6 @@ def _scalar(constant: Any) -> float:
 
 
 def _numpy_dtype(onnx_dtype: int) -> Any:
-    import onnx
-
     return onnx.helper.tensor_dtype_to_np_dtype(onnx_dtype)
 
 
@@ -137,9 +137,6 @@ _NHWC_TO_NCHW = (0, 3, 1, 2)
 
 def convert(traced: Traced, opset: int, nchw: Collection[str]) -> DetachedModel:
     """Convert to ONNX, unfolded."""
-    import tensorflow as tf
-    from tf2onnx import tf_loader
-
     logging.getLogger("tf2onnx").setLevel(logging.ERROR)
     function = traced.function
     frozen = tf_loader.fix_freezing_errors_part2(tf_loader.convert_variables_to_constants_large_model(function))
@@ -193,17 +190,13 @@ def _to_onnx(frozen: Any, weights: dict[str, Array], request: dict[str, Any]) ->
 
 
 def _attempt(frozen: Any, weights: dict[str, Array], request: dict[str, Any], *, forgiving: bool) -> DetachedModel:
-    import tensorflow as tf
-    from tf2onnx import optimizer
-    from tf2onnx.tfonnx import process_tf_graph
-
     with tf.device("/cpu:0"), tf.Graph().as_default() as graph:
         tf.import_graph_def(frozen, name="")
         additions = {"custom_op_handlers": _custom_handlers(), "custom_rewriter": [rewrite_complex_numbers]}
         mapped = process_tf_graph(graph, **additions, **request)
-        found = hoist_constants(mapped)
+        hoisted = hoist_constants(mapped)
         model = optimizer.optimize_graph(mapped, catch_errors=forgiving, optimizers=optimizers()).make_model("irbench")
-    return detach(model, {**weights, **found})
+    return detach(model, {**weights, **hoisted})
 
 
 def name_dimensions(model: onnx.ModelProto, inputs: Iterable[TensorSpec], outputs: Iterable[TensorSpec]) -> None:
@@ -227,8 +220,6 @@ def nchw_spec(spec: TensorSpec) -> TensorSpec:
 
 def _unmapped_operations(model: onnx.ModelProto) -> tuple[str, ...]:
     """Return the operations of ``model`` that ONNX does not define, sorted."""
-    from onnx import defs
-
     known = {(all_schema.domain, all_schema.name) for all_schema in defs.get_all_schemas_with_history()}
     return tuple(sorted({node.op_type for node in _nodes(model.graph) if (node.domain, node.op_type) not in known}))
 

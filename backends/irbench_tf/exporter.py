@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from irbench.errors import ExitCode, IrbenchError, first_line
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle, Scalar, TensorSpec
 from irbench.spi import Array, Exporter, ExporterDescription, ExportRequest, install_command
-from irbench_tf import keras_files, reference_run, sources
-from irbench_tf.activations import called_in_training
+from irbench_tf import file_reads
+from irbench_tf.layer_calls import called_in_training
+from irbench_tf.loading import keras_files, sources
 from irbench_tf.random_draws import blaming_draws
 
 if TYPE_CHECKING:
+    from irbench_tf.loading.sources import Loaded
     from irbench_tf.reference_run import ReferenceRun
-    from irbench_tf.sources import Loaded
     from irbench_tf.tracing import Traced
 
 _ONNX_FILE, _REFERENCE_FILE = "model.onnx", "reference.npz"
@@ -59,7 +60,7 @@ class TensorFlowExporter:
             keras_files.require_registered(Path(request.source), request.imports)
         say(f"building {request.source}")
         _import_tensorflow()
-        reference_run.announce()
+        file_reads.announce()
         from irbench_tf.frozen import freeze
         from irbench_tf.reference_run import run_reference, with_sizes
         from irbench_tf.tracing import trace
@@ -115,16 +116,16 @@ def prepare_weights(loaded: Loaded, request: ExportRequest, say: Say) -> Mapping
     from irbench.core.feeds import POOL
     from irbench_tf.model_errors import blaming_model
 
-    wanted = request.weights or ("random" if loaded.zoo else None)
+    weights = request.weights or ("random" if loaded.zoo else None)
     if loaded.keras_model is None:
-        if wanted is not None:
+        if weights is not None:
             raise IrbenchError("A SavedModel contains its weights.", hint="Leave --weights out.")
         return {"weights": "own"}
     with blaming_model(loaded, _sizes(loaded, POOL)):
-        if wanted == "random":
+        if weights == "random":
             say(f"initialising the weights of {loaded.name} with seed {request.seed}")
             return _draw_weights(loaded, request.seed)
-        return _own_weights(loaded, request.seed, wanted)
+        return _own_weights(loaded, request.seed, weights)
 
 
 def _draw_weights(loaded: Loaded, seed: int) -> Mapping[str, Scalar]:
@@ -187,8 +188,8 @@ def _drawing(run: ReferenceRun) -> Mapping[str, Scalar]:
 
 
 def _only_inferring(loaded: Loaded) -> Mapping[str, Scalar]:
-    found = () if loaded.keras_model is None else called_in_training(loaded.keras_model)
-    return {"training_layers": ", ".join(found[:_NAMED_LAYERS])} if found else {}
+    layers = () if loaded.keras_model is None else called_in_training(loaded.keras_model)
+    return {"training_layers": ", ".join(layers[:_NAMED_LAYERS])} if layers else {}
 
 
 def _write_onnx(traced: Traced, run: ReferenceRun, request: ExportRequest) -> tuple[Artifact, Mapping[str, Scalar]]:

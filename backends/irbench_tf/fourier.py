@@ -190,8 +190,8 @@ def _joined(emit: Emitter, parts: Parts) -> str:
     """Return a tensor with the real part, and the imaginary part if there is one, along a new last axis."""
     shape = emit.shape(parts.real) or []
     axes = emit.integers([len(shape)])
-    given = [part for part in (parts.real, parts.imaginary) if part is not None]
-    columns = [emit.onnx("Unsqueeze", [part, axes], parts.real, [*shape, 1]) for part in given]
+    present = [part for part in (parts.real, parts.imaginary) if part is not None]
+    columns = [emit.onnx("Unsqueeze", [part, axes], parts.real, [*shape, 1]) for part in present]
     if len(columns) == 1:
         return columns[0]
     return emit.onnx("Concat", columns, parts.real, [*shape, 2], axis=len(shape))

@@ -1,7 +1,5 @@
 """Freeze a concrete function: one file with its weights as constants, rewritten once; large ones can be lifted out.
 
-Lift large weights out of a frozen graph, so that no pass over the graph ever copies them.
-
 tf2onnx copies the weights of every constant several times in every optimiser pass: about
 forty times in all. A weight that is a graph input instead has a shape but no content; it
 comes back as an initializer once the graph has its final form.
@@ -15,6 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.framework import node_def_pb2
+from tensorflow.core.protobuf import config_pb2, meta_graph_pb2, rewriter_config_pb2
+from tensorflow.python.framework import convert_to_constants, tensor_util
+from tensorflow.python.grappler import tf_optimizer
 
 from irbench.errors import IrbenchError
 from irbench.spec import BATCH, Artifact, Shape, TensorSpec
@@ -43,9 +47,6 @@ def optimise(graph_def: Any, keep: Sequence[str]) -> Any:
     The rewriter copies the whole graph in each of its passes, so weights that no pass
     could change are set aside meanwhile: a ResNet-50 needs a tenth of the memory.
     """
-    from tensorflow.core.protobuf import config_pb2, meta_graph_pb2, rewriter_config_pb2
-    from tensorflow.python.grappler import tf_optimizer
-
     weights = _set_weights_aside(graph_def)
     config = config_pb2.ConfigProto()
     rewriting = config.graph_options.rewrite_options
@@ -63,8 +64,6 @@ def optimise(graph_def: Any, keep: Sequence[str]) -> Any:
 
 def _set_weights_aside(graph_def: Any) -> dict[str, Any]:
     """Turn large constants that are only ever read as weights into placeholders, in place; return them by name."""
-    from tensorflow.core.framework import node_def_pb2
-
     users = _consumers_by_name(graph_def)
     aside: dict[str, Any] = {}
     for node in graph_def.node:
@@ -85,10 +84,10 @@ def _set_weights_aside(graph_def: Any) -> dict[str, Any]:
 
 def _readers(node: Any, users: dict[str, list[Any]]) -> list[Any]:
     """Return what uses a node's value, seen through operations that only pass it on."""
-    found: list[Any] = []
+    readers: list[Any] = []
     for user in users[node.name]:
-        found.extend(_readers(user, users) if user.op in _PASSES_ON else [user])
-    return found
+        readers.extend(_readers(user, users) if user.op in _PASSES_ON else [user])
+    return readers
 
 
 def _reads_unchanged(reader: Any, users: dict[str, list[Any]]) -> bool:
@@ -106,7 +105,6 @@ class FrozenGraph:
     """A serialised ``GraphDef`` whose placeholders and outputs are named as its specs are.
 
     Attributes:
-        graph_def: The bytes of the file.
         inputs: In the order of the function's arguments; feed ``name:0``.
         outputs: In the order of the function's results; fetch ``name:0``.
     """
@@ -158,8 +156,6 @@ def constant_graph(concrete_function: Any) -> Any:
     TensorFlow's public conversion does the same and then builds a new concrete function
     from the graph, which takes several times as long and is not needed here.
     """
-    from tensorflow.python.framework import convert_to_constants
-
     size_bytes = sum(variable.dtype.size * variable.shape.num_elements() for variable in concrete_function.variables)
     if size_bytes > _LARGEST_BYTES:
         raise IrbenchError(
@@ -232,19 +228,10 @@ _PASSES_WEIGHT_ON = frozenset({"Identity", "Reshape", "Transpose"})
 
 _TAKES_INPUT = frozenset(
     {
-        "AddV2",
-        "BatchMatMulV2",
-        "BatchMatMulV3",
-        "BiasAdd",
-        "Conv2D",
-        "Conv3D",
-        "DepthwiseConv2dNative",
-        "GatherV2",
-        "MatMul",
-        "Mul",
-        "Shape",
+        "AddV2", "BatchMatMulV2", "BatchMatMulV3", "BiasAdd", "Conv2D", "Conv3D", "DepthwiseConv2dNative", "GatherV2",
+        "MatMul", "Mul", "Shape",
     }
-)
+)  # fmt: skip
 """Operations that tf2onnx converts alike whether their weight is known or not; recurrent loops are not among them."""
 
 
@@ -254,8 +241,6 @@ def hoist_weights(graph: Any) -> dict[str, Array]:
     Returns:
         The weights by tensor name, ``node:0``.
     """
-    from tensorflow.python.framework import tensor_util
-
     consumers = _consumers_by_name(graph)
     weights: dict[str, Array] = {}
     for node in graph.node:
@@ -294,8 +279,6 @@ def _may_be_input(name: str, consumers: dict[str, list[Any]]) -> bool:
 
 
 def _become_placeholder(node: Any) -> None:
-    import tensorflow as tf
-
     placeholder = tf.compat.v1.NodeDef(name=node.name, op="Placeholder")
     placeholder.attr["dtype"].type = node.attr["dtype"].type
     placeholder.attr["shape"].shape.CopyFrom(node.attr["value"].tensor.tensor_shape)

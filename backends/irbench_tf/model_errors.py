@@ -79,8 +79,8 @@ def blaming_model(model: NamedModel, sizes: Mapping[str, int], *, traces: bool =
     except IrbenchError:
         raise
     except Exception as error:
-        given = ", ".join(f"{dimension}={size}" for dimension, size in sizes.items())
-        where = "cannot be traced" if traces else f"cannot be run with {given}" if given else "cannot be run"
+        shown = ", ".join(f"{dimension}={size}" for dimension, size in sizes.items())
+        where = "cannot be traced" if traces else f"cannot be run with {shown}" if shown else "cannot be run"
         hint = _hint(error, model.source, sizes, traces)
         raise IrbenchError(f"{model.name} {where}: {cause_of(error)}", hint=hint) from error
 

@@ -69,8 +69,8 @@ def graph_precision(graph_def: Any) -> str:
 
 def count_nodes(graph_defs: Iterable[Any], precision: str) -> int:
     """Return how many operations of the graphs, loops included, compute in ``precision``, which is bf16 or fp16."""
-    wanted = _NARROW[precision]
-    return sum(wanted in _types(node) for graph_def in graph_defs for node in _nodes(graph_def))
+    type_ = _NARROW[precision]
+    return sum(type_ in _types(node) for graph_def in graph_defs for node in _nodes(graph_def))
 
 
 def _nodes(graph_def: Any) -> Iterable[Any]:

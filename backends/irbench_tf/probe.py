@@ -53,9 +53,9 @@ def _compute_capability() -> float | None:
     settings = config_pb2.ConfigProto()
     settings.gpu_options.allow_growth = True
     for device in device_lib.list_local_devices(settings):
-        found = re.search(r"compute capability: ([\d.]+)", device.physical_device_desc)
-        if device.device_type == "GPU" and found:
-            return float(found[1])
+        match = re.search(r"compute capability: ([\d.]+)", device.physical_device_desc)
+        if device.device_type == "GPU" and match:
+            return float(match[1])
     return None
 
 

@@ -150,22 +150,24 @@ class Instruction:
 def read_instructions(module: Any, type_name: Callable[[int], str]) -> Mapping[str, Instruction]:
     """Return the instructions of a module by their names, which are unique in it."""
     computations = {computation.id: computation for computation in module.computations}
-    by_id = {found.id: found for computation in module.computations for found in computation.instructions}
+    by_id = {
+        instruction.id: instruction for computation in module.computations for instruction in computation.instructions
+    }
     named: set[str] = set()
-    found: dict[str, Instruction] = {}
+    instructions: dict[str, Instruction] = {}
     for instruction in _executed(module):
         operands = [by_id[operand] for operand in instruction.operand_ids]
         names = _nodes(instruction, computations)
         fresh = tuple(name for name in names if name not in named)
         named.update(names)
-        found[instruction.name] = Instruction(
+        instructions[instruction.name] = Instruction(
             kind=instruction.custom_call_target or instruction.opcode,
             nodes=fresh or names[-1:] or _of_constants(operands),
             inputs=tuple(shape for operand in operands for shape in _shapes(operand.shape, type_name)),
             outputs=tuple(_shapes(instruction.shape, type_name)),
             operands=tuple(dict.fromkeys(_executed_operands(instruction, by_id))),
         )
-    return found
+    return instructions
 
 
 def _executed_operands(instruction: Any, by_id: Mapping[int, Any]) -> Iterator[str]:
@@ -249,14 +251,7 @@ def inferences_of(space: Any, count: int, contained: Contained) -> tuple[Inferen
 
 
 class _Run:
-    """One inference.
-
-    Args:
-        run: The event of the whole.
-        operators: Those of all runs.
-        modules: What XLA compiled, by name.
-        contained: See :data:`Contained`.
-    """
+    """One inference."""
 
     def __init__(
         self,
@@ -337,12 +332,7 @@ _CALLED = re.compile(r".*/_\d+/")
 
 
 class ProfiledGraphSession(GraphSession):
-    """One session with one callable, traced between two calls.
-
-    Args:
-        job: What it runs.
-        session: It, compiled.
-    """
+    """One session with one callable, traced between two calls."""
 
     def __init__(self, job: Job, session: GraphSession) -> None:
         super().__init__(session.session, session.call, session.effective)
@@ -368,13 +358,13 @@ class ProfiledGraphSession(GraphSession):
         for file in Path(self._folder.name).rglob("*.xplane.pb"):
             space.MergeFromString(file.read_bytes())
         self._folder.cleanup()
-        found = inferences_of(space, inferences, self._contained)
-        if found is None:
+        profiles = inferences_of(space, inferences, self._contained)
+        if profiles is None:
             raise Refusal(
                 f"TensorFlow's trace does not contain the {inferences} inferences that were made.",
                 hint="It drops events where memory is short: profile fewer inferences.",
             )
-        return found
+        return profiles
 
     def close(self) -> None:
         """Close the session, and remove what was traced."""

@@ -1,13 +1,12 @@
-"""What the constants of a graph claim to hold: TensorFlow fills memory with as many values as a shape says.
-
-A constant of equal values stores one of them, so a file of a few bytes may ask for any amount of memory.
-
-Which operators of TensorFlow only compute: a graph is a program, and others use files, networks or Python.
+"""Which graphs of TensorFlow only compute: a graph is a program, and others use files, networks, Python or all memory.
 
 An operator is refused unless it is known to be harmless, so that one which TensorFlow adds is refused until somebody
 has looked at it. TensorFlow's registry says of each whether it is stateful. Most that read or write files are, but
 ``ReadFile``, ``ImmutableConst`` and ``PyFuncStateless`` are not. All of these take text, though: a file's name, an
 address, or what is called. So an operator without state must take no text either. Those on the lists below may.
+
+A constant of equal values stores one of them, and TensorFlow fills memory with as many as its shape says: a file of a
+few bytes may ask for any amount.
 """
 
 from __future__ import annotations
@@ -121,12 +120,7 @@ def is_pure(operation: str) -> bool:
 
 
 def require_pure_graph(graph_def: Any, name: str) -> None:
-    """Refuse a graph that does more than compute, or claims more memory than it stores, before TensorFlow imports it.
-
-    Args:
-        graph_def: A frozen graph, all of which counts: its nodes, and those of every function in it.
-        name: Of its file.
-    """
+    """Refuse a graph that does more than compute, or claims memory that it does not store, before it is imported."""
     functions = {function.signature.name for function in graph_def.library.function}
     # a function may be called by its name, which must not hide an operator's
     calls = {name for name in functions if not is_known(name)}

@@ -1,9 +1,8 @@
 """Models that draw random numbers in inference, and what becomes of those of Keras.
 
-Random numbers of Keras as TensorFlow's operations that keep their own state, which ONNX has counterparts of.
-
-Keras keeps a seed in a variable, advances it with every draw, and has TensorFlow draw from that seed. A frozen graph
-has no variables to advance, and ONNX no draws from a seed that is computed. Both ways give new numbers with every call.
+They become TensorFlow's operations that keep their own state, of which ONNX has counterparts: Keras keeps a seed in a
+variable, advances it with every draw, and has TensorFlow draw from that seed. A frozen graph has no variables to
+advance, and ONNX no draws from a seed that is computed. Both ways give new numbers with every call.
 
 A draw whose seed the model states gives the same numbers with every call, and stays as it is. So does one that has no
 counterpart with a state of its own, such as that of a gamma distribution; its seed is then a random number.
@@ -81,10 +80,10 @@ def _without_seed(draw: Callable[..., Any]) -> Callable[..., Any]:
     return drawn
 
 
-def _dropout(x: Any, rate: float, *given: Any, **named: Any) -> Any:
+def _dropout(x: Any, rate: float, *positional: Any, **named: Any) -> Any:
     import tensorflow as tf
 
-    shape = named.get("noise_shape", given[2] if len(given) > 2 else None)
+    shape = named.get("noise_shape", positional[2] if len(positional) > 2 else None)
     drawn = tf.random.uniform(tf.shape(x) if shape is None else shape, dtype=x.dtype)
     # not tf.nn.dropout: tf2onnx takes that for a layer in training, and drops the draw
     return tf.where(drawn < rate, tf.zeros([], x.dtype), x / (1 - rate))
@@ -108,10 +107,10 @@ def draws_of(function: Any) -> tuple[str, ...]:
 
 def refuse_draws(name: str, function: Any) -> None:
     """Refuse a function that draws random numbers."""
-    found = next(_draws(function), None)
-    if found is not None:
+    draw = next(_draws(function), None)
+    if draw is not None:
         raise IrbenchError(
-            f"{name} draws random numbers in inference ({found}), and that cannot be converted to ONNX.",
+            f"{name} draws random numbers in inference ({draw}), and that cannot be converted to ONNX.",
             hint="Let its layers draw only in training: def call(self, x, training=False). Or build the model without"
             " them.",
         )

@@ -1,13 +1,10 @@
 """A frozen graph in a session of a TensorFlow without its public API, and the slots that run it.
 
-TensorFlow without its public API: a quarter of the import time, and nothing of the runtime missing.
-
-``import tensorflow`` spends about three quarters of its time on Python modules that a
-frozen graph never needs: Keras, datasets, distribution strategies, the compatibility
-APIs. They hang on the package's ``__init__``, which runs before any submodule. Here the
-package is put into ``sys.modules`` without running it, so that ``tensorflow.python.*``
-can be imported alone; the first access to a public name runs it after all, in the same
-module object and on top of the submodules already loaded.
+That takes a quarter of the import time, and nothing of the runtime is missing: ``import tensorflow`` spends about three
+quarters of its time on Python modules that a frozen graph never needs: Keras, datasets, distribution strategies, the
+compatibility APIs. They hang on the package's ``__init__``, which runs before any submodule. Here the package is put
+into ``sys.modules`` without running it, so that ``tensorflow.python.*`` can be imported alone; the first access to a
+public name runs it after all, in the same module object and on top of the submodules already loaded.
 """
 
 from __future__ import annotations
@@ -84,11 +81,7 @@ class GraphSlot:
 
 
 class GraphSession:
-    """One session with one callable.
-
-    Attributes:
-        effective: What TensorFlow really uses.
-    """
+    """One session with one callable."""
 
     def __init__(self, session: Any, call: Any, effective: Mapping[str, Scalar]) -> None:
         self.session = session

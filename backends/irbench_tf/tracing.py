@@ -8,9 +8,9 @@ from typing import Any
 
 from irbench.errors import IrbenchError
 from irbench.spec import BATCH, TensorSpec
+from irbench_tf.loading.sources import Loaded
 from irbench_tf.model_errors import blaming_model
 from irbench_tf.random_draws import drawing_without_seeds
-from irbench_tf.sources import Loaded
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,11 @@ def _concrete(loaded: Loaded, specs: Sequence[Any]) -> Any:
     return tf.function(call, autograph=False).get_concrete_function(*specs)
 
 
-def _output_names(given: Sequence[str], count: int, taken: set[str]) -> tuple[str, ...]:
-    if len(given) != count:
-        given = ["output"] if count == 1 else [f"output_{position}" for position in range(count)]
+def _output_names(known: Sequence[str], count: int, taken: set[str]) -> tuple[str, ...]:
+    if len(known) != count:
+        known = ["output"] if count == 1 else [f"output_{position}" for position in range(count)]
     names: list[str] = []
-    for name in given:
+    for name in known:
         candidate = name.replace("/", "_")
         while candidate in taken or candidate in names:
             candidate += "_out"

@@ -1,8 +1,6 @@
-"""Seeded random weights that a runtime can be judged by.
+"""Seeded random weights that a runtime can be judged by: drawn, and fitted to samples layer by layer in one pass.
 
-Fits drawn weights to samples, layer by layer in one pass, so that signals stay in a healthy range.
-
-After Mishkin and Matas, *All you need is a good init*, ICLR 2016:
+Signals so stay in a healthy range. After Mishkin and Matas, *All you need is a good init*, ICLR 2016:
 
 * a kernel is scaled until its layer's output, before the activation, has a root mean square of 1;
 * the bias of a linear layer takes away what all samples share, which attention would pile up in a residual stream;
@@ -28,9 +26,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from keras import activations, layers
 from numpy.typing import NDArray
 
-from irbench_tf.activations import every_layer, intercept, run
+from irbench_tf.layer_calls import every_layer, intercept, run
 
 LOGIT_SPREAD = 3.0
 """Standard deviation of a classifier's logits: enough for a best class to stand out, too little to make it certain."""
@@ -73,8 +72,6 @@ class _Fit:
     """Fits each layer when it is first called, from the inputs that the layers before it then give."""
 
     def __init__(self) -> None:
-        from keras import layers
-
         self._fitted: set[int] = set()
         self._normalisation = layers.BatchNormalization
 
@@ -102,8 +99,6 @@ def _kernel(layer: Any) -> Any:
 @contextmanager
 def _without_activation(layer: Any) -> Iterator[str]:
     """Make the layer linear for a while; yield its activation's name."""
-    from keras import activations
-
     activation = layer.activation
     layer.activation = activations.linear
     try:
@@ -154,10 +149,10 @@ def _spread_classes(features: Floats, logits: Floats) -> tuple[float, Floats]:
     scale = _to_quarter_octave(own_target / own_size)
     common = (shared - shared.mean()) * scale
     favour = math.sqrt(LOGIT_SPREAD**2 - own_target**2) / (common.std() or 1.0)
-    wanted = common * favour
+    spread = common * favour
     contenders = max(_LEAST_CONTENDERS, len(common) // 100)
-    wanted = np.minimum(wanted, np.sort(wanted)[-contenders:][0])
-    return scale, _to_grid(wanted - common, _GRID)
+    spread = np.minimum(spread, np.sort(spread)[-contenders:][0])
+    return scale, _to_grid(spread - common, _GRID)
 
 
 def _rows(values: Any) -> Floats:
@@ -264,11 +259,9 @@ def _centred_kernels(model: Any) -> frozenset[int]:
     Behind a ReLU every signal is positive, so plain random sums are dominated by the signals' common mean and forget,
     layer by layer, which sample they came from (Brock et al., *Characterizing signal propagation*, ICLR 2021).
     """
-    from keras import layers
-
     kinds = (layers.Dense, layers.Conv1D, layers.Conv2D, layers.Conv3D)
-    found: list[Any] = [layer for layer in every_layer(model) if isinstance(layer, kinds)]
-    kernels = (layer.kernel for layer in found)
+    scaling: list[Any] = [layer for layer in every_layer(model) if isinstance(layer, kinds)]
+    kernels = (layer.kernel for layer in scaling)
     return frozenset(id(kernel) for kernel in kernels if math.prod(kernel.shape[:-1]) >= _LEAST_CENTRED)
 
 
@@ -277,8 +270,6 @@ def _tied_embeddings(model: Any) -> frozenset[int]:
 
     Their products with a state would grow with its width, until every token were sure to be followed by itself.
     """
-    from keras import layers
-
     kind = layers.ReversibleEmbedding
-    found: list[Any] = [layer for layer in every_layer(model) if isinstance(layer, kind) and layer.tie_weights]
-    return frozenset(id(layer.embeddings) for layer in found)
+    embeddings: list[Any] = [layer for layer in every_layer(model) if isinstance(layer, kind) and layer.tie_weights]
+    return frozenset(id(layer.embeddings) for layer in embeddings)

@@ -8,7 +8,10 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from irbench.core.record import Failure
 from irbench.core.row import UNFINISHED_TEXT, LaunchesStop, RowHead, TableHead, WithEnds
-from irbench.counters import CountedPhase, Counting, EventCount, Obstacle, TopdownMethod
+from irbench.counters.counter_plan import Counting
+from irbench.counters.obstacles import Obstacle
+from irbench.counters.perf_output import CountedPhase, EventCount
+from irbench.counters.topdown import TopdownMethod
 
 TimelineStop: TypeAlias = Literal["budget", "interrupt"]
 """Why not every row has a timeline; the counters of the table are whole."""

@@ -10,10 +10,3 @@ Weights are not read. ``docs/cost.md`` states the conventions.
 
 :func:`irbench.cost` is the function of the Python API, which a package of that name would hide.
 """
-
-from __future__ import annotations
-
-from irbench.cost_model.costs import CostSum, ModelCost, NodeCost, UncountedNode, UncountedReason
-from irbench.cost_model.counting import model_cost
-
-__all__ = ["CostSum", "ModelCost", "NodeCost", "UncountedNode", "UncountedReason", "model_cost"]

@@ -190,13 +190,13 @@ class ModelCost:
 
     def by_class(self) -> Mapping[OperatorClass, CostSum]:
         """Return the sums of the classes that occur, in the order of :class:`OperatorClass`."""
-        found = _sums(self.nodes, lambda node: node.operator_class)
-        return {operators: found[operators] for operators in OperatorClass if operators in found}
+        sums = _sums(self.nodes, lambda node: node.operator_class)
+        return {operators: sums[operators] for operators in OperatorClass if operators in sums}
 
     def by_operator(self) -> Mapping[str, CostSum]:
         """Return the sums by operator with its domain, that with the most operations first."""
-        found = _sums(self.nodes, lambda node: node.operator)
-        return dict(sorted(found.items(), key=lambda entry: (-entry[1].flops, -entry[1].moved_bytes, entry[0])))
+        sums = _sums(self.nodes, lambda node: node.operator)
+        return dict(sorted(sums.items(), key=lambda entry: (-entry[1].flops, -entry[1].moved_bytes, entry[0])))
 
 
 def _sums(nodes: Iterable[NodeCost], key: Callable[[NodeCost], _Key]) -> dict[_Key, CostSum]:

@@ -13,10 +13,11 @@ from irbench.cost_model.costs import ModelCost, NodeCost, UncountedNode, Uncount
 from irbench.cost_model.rules import rule_for
 from irbench.cost_model.tensors import KnownTensor, NodeView, Scope, UnknownShape, Work, scope_of
 from irbench.errors import IrbenchError, first_line
-from irbench.onnx.operator_classes import CLASSIFIED_DOMAINS, OPERATORS, OperatorClass, operator_class
+from irbench.onnx.operator_classes import CLASSIFIED_DOMAINS, OPERATORS, PRODUCTS, operator_class
 from irbench.onnx.reading.element_types import is_parameter_type
 from irbench.onnx.reading.external_data import read_outline
-from irbench.onnx.reading.inventory import decoded, node_label, packs, unpacked_elements
+from irbench.onnx.reading.inventory import decoded, node_label
+from irbench.onnx.reading.packed_weights import packs, unpacked_elements
 from irbench.onnx.reading.value_shapes import inferred_with_values
 from irbench.spec import TensorSpec
 
@@ -71,9 +72,6 @@ def moved_bytes(node: NodeView) -> MovedBytes:
     """Return what a node reads and writes.
 
     An operator that picks elements reads those that it picks, and its indices, not the whole table.
-
-    Raises:
-        UnknownShape: A shape or an element type is unknown.
     """
     name = node.node.op_type
     if name in _BODIES or (name in _VIEWS and node.node.domain in CLASSIFIED_DOMAINS):
@@ -127,7 +125,6 @@ _READS: Mapping[str, Callable[[NodeView], _Reads]] = {
     "TorchEmbedding": _picked,
 }
 
-
 _MAX_TRIPS = 2**31
 """A loop that is left by its condition alone has the largest integer for a trip count."""
 
@@ -158,9 +155,6 @@ def _scanned(node: NodeView) -> int:
     scanned = int(node.attribute("num_scan_inputs", 1))
     axis = next(iter(node.attribute("scan_input_axes", ())), 0)
     return node.input_shape(len(node.node.input) - scanned)[axis]
-
-
-_MULTIPLYING = (OperatorClass.MATRIX, OperatorClass.RECURRENT)
 
 
 def cost_of_file(path: Path, inputs: Sequence[TensorSpec]) -> ModelCost:
@@ -322,7 +316,6 @@ def _of_bodies(view: NodeView, bodies: Sequence[_Part]) -> _Part:
 
 
 def _dearer(branches: Sequence[_Part]) -> _Part:
-    """Return the branch with the most operations, and the uncounted nodes of all: any of them may be the dearer."""
     chosen = max(branches, key=lambda branch: branch.flops)
     return _Part(chosen.nodes, tuple(node for branch in branches for node in branch.uncounted))
 
@@ -359,9 +352,8 @@ def _weights(view: NodeView) -> Iterator[_UsedWeight]:
 
 
 def _is_empty(view: NodeView) -> bool:
-    """Whether a node makes a tensor without elements, and is given none of that kind."""
-    given, made = ([tensor.shape for tensor in tensors] for tensors in (view.given(), view.made()))
-    return bool(given) and any(map(_has_none, made)) and not any(map(_has_none, given))
+    inputs, outputs = ([tensor.shape for tensor in tensors] for tensors in (view.given(), view.made()))
+    return bool(inputs) and any(map(_has_none, outputs)) and not any(map(_has_none, inputs))
 
 
 def _has_none(shape: tuple[int, ...] | None) -> bool:
@@ -395,7 +387,7 @@ def _may_multiply(node: onnx.NodeProto) -> bool:
     """Whether an operator that cannot be counted may hold multiply-accumulates: anything that is not known may."""
     if node.domain not in CLASSIFIED_DOMAINS or node.op_type not in OPERATORS:
         return True
-    return operator_class(node.domain, node.op_type) in _MULTIPLYING
+    return operator_class(node.domain, node.op_type) in PRODUCTS
 
 
 def _uncounted(view: NodeView, reason: UncountedReason, *, lacks_macs: bool) -> _Part:

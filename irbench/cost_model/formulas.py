@@ -99,12 +99,12 @@ def coefficients_of(grid: NDArray[Any], points: Sequence[Sequence[int]]) -> NDAr
     Returns:
         Fractions in an array of the shape of ``grid``: along each dimension's axis lie the powers 0, 1, 2, ...
     """
-    found, divisor = grid, 1
+    coefficients, divisor = grid, 1
     for axis, sizes in enumerate(points):
         matrix, denominator = _inverse_vandermonde(tuple(sizes))
-        found = _along(found, axis, matrix)
+        coefficients = _along(coefficients, axis, matrix)
         divisor *= denominator
-    return _divided(found, divisor)
+    return _divided(coefficients, divisor)
 
 
 def _along(values: NDArray[Any], axis: int, matrix: NDArray[Any]) -> NDArray[Any]:
@@ -117,9 +117,9 @@ def _divided(values: NDArray[Any], divisor: int) -> NDArray[Any]:
     import numpy as np
 
     flat = [Fraction(value, divisor) if value else 0 for value in values.reshape(-1)]
-    found: NDArray[Any] = np.empty(len(flat), dtype=object)
-    found[:] = flat
-    return found.reshape(values.shape)
+    fractions: NDArray[Any] = np.empty(len(flat), dtype=object)
+    fractions[:] = flat
+    return fractions.reshape(values.shape)
 
 
 @cache
@@ -137,12 +137,12 @@ def _inverse_vandermonde(sizes: tuple[int, ...]) -> tuple[NDArray[Any], int]:
 
 def _lagrange(sizes: Sequence[int], place: int) -> list[Fraction]:
     """Return the coefficients of the polynomial that is 1 at one size and 0 at the others."""
-    found = [Fraction(1)]
+    coefficients = [Fraction(1)]
     for other, size in enumerate(sizes):
         if other != place:
-            found = _times_linear(found, -size)
-            found = [factor / (sizes[place] - size) for factor in found]
-    return found
+            coefficients = _times_linear(coefficients, -size)
+            coefficients = [factor / (sizes[place] - size) for factor in coefficients]
+    return coefficients
 
 
 def _times_linear(coefficients: Iterable[Fraction], constant: int) -> list[Fraction]:
@@ -157,14 +157,7 @@ QUANTITIES = ("macs", "flops", "read_bytes", "written_bytes", "activation_bytes"
 
 @dataclass(frozen=True)
 class CostFormula:
-    """What nodes cost together, in the units of :class:`~irbench.cost_model.NodeCost`; unknown costs are left out.
-
-    Attributes:
-        activation_bytes: Bytes read and written, without those of weights.
-        without_macs: Nodes whose multiply-accumulates are unknown.
-        without_flops: Nodes whose operations are unknown.
-        without_bytes: Nodes whose bytes are unknown.
-    """
+    """What nodes cost together, in the units of :class:`~irbench.cost_model.NodeCost`; unknown costs are left out."""
 
     nodes: int
     macs: Polynomial
@@ -216,12 +209,11 @@ class FormulaSums:
         return bool(np.all(self._at(sizes) == _costs_of_nodes(cost)))
 
     def _at(self, sizes: Mapping[str, int]) -> NDArray[Any]:
-        """Return the costs of all nodes at some sizes: nodes, then quantities."""
-        found = self.coefficients
+        values = self.coefficients
         for name in self.names:
-            powers = np.array([sizes[name] ** power for power in range(len(found))], dtype=object)
-            found = np.tensordot(powers, found, axes=1)
-        return found
+            powers = np.array([sizes[name] ** power for power in range(len(values))], dtype=object)
+            values = np.tensordot(powers, values, axes=1)
+        return values
 
 
 def _costs_of_nodes(cost: ModelCost) -> NDArray[Any]:
@@ -302,8 +294,8 @@ def formulas_of_file(path: Path, inputs: Sequence[TensorSpec]) -> tuple[ModelFor
     ONNX's own code reads what is in the file: call this in a worker where the file is of unknown origin.
     """
     with refusals_of_onnx(path):
-        found = model_formulas(read_outline(path), inputs)
-    return (found, None) if isinstance(found, ModelFormulas) else (None, found)
+        formulas = model_formulas(read_outline(path), inputs)
+    return (formulas, None) if isinstance(formulas, ModelFormulas) else (None, formulas)
 
 
 def model_formulas(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> ModelFormulas | NoFormulas:
@@ -318,27 +310,27 @@ def model_formulas(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> Mode
         tried.append((search, search.sums()))
         if _is_final(tried[-1][1]):
             break
-    search, found = min(tried, key=lambda pair: _shortcomings(pair[1]))
-    return search.formulas(found) if isinstance(found, FormulaSums) else found
+    search, formulas = min(tried, key=lambda pair: _shortcomings(pair[1]))
+    return search.formulas(formulas) if isinstance(formulas, FormulaSums) else formulas
 
 
-def _is_final(found: FormulaSums | NoFormulas) -> bool:
-    if isinstance(found, NoFormulas):
-        return found.reason == "too-many-dimensions"
-    return not found.example.empty and not _lacks_shapes(found.example)
+def _is_final(formulas: FormulaSums | NoFormulas) -> bool:
+    if isinstance(formulas, NoFormulas):
+        return formulas.reason == "too-many-dimensions"
+    return not formulas.example.empty and not _lacks_shapes(formulas.example)
 
 
-def _is_too_short(found: FormulaSums | NoFormulas) -> bool:
+def _is_too_short(formulas: FormulaSums | NoFormulas) -> bool:
     """Whether the smallest sizes may be shorter than a window; of a smaller size than 0 the shape is unknown."""
-    return isinstance(found, FormulaSums) and (bool(found.example.empty) or _lacks_shapes(found.example))
+    return isinstance(formulas, FormulaSums) and (bool(formulas.example.empty) or _lacks_shapes(formulas.example))
 
 
-def _shortcomings(found: FormulaSums | NoFormulas) -> int:
+def _shortcomings(formulas: FormulaSums | NoFormulas) -> int:
     """Return how many nodes formulas lack; of those that lack as many, the first are taken."""
-    if isinstance(found, NoFormulas):
+    if isinstance(formulas, NoFormulas):
         return _MOST_NODES
-    unknown = sum(node.reason == "unknown-shape" for node in found.example.uncounted)
-    return unknown + len(found.example.empty)
+    unknown = sum(node.reason == "unknown-shape" for node in formulas.example.uncounted)
+    return unknown + len(formulas.example.empty)
 
 
 def _lacks_shapes(cost: ModelCost) -> bool:
@@ -369,7 +361,6 @@ class _Search:
             return NoFormulas("too-many-dimensions", self.names)
 
     def _cost(self, point: _Point) -> ModelCost:
-        """Return the cost at a point of the grid, which has 0 where a size is the smallest."""
         if point not in self.known:
             if len(self.known) >= _MOST_EVALUATIONS:
                 raise _TooManyError
@@ -381,7 +372,6 @@ class _Search:
         return (_SMALLEST + place) * self.step
 
     def _degree(self, axis: int) -> int | None:
-        """Return the degree along one dimension, while the others have their smallest size."""
         samples: list[tuple[int, ...]] = []
         for place in range(_HIGHEST_DEGREE + 2):
             total = self._cost(tuple(place if other == axis else 0 for other in range(len(self.names)))).total
@@ -398,50 +388,50 @@ class _Search:
         coefficients = coefficients_of(
             _values(grid, degrees), [[self._size(place) for place in range(degree + 1)] for degree in degrees]
         )
-        found = FormulaSums(self.names, example, coefficients)
+        formulas = FormulaSums(self.names, example, coefficients)
         check_point = tuple(degree + 2 + axis for axis, degree in enumerate(degrees))
-        holds = found.hold(self._sizes(check_point), self._cost(check_point))
-        return found if holds else NoFormulas("no-polynomial", self.names)
+        holds = formulas.hold(self._sizes(check_point), self._cost(check_point))
+        return formulas if holds else NoFormulas("no-polynomial", self.names)
 
-    def formulas(self, found: FormulaSums) -> ModelFormulas:
-        nodes = range(len(found.example.nodes))
-        by_class, by_operator = found.by(lambda node: node.operator_class), found.by(lambda node: node.operator)
+    def formulas(self, sums: FormulaSums) -> ModelFormulas:
+        nodes = range(len(sums.example.nodes))
+        by_class, by_operator = sums.by(lambda node: node.operator_class), sums.by(lambda node: node.operator)
         single = dict.fromkeys(self.names, self.step)
         return ModelFormulas(
             names=self.names,
             multiple_of=self.step,
-            smallest=self.step if self._hold(found, single) else self._size(0),
-            largest=self._largest_sizes(found),
-            example=found.example,
-            total=found.of(nodes),
-            by_class={operators: by_class[operators] for operators in found.example.by_class()},
-            by_operator={operator: by_operator[operator] for operator in found.example.by_operator()},
-            nodes=tuple(found.of([place]) for place in nodes),
+            smallest=self.step if self._hold(sums, single) else self._size(0),
+            largest=self._largest_sizes(sums),
+            example=sums.example,
+            total=sums.of(nodes),
+            by_class={operators: by_class[operators] for operators in sums.example.by_class()},
+            by_operator={operator: by_operator[operator] for operator in sums.example.by_operator()},
+            nodes=tuple(sums.of([place]) for place in nodes),
         )
 
-    def _largest_sizes(self, found: FormulaSums) -> dict[str, int]:
-        largest = {name: self._largest(found, name) for name in self.names}
-        while not self._hold(found, largest):
+    def _largest_sizes(self, sums: FormulaSums) -> dict[str, int]:
+        largest = {name: self._largest(sums, name) for name in self.names}
+        while not self._hold(sums, largest):
             largest = {name: max(self._size(0), size // 2 // self.step * self.step) for name, size in largest.items()}
         return largest
 
-    def _largest(self, found: FormulaSums, name: str) -> int:
+    def _largest(self, sums: FormulaSums, name: str) -> int:
         others = dict.fromkeys(self.names, self._size(0))
         holds, fails = _SMALLEST, _LARGEST // self.step
-        if self._hold(found, {**others, name: _LARGEST}):
+        if self._hold(sums, {**others, name: _LARGEST}):
             return _LARGEST
         while fails - holds > 1:
             middle = (holds + fails) // 2
-            if self._hold(found, {**others, name: middle * self.step}):
+            if self._hold(sums, {**others, name: middle * self.step}):
                 holds = middle
             else:
                 fails = middle
         return holds * self.step
 
-    def _hold(self, found: FormulaSums, sizes: Mapping[str, int]) -> bool:
+    def _hold(self, sums: FormulaSums, sizes: Mapping[str, int]) -> bool:
         """Whether the formulas give what is counted at some sizes; not where ONNX finds that these do not fit."""
         try:
-            return found.hold(sizes, model_cost(self.model, [spec.bind(sizes) for spec in self.inputs]))
+            return sums.hold(sizes, model_cost(self.model, [spec.bind(sizes) for spec in self.inputs]))
         except refusals():
             return False
 
@@ -453,11 +443,10 @@ class _Search:
 
 
 def _values(grid: Mapping[_Point, ModelCost], degrees: Sequence[int]) -> NDArray[Any]:
-    """Return the costs of all nodes at all points: an axis for each dimension, then nodes, then quantities."""
     import numpy as np
 
     nodes = len(next(iter(grid.values())).nodes)
-    found: NDArray[Any] = np.zeros((*(degree + 1 for degree in degrees), nodes, len(QUANTITIES)), dtype=object)
+    values: NDArray[Any] = np.zeros((*(degree + 1 for degree in degrees), nodes, len(QUANTITIES)), dtype=object)
     for point, cost in grid.items():
-        found[point] = _costs_of_nodes(cost)
-    return found
+        values[point] = _costs_of_nodes(cost)
+    return values

@@ -21,7 +21,6 @@ class CostRow:
     A count is ``None`` where it is unknown for every node, and a lower bound where it is unknown for some.
 
     Attributes:
-        name: The class, the operator or the node; ``total`` for all.
         operator: Of a node or an operator; empty for others.
         operator_class: The class of the node or operator, or the class itself; empty for the total.
         executions: How often a node is executed in one inference; 0 where that is unknown, ``None`` for sums
@@ -78,12 +77,12 @@ def _of_cost(cost: ModelCost, scope: CostScope) -> Iterator[CostRow]:
     if scope == "total":
         yield _sum_row(scope, "total", "", "", cost.total)
     elif scope == "class":
-        for operators, found in cost.by_class().items():
-            yield _sum_row(scope, operators.value, "", operators.value, found)
+        for operators, sums in cost.by_class().items():
+            yield _sum_row(scope, operators.value, "", operators.value, sums)
     elif scope == "op":
         classes = _classes(cost)
-        for operator, found in cost.by_operator().items():
-            yield _sum_row(scope, operator, operator, classes[operator], found)
+        for operator, sums in cost.by_operator().items():
+            yield _sum_row(scope, operator, operator, classes[operator], sums)
     else:
         yield from map(_node_row, cost.nodes)
 
@@ -92,46 +91,46 @@ def _of_formulas(formulas: ModelFormulas, scope: CostScope) -> Iterator[CostRow]
     if scope == "total":
         yield _sum_row(scope, "total", "", "", formulas.total)
     elif scope == "class":
-        for operators, found in formulas.by_class.items():
-            yield _sum_row(scope, operators.value, "", operators.value, found)
+        for operators, sums in formulas.by_class.items():
+            yield _sum_row(scope, operators.value, "", operators.value, sums)
     elif scope == "op":
         classes = _classes(formulas.example)
-        for operator, found in formulas.by_operator.items():
-            yield _sum_row(scope, operator, operator, classes[operator], found)
+        for operator, sums in formulas.by_operator.items():
+            yield _sum_row(scope, operator, operator, classes[operator], sums)
     else:
-        for node, found in zip(formulas.example.nodes, formulas.nodes, strict=True):
-            yield _formula_row(node, found)
+        for node, sums in zip(formulas.example.nodes, formulas.nodes, strict=True):
+            yield _formula_row(node, sums)
 
 
 def _classes(cost: ModelCost) -> dict[str, str]:
     return {node.operator: node.operator_class.value for node in cost.nodes}
 
 
-def _sum_row(scope: CostScope, name: str, operator: str, operator_class: str, found: CostSum | CostFormula) -> CostRow:
+def _sum_row(scope: CostScope, name: str, operator: str, operator_class: str, cost: CostSum | CostFormula) -> CostRow:
     return CostRow(
         scope=scope,
         name=name,
         operator=operator,
         operator_class=operator_class,
-        nodes=found.nodes,
+        nodes=cost.nodes,
         executions=None,
-        macs=_known(found.macs, found, found.without_macs),
-        flops=_known(found.flops, found, found.without_flops),
-        parameters=found.parameters,
-        weight_bytes=found.weight_bytes,
-        read_bytes=_known(found.read_bytes, found, found.without_bytes),
-        written_bytes=_known(found.written_bytes, found, found.without_bytes),
-        activation_bytes=_known(found.activation_bytes, found, found.without_bytes),
-        flops_per_byte=found.intensity if isinstance(found, CostSum) else None,
-        without_macs=found.without_macs,
-        without_flops=found.without_flops,
-        without_bytes=found.without_bytes,
+        macs=_known(cost.macs, cost, cost.without_macs),
+        flops=_known(cost.flops, cost, cost.without_flops),
+        parameters=cost.parameters,
+        weight_bytes=cost.weight_bytes,
+        read_bytes=_known(cost.read_bytes, cost, cost.without_bytes),
+        written_bytes=_known(cost.written_bytes, cost, cost.without_bytes),
+        activation_bytes=_known(cost.activation_bytes, cost, cost.without_bytes),
+        flops_per_byte=cost.intensity if isinstance(cost, CostSum) else None,
+        without_macs=cost.without_macs,
+        without_flops=cost.without_flops,
+        without_bytes=cost.without_bytes,
     )
 
 
-def _known(quantity: Quantity, found: CostSum | CostFormula, missing: int) -> Quantity:
+def _known(quantity: Quantity, cost: CostSum | CostFormula, missing: int) -> Quantity:
     """Return a sum; ``None`` where no node has a part in it."""
-    return None if missing and missing == found.nodes else quantity
+    return None if missing and missing == cost.nodes else quantity
 
 
 def _node_row(node: NodeCost) -> CostRow:
@@ -156,30 +155,29 @@ def _node_row(node: NodeCost) -> CostRow:
     )
 
 
-def _formula_row(node: NodeCost, found: CostFormula) -> CostRow:
-    """Return a node's row; an unknown cost has no formula."""
+def _formula_row(node: NodeCost, cost: CostFormula) -> CostRow:
     return replace(
         _node_row(node),
         executions=None,
-        macs=None if node.macs is None else found.macs,
-        flops=None if node.flops is None else found.flops,
-        read_bytes=None if node.read_bytes is None else found.read_bytes,
-        written_bytes=None if node.written_bytes is None else found.written_bytes,
-        activation_bytes=None if node.activation_bytes is None else found.activation_bytes,
+        macs=None if node.macs is None else cost.macs,
+        flops=None if node.flops is None else cost.flops,
+        read_bytes=None if node.read_bytes is None else cost.read_bytes,
+        written_bytes=None if node.written_bytes is None else cost.written_bytes,
+        activation_bytes=None if node.activation_bytes is None else cost.activation_bytes,
         flops_per_byte=None,
-        without_macs=found.without_macs,
-        without_flops=found.without_flops,
-        without_bytes=found.without_bytes,
+        without_macs=cost.without_macs,
+        without_flops=cost.without_flops,
+        without_bytes=cost.without_bytes,
     )
 
 
 def _number(quantity: Quantity, sizes: Mapping[str, int]) -> int | None:
     if not isinstance(quantity, Polynomial):
         return quantity
-    found = quantity.at(sizes)
-    if found.denominator > 1:
+    number = quantity.at(sizes)
+    if number.denominator > 1:
         raise ValueError(f"The formula does not hold for {dict(sizes)}.")
-    return int(found)
+    return int(number)
 
 
 def _intensity(row: CostRow) -> float | None:

@@ -37,22 +37,14 @@ class KnownTensor:
 
     @property
     def elements(self) -> int:
-        """How many values it has.
-
-        Raises:
-            UnknownShape: A size is unknown.
-        """
+        """How many values it has."""
         if self.shape is None:
             raise UnknownShape
         return prod(self.shape)
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes its values take; 4-bit types take half a byte each.
-
-        Raises:
-            UnknownShape: A size or the width of its elements is unknown.
-        """
+        """How many bytes its values take; 4-bit types take half a byte each."""
         return self.bytes_of(self.elements)
 
     @property
@@ -100,9 +92,7 @@ def scope_of(graph: onnx.GraphProto, outer: Scope | None = None, values: SmallVa
 class NodeView:
     """A node with what is known of its tensors: what rules are given.
 
-    Args:
-        node: The node.
-        scope: What it sees.
+    Whatever is asked of a tensor that is not there, or that is not known, raises :class:`UnknownShape`.
     """
 
     def __init__(self, node: onnx.NodeProto, scope: Scope) -> None:
@@ -115,11 +105,7 @@ class NodeView:
         return place < len(self.node.input) and bool(self.node.input[place])
 
     def input(self, place: int) -> KnownTensor:
-        """Return an input.
-
-        Raises:
-            UnknownShape: It is not there, or nothing is known of it.
-        """
+        """Return an input."""
         return self._tensor(self.node.input, place)
 
     def output(self, place: int) -> KnownTensor:
@@ -143,11 +129,7 @@ class NodeView:
         return prod(self.output_shape(place))
 
     def integers(self, place: int) -> tuple[int, ...]:
-        """Return the elements of an input that is a small constant.
-
-        Raises:
-            UnknownShape: It is none.
-        """
+        """Return the elements of an input that is a small constant."""
         name = self.node.input[place] if self.has_input(place) else ""
         if name not in self.scope.integers:
             raise UnknownShape

@@ -9,7 +9,7 @@ from typing import ClassVar, TypeAlias
 import msgspec
 
 from irbench.core.quantities import listing
-from irbench.counters.asking import GROUPS
+from irbench.counters.event_names import GROUPS
 
 _FORBIDDEN = re.compile(
     r"perf_event_paranoid|Access to performance monitoring|No permission|Permission denied|Operation not permitted"
@@ -200,12 +200,7 @@ Obstacle: TypeAlias = (
 
 
 def obstacle_from_messages(said: str, paranoid: int | None) -> Obstacle:
-    """Return what the messages of a perf that failed mean.
-
-    Args:
-        said: What it wrote to stderr.
-        paranoid: The kernel's level; ``None`` where it is unknown.
-    """
+    """Return what the messages of a perf that failed mean."""
     if _UNKNOWN_OPTION.search(said):
         return OldPerf()
     if _FORBIDDEN.search(said):
@@ -218,21 +213,16 @@ def obstacle_from_messages(said: str, paranoid: int | None) -> Obstacle:
     return PerfFailed(Said(lines[0] if lines else ""))
 
 
-def not_counted(asked: Sequence[str], unavailable: Mapping[str, Obstacle]) -> Iterator[tuple[str, Obstacle]]:
-    """Yield what was asked for and cannot be counted, once for all that have the same reason.
-
-    Args:
-        asked: Groups and events, as the user named them.
-        unavailable: By group and event.
-    """
-    whole = [name for name in asked if name in unavailable]
+def not_counted(requested: Sequence[str], unavailable: Mapping[str, Obstacle]) -> Iterator[tuple[str, Obstacle]]:
+    """Yield what was asked for and cannot be counted, once for all that have the same reason."""
+    whole = [name for name in requested if name in unavailable]
     covered = {event for name in whole for event in GROUPS.get(name, ())}
     names = (*whole, *(event for event in unavailable if event not in covered and event not in whole))
     reasons: list[tuple[list[str], Obstacle]] = []
     for name in names:
-        same = next((found for found, obstacle in reasons if obstacle == unavailable[name]), None)
+        same = next((sharing for sharing, obstacle in reasons if obstacle == unavailable[name]), None)
         if same is None:
             reasons.append(([name], unavailable[name]))
         else:
             same.append(name)
-    yield from ((listing(found), obstacle) for found, obstacle in reasons)
+    yield from ((listing(sharing), obstacle) for sharing, obstacle in reasons)

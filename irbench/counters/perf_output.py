@@ -68,10 +68,10 @@ def read_perf(text: str) -> PerfReading:
 def read_intervals(text: str) -> tuple[tuple[float, PerfReading], ...]:
     """Return the readings of an output with intervals (``-I``), each with its end in seconds."""
     by_end: dict[float, list[Mapping[str, Any]]] = {}
-    for found in _objects(text):
-        end_s = _number(found.get("interval"))
+    for line in _objects(text):
+        end_s = _number(line.get("interval"))
         if end_s is not None:
-            by_end.setdefault(end_s, []).append(found)
+            by_end.setdefault(end_s, []).append(line)
     return tuple((end_s, _reading(tuple(lines))) for end_s, lines in by_end.items())
 
 
@@ -80,17 +80,13 @@ def matching_names(event: str, reported: Collection[str]) -> tuple[str, ...]:
 
     perf writes ``cycles`` as ``cpu_core/cycles/`` and ``cpu_atom/cycles/`` where there are two kinds of cores, and adds
     a ``u`` where it may count user space alone. Nothing else is the same event: ``cycles:k`` is not ``cycles``.
-
-    Args:
-        event: As perf was asked for it.
-        reported: Names that it wrote.
     """
     added = "u" if "/" in event or ":" in event else ":u"
-    for wanted in (event, event + added):
+    for spelling in (event, event + added):
         for written in (str, _of_all_cores):
-            found = _equal(wanted, reported, written)
-            if found:
-                return found
+            names = _equal(spelling, reported, written)
+            if names:
+                return names
     return ()
 
 
@@ -109,22 +105,22 @@ def is_user_only(event: str) -> bool:
     return _USER_ONLY.search(event) is not None
 
 
-def _equal(wanted: str, reported: Collection[str], written: Callable[[str], str]) -> tuple[str, ...]:
-    return tuple(name for name in reported if written(name) == wanted)
+def _equal(spelling: str, reported: Collection[str], written: Callable[[str], str]) -> tuple[str, ...]:
+    return tuple(name for name in reported if written(name) == spelling)
 
 
 def _of_all_cores(name: str) -> str:
     """Return a name as it is written without a kind of core: ``cpu_core/cycles/u`` is ``cycles:u``."""
-    found = _OF_CORE.fullmatch(name)
-    if found is None:
+    match = _OF_CORE.fullmatch(name)
+    if match is None:
         return name
-    return f"{found['name']}:{found['modifiers']}" if found["modifiers"] else found["name"]
+    return f"{match['name']}:{match['modifiers']}" if match["modifiers"] else match["name"]
 
 
 def _objects(text: str) -> Iterator[Mapping[str, Any]]:
-    for found in _OBJECT.findall(text):
+    for text_ in _OBJECT.findall(text):
         try:
-            yield json.loads(_NOT_A_NUMBER.sub(": null", _TRAILING_COMMA.sub("}", found)))
+            yield json.loads(_NOT_A_NUMBER.sub(": null", _TRAILING_COMMA.sub("}", text_)))
         except ValueError:
             continue  # what a later version writes besides
 
@@ -148,17 +144,17 @@ def _reading(lines: tuple[Mapping[str, Any], ...]) -> PerfReading:
 
 def _kinds(lines: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the kind of core of each line; a metric is of the kind of the event, or of the group, above it."""
-    found: list[str] = []
+    kinds: list[str] = []
     for line in lines:
         if "event" in line:
             named = _KIND_OF_EVENT.match(str(line["event"]))
         elif "metricgroup" in line:
             named = _KIND_OF_GROUP.search(str(line["metricgroup"]))
         else:
-            found.append(found[-1] if found else "")
+            kinds.append(kinds[-1] if kinds else "")
             continue
-        found.append(named[1] if named else "")
-    return found
+        kinds.append(named[1] if named else "")
+    return kinds
 
 
 def _count(line: Mapping[str, Any]) -> EventCount:
@@ -200,16 +196,13 @@ def read_toplev(text: str) -> dict[str, float]:
 
     The kinds of cores and the processors that toplev tells apart are weighted alike; one line is the rule, because it
     is attached to one process.
-
-    Args:
-        text: The file that it wrote.
     """
-    found: dict[str, list[float]] = {}
+    by_node: dict[str, list[float]] = {}
     for line in _lines(text):
         share = _share(line)
         if share is not None:
-            found.setdefault(line["Area"], []).append(share)
-    return {node: sum(shares) / len(shares) for node, shares in found.items()}
+            by_node.setdefault(line["Area"], []).append(share)
+    return {node: sum(shares) / len(shares) for node, shares in by_node.items()}
 
 
 def _lines(text: str) -> Iterator[Mapping[str, str]]:
@@ -254,7 +247,7 @@ _CLOCKS = ("task-clock", "cpu-clock")
 
 
 def figures_of(
-    events: Mapping[str, EventCount], shares: Mapping[str, float], inferences: int, wanted: Collection[str]
+    events: Mapping[str, EventCount], shares: Mapping[str, float], inferences: int, requested: Collection[str]
 ) -> dict[str, float]:
     """Return the figures of one phase of one launch.
 
@@ -262,27 +255,22 @@ def figures_of(
         events: What was counted, by event.
         shares: Of the pipeline's slots, by name.
         inferences: That were made while the counters ran; 0 where the phase is not divided by them.
-        wanted: The events that the user asked for; others were counted for a formula only.
+        requested: The events that the user asked for; others were counted for a formula only.
 
     Returns:
         Counts for each inference, or of the whole phase; ratios, and shares from 0 to 1. An event that was not counted
         has no figure, nor has a ratio with it.
     """
     counts = {name: count.value for name, count in events.items() if count.value is not None}
-    found = {name: counts[name] / max(1, inferences) for name in wanted if name in counts}
+    figures = {name: counts[name] / max(1, inferences) for name in requested if name in counts}
     for name, (part, whole) in RATIOS.items():
-        if part in wanted and whole in wanted and counts.get(whole) and part in counts:
-            found[name] = counts[part] / counts[whole]
-    return {**found, **shares}
+        if part in requested and whole in requested and counts.get(whole) and part in counts:
+            figures[name] = counts[part] / counts[whole]
+    return {**figures, **shares}
 
 
 def unit_of(figure: str, *, is_share: bool = False) -> str:
-    """Return the unit of a figure: ``ms`` for clocks, ``share`` for shares from 0 to 1, empty for counts and IPC.
-
-    Args:
-        figure: Its name.
-        is_share: Whether it is one of the shares of slots.
-    """
+    """Return the unit of a figure: ``ms`` for clocks, ``share`` for shares from 0 to 1, empty for counts and IPC."""
     if figure in _CLOCKS:
         return "ms"
     return "share" if is_share or figure.endswith("_share") else ""

@@ -62,9 +62,7 @@ class Processor:
 
     Attributes:
         vendor: ``GenuineIntel``, ``AuthenticAMD``; empty where it is unknown.
-        family: As in ``/proc/cpuinfo``.
         model: As in ``/proc/cpuinfo``.
-        has_pmu: Whether the kernel offers counters of the processor.
         events: Names of the kernel's own events of it.
         is_hybrid: Whether it has several kinds of cores, each with counters of its own.
     """
@@ -154,8 +152,8 @@ def kind_and_share(name: str) -> tuple[str, str]:
 
 
 def _split(name: str) -> tuple[str, str]:
-    found = _OF_KIND.fullmatch(name)
-    return (found["kind"], found["name"]) if found else ("", name)
+    match = _OF_KIND.fullmatch(name)
+    return (match["kind"], match["name"]) if match else ("", name)
 
 
 def _kind_and_metric(reported: str) -> tuple[str, str]:
@@ -165,12 +163,12 @@ def _kind_and_metric(reported: str) -> tuple[str, str]:
 
 
 def _of_perf(reading: PerfReading) -> dict[str, float]:
-    found: dict[tuple[str, int], float] = {}
+    shares: dict[tuple[str, int], float] = {}
     for reported, (value, unit) in reading.metrics.items():
         kind, name = _kind_and_metric(reported)
         if name in SHARES and value is not None:
-            found[kind, SHARES.index(name)] = value / 100 if "%" in unit else value
-    return {of_kind(SHARES[place], kind): found[kind, place] for kind, place in sorted(found)}
+            shares[kind, SHARES.index(name)] = value / 100 if "%" in unit else value
+    return {of_kind(SHARES[place], kind): shares[kind, place] for kind, place in sorted(shares)}
 
 
 def _of_intel_shares(counts: Mapping[str, float]) -> dict[str, float]:

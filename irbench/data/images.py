@@ -27,15 +27,10 @@ def is_image_input(model_input: ModelInput) -> bool:
 
 
 def read_image(file: Path, model_input: ModelInput, sizes: Mapping[str, int]) -> Array:
-    """Return an image with the axes of the input, without its batch.
+    """Return a PNG or JPEG image with the axes of the input, without its batch.
 
     Floating-point inputs get pixels scaled from black and white to the ends of the input's range; integers get 0 to
     255.
-
-    Args:
-        file: A PNG or JPEG file.
-        model_input: One that :func:`is_image_input` accepts.
-        sizes: What is known of the dynamic dimensions.
     """
     axis = _channel_axis(model_input)
     assert axis is not None

@@ -37,12 +37,7 @@ class ModelInput:
 
 
 def model_inputs(bundle: Bundle, fixed_batch: int | None) -> tuple[ModelInput, ...]:
-    """Return what arrays for a model's inputs may look like.
-
-    Args:
-        bundle: The model.
-        fixed_batch: The batch that its artifacts were made for; ``None`` where it is dynamic.
-    """
+    """Return what arrays for a model's inputs may look like."""
     return tuple(
         ModelInput(
             spec,
@@ -68,14 +63,7 @@ def batch_axis(shape: Shape, fixed_batch: int | None) -> int | None:
 
 
 def unknown_input(name: str, inputs: Sequence[ModelInput], model: str, place: str) -> IrbenchError:
-    """Return the error about an array or a constant for an input that the model does not have.
-
-    Args:
-        name: The unknown name.
-        inputs: Those of the model.
-        model: Its name.
-        place: Where the name was given.
-    """
+    """Return the error about an array or a constant for an input that the model does not have."""
     known = [model_input.name for model_input in inputs]
     return IrbenchError(
         f"{place} names the input {name!r}, which {model} does not have.",
@@ -101,20 +89,20 @@ def fit(array: Array, model_input: ModelInput, place: str) -> Array:
 
 def convert(array: Array, model_input: ModelInput, place: str) -> Array:
     """Return an array with the input's dtype: integers exactly, floating-point numbers rounded."""
-    wanted = np.dtype(model_input.spec.tensor.dtype)
-    if array.dtype == wanted:
+    dtype = np.dtype(model_input.spec.tensor.dtype)
+    if array.dtype == dtype:
         return array
-    if array.dtype.type is np.void and array.dtype.itemsize == wanted.itemsize and wanted.kind == "V":
-        return array.view(wanted)  # NumPy writes dtypes of extensions, such as bfloat16, as bytes without a meaning
-    if _is_safe(array, wanted):
+    if array.dtype.type is np.void and array.dtype.itemsize == dtype.itemsize and dtype.kind == "V":
+        return array.view(dtype)  # NumPy writes dtypes of extensions, such as bfloat16, as bytes without a meaning
+    if _is_safe(array, dtype):
         with np.errstate(over="ignore", invalid="ignore"):
-            converted = array.astype(wanted)
+            converted = array.astype(dtype)
         if _keeps_values(array, converted):
             return converted
     raise IrbenchError(
-        f"{place} contains {array.dtype}, and the input {model_input.name} takes {wanted}; the conversion would change "
+        f"{place} contains {array.dtype}, and the input {model_input.name} takes {dtype}; the conversion would change "
         "values.",
-        hint=f"Convert the array yourself: array.astype({wanted.name!r})",
+        hint=f"Convert the array yourself: array.astype({dtype.name!r})",
     )
 
 
@@ -135,29 +123,30 @@ def _candidates(array: Array, model_input: ModelInput) -> Iterable[Array]:
 
 def _fits(shape: Sequence[int], tensor: TensorSpec, axis: int | None) -> bool:
     return len(shape) == len(tensor.shape) and all(
-        given > 0 and (isinstance(wanted, str) or place == axis or given == wanted)
-        for place, (given, wanted) in enumerate(zip(shape, tensor.shape, strict=True))
+        size > 0 and (isinstance(expected, str) or place == axis or size == expected)
+        for place, (size, expected) in enumerate(zip(shape, tensor.shape, strict=True))
     )
 
 
-def _is_safe(array: Array, wanted: np.dtype[Any]) -> bool:
+def _is_safe(array: Array, dtype: np.dtype[Any]) -> bool:
     """Whether a conversion between two kinds of dtypes can keep values."""
     numbers, texts = "biuf", "OSTU"
     known = {"b": numbers, "i": numbers, "u": numbers, "f": "f", "S": texts, "U": texts, "O": texts}
-    return _kind(wanted) in known.get(_kind(array.dtype), "")
+    return _kind(dtype) in known.get(_kind(array.dtype), "")
 
 
 def _kind(dtype: np.dtype[Any]) -> str:
-    """Return the kind of a dtype; floating-point types of extensions are floating-point."""
     return "f" if dtype.kind == "V" and dtype.type is not np.void else dtype.kind
 
 
-def _keeps_values(given: Array, converted: Array) -> bool:
+def _keeps_values(original: Array, converted: Array) -> bool:
     """Whether integers are equal, and finite numbers finite."""
-    if _kind(given.dtype) in "biu":
-        return all(np.array_equal(converted.astype(dtype), given.astype(dtype)) for dtype in (given.dtype, np.float64))
-    if _kind(given.dtype) == "f":
-        before, after = (np.isfinite(array.astype(np.float64)) for array in (given, converted))
+    if _kind(original.dtype) in "biu":
+        return all(
+            np.array_equal(converted.astype(dtype), original.astype(dtype)) for dtype in (original.dtype, np.float64)
+        )
+    if _kind(original.dtype) == "f":
+        before, after = (np.isfinite(array.astype(np.float64)) for array in (original, converted))
         return bool(np.array_equal(before, after))
     return True
 

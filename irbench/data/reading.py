@@ -44,12 +44,7 @@ _DAMAGED = (
 
 
 def read_npy(file: Path, most_bytes: int) -> Array:
-    """Return the array of a ``.npy`` file.
-
-    Args:
-        file: It.
-        most_bytes: What the array may need.
-    """
+    """Return the array of a ``.npy`` file."""
     try:
         with open_regular(file) as stream:
             return _read(stream, file, most_bytes)
@@ -58,12 +53,7 @@ def read_npy(file: Path, most_bytes: int) -> Array:
 
 
 def read_npz(file: Path, most_bytes: int) -> Mapping[str, Array]:
-    """Return the arrays of a ``.npz`` file by name.
-
-    Args:
-        file: It.
-        most_bytes: What all arrays together may need.
-    """
+    """Return the arrays of a ``.npz`` file by name."""
     arrays: dict[str, Array] = {}
     try:
         with open_regular(file) as stored, zipfile.ZipFile(stored) as archive:
@@ -135,15 +125,15 @@ def find_samples(path: Path) -> SampleFiles:
     """Return the samples at a path: a file, a data set, or a folder of either."""
     if not exists(path):
         raise IrbenchError(f"There is no file or folder {path}.", hint="Check the path given with --data.")
-    found = _in_folder(path) if is_folder(path) else _of_files([path])
-    if not found:
+    files = _in_folder(path) if is_folder(path) else _of_files([path])
+    if not files:
         raise IrbenchError(f"{path} contains no samples.", hint=_FORMS)
-    if len(found) > 1:
+    if len(files) > 1:
         raise IrbenchError(
-            f"{path} contains samples of several kinds: {' and '.join(paths[0].name for paths in found.values())}.",
+            f"{path} contains samples of several kinds: {' and '.join(paths[0].name for paths in files.values())}.",
             hint="Put the samples of one kind into a folder of their own.",
         )
-    ((kind, paths),) = found.items()
+    ((kind, paths),) = files.items()
     return SampleFiles(kind, tuple(sorted(paths, key=_natural)))
 
 
@@ -158,12 +148,12 @@ def _in_folder(folder: Path) -> dict[Kind, list[Path]]:
 
 
 def _of_files(files: list[Path]) -> dict[Kind, list[Path]]:
-    found: dict[Kind, list[Path]] = {}
+    by_kind: dict[Kind, list[Path]] = {}
     for kind, suffixes in _KINDS.items():
         chosen = [file for file in files if file.suffix.lower() in suffixes]
         if chosen:
-            found[kind] = chosen
-    return found
+            by_kind[kind] = chosen
+    return by_kind
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:
@@ -182,8 +172,6 @@ class DataTarget:
     """The model that samples are for.
 
     Attributes:
-        model: Its name.
-        inputs: Its inputs, in their order.
         elsewhere: Names of inputs that get their values elsewhere: an array without a name is not for them.
         sizes: What is known of the dynamic dimensions; images are resized to them.
         most_bytes: What all samples together may need.
@@ -197,12 +185,7 @@ class DataTarget:
 
 
 def read_files(path: Path, target: DataTarget) -> tuple[Sample, ...]:
-    """Read the samples at a path; called in a worker, because the files may come from anywhere.
-
-    Args:
-        path: A file, a data set, or a folder of either.
-        target: The model.
-    """
+    """Read the samples at a path; called in a worker, because the files may come from anywhere."""
     files = find_samples(path)
     if len(files.paths) > MOST_SAMPLES:
         raise IrbenchError(
@@ -291,7 +274,6 @@ def _matched(place: str, named: Mapping[str, Array], target: DataTarget) -> Samp
 
 
 def _only_input(path: Path, target: DataTarget) -> ModelInput:
-    """Return the input that an array without a name is for."""
     left = [model_input for model_input in target.inputs if model_input.name not in target.elsewhere]
     if len(left) != 1:
         raise IrbenchError(

@@ -29,36 +29,36 @@ class Sample:
 
 def rows(sample: Sample, inputs: Sequence[ModelInput]) -> int:
     """Return how many entries a sample has along the batch axis; 1 where none of its inputs has that."""
-    found = {
+    lengths = {
         model_input.name: sample.arrays[model_input.name].shape[model_input.batch_axis]
         for model_input in inputs
         if model_input.name in sample.arrays and model_input.batch_axis is not None
     }
-    if len(set(found.values())) > 1:
-        (first, one), (second, other) = next(pair for pair in _pairs(found) if pair[0][1] != pair[1][1])
+    if len(set(lengths.values())) > 1:
+        (first, one), (second, other) = next(pair for pair in _pairs(lengths) if pair[0][1] != pair[1][1])
         raise IrbenchError(
             f"{sample.place} has a batch of {one} for the input {first} and of {other} for {second}.",
             hint="All inputs of a sample need the same batch size.",
         )
-    return next(iter(found.values()), 1)
+    return next(iter(lengths.values()), 1)
 
 
 def bound_dimensions(samples: Sequence[Sample], inputs: Sequence[ModelInput]) -> dict[str, int]:
     """Return the sizes of dynamic dimensions other than the batch, as the samples have them."""
-    found: dict[str, tuple[int, str]] = {}
+    sizes: dict[str, tuple[int, str]] = {}
     for sample in samples:
         for model_input in inputs:
             if model_input.name not in sample.arrays:
                 continue
             for name, size in _named_axes(model_input, sample.arrays[model_input.name]):
-                known, place = found.setdefault(name, (size, sample.place))
+                known, place = sizes.setdefault(name, (size, sample.place))
                 if known != size:
                     raise IrbenchError(
                         f"The dimension {name!r} has the size {known} in {place} and {size} in {sample.place} (input "
                         f"{model_input.name}).",
                         hint="A run measures one size: give samples of one size at a time, or pad them to one.",
                     )
-    return {name: size for name, (size, _) in found.items()}
+    return {name: size for name, (size, _) in sizes.items()}
 
 
 def feeds_of_batch(samples: Sequence[Sample], inputs: Sequence[ModelInput], batch: int) -> tuple[Sample, ...]:
@@ -85,15 +85,15 @@ def rows_to_join(samples: Sequence[Sample], inputs: Sequence[ModelInput], batch:
 
 def digests(feeds: Sequence[Sample]) -> dict[str, str]:
     """Return the SHA-256 digest of each input's dtype, shape and values over all feeds, in hexadecimal."""
-    found: dict[str, str] = {}
+    digests_: dict[str, str] = {}
     for name in feeds[0].arrays:
         digest = hashlib.sha256()
         for feed in feeds:
             array = feed.arrays[name]
             content = repr(array.tolist()).encode() if array.dtype.hasobject else np.ascontiguousarray(array).tobytes()
             digest.update(f"{array.dtype.name} {array.shape}\n".encode() + content)
-        found[name] = digest.hexdigest()
-    return found
+        digests_[name] = digest.hexdigest()
+    return digests_
 
 
 def _joined(chosen: Sequence[tuple[Sample, int]], inputs: Sequence[ModelInput]) -> Sample:
@@ -130,6 +130,6 @@ def _named_axes(model_input: ModelInput, array: Array) -> list[tuple[str, int]]:
     ]
 
 
-def _pairs(found: Mapping[str, int]) -> list[tuple[tuple[str, int], tuple[str, int]]]:
-    entries = list(found.items())
+def _pairs(sizes: Mapping[str, int]) -> list[tuple[tuple[str, int], tuple[str, int]]]:
+    entries = list(sizes.items())
     return [(entries[0], entry) for entry in entries[1:]]

@@ -35,12 +35,11 @@ def resolve(release: Release) -> str:
 
     Raises:
         irbench.environments.uv.Unsolvable: They cannot be installed together.
-        IrbenchError: uv failed.
     """
     try:
         return _compiled(release, pinned_requirements(release.distribution))
     except Unsolvable:
-        others = [wanted for name, wanted in worker_requirements().items() if name != release.distribution]
+        others = [requirement for name, requirement in worker_requirements().items() if name != release.distribution]
     try:
         return _compiled(release, others)
     except IrbenchError as error:
@@ -61,9 +60,9 @@ def indexes_of(requirements: str) -> tuple[str, ...]:
 
 
 def _compiled(release: Release, others: Sequence[str]) -> str:
-    wanted = release.requirement if release.wheel is None else f"{release.distribution} @ {release.wheel.as_uri()}"
+    requirement = release.requirement if release.wheel is None else f"{release.distribution} @ {release.wheel.as_uri()}"
     how = ("--python", sys.executable, "--only-binary", release.distribution)
-    return call_uv(*_COMPILE, *how, stdin="\n".join((wanted, *others)))
+    return call_uv(*_COMPILE, *how, stdin="\n".join((requirement, *others)))
 
 
 def _without_credentials(address: str) -> str:
@@ -87,7 +86,6 @@ class Built:
     """An environment that irbench built.
 
     Attributes:
-        python: Its interpreter.
         indexes: Where its distributions come from.
     """
 
@@ -100,10 +98,6 @@ def build(release: Release, say: Callable[[str], None]) -> Built:
 
     It has the Python that irbench runs in, and what workers need in the versions that irbench runs with; in others
     where the runtime needs them.
-
-    Args:
-        release: Which.
-        say: Receives that one is built, and from which index.
     """
     parent = bundles.home().absolute() / _ENVIRONMENTS
     try:
@@ -135,12 +129,12 @@ def _folder(parent: Path, release: Release, requirements: str) -> Path:
 def _kept(release: Release) -> Path | None:
     """Return the environment that is there already, without asking any index."""
     name = name_of(release)
-    found = (
+    folders = (
         folder
         for home in bundles.homes()
         for folder in sorted((home.absolute() / _ENVIRONMENTS).glob(f"{escape(name)}-*"))
     )
-    kept = next(filter(_is_whole, found), None)
+    kept = next(filter(_is_whole, folders), None)
     if kept is not None:
         with contextlib.suppress(OSError):  # it may lie where nothing can be written
             os.utime(kept / _INSTALLED)
@@ -188,16 +182,11 @@ def _make_once(release: Release, parent: Path, say: Callable[[str], None]) -> Pa
     return folder
 
 
-def _remove_unused(made: Path, say: Callable[[str], None]) -> None:
-    """Remove the environments that nobody has used for long, such as those of another Python or of older packages.
-
-    Args:
-        made: The environment that was just made; the others lie beside it.
-        say: Receives that some are removed.
-    """
-    used_s = (made / _INSTALLED).stat().st_mtime
-    with temporary_folder(made.parent, ".removing-") as aside:
-        for file in made.parent.glob(f"*/{_INSTALLED}"):
+def _remove_unused(newest: Path, say: Callable[[str], None]) -> None:
+    """Remove the environments that nobody has used for long, such as those of another Python or of older packages."""
+    used_s = (newest / _INSTALLED).stat().st_mtime
+    with temporary_folder(newest.parent, ".removing-") as aside:
+        for file in newest.parent.glob(f"*/{_INSTALLED}"):
             folder = file.parent
             with contextlib.suppress(OSError):  # another process may have removed it
                 if used_s - file.stat().st_mtime > _UNUSED_S and not _is_of_another_user(folder):
@@ -207,16 +196,22 @@ def _remove_unused(made: Path, say: Callable[[str], None]) -> None:
 
 def _make(release: Release, folder: Path, requirements: str) -> None:
     with temporary_folder(folder.parent, ".building-") as staging:
-        made = staging / "environment"
-        call_uv("venv", "--no-project", "--relocatable", "--python", sys.executable, str(made))
-        installed = made / _INSTALLED
+        environment = staging / "environment"
+        call_uv("venv", "--no-project", "--relocatable", "--python", sys.executable, str(environment))
+        installed = environment / _INSTALLED
         installed.write_text(requirements, encoding="utf-8")
-        how = ("--python", str(made / "bin" / "python"), "--only-binary", release.distribution, "--require-hashes")
+        how = (
+            "--python",
+            str(environment / "bin" / "python"),
+            "--only-binary",
+            release.distribution,
+            "--require-hashes",
+        )
         try:
             call_uv("pip", "install", *how, "-r", str(installed))
         except IrbenchError as error:
             raise said_why(release, error) from error
-        replace_folder(made, folder)
+        replace_folder(environment, folder)
 
 
 def _digest(text: str) -> str:

@@ -24,7 +24,6 @@ class Candidate:
     """An environment, and the backends whose runtimes it has.
 
     Attributes:
-        text: What users call it.
         found: What its interpreter says.
         python: Its interpreter; ``None`` for the one that irbench runs in.
         requirement: What irbench built it from; empty where it did not.
@@ -43,47 +42,38 @@ class Candidate:
 
 
 def candidate(text: str, source: Source, say: Callable[[str], None]) -> Candidate:
-    """Return what is known of an environment; one for a release is built if it is not there.
-
-    Args:
-        text: What the user called it.
-        source: What that means.
-        say: Receives that it is built.
-    """
+    """Return what is known of an environment; one for a release is built if it is not there."""
     if isinstance(source, Installed):
         return Candidate(text, _own(), None, "", "", registry.describe_all(registry.BACKENDS))
     if isinstance(source, Release):
         built = build(source, say)
-        found, backends = _looked_at(built.python)
-        return Candidate(text, found, built.python, source.requirement, source.distribution, backends, built.indexes)
-    found, backends = _looked_at(str(source.path))
-    return Candidate(text, found, found.python, "", "", backends)
+        inspection, backends = _looked_at(built.python)
+        return Candidate(
+            text, inspection, built.python, source.requirement, source.distribution, backends, built.indexes
+        )
+    inspection, backends = _looked_at(str(source.path))
+    return Candidate(text, inspection, inspection.python, "", "", backends)
 
 
 def _looked_at(python: str) -> tuple[Inspection, Mapping[str, Description]]:
-    """Return what an environment says of itself, and the backends whose runtimes it has."""
-    found = inspect_python(python)
-    require_able(found)
-    return found, call_in_worker(
+    inspection = inspect_python(python)
+    require_able(inspection)
+    return inspection, call_in_worker(
         "irbench.core.registry:describe_all", registry.BACKENDS, deadline_s=_DEADLINE_S, python=python
     )
 
 
-def shared_backend(candidates: Sequence[Candidate], asked: str | None) -> str:
+def shared_backend(candidates: Sequence[Candidate], backend: str | None) -> str:
     """Return the backend that is compared.
 
     Without a name it is the only one whose runtime all environments have. Of several it is the one that a release was
     asked for of, or whose versions differ.
-
-    Args:
-        candidates: The environments.
-        asked: Its name; ``None`` where there was none.
     """
-    if asked is not None:
-        registry.entry_point(registry.BACKENDS, asked)
+    if backend is not None:
+        registry.entry_point(registry.BACKENDS, backend)
         for environment in candidates:
-            _require(asked, environment)
-        return asked
+            _require(backend, environment)
+        return backend
     shared = [name for name in registry.names(registry.BACKENDS) if all(_has(name, each) for each in candidates)]
     chosen = _meant(shared, candidates)
     if len(chosen) == 1:
@@ -111,25 +101,19 @@ def _meant(shared: list[str], candidates: Sequence[Candidate]) -> list[str]:
     return differing or left
 
 
-def as_environment(key: str, backend: str, found: Candidate) -> PythonEnvironment:
-    """Return an environment as cells name it, called by its runtime's version.
-
-    Args:
-        key: Unique in a run.
-        backend: The backend that is compared.
-        found: The environment, which has its runtime.
-    """
-    description = found.backends[backend]
+def as_environment(key: str, backend: str, candidate: Candidate) -> PythonEnvironment:
+    """Return an environment as cells name it, called by its runtime's version."""
+    description = candidate.backends[backend]
     version = str(description.version)
     return PythonEnvironment(
         key=key,
         label=version,
-        python=found.python,
-        requirement=found.requirement,
+        python=candidate.python,
+        requirement=candidate.requirement,
         runtime=description.distribution,
-        python_version=found.found.version_text,
-        distributions={description.distribution: version, **found.found.distributions},
-        indexes=found.indexes,
+        python_version=candidate.found.version_text,
+        distributions={description.distribution: version, **candidate.found.distributions},
+        indexes=candidate.indexes,
     )
 
 

@@ -22,12 +22,12 @@ _FLOOR = re.compile(r">=\s*([0-9.]+)")
 
 def worker_requirements() -> dict[str, str]:
     """Return what irbench requires of its workers' environment, by distribution: ``{"numpy": "numpy>=2.1"}``."""
-    found: dict[str, str] = {}
+    requirements: dict[str, str] = {}
     for requirement in metadata.requires("irbench") or ():
-        wanted, _, marker = requirement.partition(";")
-        if "extra" not in marker and name_of(wanted) in _NEEDED:
-            found[name_of(wanted)] = wanted.replace(" ", "")
-    return found
+        needed, _, marker = requirement.partition(";")
+        if "extra" not in marker and name_of(needed) in _NEEDED:
+            requirements[name_of(needed)] = needed.replace(" ", "")
+    return requirements
 
 
 def pinned_requirements(but: str) -> tuple[str, ...]:
@@ -83,8 +83,6 @@ class Inspection:
     """An interpreter.
 
     Attributes:
-        python: Its path.
-        version: Of Python.
         distributions: Versions of what irbench's workers need, by name; what is missing is not there.
         has_pip: Whether it can install into its environment itself.
     """
@@ -113,31 +111,31 @@ def inspect_python(python: str) -> Inspection:
             env=interpreter_environment(python),
             stdin=subprocess.DEVNULL,
         )
-        found: dict[str, Any] = json.loads(done.stdout)
-        return Inspection(python, tuple(found["version"]), found["distributions"], bool(found["has_pip"]))
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return Inspection(python, tuple(answer["version"]), answer["distributions"], bool(answer["has_pip"]))
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
         raise IrbenchError(
             f"{python} does not answer as a Python does.", hint="Name the python of an environment, or its folder."
         ) from error
 
 
-def require_able(found: Inspection) -> None:
+def require_able(inspection: Inspection) -> None:
     """Refuse an environment in which irbench's workers cannot run."""
-    if found.version < _OLDEST:
+    if inspection.version < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
         raise IrbenchError(
-            f"{found.python} is Python {found.version_text}, and irbench needs {oldest} or newer.",
+            f"{inspection.python} is Python {inspection.version_text}, and irbench needs {oldest} or newer.",
             hint=f"Make an environment with a newer one: uv venv --python {oldest}",
         )
     missing = {
-        name: wanted
-        for name, wanted in worker_requirements().items()
-        if name not in found.distributions or is_older(found.distributions[name], wanted)
+        name: requirement
+        for name, requirement in worker_requirements().items()
+        if name not in inspection.distributions or is_older(inspection.distributions[name], requirement)
     }
     if missing:
         raise IrbenchError(
-            f"The environment of {found.python} lacks what irbench needs there: {', '.join(missing)}.",
-            hint=f"Install it with: {install_into(found, *missing.values())}",
+            f"The environment of {inspection.python} lacks what irbench needs there: {', '.join(missing)}.",
+            hint=f"Install it with: {install_into(inspection, *missing.values())}",
             exit_code=ExitCode.NOT_INSTALLED,
         )
 

@@ -31,11 +31,7 @@ class Installed:
 
 @dataclass(frozen=True)
 class Interpreter:
-    """An environment of the user's.
-
-    Attributes:
-        path: Its interpreter.
-    """
+    """An environment of the user's."""
 
     path: Path
 
@@ -45,8 +41,6 @@ class Release:
     """A version of a runtime that irbench builds an environment with.
 
     Attributes:
-        distribution: Its name.
-        version: Its version.
         wheel: The file that it is installed from; ``None`` for the index that uv is configured with.
         digest: The file's checksum: a wheel that is built again has the same name.
     """
@@ -81,7 +75,7 @@ def parse_source(text: str) -> Source:
             hint=f"Write ./{text} for the file or folder, or a release such as onnxruntime==1.22.0.",
         )
     if requirement is None or text[0].isdigit():
-        raise IrbenchError(f"{text!r} names no runtime to measure.", hint=_FORMS)
+        raise IrbenchError(f"{text!r} does not name a runtime to measure.", hint=_FORMS)
     exact = _EXACT.fullmatch(requirement["versions"] or "")
     if exact is not None:
         return Release(normalised(requirement["name"]), exact["version"])
@@ -97,10 +91,9 @@ def exact_release(distribution: str, versions: str) -> Release:
 
     Raises:
         irbench.environments.uv.Unsolvable: There is none.
-        IrbenchError: uv failed.
     """
-    asked = f"{distribution}{versions}"
-    answer = call_uv(*_COMPILE, "--python", sys.executable, "--only-binary", distribution, stdin=asked)
+    requirement = f"{distribution}{versions}"
+    answer = call_uv(*_COMPILE, "--python", sys.executable, "--only-binary", distribution, stdin=requirement)
     name, _, version = answer.strip().partition("==")
     return Release(normalised(name), version.partition(";")[0].strip())
 
@@ -114,7 +107,7 @@ def _file(text: str, path: Path) -> Source:
     if is_folder(path):  # an environment's own folder
         path = path / "bin" / "python"
     if not is_file(path):
-        raise IrbenchError(f"{text} is no Python and no wheel.", hint=_FORMS)
+        raise IrbenchError(f"{text} is neither a Python interpreter nor a wheel.", hint=_FORMS)
     wheel = _WHEEL.fullmatch(path.name)
     if wheel is None:
         return Interpreter(path.absolute())  # a link that is resolved is the Python outside the environment
@@ -135,23 +128,25 @@ def releases_between(distribution: str, first: str, last: str) -> tuple[str, ...
         first: The oldest: ``1.22`` means 1.22.0.
         last: The newest.
     """
-    found: list[str] = []
+    versions: list[str] = []
     bound = f"<={last}"
-    while len(found) < _MOST:
+    while len(versions) < _MOST:
         try:
-            found.append(exact_release(distribution, f">={first},{bound}").version)
+            versions.append(exact_release(distribution, f">={first},{bound}").version)
         except Unsolvable as error:
-            return _at_least_two(found, f"{distribution} from {first} to {last}", error)
-        bound = f"<{found[-1]}"
+            return _at_least_two(versions, f"{distribution} from {first} to {last}", error)
+        bound = f"<{versions[-1]}"
     raise IrbenchError(f"There are over {_MOST} versions of {distribution}.", hint="Choose nearer ends.")
 
 
-def _at_least_two(found: list[str], asked: str, error: Unsolvable) -> tuple[str, ...]:
-    if not found:
+def _at_least_two(versions: list[str], range_: str, error: Unsolvable) -> tuple[str, ...]:
+    if not versions:
         raise IrbenchError(
-            f"There is no release of {asked} for this Python.",
+            f"There is no release of {range_} for this Python.",
             hint=f"Check the name, and give the older version first. {error.message}",
         )
-    if len(found) == 1:
-        raise IrbenchError(f"There is one release of {asked}: {found[0]}.", hint="Choose ends that are further apart.")
-    return tuple(reversed(found))
+    if len(versions) == 1:
+        raise IrbenchError(
+            f"There is one release of {range_}: {versions[0]}.", hint="Choose ends that are further apart."
+        )
+    return tuple(reversed(versions))

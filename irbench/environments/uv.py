@@ -59,15 +59,14 @@ def digest_of_settings() -> str:
 
     Who asks decides nothing: credentials may change, and an environment is used again.
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     configured = [f"{name}={os.environ.get(name, '')}" for name in (*_INDEXES, *_CHOICES)]
     for text in (*configured, *map(_content, _files())):
-        found.update(_CREDENTIALS.sub("", text).encode(errors="surrogateescape") + b"\0")
-    return found.hexdigest()
+        digest.update(_CREDENTIALS.sub("", text).encode(errors="surrogateescape") + b"\0")
+    return digest.hexdigest()
 
 
 def _places(name: str) -> list[str]:
-    """Return what a variable names: one place, or several."""
     return [place for place in re.split(_PLACES[name], os.environ.get(name, "").strip()) if place]
 
 
@@ -115,7 +114,6 @@ def call_uv(*arguments: str, stdin: str | None = None) -> str:
 
     Raises:
         Unsolvable: No version fits.
-        IrbenchError: uv is not installed, failed in another way, or is configured with places in the current folder.
     """
     command = [_uv(), "--quiet", "--color", "never", *arguments]
     require_absolute_places()
@@ -152,16 +150,15 @@ def _neutral_folder() -> Iterator[Path]:
 
 
 def _uv() -> str:
-    """Return the uv on the user's path, otherwise the one beside the interpreter."""
     beside = Path(sys.executable).parent
-    found = find_program("uv") or shutil.which("uv", path=str(beside))
-    if found is None:
+    program = find_program("uv") or shutil.which("uv", path=str(beside))
+    if program is None:
         raise IrbenchError(
             "Environments with other versions are built by uv, which is not installed.",
             hint="Install it with: pip install 'irbench[versions]'. Or give the Python of an environment of your own.",
             exit_code=ExitCode.NOT_INSTALLED,
         )
-    return found
+    return program
 
 
 def _plain(text: str) -> str:

@@ -36,11 +36,7 @@ _BATCHES = (1, 3)
 def make(
     exporter: str, request: ExportRequest, folder: Path, counted: ReadsRequest, say: Callable[[str], None]
 ) -> tuple[Bundle, Reads]:
-    """Have the named exporter write a bundle's files.
-
-    Returns:
-        The bundle, and the files that were read.
-    """
+    """Have the named exporter write a bundle's files; return the bundle, and what was read."""
     os.chdir(folder)
     recorder = ReadRecorder()  # first: it knows the usual folder for temporary files
     own_temporary_files()
@@ -92,7 +88,7 @@ def _require_shapes(bundle: Bundle, artifact: Artifact, answer: tuple[Array, ...
     for spec, array in zip(artifact.outputs, answer, strict=True):
         shape = spec.bind(sizes).shape
         if len(shape) != array.ndim or any(
-            isinstance(size, int) and size != found for size, found in zip(shape, array.shape, strict=True)
+            isinstance(size, int) and size != answered for size, answered in zip(shape, array.shape, strict=True)
         ):
             raise IrbenchError(
                 f"The ONNX model of {bundle.name} differs from the original model: {spec.name} has the shape"
@@ -126,8 +122,8 @@ def outputs_of(bundle: Bundle, artifact: Artifact, reference: str, sizes: Mappin
 def _not_running(bundle: Bundle, error: Exception) -> IrbenchError:
     """Return that a graph which was just converted does not run, and which of its operators is at fault."""
     reason = str(getattr(error, "message", "")) or first_line(error)
-    found = _AT_OPERATOR.search(reason)
-    where = f" at the operator {found['operator'] or found['kind']} ({found['name'] or found['node']})" if found else ""
+    match = _AT_OPERATOR.search(reason)
+    where = f" at the operator {match['operator'] or match['kind']} ({match['name'] or match['node']})" if match else ""
     return IrbenchError(
         f"The conversion of {bundle.name} to ONNX went wrong: the graph does not run{where}:"
         f" {reason.rpartition(_STATUS)[2].rpartition(_CONDITION)[2]}",

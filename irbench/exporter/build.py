@@ -51,12 +51,12 @@ def require_name(name: str, source: Source) -> None:
         )
 
 
-def free_name(wanted: str, source: Source) -> str:
+def free_name(preferred: str, source: Source) -> str:
     """Return the first of ``make``, ``make-net``, ``make-2`` and so on that no other model has.
 
     What follows the name tells the model from the one that has the name: its module, or the folder it is in.
     """
-    return next(name for name in _names(_valid(wanted), source) if not owner_of(name, source))
+    return next(name for name in _names(_valid(preferred), source) if not owner_of(name, source))
 
 
 def owner_of(name: str, source: Source) -> str:
@@ -72,16 +72,16 @@ def owner_of(name: str, source: Source) -> str:
     return "" if gone or card.origin.location == source.location else card.origin.location
 
 
-def _valid(wanted: str) -> str:
+def _valid(name: str) -> str:
     """Return a name that files and commands can have, as a model's own is any text."""
-    return "".join("_" if sign in _RESERVED else sign for sign in wanted).lstrip(".-")[:_LONGEST] or "model"
+    return "".join("_" if sign in _RESERVED else sign for sign in name).lstrip(".-")[:_LONGEST] or "model"
 
 
-def _names(wanted: str, source: Source) -> Iterator[str]:
-    yield wanted
-    taken = _places(_source_of(wanted))
-    yield from (f"{wanted}-{place}" for place in _places(source) if place and place not in taken)
-    yield from (f"{wanted}-{number}" for number in count(2))
+def _names(preferred: str, source: Source) -> Iterator[str]:
+    yield preferred
+    taken = _places(_source_of(preferred))
+    yield from (f"{preferred}-{place}" for place in _places(source) if place and place not in taken)
+    yield from (f"{preferred}-{number}" for number in count(2))
 
 
 def _source_of(name: str) -> Source | None:
@@ -178,11 +178,7 @@ def _checked(source: Source, options: ExportOptions) -> str:
 
 
 def refuse_impossible(options: ExportOptions) -> None:
-    """Refuse options that no export can honour.
-
-    Raises:
-        IrbenchError: A value is out of range, or a file does not exist.
-    """
+    """Refuse options that no export can honour."""
     if not _MIN_OPSET <= options.opset <= _MAX_OPSET:
         raise IrbenchError(
             f"Opset {options.opset} is not supported.",
@@ -200,7 +196,6 @@ def refuse_impossible(options: ExportOptions) -> None:
 
 
 def _exporter_of(source: Source) -> str:
-    """Return the name of the exporter that takes a source."""
     file = source.code_file if source.function else source.path
     if file is not None and file.suffix in (".keras", ".py") and not is_file(file):
         shown = source.text.rpartition(":")[0] if source.function else source.text
@@ -237,9 +232,9 @@ def _made(source: Source, exporter: str, options: ExportOptions, callbacks: _Cal
         say(f"exporting {source.text}")
         bundle, reads = worker.make(source, options, folder, say)
         bundle = replace(bundle, name=_name(bundle.name, source, options, callbacks.notify))
-        made = bundles.with_absolute_paths(bundle, folder)
-        error = worker.accept(made, say, options.deadline)
-        callbacks.check(made)
+        complete = bundles.with_absolute_paths(bundle, folder)
+        error = worker.accept(complete, say, options.deadline)
+        callbacks.check(complete)
         say("storing the bundle")
         card = replace(
             _card(bundle, folder, key, error),
@@ -248,14 +243,14 @@ def _made(source: Source, exporter: str, options: ExportOptions, callbacks: _Cal
         return bundles.install(folder, card, options.output, before)
 
 
-def _name(wanted: str, source: Source, options: ExportOptions, notify: Notify) -> str:
+def _name(preferred: str, source: Source, options: ExportOptions, notify: Notify) -> str:
     """Return what a bundle is called; outside the cache no two can be confused."""
     if options.name is not None or options.output is not None:
-        return options.name or wanted
-    name = free_name(wanted, source)
-    owner = owner_of(wanted, source)
+        return options.name or preferred
+    name = free_name(preferred, source)
+    owner = owner_of(preferred, source)
     if owner:
-        notify(NameTaken(name=name, wanted=wanted, owner=owner))
+        notify(NameTaken(name=name, wanted=preferred, owner=owner))
     return name
 
 
@@ -298,7 +293,7 @@ class ExportWorker:
             signature=options.signature,
             shapes=dict(options.shape),
         )
-        made: tuple[Bundle, Reads] = self.call(
+        answer: tuple[Bundle, Reads] = self.call(
             "irbench.exporter.acceptance:make",
             self._exporter,
             request,
@@ -308,7 +303,7 @@ class ExportWorker:
             say=say,
             what=f"The export of {source.text} failed.",
         )
-        bundle, reads = made
+        bundle, reads = answer
         return replace(bundle, details={**bundle.details, "framework": self._description.framework}), reads
 
     def accept(self, bundle: Bundle, say: Say, deadline_s: float | None) -> OutputError | None:
@@ -339,11 +334,11 @@ class ExportWorker:
 
 def _card(bundle: Bundle, folder: Path, key: str, error: OutputError | None) -> bundles.Card:
     known = {artifact.path.name: artifact.sha256 for artifact in bundle.artifacts}
-    made = sorted(path for path in folder.iterdir() if path.is_file())
-    files = {path.name: known.get(path.name) or bundles.digest(path) for path in made}
+    paths = sorted(path for path in folder.iterdir() if path.is_file())
+    files = {path.name: known.get(path.name) or bundles.digest(path) for path in paths}
     onnx = bundle.artifact(("onnx",))
     assert onnx is not None
-    size = sum(path.stat().st_size for path in made if path.name.startswith(onnx.path.name))  # with external weights
+    size = sum(path.stat().st_size for path in paths if path.name.startswith(onnx.path.name))  # with external weights
     measured = {"bytes": size, "max_rel_error": None if error is None else error.max_rel}
     return bundles.Card(
         bundle=replace(bundle, details={**bundle.details, **measured}),

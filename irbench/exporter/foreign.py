@@ -104,12 +104,12 @@ def _without_function(text: str, folder: Path) -> IrbenchError | None:
     file = Source(module, folder).path
     if file.suffix != ".py" or not is_file(file):
         return None
-    found = makers(file, module)
-    if not found:
+    functions = makers(file, module)
+    if not functions:
         hint = f"Write one that takes nothing and returns a Keras model, and name it: {quote(module)}:function."
         return IrbenchError(f"{module} has no function that could make a model.", hint=hint)
-    names = ", ".join(quote(f"{module}:{name}") for name in found[:_SHOWN])
-    more = ", ..." if len(found) > _SHOWN else ""
+    names = ", ".join(quote(f"{module}:{name}") for name in functions[:_SHOWN])
+    more = ", ..." if len(functions) > _SHOWN else ""
     return IrbenchError(f"{module} alone does not say which function makes the model.", hint=f"Name it: {names}{more}")
 
 
@@ -123,14 +123,17 @@ def from_onnx_file(path: Path) -> Bundle:
     require_model_file(path)
     free_bytes = host.available_memory_bytes()
     _require_memory(path, 0, free_bytes)
-    found, outside_bytes = examine_file(path)
+    signature, outside_bytes = examine_file(path)
     _require_memory(path, outside_bytes, free_bytes)
     return Bundle(
         name=name_of_file(path),
-        inputs=tuple(InputSpec(spec, 0.0, _high(spec), _is_mask(spec)) for spec in found.inputs),
-        artifacts=(Artifact("onnx", path, found.inputs, found.outputs, opset=found.opset),),
+        inputs=tuple(InputSpec(spec, 0.0, _high(spec), _is_mask(spec)) for spec in signature.inputs),
+        artifacts=(Artifact("onnx", path, signature.inputs, signature.outputs, opset=signature.opset),),
         source=str(path),
-        details={"nodes": found.nodes, **({BATCH_IN_FILE: found.batch_in_file} if found.batch_in_file else {})},
+        details={
+            "nodes": signature.nodes,
+            **({BATCH_IN_FILE: signature.batch_in_file} if signature.batch_in_file else {}),
+        },
     )
 
 

@@ -47,10 +47,10 @@ def existing_bundle(source: Source, exporter: str, options: ExportOptions) -> Ex
         card = bundles.load_card(folder)
         changed = () if card.origin is None else tuple(changes(card.origin, source))
         packages = {} if card.origin is None else changed_packages(card.origin)
-        found = ExistingBundle(folder, card, changed, packages)
-        if found.is_fresh:
-            return found
-        stale = stale or found
+        bundle = ExistingBundle(folder, card, changed, packages)
+        if bundle.is_fresh:
+            return bundle
+        stale = stale or bundle
     return stale
 
 
@@ -84,9 +84,9 @@ def _moved_modules(origin: Origin, source: Source) -> Iterator[Path]:
     if source.is_zoo:
         return
     for module, file in origin.modules.items():
-        found = find_users_module(module, source.code_folders) if module.isidentifier() else None
-        if found is not None and str(found) != file and not _is_of_environment(found, source):
-            yield found
+        place = find_users_module(module, source.code_folders) if module.isidentifier() else None
+        if place is not None and str(place) != file and not _is_of_environment(place, source):
+            yield place
 
 
 def _is_of_environment(file: Path, source: Source) -> bool:

@@ -120,8 +120,8 @@ class ReadRecorder:
         named += [file for folder in folders for file in files_below(folder)]
         tried = {_source_file(path) for path in (self._read | self._absent | self._unfound.files) - self._made}
         opened = {_source_file(path) for path in self._read} | tried
-        found = {*map(Path, opened), *modules.values()}
-        counted = {path for path in found if is_counted(path, own, request.ignored)} | set(named)
+        paths = {*map(Path, opened), *modules.values()}
+        counted = {path for path in paths if is_counted(path, own, request.ignored)} | set(named)
         files = {str(path): file_state(path, self._began_ns) for path in sorted(counted) if path.is_file()}
         users = {name: str(file) for name, file in modules.items() if "." not in name and str(file) in files}
         listed = (path for path in map(Path, sorted(self._listed)) if path.is_dir() and path != self._temporary)

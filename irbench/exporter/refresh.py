@@ -114,12 +114,7 @@ def _of_unknown_origin(place: Path, card: Card, say: Callable[[str], None], noti
 
 
 def original_request(origin: Origin, imports: tuple[str, ...]) -> tuple[Source, ExportOptions]:
-    """Return what was exported, and how.
-
-    Args:
-        origin: Of the bundle.
-        imports: Modules to import in place of those of that export; none for those.
-    """
+    """Return what was exported, and how."""
     try:
         options = options_of(origin.options)
     except msgspec.ValidationError as error:

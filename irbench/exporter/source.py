@@ -74,7 +74,7 @@ def require_possible(text: str) -> None:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise IrbenchError(
-            f"{text} is no name of a model: {reason}.", hint="List the models: irbench models"
+            f"{text} is not a valid name of a model: {reason}.", hint="List the models: irbench models"
         ) from error
 
 
@@ -245,7 +245,6 @@ def _require_function(file: Path, module: str, function: str) -> None:
 
 
 def _parsed(file: Path, module: str) -> ast.Module | None:
-    """Return the syntax tree of a file of Python; ``None`` where it is none that can be read."""
     try:
         if file.suffix != ".py" or file.stat().st_size > _MOST_BYTES:
             return None
@@ -259,7 +258,6 @@ def _parsed(file: Path, module: str) -> ast.Module | None:
 
 
 def _top_level_names(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that running a module defines in it; ``*`` for those of another module."""
     for node in _outside_functions(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
@@ -281,9 +279,9 @@ def _mentions(tree: ast.Module | None, names: Iterable[str]) -> bool:
     """Whether a module uses one of some names, as a variable or an attribute; one that cannot be parsed may."""
     used = set(names)
     nodes = ast.walk(tree) if tree is not None else ()
-    found = {
+    mentioned = {
         node.id if isinstance(node, ast.Name) else node.attr
         for node in nodes
         if isinstance(node, ast.Name | ast.Attribute)
     }
-    return tree is None or not used.isdisjoint(found)
+    return tree is None or not used.isdisjoint(mentioned)

@@ -9,13 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from irbench.counters import (
-    GROUPS,
-    SOFTWARE_EVENTS,
+from irbench.counters.counter_plan import CounterPlan, Counting
+from irbench.counters.event_names import GROUPS, SOFTWARE_EVENTS, events_asked, toplev_level
+from irbench.counters.obstacles import (
     Alone,
-    CounterPlan,
-    Counting,
-    EventCount,
     NoPerf,
     NoPmu,
     NotCounted,
@@ -24,23 +21,12 @@ from irbench.counters import (
     NoToplev,
     NotSupported,
     Obstacle,
-    PerfReading,
-    Processor,
     Said,
     SeveralKindsOfCores,
-    TopdownMethod,
-    events_asked,
-    fitting_method,
-    has_kind,
-    is_user_only,
-    matching_names,
-    metric_group_in,
     obstacle_from_messages,
-    read_perf,
-    shares_named,
-    shares_of,
-    toplev_level,
 )
+from irbench.counters.perf_output import EventCount, PerfReading, has_kind, is_user_only, matching_names, read_perf
+from irbench.counters.topdown import Processor, TopdownMethod, fitting_method, metric_group_in, shares_named, shares_of
 from irbench.measure.perf_stat import PERF_ENVIRONMENT
 from irbench.measure.toplev_probe import toplev_obstacle
 from irbench.system.host import cpu_info

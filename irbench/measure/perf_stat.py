@@ -13,7 +13,8 @@ from typing import Self
 
 import psutil
 
-from irbench.counters import Counting, read_toplev
+from irbench.counters.counter_plan import Counting
+from irbench.counters.perf_output import read_toplev
 from irbench.measure.clock import Stopwatch, sleep
 from irbench.system.programs import clean_environment
 

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from irbench.counters import NotPermitted, Obstacle, Said, ToplevFailed, obstacle_from_messages
+from irbench.counters.obstacles import NotPermitted, Obstacle, Said, ToplevFailed, obstacle_from_messages
 from irbench.measure.clock import sleep
 from irbench.measure.perf_stat import CountingFailed, TopLev
 from irbench.system.locks import temporary_folder

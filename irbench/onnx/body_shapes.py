@@ -1,6 +1,4 @@
-"""Types of values that only the bodies of control flow, or functions of the model, determine.
-
-Types and shapes inside the bodies of If, Loop and Scan, and of what these operators give.
+"""Types and shapes inside the bodies of If, Loop and Scan and the functions of a model, and of what these give.
 
 A body is inferred like a graph once its inputs are described. The state of a Loop or Scan may have another shape after
 an iteration than it started with. So it is assumed to keep the shape that it starts with, the body is inferred, and

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
+import numpy as np
+
+from irbench.spi import Array
+
 
 class OperatorClass(StrEnum):
     """A class of operators; the values are stored, and their words are written where results are displayed."""
@@ -26,6 +30,9 @@ class OperatorClass(StrEnum):
     OVERHEAD = "overhead"
     """The runtime's own work, which computes no node."""
 
+
+PRODUCTS = (OperatorClass.MATRIX, OperatorClass.RECURRENT)
+"""Classes whose operators multiply and accumulate; with them counts whatever was fused into such an operator."""
 
 CLASSIFIED_DOMAINS = frozenset(
     {
@@ -113,3 +120,21 @@ def operator_class(domain: str, op_type: str) -> OperatorClass:
     if domain not in CLASSIFIED_DOMAINS:
         return OperatorClass.OTHER
     return OPERATORS.get(op_type, OperatorClass.OTHER)
+
+
+_RANDOM = frozenset(
+    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+)
+
+
+def may_be_random(domain: str, op_type: str, third_input: Array | bool | None) -> bool:
+    """Whether an operator may give another output each time; any of a vendor may, since ONNX does not define it.
+
+    Args:
+        domain: Where the operator is defined.
+        op_type: Its name.
+        third_input: Its constant value, which says whether a Dropout is in training mode; ``False`` where the node has
+            no third input, ``None`` where its value is unknown.
+    """
+    trains = op_type == "Dropout" and (third_input is None or bool(np.any(third_input)))
+    return domain not in ("", "ai.onnx") or op_type in _RANDOM or trains

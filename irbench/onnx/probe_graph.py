@@ -54,9 +54,9 @@ def identity(folder: Path) -> Artifact:
     return _written(graph, folder / "identity.onnx", (1,))
 
 
-def computed_precision(backend: Backend, artifact: Artifact, device: str, asked: Precision) -> str | None:
+def computed_precision(backend: Backend, artifact: Artifact, device: str, precision: Precision) -> str | None:
     """Return the precision that a backend computes an artifact in when asked for one; ``None`` where it refuses."""
-    load = Load(precision=asked)
+    load = Load(precision=precision)
     try:
         backend.import_runtime(load, device)
         session = backend.compile(artifact, load, device, lambda _phase: nullcontext())
@@ -69,7 +69,6 @@ def computed_precision(backend: Backend, artifact: Artifact, device: str, asked:
 
 
 def _written(graph: onnx.GraphProto, path: Path, shape: tuple[int, ...]) -> Artifact:
-    """Write a graph from "x" to "y", float32 of one shape."""
     from onnx import helper
 
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=8)

@@ -33,11 +33,7 @@ _PREFIX = "irbench_unnamed_"
 
 
 class UnnamedSizes:
-    """Hands out names that no size of a graph has.
-
-    Args:
-        graph: Its inputs may have such names.
-    """
+    """Hands out names that no size of a graph has."""
 
     def __init__(self, graph: ir.Graph) -> None:
         self._taken = {name for value in graph.inputs for name in _names(value)}
@@ -242,8 +238,8 @@ def _expanded(node: ir.Node, known: Mapping[ir.Value, Elements]) -> Sequence[Siz
 
 def _elementwise(node: ir.Node, _: Mapping[ir.Value, Elements]) -> Sequence[Size | None] | None:
     operands = [partial_sizes(value) for value in node.inputs]
-    given = [operand for operand in operands if operand is not None]
-    return broadcast(*given) if len(given) == len(operands) and sizes_of(node.outputs[0]) is None else None
+    shapes = [operand for operand in operands if operand is not None]
+    return broadcast(*shapes) if len(shapes) == len(operands) and sizes_of(node.outputs[0]) is None else None
 
 
 def _counted(node: ir.Node, known: Mapping[ir.Value, Elements]) -> Sequence[Size | None] | None:

@@ -66,11 +66,7 @@ def is_part(size: Size, whole: Size) -> bool:
 
 
 class AxisSlice(NamedTuple):
-    """What is taken of one axis; start and end may lie beyond it, as Slice allows.
-
-    Attributes:
-        axis: From 0.
-    """
+    """What is taken of one axis; start and end may lie beyond it, as Slice allows."""
 
     axis: int
     start: Size
@@ -79,17 +75,12 @@ class AxisSlice(NamedTuple):
 
 
 def axis_slices(node: ir.Node, known: Mapping[ir.Value, Elements]) -> list[AxisSlice] | None:
-    """Return what a Slice takes of the axes it names, or ``None`` where an axis, a bound or a step is unknown.
-
-    Args:
-        node: A Slice.
-        known: The elements of small integer tensors, of :func:`irbench.onnx.shapes.infer`.
-    """
+    """Return what a Slice takes of the axes it names, or ``None`` where an axis, a bound or a step is unknown."""
     source = node.inputs[0]
     if source is None or source.shape is None:
         return None
-    given = [None if value is None else known.get(value, ()) for value in node.inputs[1:]]
-    starts, ends, axes, steps = (given + [None] * 4)[:4]
+    inputs = [None if value is None else known.get(value, ()) for value in node.inputs[1:]]
+    starts, ends, axes, steps = (inputs + [None] * 4)[:4]
     count = len(starts or ())
     axes = tuple(map(Size, range(count))) if axes is None else axes
     steps = (Size(1),) * count if steps is None else steps
@@ -97,8 +88,8 @@ def axis_slices(node: ir.Node, known: Mapping[ir.Value, Elements]) -> list[AxisS
         return None
     parts = [_axis_slice(*part) for part in zip(axes, starts, ends, steps, strict=True)]
     rank = len(source.shape)
-    found = [part._replace(axis=part.axis % rank) for part in parts if part is not None]
-    return found if len(found) == count else None
+    slices = [part._replace(axis=part.axis % rank) for part in parts if part is not None]
+    return slices if len(slices) == count else None
 
 
 def _axis_slice(axis: Size | None, start: Size | None, end: Size | None, step: Size | None) -> AxisSlice | None:

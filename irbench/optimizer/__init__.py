@@ -24,26 +24,7 @@ from irbench.optimizer.samples import CheckInputs, drawn_from
 from irbench.optimizer.step_check import OriginalRefused
 
 __all__ = [
-    "CONVERSIONS",
-    "LEAST_AGREEMENT",
-    "LEVELS",
-    "UNOPTIMIZED",
-    "CheckInputs",
-    "Conversion",
-    "Layout",
-    "Lineage",
-    "Optimized",
-    "OriginalRefused",
-    "Quantize",
-    "Recipe",
-    "build_recipe",
-    "calibration_note",
-    "command_options",
-    "copy_model",
-    "disagreement",
-    "drawn_from",
-    "kept_for",
-    "optimize",
-    "read_lineage",
-    "variant",
-]
+    "CONVERSIONS", "LEAST_AGREEMENT", "LEVELS", "UNOPTIMIZED", "CheckInputs", "Conversion", "Layout", "Lineage",
+    "Optimized", "OriginalRefused", "Quantize", "Recipe", "build_recipe", "calibration_note", "command_options",
+    "copy_model", "disagreement", "drawn_from", "kept_for", "optimize", "read_lineage", "variant",
+]  # fmt: skip

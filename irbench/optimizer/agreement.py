@@ -84,7 +84,6 @@ def measure_agreement(
 
     Raises:
         FailsAtSizes: The converted graph does not run at one of them.
-        IrbenchError: No backend here can run the converted graph.
         ValueError: The answers cannot be compared, because some are not finite for example.
     """
     wide, narrow = _sized(samples, converted, reference, scratch)
@@ -123,14 +122,14 @@ def _agreements_elsewhere(
     """Yield how closely two graphs agree on inputs of each distribution, which a session of each answers."""
     if not distributions:
         return
-    asked = [
+    variants = [
         replace(samples, feeding=replace(samples.feeding, drawn=drawn), min_count=_SAMPLES_ELSEWHERE)
         for drawn in distributions
     ]
-    expected, answers = (answers_of(backend, graph, asked) for backend, graph in zip(backends, graphs, strict=True))
-    for own, right, found in zip(asked, expected, answers, strict=True):
+    expected, answers = (answers_of(backend, graph, variants) for backend, graph in zip(backends, graphs, strict=True))
+    for own, right, answer in zip(variants, expected, answers, strict=True):
         scale = max(input_scale(inputs) for inputs in own.logical_inputs())
-        yield AgreementElsewhere(own.feeding.drawn, own.count, _error_elsewhere(found, right, classifier, scale))
+        yield AgreementElsewhere(own.feeding.drawn, own.count, _error_elsewhere(answer, right, classifier, scale))
 
 
 def _error_elsewhere(
@@ -220,14 +219,13 @@ def _candidates(reference: str) -> Iterator[tuple[str, Backend]]:
             yield name, backend
 
 
-def answers_of(backend: Backend, artifact: Artifact, asked: Sequence[Samples]) -> list[tuple[tuple[Array, ...], ...]]:
+def answers_of(backend: Backend, artifact: Artifact, bundles: Sequence[Samples]) -> list[tuple[tuple[Array, ...], ...]]:
     """Return the outputs of a graph to each sample of each bundle."""
-    with OpenSession(backend, artifact, _load(asked[0].sizes)) as session:
-        return [tuple(session.answer(feed) for feed in samples.feeds(artifact)) for samples in asked]
+    with OpenSession(backend, artifact, _load(bundles[0].sizes)) as session:
+        return [tuple(session.answer(feed) for feed in samples.feeds(artifact)) for samples in bundles]
 
 
 def _says_little(expected: Sequence[Sequence[Array]], scale: float) -> bool:
-    """Whether every output to every input is degenerate; integers and strings never are."""
     return all(len(tuple(degenerate_outputs(right, scale))) == len(right) for right in expected)
 
 
@@ -238,7 +236,6 @@ def _has_numbers(outputs: Sequence[Array]) -> bool:
 
 
 def _worst(errors: Sequence[OutputError], further: Sequence[OutputError]) -> OutputError:
-    """Return the worst of all errors, and the mean top-1 agreement of the first ones."""
     every = [*errors, *further]
     agreements = [error.top1_agreement for error in errors if error.top1_agreement is not None]
     return OutputError(

@@ -65,23 +65,22 @@ class Body:
 
 def number_bodies(model: ir.Model) -> tuple[Body, ...]:
     """Number the bodies of a model's If, Loop and Scan, and return what they are; those inside functions have none."""
-    found: list[Body] = []
+    bodies: list[Body] = []
     sources = _sources(model)
 
     def visit(graph: ir.Graph, outer: tuple[int, ...]) -> None:
         for node in graph:
             for part, body in parts_of(node):
-                number = len(found)
+                number = len(bodies)
                 body.meta[_KEY] = number
-                found.append(_described(node, part, number, outer, sources))
+                bodies.append(_described(node, part, number, outer, sources))
                 visit(body, (*outer, number))
 
     visit(model.graph, ())
-    return tuple(found)
+    return tuple(bodies)
 
 
 def _number_of(body: ir.Graph) -> int | None:
-    """Return the number that a body was given, ``None`` for one that a pass has written."""
     number: int | None = body.meta.get(_KEY)
     return number
 
@@ -175,11 +174,7 @@ UNDIRECTED = Directions()
 
 @dataclass(frozen=True)
 class TracedModel:
-    """A traced copy of a model.
-
-    Attributes:
-        output: The output that it has more: for each number how often that body was executed, int64.
-    """
+    """A traced copy of a model."""
 
     model: ir.Model
     inputs: tuple[TensorSpec, ...]
@@ -204,8 +199,6 @@ def trace(model: ir.Model, count: int) -> TracedModel:
 
 
 class _Tracing:
-    """Writes what counts and what directs into a graph."""
-
     def __init__(self, graph: ir.Graph, count: int) -> None:
         self._graph = graph
         self._count = count
@@ -223,9 +216,9 @@ class _Tracing:
         for node in list(graph):
             if list(parts_of(node)):
                 self._direct(node)
-                made = self._node("Add", [total, self._counted(node)])
-                graph.append(made)
-                total = made.outputs[0]
+                addition = self._node("Add", [total, self._counted(node)])
+                graph.append(addition)
+                total = addition.outputs[0]
         last = self._node("Identity", [total])  # a graph cannot give what it has only from outside
         self._describe(last.outputs[0])
         graph.append(last)
@@ -275,7 +268,6 @@ class _Tracing:
         return added
 
     def _constant(self, array: Array) -> ir.Value:
-        """Return an initializer of the whole graph, which bodies read too."""
         import onnx_ir as ir
 
         key = array.tobytes()
@@ -366,17 +358,14 @@ def check_bodies(
         cases: Inputs on which both graphs have been compared; both can run them.
         original: The graph before the first pass.
         check: Compares the last graph with it.
-
-    Raises:
-        Exception: What ``check`` raises for a wrong answer.
     """
     work = _BodyCheck(bodies, cases, original, check)
     work.follow()
-    wanted = [body for body in bodies if body.number in kept and not body.never]
-    missed = [unchecked for body in wanted if (unchecked := work.reach(body)) is not None]
-    loops = [body for body in wanted if body.operator == "Loop" and body.data_decides]
+    remaining = [body for body in bodies if body.number in kept and not body.never]
+    missed = [unchecked for body in remaining if (unchecked := work.reach(body)) is not None]
+    loops = [body for body in remaining if body.operator == "Loop" and body.data_decides]
     missed += [unchecked for body in loops for limit in _LIMITS if (unchecked := work.limit(body, limit)) is not None]
-    return BodyReport(sum(body.number in work.executed for body in wanted), tuple(missed))
+    return BodyReport(sum(body.number in work.executed for body in remaining), tuple(missed))
 
 
 @dataclass

@@ -36,18 +36,14 @@ Report = Callable[[OptimizerActivity], None]
 
 @dataclass(frozen=True)
 class Optimized:
-    """An optimised graph.
-
-    Attributes:
-        artifact: It, with an absolute path and the names of the passes that changed something.
-    """
+    """An optimised graph."""
 
     artifact: Artifact
     lineage: Lineage
 
 
 def optimize(
-    bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, report: Report, given: CheckInputs | None = None
+    bundle: Bundle, sizes: Mapping[str, int], recipe: Recipe, report: Report, given: CheckInputs | None = None
 ) -> Optimized:
     """Return the bundle's graph after the recipe's passes, made now unless it was made before from the same things.
 
@@ -56,27 +52,22 @@ def optimize(
     Args:
         bundle: Its paths are absolute.
         sizes: Dynamic dimensions to bind before anything is done; the others stay dynamic.
-        asked: What to do.
+        recipe: What to do.
         report: Called with what runs now.
         given: Inputs for checks and calibration; ``None`` for generated ones.
-
-    Raises:
-        OriginalRefused: The reference cannot run the graph.
-        IrbenchError: The bundle holds no ONNX graph or draws random numbers, a tool is missing, or a pass fails or
-            breaks the model.
     """
     artifact = _graph(bundle)
-    tools = find_tools(asked)
+    tools = find_tools(recipe)
     source = digest_of_source(artifact)
     given = given or GENERATED
-    key = key_of(source, bundle, sizes, asked, tools, given)
+    key = key_of(source, bundle, sizes, recipe, tools, given)
     for folder in folders_for(artifact):
-        found = read_intact(folder / key[:32], key)
-        if found is not None and not found.left_out:
-            return Optimized(_artifact(artifact, folder / key[:32] / MODEL_FILE, found), found)
-    require_operators(asked, tools.reference)
+        kept = read_intact(folder / key[:32], key)
+        if kept is not None and not kept.left_out:
+            return Optimized(_artifact(artifact, folder / key[:32] / MODEL_FILE, kept), kept)
+    require_operators(recipe, tools.reference)
     created = utc_now().isoformat(timespec="milliseconds")  # several may be made within a second
-    lineage = Lineage(key, source, "", asked, dict(sizes), (), tools.versions, created)
+    lineage = Lineage(key, source, "", recipe, dict(sizes), (), tools.versions, created)
     lineage = replace(lineage, data=given.feeding.source, data_sha256=given.feeding.sha256)
     path, lineage = _make(bundle, artifact, lineage, tools, report, given)
     report(_done(bundle, lineage))
@@ -159,9 +150,8 @@ def _keep(folder: Path, target: Path, lineage: Lineage) -> Lineage:
 
 
 def _as_good(folder: Path, lineage: Lineage) -> Lineage | None:
-    """Return the lineage of a graph in a folder if it is intact, and no pass was left out that another one has."""
-    found = read_intact(folder, lineage.key)
-    return found if found is not None and found.left_out <= lineage.left_out else None
+    existing = read_intact(folder, lineage.key)
+    return existing if existing is not None and existing.left_out <= lineage.left_out else None
 
 
 def _replace(folder: Path, target: Path, lineage: Lineage) -> Lineage:
@@ -170,13 +160,13 @@ def _replace(folder: Path, target: Path, lineage: Lineage) -> Lineage:
         try:
             with contextlib.suppress(FileNotFoundError):  # the other one has put it aside
                 target.rename(aside)
-            found = _as_good(aside, lineage)  # the other one has replaced it, and may have handed it out
-            move_folder(folder if found is None else aside, target)
+            existing = _as_good(aside, lineage)  # the other one has replaced it, and may have handed it out
+            move_folder(folder if existing is None else aside, target)
         except OSError:
-            found = read_intact(target, lineage.key)
-            if found is None:
+            existing = read_intact(target, lineage.key)
+            if existing is None:
                 raise
-    return found or lineage
+    return existing or lineage
 
 
 @contextlib.contextmanager
@@ -265,7 +255,7 @@ def _failed(job: OptimizationJob, last: OptimizerActivity, death: WorkerDied) ->
 
 
 def _artifact(original: Artifact, path: Path, lineage: Lineage) -> Artifact:
-    found = read_signature(path)
+    signature = read_signature(path)
     bound = replace(
         original,
         path=path,
@@ -275,7 +265,7 @@ def _artifact(original: Artifact, path: Path, lineage: Lineage) -> Artifact:
         domains=lineage.domains,
         variant=lineage.recipe.name,
         sha256=lineage.model_sha256,
-        opset=found.opset,
+        opset=signature.opset,
         disagreement=lineage.disagreement,
     )
     return as_nchw(bound, lineage.nchw_inputs)

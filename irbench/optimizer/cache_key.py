@@ -26,19 +26,14 @@ _DISTRIBUTIONS = ("irbench", "onnx", "onnx-ir", "onnxscript")
 
 @dataclass(frozen=True)
 class Tools:
-    """What a recipe is carried out with.
-
-    Attributes:
-        reference: The backend that answers for the graph before and after each pass.
-        quantizer: The quantizer, where the recipe asks for int8.
-    """
+    """What a recipe is carried out with."""
 
     versions: Mapping[str, str]
     reference: str
     quantizer: str | None = None
 
 
-def find_tools(asked: Recipe) -> Tools:
+def find_tools(recipe: Recipe) -> Tools:
     """Return what a recipe is carried out with."""
     try:
         versions = {name: metadata.version(name) for name in _DISTRIBUTIONS}
@@ -46,17 +41,17 @@ def find_tools(asked: Recipe) -> Tools:
         install = install_command("onnxscript", "onnx-ir")
         raise _not_installed("Optimising", error.name or "a tool", install) from error
     reference = registry.references_in_order()[0]
-    quantizer = _quantizer() if asked.conversion is not None and asked.conversion.precision == "int8" else None
+    quantizer = _quantizer() if recipe.conversion is not None and recipe.conversion.precision == "int8" else None
     described = [registry.describe(registry.REFERENCES, reference)]
     described += [registry.describe(registry.QUANTIZERS, quantizer)] if quantizer is not None else []
     versions |= {item.distribution: item.version for item in described if item.version is not None}
     return Tools(versions, reference, quantizer)
 
 
-def require_operators(asked: Recipe, reference: str) -> None:
+def require_operators(recipe: Recipe, reference: str) -> None:
     """Refuse passes that write a vendor's operators which the reference cannot run."""
     readable = registry.describe(registry.REFERENCES, reference).domains
-    for graph_pass in map(registry.graph_pass, asked.passes):
+    for graph_pass in map(registry.graph_pass, recipe.passes):
         if graph_pass.vendor is not None and graph_pass.vendor not in readable:
             raise _unreadable(graph_pass.name, graph_pass.vendor)
 
@@ -103,15 +98,15 @@ _CODE = (
 
 
 def key_of(
-    source: str, bundle: Bundle, sizes: Mapping[str, int], asked: Recipe, tools: Tools, given: CheckInputs = GENERATED
+    source: str, bundle: Bundle, sizes: Mapping[str, int], recipe: Recipe, tools: Tools, inputs: CheckInputs = GENERATED
 ) -> str:
     """Return a digest of everything that decides what comes out of an optimisation, and what is said of it."""
     described: dict[str, Any] = {
         "format": _FORMAT,
         "source": source,
         "sizes": dict(sizes),
-        "recipe": asdict(asked),
-        "passes": [_origin(registry.PASSES, name) for name in asked.passes],
+        "recipe": asdict(recipe),
+        "passes": [_origin(registry.PASSES, name) for name in recipe.passes],
         "quantizer": _origin(registry.QUANTIZERS, tools.quantizer) if tools.quantizer is not None else None,
         "inputs": [asdict(spec) for spec in bundle.inputs],
         "defaults": dict(bundle.defaults),
@@ -120,10 +115,10 @@ def key_of(
         "weight_bits": int8_weight_bits() if tools.quantizer is not None else None,
         "versions": dict(tools.versions),
         "reference": tools.reference,
-        "values": {name: list(values) for name, values in given.feeding.values.items()},
-        "data": dict(given.feeding.sha256),
-        "check_sizes": dict(given.sizes),
-        "drawn": given.feeding.drawn,
+        "values": {name: list(values) for name, values in inputs.feeding.values.items()},
+        "data": dict(inputs.feeding.sha256),
+        "check_sizes": dict(inputs.sizes),
+        "drawn": inputs.feeding.drawn,
         "runtimes": _versions_of_runtimes(),
         "code": digest_of_code(),
     }
@@ -145,15 +140,14 @@ def _origin(group: str, name: str) -> tuple[str, ...]:
 
 
 def _digest_of_module(name: str) -> str:
-    """Return a digest of a module's file, or of all files of a package; nothing where it is not found."""
     try:
-        found = find_spec(name)
+        spec = find_spec(name)
     except ImportError:  # the error is shown where the plugin is loaded
         return ""
-    if found is None:
+    if spec is None:
         return ""
-    folders = [Path(folder) for folder in found.submodule_search_locations or ()]
-    paths = [path for folder in folders for path in folder.rglob("*.py")] or [Path(found.origin or "")]
+    folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
+    paths = [path for folder in folders for path in folder.rglob("*.py")] or [Path(spec.origin or "")]
     return _digest_of_files(path for path in sorted(paths) if path.is_file())
 
 

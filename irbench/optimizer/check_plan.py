@@ -139,7 +139,9 @@ def perturbed(arrays: Sequence[Array]) -> tuple[Array, ...] | None:
     generator = np.random.default_rng(0)
     if not any(floats):
         return None
-    return tuple(_shaken(array, generator) if found else array for array, found in zip(arrays, floats, strict=True))
+    return tuple(
+        _shaken(array, generator) if is_float else array for array, is_float in zip(arrays, floats, strict=True)
+    )
 
 
 def _shaken(array: Array, generator: np.random.Generator) -> Array:
@@ -251,15 +253,7 @@ class CheckPlan:
 
 
 def plan_check(question: Question, answer: Answer) -> CheckPlan:
-    """Return the inputs on which a graph is compared with the original, and what that answers.
-
-    Args:
-        question: What is asked.
-        answer: Runs the original on logical inputs; it raises where it cannot.
-
-    Raises:
-        Exception: What ``answer`` raises for the plain input.
-    """
+    """Return the inputs on which a graph is compared with the original, and what that answers."""
     base, dynamic = question.base, question.dynamic
     plain = _asked(question, answer, Case("given" if question.feeding.samples else "seeded", base))
     other = _first_that_runs(question, answer, (Case("seeded", sizes) for sizes in other_sizes(base, dynamic)))
@@ -267,7 +261,7 @@ def plan_check(question: Question, answer: Answer) -> CheckPlan:
     held_bytes = sum(expected.nbytes for expected in (plain, other) if expected is not None)
     edges, left_out = _edges(question, answer, sizes, question.room_bytes - held_bytes)
     held_bytes += sum(expected.nbytes for expected in edges)
-    given = _more_given(question, answer, question.room_bytes - held_bytes)
+    samples = _more_given(question, answer, question.room_bytes - held_bytes)
     ones = [Case("seeded", all_ones(base, dynamic))] if dynamic else []
     smallest = _first_that_runs(question, answer, iter(ones))
     seeded = [expected for expected in (other, smallest) if expected is not None]
@@ -276,7 +270,7 @@ def plan_check(question: Question, answer: Answer) -> CheckPlan:
     chosen = [*edges, *seeded, *(_asked(question, answer, case) for case, _ in zip(more, range(missing), strict=False))]
     first, rest = chosen[: _PER_STEP - 1], chosen[_PER_STEP - 1 :]
     unvaried = tuple(name for name in dynamic if sizes[name] == base[name])
-    return CheckPlan((plain, *first), (*rest, *given), left_out, unvaried)
+    return CheckPlan((plain, *first), (*rest, *samples), left_out, unvaried)
 
 
 def is_finite(outputs: Sequence[Array]) -> bool:
@@ -291,10 +285,10 @@ def _edges(
     question: Question, answer: Answer, sizes: Mapping[str, int], left_bytes: int
 ) -> tuple[list[ExpectedAnswer], dict[InputKind, LeftOut]]:
     """Return what is answered to values at the edges, the first at ``sizes`` and the others for one sample."""
-    found: list[ExpectedAnswer] = []
+    answers: list[ExpectedAnswer] = []
     left_out: dict[InputKind, LeftOut] = {}
     for kind in edge_kinds(question.specs):
-        case = Case(kind, one_sample(question.base, question.dynamic) if found else sizes)
+        case = Case(kind, one_sample(question.base, question.dynamic) if answers else sizes)
         if _equal(question.arrays(case), question.arrays(Case("seeded", case.sizes))):
             continue
         if left_bytes < 0:
@@ -310,23 +304,23 @@ def _edges(
         elif not _is_stable(question, answer, expected):
             left_out[kind] = "unstable"
         else:
-            found.append(expected)
+            answers.append(expected)
             left_bytes -= expected.nbytes
-    return found, left_out
+    return answers, left_out
 
 
 def _more_given(question: Question, answer: Answer, left_bytes: int) -> list[ExpectedAnswer]:
     """Return what is answered to more samples of the user's data, spread over all of them, as far as memory allows."""
     last = len(question.feeding.samples) - 1
     places = sorted({round(step * last / _MOST_GIVEN) for step in range(_MOST_GIVEN + 1)} - {0, -1})
-    found: list[ExpectedAnswer] = []
+    answers: list[ExpectedAnswer] = []
     for place in places:
         if left_bytes < 0:
             break
         expected = _first_that_runs(question, answer, iter([Case("given", question.base, sample=place)]))
-        found += [] if expected is None else [expected]
+        answers += [] if expected is None else [expected]
         left_bytes -= 0 if expected is None else expected.nbytes
-    return found
+    return answers
 
 
 def _is_stable(question: Question, answer: Answer, expected: ExpectedAnswer) -> bool:

@@ -41,11 +41,11 @@ def inputs_to_nchw(model: ir.Model) -> tuple[str, ...]:
     """
     infer(model)
     weights = model.graph.initializers
-    found = [tensor for tensor in model.graph.inputs if tensor.name not in weights and _leads_to_transpose(tensor)]
-    for value in found:
+    images = [tensor for tensor in model.graph.inputs if tensor.name not in weights and _leads_to_transpose(tensor)]
+    for value in images:
         _turn(value, model.graph)
     clean(model)
-    return tuple(str(value.name) for value in found)
+    return tuple(str(value.name) for value in images)
 
 
 def _leads_to_transpose(value: ir.Value) -> bool:
@@ -96,9 +96,9 @@ def _follow(value: ir.Value, turned: ir.Value) -> None:
             replace(node.outputs[0], turned)
         elif _is_passed(node, value):
             inputs = [turned if tensor is value else _turned_constant(tensor, node) for tensor in node.inputs]
-            made = insert(node, node.op_type, inputs, dict(node.attributes))
-            made.shape = _turned_shape(node.outputs[0])
-            _follow(node.outputs[0], made)
+            result = insert(node, node.op_type, inputs, dict(node.attributes))
+            result.shape = _turned_shape(node.outputs[0])
+            _follow(node.outputs[0], result)
         elif is_node(node.outputs[0], "Shape"):
             _measure(node, turned)
 
@@ -127,9 +127,9 @@ def _measure(node: ir.Node, turned: ir.Value) -> None:
         return
     start, end = (node.attributes.get_int(name, default) for name, default in (("start", 0), ("end", len(TO_NCHW))))
     places = add_constant(node.graph, np.array(_TO_NHWC[start:end], np.int64), node.outputs[0])
-    made = insert(node, "Gather", [insert(node, "Shape", [turned]), places])
-    made.shape = node.outputs[0].shape
-    replace(node.outputs[0], made)
+    gathered = insert(node, "Gather", [insert(node, "Shape", [turned]), places])
+    gathered.shape = node.outputs[0].shape
+    replace(node.outputs[0], gathered)
 
 
 def as_nchw(artifact: Artifact, names: Collection[str]) -> Artifact:

@@ -27,12 +27,9 @@ class OptimizationJob:
     """What is to be done to which graph.
 
     Attributes:
-        artifact: The graph, its shapes bound as far as they shall be.
         bundle: The model; outputs are compared on its inputs.
         recipe: The passes, and what the graph is converted to after them.
         folder: Where the result is written, an empty folder.
-        reference: The backend that answers for the graph before and after each pass.
-        quantizer: The quantizer that converts to int8; only such a recipe needs one.
         left_out: Passes that are not applied, by the signal that ended the process which tried them.
         checks_all_after_each_pass: Whether each graph is compared on all inputs, not only the last one.
     """
@@ -111,11 +108,7 @@ def weights_beside(path: Path) -> Path:
 
 
 def copy_model(source: Path, target: Path) -> None:
-    """Copy what :func:`write` wrote, weights that lie beside it included, under another name.
-
-    Raises:
-        OSError: The target cannot be written; what stood there before still does.
-    """
+    """Copy what :func:`write` wrote, weights that lie beside it included, under another name."""
     with temporary_folder(target.parent, f".{target.name}-") as folder:
         unfinished = folder / target.name  # the graph names its weights by the name that they keep
         if weights_beside(source).is_file():

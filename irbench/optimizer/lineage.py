@@ -32,8 +32,6 @@ class Lineage:
     Attributes:
         key: Digest of everything that decides what comes out.
         source_sha256: Of the graph that was optimised, weights in other files included.
-        sizes: The dynamic dimensions that were bound first.
-        created: ISO 8601, UTC.
         agreement: What the conversion to another precision costs; ``None`` without one.
         weights_sha256: Of the file with the weights that lie beside the graph; empty where there is none.
         data: Where the samples come from that it was checked and calibrated on, as the user named it; empty without.
@@ -62,8 +60,10 @@ class Lineage:
         conversion = self.recipe.conversion
         if conversion is None or self.agreement is None:
             return None
-        found = disagreement(self.agreement.judged, conversion.precision)
-        return None if found is None else replace(found, samples=self.agreement.samples, source=self.agreement.source)
+        failure = disagreement(self.agreement.judged, conversion.precision)
+        return (
+            None if failure is None else replace(failure, samples=self.agreement.samples, source=self.agreement.source)
+        )
 
     @property
     def left_out(self) -> frozenset[str]:
@@ -97,11 +97,11 @@ def kept_for(artifact: Artifact) -> tuple[tuple[Path, Lineage], ...]:
     """Return the path and lineage of every graph that was made from one, oldest first."""
     kept: list[tuple[Path, Lineage]] = []
     for folder in folders_for(artifact):
-        found = [(path, lineage) for path in folder.glob(f"*/{MODEL_FILE}") if (lineage := read_lineage(path))]
-        if found and folder.parent != artifact.path.parent:  # where those of other graphs lie too
+        graphs = [(path, lineage) for path in folder.glob(f"*/{MODEL_FILE}") if (lineage := read_lineage(path))]
+        if graphs and folder.parent != artifact.path.parent:  # where those of other graphs lie too
             source = digest_of_source(artifact)
-            found = [kept_graph for kept_graph in found if kept_graph[1].source_sha256 == source]
-        kept += found
+            graphs = [kept_graph for kept_graph in graphs if kept_graph[1].source_sha256 == source]
+        kept += graphs
     return tuple(sorted(kept, key=lambda kept_graph: kept_graph[1].created))
 
 

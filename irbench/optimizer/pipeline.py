@@ -67,11 +67,7 @@ def inlined(path: Path, scratch: Path) -> Path:
 
 
 def raised(path: Path, opset: int, scratch: Path) -> Path:
-    """Write the graph at a later operator set and return where.
-
-    Raises:
-        CannotUpgrade: It cannot be moved there.
-    """
+    """Write the graph at a later operator set and return where."""
     model = detached_weights.detach(external_data.load(path), {})
     upgrade_opset(model, opset)
     target = scratch / f"raised-{opset}.onnx"
@@ -81,11 +77,7 @@ def raised(path: Path, opset: int, scratch: Path) -> Path:
 
 @dataclass(frozen=True)
 class Change:
-    """A step that was done.
-
-    Attributes:
-        artifact: Inputs and outputs of the graph after it.
-    """
+    """A step that was done."""
 
     name: str
     apply: Callable[[onnx_ir.Model], object]
@@ -136,10 +128,6 @@ def run_job(job: OptimizationJob, report: _Report) -> OptimizationOutcome:
     inputs. The last graph is compared on more inputs, at other sizes, and in each branch and body; if it fails there,
     the passes are repeated to find the one that broke it. A conversion is checked and loaded likewise; how far its
     outputs are from the original's is part of the outcome.
-
-    Raises:
-        OriginalRefused: The reference cannot run the original graph.
-        IrbenchError: A pass or the conversion failed or broke the model; it is named.
     """
     passes = [registry.graph_pass(name) for name in job.recipe.passes]
     conversion = job.recipe.conversion
@@ -163,14 +151,6 @@ def run_job(job: OptimizationJob, report: _Report) -> OptimizationOutcome:
 
 
 class _Pipeline:
-    """A graph on its way through the steps, checked after each.
-
-    Args:
-        job: What to do.
-        scratch: For files that are needed on the way.
-        report: Called with what runs now.
-    """
-
     def __init__(self, job: OptimizationJob, scratch: Path, report: _Report) -> None:
         self._job = job
         self._scratch = scratch
@@ -203,12 +183,12 @@ class _Pipeline:
         if reason:
             self._add_obstacle("inline_functions", Obstacle("functions-not-inlined", self._opset, reason))
 
-    def raise_opset(self, wanted: Sequence[int]) -> None:
+    def raise_opset(self, opsets: Sequence[int]) -> None:
         """Move to the latest operator set that is wanted, or to the latest that the graph can be moved to."""
         obstacle: Obstacle | None = None
         if not self._opset:
             return  # nothing in the graph is of ONNX's own set
-        for opset in sorted({needed for needed in wanted if needed > self._opset}, reverse=True):
+        for opset in sorted({needed for needed in opsets if needed > self._opset}, reverse=True):
             self._report(OptimizerActivity("raise-opset", str(opset)))
             try:
                 self._begin_with(raised(self._source, opset, self._scratch), "raise_opset")
@@ -263,7 +243,6 @@ class _Pipeline:
         return OptimizationOutcome((*self._steps, step), self._nchw_inputs, agreement, checked=self._checked)
 
     def _check_all(self) -> None:
-        """Compare the graph, which is written, with the original on all inputs."""
         last = Graph(self._model, self._artifact)
         self._checked = self._check.check_at_the_end(last, self._first() if self._bodies else last, self._bodies)
 
@@ -314,13 +293,13 @@ def _convert(
     write(graph.model, source)
     for leftover in (path, weights_beside(path)):
         leftover.unlink(missing_ok=True)
-    given, others = halves(job.feeding)
-    calibration = Samples(graph.artifact, job.bundle, job.sizes, conversion.samples, CALIBRATION, given)
-    evaluation = Samples(job.artifact, job.bundle, job.sizes, _EVALUATION_SAMPLES, EVALUATION, others)
+    calibration_feeding, evaluation_feeding = halves(job.feeding)
+    calibration = Samples(graph.artifact, job.bundle, job.sizes, conversion.samples, CALIBRATION, calibration_feeding)
+    evaluation = Samples(job.artifact, job.bundle, job.sizes, _EVALUATION_SAMPLES, EVALUATION, evaluation_feeding)
     try:
         name = convert(source, path, conversion, calibration, job.quantizer)
-        made = load(path)
-        vendors = sorted(vendors_of(made))
+        model = load(path)
+        vendors = sorted(vendors_of(model))
         check_file(path, shapes=not vendors)
         converted = replace(graph.artifact, path=path, sha256="")
         is_calibrated = name == "quantize_static"
@@ -329,11 +308,11 @@ def _convert(
         if conversion.precision == "int8":
             agreement = replace(agreement, weight_bits=int8_weight_bits())
         if is_calibrated:
-            same = given.samples == others.samples != ()
+            same = calibration_feeding.samples == evaluation_feeding.samples != ()
             agreement = replace(agreement, calibrated_on=calibration.count, is_calibrated_on_same=same)
     except (NothingToConvert, FailsAtSizes):
         raise
     except Exception as problem:  # tools and runtimes report failures in ways of their own
         raise CannotConvert(job.bundle.name, conversion.precision, first_line(problem)) from problem
-    step = replace(step_of(name, made, modified=True), vendor=vendors[0] if vendors else None)
+    step = replace(step_of(name, model, modified=True), vendor=vendors[0] if vendors else None)
     return replace(step, max_rel_error=agreement.error.max_rel), agreement

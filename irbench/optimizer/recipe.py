@@ -87,14 +87,7 @@ class Recipe:
 def build_recipe(
     level: str, passes: Sequence[str] | None = None, conversion: Conversion | None = None, layout: Layout = "keep"
 ) -> Recipe:
-    """Return the recipe of a level, or of passes that are named one by one.
-
-    Args:
-        level: One of :data:`LEVELS`; what counts where no passes are named.
-        passes: Names of passes, in order.
-        conversion: What follows them.
-        layout: See :class:`Recipe`.
-    """
+    """Return the recipe of a level, or of passes that are named one by one."""
     if conversion is not None:
         _refuse_unknown("precision to convert to", conversion.precision, get_args(Narrower))
         _refuse_unknown("method of quantizing", conversion.method, get_args(Quantize))
@@ -132,12 +125,12 @@ def variant(name: str) -> Recipe:
 
 def command_options(name: str) -> str:
     """Return the options with which ``irbench optimize`` makes what tables call by a name."""
-    asked = variant(name)
-    words = [f"--level {asked.name.partition('-')[0]}"]
-    words += ["--layout nchw"] if asked.layout == "nchw" else []
-    if asked.conversion is not None:
-        words += [f"--precision {asked.conversion.precision}"]
-        words += [f"--quantize {asked.conversion.method}"] if asked.conversion.method != "auto" else []
+    recipe = variant(name)
+    words = [f"--level {recipe.name.partition('-')[0]}"]
+    words += ["--layout nchw"] if recipe.layout == "nchw" else []
+    if recipe.conversion is not None:
+        words += [f"--precision {recipe.conversion.precision}"]
+        words += [f"--quantize {recipe.conversion.method}"] if recipe.conversion.method != "auto" else []
     return " ".join(words)
 
 
@@ -148,9 +141,8 @@ def _refuse_unknown(kind: str, name: str, known: Sequence[str]) -> None:
 
 
 def _split_conversion(name: str) -> tuple[str, Conversion | None]:
-    """Return what stands before a conversion, and the conversion; the whole name where none ends it."""
     for conversion in CONVERSIONS:
-        before, found, after = f"-{name}".rpartition(f"-{conversion.name}")
-        if found and not after:
+        before, ending, after = f"-{name}".rpartition(f"-{conversion.name}")
+        if ending and not after:
             return before.removeprefix("-"), conversion
     return name, None

@@ -39,11 +39,11 @@ GENERATED = CheckInputs(Feeding(), {})
 """Nothing was given."""
 
 
-def drawn_from(drawn: Distribution | None, given: CheckInputs | None) -> CheckInputs | None:
+def drawn_from(drawn: Distribution | None, inputs: CheckInputs | None) -> CheckInputs | None:
     """Return inputs whose generated floats are drawn from a distribution; as they are for ``None``."""
     if drawn is None:
-        return given
-    inputs = given or GENERATED
+        return inputs
+    inputs = inputs or GENERATED
     return replace(inputs, feeding=replace(inputs.feeding, drawn=drawn))
 
 
@@ -95,9 +95,9 @@ class Samples:
     @property
     def generated_ranges(self) -> Mapping[str, tuple[float, float]]:
         """Between what floats are declared to lie that neither data nor constants give, by input; masks are none."""
-        given = {*self.feeding.values, *(self.feeding.sha256 if self.feeding.samples else ())}
+        brought = {*self.feeding.values, *(self.feeding.sha256 if self.feeding.samples else ())}
         floats = (spec for spec in self.bundle.inputs if not spec.is_mask and _is_float(spec.tensor.dtype))
-        return {spec.tensor.name: (spec.low, spec.high) for spec in floats if spec.tensor.name not in given}
+        return {spec.tensor.name: (spec.low, spec.high) for spec in floats if spec.tensor.name not in brought}
 
     @property
     def _is_dynamic(self) -> bool:
@@ -116,11 +116,7 @@ class Samples:
 
 
 def other_distributions(samples: Samples) -> tuple[Distribution, ...]:
-    """Return how generated floats may be distributed in use instead: the scales that images are brought to.
-
-    Args:
-        samples: Those that a graph is calibrated on; none where no float of theirs is generated.
-    """
+    """Return how generated floats may be distributed in use instead: the scales that images are brought to."""
     ranges = {*samples.generated_ranges.values()}
     own = _DECLARED_AS.get(next(iter(ranges)), "declared") if len(ranges) == 1 else "declared"
     drawn = own if samples.feeding.drawn == "declared" else samples.feeding.drawn

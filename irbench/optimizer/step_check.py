@@ -52,9 +52,6 @@ class ReferenceSession:
             sizes.
         added_inputs: What the file of the artifact takes behind its own inputs.
         added_outputs: What it gives behind its own outputs.
-
-    Raises:
-        Exception: Each runtime reports in a way of its own that it cannot load a graph.
     """
 
     def __init__(
@@ -89,13 +86,7 @@ AnswerTraced = Callable[[Case, Directions], Run]
 
 
 class WrongAnswer(Exception):
-    """A graph does not answer what the original does.
-
-    Args:
-        reason: How far its answer is off, or why it has none.
-        expected: What the original answers, and to what.
-        directions: How the control flow of both was directed.
-    """
+    """A graph does not answer what the original does."""
 
     def __init__(self, reason: str, expected: ExpectedAnswer, directions: Directions = UNDIRECTED) -> None:
         super().__init__(reason)
@@ -128,12 +119,7 @@ class Comparison:
     binds: bool
 
     def compare(self, artifact: Artifact, expected: Iterable[ExpectedAnswer]) -> float:
-        """Return the largest error of a graph.
-
-        Raises:
-            WrongAnswer: One of the answers is wrong.
-            Exception: The reference cannot load the graph, as its runtime reports it.
-        """
+        """Return the largest error of a graph."""
         with ReferenceSession(self.job, artifact, self.scratch if self.binds else None) as session:
             errors = [self.require(answer, partial(self._answer, session, answer.case)) for answer in expected]
         return max(errors)
@@ -141,11 +127,7 @@ class Comparison:
     def require(
         self, expected: ExpectedAnswer, answer: Callable[[], Sequence[Array]], directions: Directions = UNDIRECTED
     ) -> float:
-        """Return the error of an answer.
-
-        Raises:
-            WrongAnswer: It is wrong, or there is none.
-        """
+        """Return the error of an answer."""
         try:
             error = compare(answer(), expected.outputs, self.job.bundle.classifier, expected.scale)
         except Exception as problem:  # each runtime reports in a way of its own that it cannot run a graph
@@ -188,13 +170,7 @@ class OriginalRefused(IrbenchError):
 
 
 class BrokenModel(IrbenchError):
-    """A step broke the model.
-
-    Args:
-        name: The step.
-        job: What was done to which graph.
-        reason: What is wrong with the graph.
-    """
+    """A step broke the model."""
 
     def __init__(self, name: str, job: OptimizationJob, reason: str) -> None:
         others = ",".join(graph_pass for graph_pass in job.recipe.passes if graph_pass != name)
@@ -211,13 +187,6 @@ class StepCheck:
 
     Graphs run with dynamic shapes, so that one session answers at all sizes; where the reference refuses the original
     so, with the job's sizes bound.
-
-    Args:
-        job: What is done to which graph.
-        scratch: For files that are needed on the way.
-
-    Raises:
-        OriginalRefused: The reference cannot run the original graph.
     """
 
     def __init__(self, job: OptimizationJob, scratch: Path) -> None:
@@ -231,11 +200,7 @@ class StepCheck:
             ) from problem
 
     def check(self, graph: Graph, step: GraphStep) -> GraphStep:
-        """Write a graph, check it, and return ``step`` with its error.
-
-        Raises:
-            BrokenModel: The step broke it.
-        """
+        """Write a graph, check it, and return ``step`` with its error."""
         path = self._job.folder / MODEL_FILE
         write(graph.model, path)
         try:
@@ -248,11 +213,7 @@ class StepCheck:
         return replace(step, max_rel_error=error)
 
     def check_at_the_end(self, graph: Graph, original: Graph, bodies: Sequence[Body]) -> GraphCheck:
-        """Check the last graph, which is written, on what was kept for the end, and return all that was compared.
-
-        Raises:
-            WrongAnswer: It answers something wrong.
-        """
+        """Check the last graph, which is written, on what was kept for the end, and return all that was compared."""
         plan = self._plan
         if plan.at_the_end:
             self._comparison.compare(replace(graph.artifact, path=self._job.folder / MODEL_FILE), plan.at_the_end)
@@ -262,11 +223,7 @@ class StepCheck:
         return GraphCheck(tuple(inputs), plan.left_out, plan.unvaried, report.executed, report.unchecked)
 
     def repeat(self, graph: Graph, wrong: WrongAnswer, bodies: Sequence[Body]) -> None:
-        """Ask a graph what another one answered wrong.
-
-        Raises:
-            WrongAnswer: It does so too.
-        """
+        """Ask a graph what another one answered wrong."""
         comparison, expected, directions = self._comparison, wrong.expected, wrong.directions
         if directions == UNDIRECTED:
             path = self._job.folder / MODEL_FILE

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, get_args
 
-from irbench.counters import parse_counters
+from irbench.counters.event_names import parse_counters
 from irbench.errors import IrbenchError
 from irbench.options import conditions, own_code, values
 from irbench.options import input_request as asked_inputs

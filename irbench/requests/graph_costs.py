@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irbench.cost_model import ModelCost
+from irbench.cost_model.costs import ModelCost
 from irbench.cost_model.formulas import ModelFormulas, NoFormulas
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.signature import Signature

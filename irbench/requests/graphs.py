@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 from irbench.core import registry
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
-from irbench.exporter import Source, find_outdated, is_exportable, made_from, name_of_file, require_possible
-from irbench.exporter.foreign import refusal, unknown_source
+from irbench.exporter.build import is_exportable
+from irbench.exporter.foreign import name_of_file, refusal, unknown_source
+from irbench.exporter.refresh import find_outdated, made_from
+from irbench.exporter.source import Source, require_possible
 from irbench.notices import ExportNotice
 from irbench.spec import Artifact, Bundle
 from irbench.store import bundles

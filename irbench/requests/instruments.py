@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from irbench.counters import CounterPlan, Counting, not_counted
+from irbench.counters.counter_plan import CounterPlan, Counting
+from irbench.counters.obstacles import not_counted
 from irbench.errors import IrbenchError
 from irbench.measure.counter_support import counting_for
 from irbench.measure.energy import EnergyAccess, find_energy_counters

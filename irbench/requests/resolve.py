@@ -12,22 +12,14 @@ from shlex import quote
 from irbench.api.progress import Say
 from irbench.core import registry
 from irbench.core.address import BackendAddress
-from irbench.environments import Candidate, as_environment, candidate, labelled, parse_source, shared_backend
+from irbench.environments.candidates import Candidate, as_environment, candidate, labelled, shared_backend
+from irbench.environments.sources import parse_source
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter import (
-    Notify,
-    Source,
-    bundle_facts,
-    export,
-    find_outdated,
-    from_onnx_file,
-    is_exportable,
-    is_made_from,
-    made_from,
-    refreshed,
-    require_possible,
-    validate,
-)
+from irbench.exporter.build import export, is_exportable, validate
+from irbench.exporter.foreign import from_onnx_file
+from irbench.exporter.freshness import Notify, bundle_facts
+from irbench.exporter.refresh import find_outdated, is_made_from, made_from, refreshed
+from irbench.exporter.source import Source, require_possible
 from irbench.measure.lock import measuring
 from irbench.notices.exports import ExportedOften, PathPreferred
 from irbench.onnx.reading.protobuf import require_model_file

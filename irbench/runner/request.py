@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from irbench.core.address import BackendAddress
-from irbench.counters import Counting
+from irbench.counters.counter_plan import Counting
 from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED
 from irbench.options.input_request import InputRequest

@@ -28,17 +28,7 @@ from irbench.runner.schedule import UNTIL_PRECISE, Schedule, launched, most_laun
 from irbench.runner.signals import signals_deferred
 from irbench.runner.tables import same_inputs, swept_sizes
 from irbench.spec import Cell, Group
-from irbench.stats import (
-    Admission,
-    Next,
-    Pace,
-    Room,
-    launches_planned,
-    outlook,
-    parts_of,
-    scatters,
-    summarise,
-)
+from irbench.stats import Admission, Next, Pace, Room, launches_planned, outlook, parts_of, scatters, summarise
 from irbench.store import RunWriter
 from irbench.system import host
 

@@ -11,13 +11,13 @@ import numpy as np
 
 from irbench.across_runs.environments import fingerprint
 from irbench.core import registry
-from irbench.cost_model import ModelCost
+from irbench.cost_model.costs import ModelCost
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.requests.graph_costs import cost_at
-from irbench.roofline import MachinePeaks, Roof, roof
+from irbench.roofline import MachinePeaks, roof
 from irbench.runner.plan import PlannedGroup
-from irbench.spec import Artifact, Cell, InferenceWork, TensorSpec, Workload
+from irbench.spec import Artifact, Cell, InferenceWork, Roof, TensorSpec, Workload
 from irbench.store import bundles
 from irbench.store.peaks import kept_peaks
 from irbench.system import host

@@ -10,17 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from irbench.core.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
-from irbench.counters import (
-    LEVEL_1,
-    PHASES,
-    RATIOS,
-    SHARES,
-    CountedPhase,
-    figures_of,
-    kind_and_share,
-    of_kind,
-    unit_of,
-)
+from irbench.counters.perf_output import PHASES, RATIOS, CountedPhase, figures_of, of_kind, unit_of
+from irbench.counters.topdown import LEVEL_1, SHARES, kind_and_share
 from irbench.stats.intervals import FEWEST_LAUNCHES, Looks, interval_at
 
 

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 from click.types import OptionHelpExtra
 
-from irbench.counters import GROUPS
+from irbench.counters.event_names import GROUPS
 from irbench.options import values
 from irbench.options.kinds import Kind
 from irbench.options.option import CommandOptions, Option, flag_of

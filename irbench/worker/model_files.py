@@ -30,7 +30,7 @@ from irbench.worker.process import Worker
 from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
-    from irbench.cost_model import ModelCost
+    from irbench.cost_model.costs import ModelCost
     from irbench.cost_model.formulas import ModelFormulas, NoFormulas
     from irbench.onnx.reading.inventory import Inventory
     from irbench.onnx.reading.precision import GraphPrecision
@@ -355,7 +355,7 @@ def bound_shapes(artifact: Artifact, sizes: Mapping[str, int], scratch: Path) ->
 
 def read_cost(path: Path, inputs: Sequence[TensorSpec]) -> ModelCost:
     """Return the cost of a graph for inputs of these shapes; raises as :func:`read_file` does."""
-    from irbench.cost_model import ModelCost
+    from irbench.cost_model.costs import ModelCost
 
     target = "irbench.cost_model.counting:cost_of_file"
     found: ModelCost = read_file(

@@ -13,7 +13,7 @@ _IMPORT_KERAS = "transformer_layers"
 
 def models() -> Iterator[ModelSource]:
     """Yield every model that a module of the zoo describes; imports no framework."""
-    for found in iter_modules(__path__, f"{__name__}."):
-        if not found.name.endswith(_IMPORT_KERAS):
-            described = vars(import_module(found.name)).values()
+    for module in iter_modules(__path__, f"{__name__}."):
+        if not module.name.endswith(_IMPORT_KERAS):
+            described = vars(import_module(module.name)).values()
             yield from (value for value in described if isinstance(value, ModelSource))

@@ -14,7 +14,7 @@ from zoo_parts import skipped_without_its_parts
 
 from benchmarks.backbones import PREFIX, names, visit
 from irbench.errors import ExitCode
-from irbench.exporter import missing_distributions
+from irbench.exporter.identity import missing_distributions
 
 ALWAYS = f"{PREFIX}bert"
 LEAST = 40

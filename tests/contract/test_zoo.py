@@ -19,9 +19,9 @@ from zoo_parts import MOST_MACS, skipped_without_its_parts
 from irbench.core import registry
 from irbench.core.feeds import POOL, repeat_pool
 from irbench.core.output_check import compare, judge
-from irbench.cost_model import ModelCost, model_cost
-from irbench.cost_model.counting import cost_of_file
-from irbench.exporter import export
+from irbench.cost_model.costs import ModelCost
+from irbench.cost_model.counting import cost_of_file, model_cost
+from irbench.exporter.build import export
 from irbench.optimizer.passes.fold_shapes import fold_shapes
 from irbench.optimizer.passes.loop_to_gru import loop_to_gru
 from irbench.options.export import ExportOptions

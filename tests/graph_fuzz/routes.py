@@ -17,8 +17,8 @@ from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.onnx.rewriting import detached_weights
 from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade, upgrade_opset
-from irbench.optimizer.conversion import OPSETS, narrow
 from irbench.optimizer.job import load, vendors_of
+from irbench.optimizer.narrowing import OPSETS, narrow
 from irbench.optimizer.recipe import LEVELS
 from irbench.spi import QuantizationRequest
 from irbench_ort.quantization.tool import NotANumber

@@ -149,9 +149,13 @@ def test_cold_starts_of_two_versions_are_compared(model: Path, pythons: tuple[Pa
     ("arguments", "said", "hint"),
     [
         ((), "Missing option '--b'", "irbench ab --help"),
-        (("--b", "/nowhere/bin/python"), "/nowhere/bin/python is no Python and no wheel", "Write a release"),
+        (
+            ("--b", "/nowhere/bin/python"),
+            "/nowhere/bin/python is neither a Python interpreter nor a wheel",
+            "Write a release",
+        ),
         (("--b", "/bin/false"), "/bin/false does not answer as a Python does", "python of an environment"),
-        (("--b", "2.0"), "'2.0' names no runtime", "Write a release"),
+        (("--b", "2.0"), "'2.0' does not name a runtime", "Write a release"),
         (("--b", "installed"), "Both environments have the runtimes of several backends", "--backend"),
         (("--b", "installed", "--backend", "fake-z"), "There is no backend 'fake-z'", "Known"),
         (("--b", "installed", "--quick", "--thorough"), "--quick and --thorough cannot be combined", "Leave one"),

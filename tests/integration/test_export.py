@@ -10,7 +10,7 @@ from export_checks import LAYERS_FILE, MODELS_FILE, TRAINED_FILE
 
 from irbench.core import feeds
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter import export
+from irbench.exporter.build import export
 from irbench.features.export.command import command
 from irbench.options.export import ExportOptions
 from irbench.spec import TensorSpec

@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from irbench.exporter import export
+from irbench.exporter.build import export
 from irbench.options.export import ExportOptions
 from irbench.store import bundles
 from irbench.worker import call_in_worker

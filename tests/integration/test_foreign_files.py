@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from irbench.errors import IrbenchError
-from irbench.exporter import from_onnx_file
+from irbench.exporter.foreign import from_onnx_file
 from irbench.store import bundles
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from irbench.core import feeds
-from irbench.exporter import export
+from irbench.exporter.build import export
 from irbench.optimizer.build import optimize
 from irbench.optimizer.recipe import build_recipe
 from irbench.options.export import ExportOptions

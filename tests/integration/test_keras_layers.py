@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from irbench_tf.activations import called_in_training
-from irbench_tf.signatures import keras_inputs
+from irbench_tf.layer_calls import called_in_training
+from irbench_tf.loading.signatures import keras_inputs
 
 pytestmark = pytest.mark.ci  # TensorFlow is imported in the process of the tests
 

@@ -10,7 +10,8 @@ from zoo_parts import MOST_MACS, skipped_without_its_parts
 import irbench_zoo
 from irbench.core.feeds import POOL, generate
 from irbench.spec import BATCH
-from irbench_tf.activations import check_activations, run
+from irbench_tf.activations import check_activations
+from irbench_tf.layer_calls import run
 from irbench_tf.weights import randomise
 from irbench_zoo.applications import build_application
 

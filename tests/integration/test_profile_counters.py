@@ -12,7 +12,7 @@ from front_door import Called, irbench
 
 import irbench as public
 from irbench.core.uncuttable import Uncuttable
-from irbench.counters import Processor
+from irbench.counters.topdown import Processor
 from irbench.errors import IrbenchError
 from irbench.features.profile.counters import counted_launches
 from irbench.features.profile.counters import counted_launches as counted_parts

@@ -17,7 +17,7 @@ from fake_environments import RUNTIME
 from processes import workers
 
 import irbench
-from irbench.counters import Processor
+from irbench.counters.topdown import Processor
 from irbench.measure import counter_support
 
 ROOT = Path(__file__).parents[2]

@@ -43,7 +43,7 @@ ANSWERS = {
 REFUSALS = {
     "two signatures": ("none is called serving_default: classify, embed", "--signature classify"),
     "other tags": ("no graph with the tag serve. It has graphs with the tags: train; eval, gpu", "Save it again"),
-    "unfed": ("depend on what is no input of the signature: rate", "every placeholder"),
+    "unfed": ("depend on tensors that are not inputs of the signature: rate", "every placeholder"),
     "strings": ("Input text holds strings", "decoded"),
     "table": ("keep tables: HashTableV2, LookupTableFindV2", "only computes"),
     "writes": ("keep tables: WriteFile", "only computes"),
@@ -57,7 +57,7 @@ REFUSALS = {
     "claims": ("GB or more of memory that the file does not hold", "do not trust"),
     "claims in a graph": ("GB or more of memory that the file does not hold", "do not trust"),
     "linked": ("00001 is a link", "cp -rL"),
-    "piped": ("variables.index is no regular file", "not to be trusted"),
+    "piped": ("variables.index is not a regular file", "not to be trusted"),
     "endless": ("fingerprint.pb is larger than 2 GB", "Save the model again"),
     "garbage": ("is not a SavedModel", "Save it again"),
 }

@@ -63,7 +63,7 @@ def test_a_model_is_verified_in_both_versions(pythons: dict[str, Path], tmp_path
     ("arguments", "said"),
     [
         (("--between", "installed"), "requires 2 arguments"),
-        (("--between", "installed", "1.0"), "'1.0' names no runtime to measure"),
+        (("--between", "installed", "1.0"), "'1.0' does not name a runtime to measure"),
         (("--between", "installed", "installed", "--backends", "fake-a,fake-b"), "compared on one backend"),
     ],
 )

@@ -6,7 +6,7 @@ import random
 import zipfile
 from pathlib import Path
 
-from irbench_tf.keras_files import require_registered, require_trustworthy
+from irbench_tf.loading.keras_files import require_registered, require_trustworthy
 
 from .altered_documents import altered, json_bytes
 from .hostile_values import OUTSIDE

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from onnx import helper, numpy_helper
 
 from irbench.onnx.rewriting.detached_weights import DetachedModel, names_in, take_name, used_names
 from irbench.spi import Array
@@ -95,9 +96,6 @@ class _Rewriter:
         self._graph.initializer.extend(kept)
 
     def _matmul(self, gemm: onnx.NodeProto) -> list[onnx.NodeProto]:
-        """Return the product of a ``Gemm`` without bias, alpha 1."""
-        from onnx import helper
-
         transpositions: list[onnx.NodeProto] = []
         for place, attribute in ((_INPUT, "transA"), (_WEIGHT, "transB")):
             self._transpose(gemm, place, attribute)
@@ -109,8 +107,6 @@ class _Rewriter:
 
     def _with_added_bias(self, gemm: onnx.NodeProto) -> list[onnx.NodeProto]:
         """Return a ``Gemm`` without bias, and what adds it; beta is 1."""
-        from onnx import helper
-
         bias, output = gemm.input[_BIAS], gemm.output[0]
         del gemm.input[_BIAS]
         gemm.output[0] = take_name(f"{output}_product", self._taken)
@@ -122,25 +118,23 @@ class _Rewriter:
         if factor != 1 and name in self._constants and self._constants[name].data_type == _FLOAT:
             key = (name, attribute, factor)
             node.input[place] = self._changed(key, lambda array: array * np.float32(factor))
-            next(found for found in node.attribute if found.name == attribute).f = 1
+            next(entry for entry in node.attribute if entry.name == attribute).f = 1
 
     def _transpose(self, node: onnx.NodeProto, place: int, attribute: str) -> None:
         name = node.input[place]
         if _number(node, attribute) and name in self._constants:
             node.input[place] = self._changed((name, "transposed", 1.0), np.transpose)
-            next(found for found in node.attribute if found.name == attribute).i = 0
+            next(entry for entry in node.attribute if entry.name == attribute).i = 0
 
     def _changed(self, key: tuple[str, str, float], change: Callable[[Array], Array]) -> str:
         """Return the name of a constant made from another one, which others may read; made once for each key."""
-        from onnx import numpy_helper
-
         if key not in self._made:
             name, how, _ = key
             changed = np.array(change(numpy_helper.to_array(self._constants[name])), order="C")
-            made = numpy_helper.from_array(changed, take_name(f"{name}_{how}", self._taken))
-            self._graph.initializer.append(made)
-            self._constants[made.name] = made
-            self._made[key] = made.name
+            tensor = numpy_helper.from_array(changed, take_name(f"{name}_{how}", self._taken))
+            self._graph.initializer.append(tensor)
+            self._constants[tensor.name] = tensor
+            self._made[key] = tensor.name
         return self._made[key]
 
 
@@ -150,6 +144,6 @@ def _input(node: onnx.NodeProto, place: int) -> str:
 
 def _number(node: onnx.NodeProto, attribute: str) -> float:
     """Return an attribute of a ``Gemm``: alpha and beta are 1 where they are not given, transA and transB 0."""
-    given = (found for found in node.attribute if found.name == attribute)
+    attributes = (entry for entry in node.attribute if entry.name == attribute)
     default = 1.0 if attribute in ("alpha", "beta") else 0.0
-    return next((found.f if attribute in ("alpha", "beta") else float(found.i) for found in given), default)
+    return next((entry.f if attribute in ("alpha", "beta") else float(entry.i) for entry in attributes), default)

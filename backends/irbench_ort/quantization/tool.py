@@ -20,17 +20,21 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import onnx
+import onnx_ir
+import onnxruntime
 from numpy.typing import NDArray
+from onnx import numpy_helper
+from onnx_ir.passes import common
+from onnxruntime import quantization
+from onnxruntime.quantization.shape_inference import quant_pre_process
 
 from irbench.onnx.rewriting.detached_weights import DetachedModel, names_in, take_name, used_names
 from irbench.spi import Array, QuantizationMethod
 from irbench_ort.quantization.dense_layers import gemms_to_matmuls, simplify_gemms
-
-if TYPE_CHECKING:
-    import onnx
 
 STATIC = ("Conv", "Gemm", "MatMul", "Relu", "Clip")
 """A Relu or Clip behind one of the others becomes a part of its quantiser."""
@@ -47,8 +51,6 @@ def suitable_method(source: Path) -> QuantizationMethod | None:
 
     ``None`` where no operator has any, so that nothing can be quantised.
     """
-    import onnx
-
     graph = onnx.load(source, load_external_data=False).graph
     axes = _axes_of_constants(graph)
     weighted = [node.op_type for node in graph.node if axes.keys() & set(node.input) and not _is_excluded(node, axes)]
@@ -87,11 +89,7 @@ def _axes_of_constants(graph: onnx.GraphProto) -> dict[str, int]:
 
 
 class CalibrationReader:
-    """What ONNX Runtime's calibration asks for its inputs.
-
-    Args:
-        feeds: Arrays by the names of the graph's inputs.
-    """
+    """What ONNX Runtime's calibration asks for its inputs."""
 
     def __init__(self, feeds: Iterator[Mapping[str, Array]]) -> None:
         self._feeds = feeds
@@ -129,9 +127,6 @@ def channel_means(path: Path, names: Sequence[str], feeds: Iterable[Mapping[str,
 
 def _session_with_outputs(path: Path, names: Sequence[str]) -> tuple[Any, list[str]]:
     """Return a session that answers inner values of a graph, and which of ``names`` are such: not its inputs."""
-    import onnx
-    import onnxruntime
-
     model = onnx.load(path, load_external_data=False)
     inner = [name for name in names if name not in {tensor.name for tensor in model.graph.input}]
     known = {tensor.name for tensor in model.graph.output}
@@ -139,9 +134,6 @@ def _session_with_outputs(path: Path, names: Sequence[str]) -> tuple[Any, list[s
     copy = path.with_name(f"more-outputs-{path.name}")
     onnx.save(model, copy)
     return onnxruntime.InferenceSession(str(copy), providers=["CPUExecutionProvider"]), inner
-
-
-_LARGEST = 127
 
 
 def corrected_inputs(model: onnx.ModelProto) -> tuple[str, ...]:
@@ -156,8 +148,6 @@ def correct_biases(model: onnx.ModelProto, means: Mapping[str, Array]) -> None:
         model: Changed in place.
         means: The mean of each value of :func:`corrected_inputs` by channel, (channels,).
     """
-    from onnx import numpy_helper
-
     for node, weight, bias in _convolutions(model):
         error = _rounding_error(numpy_helper.to_array(weight))
         groups = next((attribute.i for attribute in node.attribute if attribute.name == "group"), 1)
@@ -165,6 +155,9 @@ def correct_biases(model: onnx.ModelProto, means: Mapping[str, Array]) -> None:
         by_output = np.repeat(by_group, len(error) // groups, axis=0)
         corrected = numpy_helper.to_array(bias) - (error * by_output).sum(axis=1)
         bias.CopyFrom(numpy_helper.from_array(corrected.astype(np.float32), bias.name))
+
+
+_LARGEST = 127
 
 
 def _rounding_error(weight: Array) -> NDArray[np.float64]:
@@ -188,14 +181,12 @@ def _convolutions(model: onnx.ModelProto) -> Iterator[tuple[onnx.NodeProto, onnx
             yield node, weight, bias
 
 
-_WEIGHT, _BIAS = 1, 2
+_BIAS = 2
 _WITH_BIAS = frozenset({"Conv", "ConvTranspose", "Gemm"})
 
 
 def _separate_biases(model: onnx.ModelProto) -> None:
     """Write a copy of each bias for every further layer that reads it, and of one that is no vector, in place."""
-    from onnx import numpy_helper
-
     constants = {initializer.name: initializer for initializer in model.graph.initializer}
     taken, seen = names_in(DetachedModel(model, {})), set[str]()
     for node in model.graph.node:
@@ -212,6 +203,9 @@ def _separate_biases(model: onnx.ModelProto) -> None:
     kept = [initializer for initializer in model.graph.initializer if initializer.name not in unread]
     del model.graph.initializer[:]
     model.graph.initializer.extend(kept)
+
+
+_WEIGHT = 1
 
 
 def _as_vector(bias: Array, node: onnx.NodeProto, constants: dict[str, onnx.TensorProto]) -> Array:
@@ -242,13 +236,6 @@ def _separate_recurrent_weights(model: onnx.ModelProto) -> None:
             readers[name] -= 1
 
 
-_MAX_MESSAGE_BYTES = 1 << 31
-"""What one protobuf message can hold."""
-
-_NO_SCALE = "scale issue"
-"""What the tool says where the range of a value is not a number."""
-
-
 class NotANumber(Exception):
     """A value that needs a scale is not a number on any input of the calibration."""
 
@@ -270,9 +257,6 @@ def quantize_static(
     Raises:
         NotANumber: A value that needs a scale has none.
     """
-    import onnx
-    from onnxruntime import quantization
-
     prepared = _prepared(source)
     model = onnx.load(prepared)
     simplify_gemms(model)
@@ -303,9 +287,6 @@ def quantize_static(
 
 def quantize_dynamic(source: Path, target: Path, weight_bits: int = 8) -> None:
     """Write to ``target`` the graph of ``source`` with weights of 7 or 8 bits; a copy is left beside ``source``."""
-    import onnx
-    from onnxruntime import quantization
-
     prepared = _prepared(source)
     model = onnx.load(prepared)
     gemms_to_matmuls(model)
@@ -326,6 +307,10 @@ def quantize_dynamic(source: Path, target: Path, weight_bits: int = 8) -> None:
     _restate_outputs(target, source)
 
 
+_NO_SCALE = "scale issue"
+"""What the tool says where the range of a value is not a number."""
+
+
 @contextmanager
 def _ranges_are_numbers() -> Iterator[None]:
     """Say what is wrong where the tool finds no scale; NumPy warns of it beforehand."""
@@ -341,8 +326,6 @@ def _ranges_are_numbers() -> Iterator[None]:
 
 def _prepared(source: Path) -> Path:
     """Write the graph with batch normalisations in their convolutions and shapes inferred, and return where."""
-    from onnxruntime.quantization.shape_inference import quant_pre_process
-
     prepared = source.with_name(f"prepared-{source.name}")
     quant_pre_process(source, prepared, skip_symbolic_shape=True, save_as_external_data=is_large(source))
     _tidy(prepared)
@@ -355,9 +338,6 @@ def _tidy(path: Path) -> None:
     The tool imports all sets that it knows, and overlooks which values bodies read when it sorts. The runtime's
     optimiser, which prepares the graph, gives constants of a body names that the graph around it has.
     """
-    import onnx_ir
-    from onnx_ir.passes import common
-
     model = onnx_ir.load(path)
     common.TopologicalSortPass()(model)
     common.NameFixPass()(model)
@@ -370,12 +350,14 @@ def _restate_outputs(target: Path, source: Path) -> None:
 
     The tool writes what ONNX infers, which may be a number where the model has a name for a dynamic dimension.
     """
-    import onnx
+    quantised, stated = (onnx.load(path, load_external_data=False) for path in (target, source))
+    del quantised.graph.output[:]
+    quantised.graph.output.extend(stated.graph.output)
+    onnx.save(quantised, target)
 
-    made, stated = (onnx.load(path, load_external_data=False) for path in (target, source))
-    del made.graph.output[:]
-    made.graph.output.extend(stated.graph.output)
-    onnx.save(made, target)
+
+_MAX_MESSAGE_BYTES = 1 << 31
+"""What one protobuf message can hold."""
 
 
 def is_large(path: Path) -> bool:
@@ -385,6 +367,4 @@ def is_large(path: Path) -> bool:
 
 
 def _save(model: onnx.ModelProto, path: Path) -> None:
-    import onnx
-
     onnx.save(model, path, save_as_external_data=is_large(path), location=f"{path.name}.data")

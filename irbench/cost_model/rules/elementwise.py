@@ -62,16 +62,9 @@ _SEVERAL: Mapping[str, int] = {
 """Operations for each element of the output, where they are not one."""
 
 _ACTIVATIONS: Mapping[str, int] = {
-    "": 0,
-    "Clip": 2,
-    "Gelu": GELU_BY_ERF,
-    "HardSigmoid": 4,
-    "HardSwish": 5,
-    "LeakyRelu": 2,
-    "Relu": 1,
-    "Sigmoid": SIGMOID,
-    "Tanh": 1,
-}
+    "": 0, "Clip": 2, "Gelu": GELU_BY_ERF, "HardSigmoid": 4, "HardSwish": 5, "LeakyRelu": 2, "Relu": 1,
+    "Sigmoid": SIGMOID, "Tanh": 1,
+}  # fmt: skip
 
 
 def activation_operations(name: str) -> int:

@@ -1,6 +1,4 @@
-"""Quantised operators, and recurrent ones.
-
-Quantised operators: the arithmetic on integers, and what makes integers of its results.
+"""Quantised operators: the arithmetic on integers, and what makes integers of its results; and recurrent operators.
 
 Dequantising takes 2 operations for each element, a subtraction and a product; quantising 3, a division, a rounding and
 a sum.

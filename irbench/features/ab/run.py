@@ -10,7 +10,8 @@ from typing import Unpack
 
 from irbench.api.arguments import refuse_loaded_models
 from irbench.api.progress import ProgressOption, Say, reporting
-from irbench.exporter import from_onnx_file, validate
+from irbench.exporter.build import validate
+from irbench.exporter.foreign import from_onnx_file
 from irbench.features.ab.keywords import AbKeywords
 from irbench.features.ab.options import AB, AbOptions
 from irbench.features.run.run import run_with

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from irbench.core.record import Failure
 from irbench.core.row import Speedup
-from irbench.environments import Unsolvable
+from irbench.environments.uv import Unsolvable
 from irbench.features.bisect.report import BisectReport, Comparison, Side, Step
 from irbench.features.bisect.view import comparison_text
 

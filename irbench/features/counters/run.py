@@ -23,17 +23,10 @@ from irbench.core.counter_row import (
 from irbench.core.record import Failure, Stage
 from irbench.core.result import GroupResult
 from irbench.core.row import ENDED_EARLY, LaunchesStop
-from irbench.counters import (
-    CountedPhase,
-    Counting,
-    Obstacle,
-    PerfReading,
-    Said,
-    ToplevFailed,
-    read_intervals,
-    read_perf,
-    shares_of,
-)
+from irbench.counters.counter_plan import Counting
+from irbench.counters.obstacles import Obstacle, Said, ToplevFailed
+from irbench.counters.perf_output import CountedPhase, PerfReading, read_intervals, read_perf
+from irbench.counters.topdown import shares_of
 from irbench.measure.clock import Stopwatch
 from irbench.measure.perf_stat import CountingFailed, PerfStat, TopLev
 from irbench.runner.cell_outcome import CellOutcome

@@ -17,9 +17,9 @@ from irbench.core.counter_row import (
 )
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.core.row_names import distinguish, name_of
-from irbench.counters import PHASES, NotCounted, kind_and_share, not_counted
-from irbench.counters.perf_output import PHASE_TEXTS
-from irbench.counters.topdown import TOPDOWN_TEXTS
+from irbench.counters.obstacles import NotCounted, not_counted
+from irbench.counters.perf_output import PHASE_TEXTS, PHASES
+from irbench.counters.topdown import TOPDOWN_TEXTS, kind_and_share
 from irbench.render.figures import are_ranges, ends_heading, ends_text
 from irbench.render.footer import failure_text
 from irbench.render.plain_view import PlainView

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from irbench.counters import Obstacle
+from irbench.counters.obstacles import Obstacle
 from irbench.stats.modes import near_and_far
 from irbench.system.confinement import ConfinementSupport
 

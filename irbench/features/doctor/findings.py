@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from irbench.core.quantities import gigabytes, listing, percent, plural
-from irbench.counters import NotPermitted, Obstacle, not_counted
+from irbench.counters.obstacles import NotPermitted, Obstacle, not_counted
 from irbench.features.doctor.facts import Facts, Program
 from irbench.notices.base import Notice
 from irbench.options.values import cpu_list

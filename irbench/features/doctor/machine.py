@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 import psutil
 
-from irbench.counters import GROUPS, CounterPlan
+from irbench.counters.counter_plan import CounterPlan
+from irbench.counters.event_names import GROUPS
 from irbench.features.doctor.facts import Cache, CounterFacts, Machine
 from irbench.measure import freeze
 from irbench.measure.counter_support import counting_for

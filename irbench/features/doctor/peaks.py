@@ -13,7 +13,7 @@ from irbench.core import registry
 from irbench.core.address import BackendAddress
 from irbench.core.result import SEARCH_RUN
 from irbench.errors import IrbenchError
-from irbench.exporter import from_onnx_file
+from irbench.exporter.foreign import from_onnx_file
 from irbench.features.doctor.bandwidth import BandwidthPlan, bandwidth_from, bandwidth_plan, measure_bandwidth
 from irbench.features.doctor.facts import Machine
 from irbench.features.doctor.matrix_peaks import (

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from irbench.core.plain_text import plain
 from irbench.core.quantities import binary_size, gigabytes, listing, percent, plural
-from irbench.counters import not_counted
+from irbench.counters.obstacles import not_counted
 from irbench.features.doctor.facts import Activity, CoreToCore, CounterFacts, Machine
 from irbench.features.doctor.findings import Finding, findings_summary
 from irbench.features.doctor.peaks_view import bandwidth_table, compute_table, peaks_message

@@ -8,13 +8,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Unpack
 
-from irbench import exporter
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.core import registry
 from irbench.core.output_check import compare, judge
 from irbench.core.quantities import size_text
 from irbench.core.record import OutputError
 from irbench.errors import ExitCode, IrbenchError
+from irbench.exporter import build
 from irbench.features.export.keywords import ExportKeywords
 from irbench.features.export.options import EXPORT
 from irbench.measure.clock import Stopwatch
@@ -127,7 +127,7 @@ def require_exportable(models: Sequence[str], options: ExportOptions) -> None:
     if options.name is not None and len(models) > 1:
         raise IrbenchError("--name is that of a single bundle.", hint="Export one model at a time, or leave it out.")
     for model in models:
-        exporter.validate(model, options)
+        build.validate(model, options)
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def export_with(
             listener.say("comparing with the original on given inputs")
             check_on_inputs(bundle, inputs, options.deadline)
 
-    folder = exporter.export(model, options, listener.say, notify, check=check)
+    folder = build.export(model, options, listener.say, notify, check=check)
     used = any(isinstance(notice, BundleUsed) for notice in heard)
     return ExportedModel(bundles.load(folder), folder, None if used else watch.elapsed_s)
 

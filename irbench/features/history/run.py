@@ -15,7 +15,7 @@ from irbench.api.display import Displayable
 from irbench.core.plain_text import plain
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter import name_of_file
+from irbench.exporter.foreign import name_of_file
 from irbench.features.history.keywords import HistoryKeywords
 from irbench.features.history.options import HISTORY, HistoryOptions
 from irbench.features.history.report import ModelHistory, RowHistory, history_of

@@ -31,7 +31,7 @@ from irbench.worker.model_files import problem_of_weights, read_inventory, read_
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from irbench.cost_model import ModelCost
+    from irbench.cost_model.costs import ModelCost
 
 
 class GraphInspection(Displayable):

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from irbench.core.plain_text import plain
 from irbench.core.quantities import significant, size_text
-from irbench.cost_model import ModelCost
+from irbench.cost_model.costs import ModelCost
 from irbench.onnx.reading.difference import Difference, Fusion
 from irbench.onnx.reading.inventory import Inventory, NodeEntry
 from irbench.onnx.reading.signature import Signature

@@ -15,7 +15,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from irbench.core.address import BackendAddress
-from irbench.counters import parse_counters
+from irbench.counters.event_names import parse_counters
 from irbench.features.plan.cells import USUAL_ROWS, Comparable
 from irbench.options import kinds, own_code, values
 from irbench.options.kinds import Kind

@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from irbench.cost_model import model_cost
+from irbench.cost_model.counting import model_cost
 from irbench.features.profile.record import GraphNode, OperatorProfile, ProfiledCell, ProfileDocument
-from irbench.onnx.operator_classes import OperatorClass, operator_class
+from irbench.onnx.operator_classes import PRODUCTS, OperatorClass, operator_class
 from irbench.onnx.reading.counterparts import ContainedNodes
 from irbench.onnx.reading.difference import name_stems
 from irbench.onnx.reading.external_data import read_outline
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import onnx
 
 
-PRODUCTS = (OperatorClass.MATRIX, OperatorClass.RECURRENT)
-"""An operator that computes such a node is one of them, whatever else was fused into it."""
 _DOMAINS = ("", "com.microsoft")
 ORIGINAL = "none"
 """Key of the graph as it was exported, of which all other graphs were made."""

@@ -14,7 +14,7 @@ from irbench.core.address import BackendAddress
 from irbench.core.record import Failure
 from irbench.core.row import CellResult, Speedup
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter import from_onnx_file
+from irbench.exporter.foreign import from_onnx_file
 from irbench.features.reduce.cutting import GraphSource, Part
 from irbench.features.reduce.report import BackendFacts, Evidence, Verdict
 from irbench.features.verify.model import trials, verified_cells

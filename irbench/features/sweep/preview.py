@@ -11,7 +11,7 @@ from typing import Any
 from irbench.across_runs.measured_cells import CellKey, key_of
 from irbench.core.address import BackendAddress
 from irbench.errors import IrbenchError
-from irbench.exporter import name_of_file
+from irbench.exporter.foreign import name_of_file
 from irbench.features.plan.cells import DEFAULTS, Settings, SweepCell, SweepTable, select
 from irbench.features.plan.reading import PlanSource, read_plan
 from irbench.features.sweep.execution import problems_here

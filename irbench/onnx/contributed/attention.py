@@ -38,7 +38,6 @@ def mark_shared_buffers(graph: onnx.GraphProto) -> None:
 
 
 def _stated_length(value: onnx.ValueInfoProto) -> Dimension:
-    """Return the length of keys of shape (batch, heads, length, size) that a file states; ``None`` without any."""
     sizes = value.type.tensor_type.shape.dim
     return dimension_of(sizes[2]) if len(sizes) == 4 else None
 

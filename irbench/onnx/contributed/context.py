@@ -19,11 +19,7 @@ class UnknownInputType(LookupError):
 
 
 class NodeTypes:
-    """Types of a node's inputs, its attributes, and the types of its outputs, which are set.
-
-    Args:
-        context: ONNX's ``InferenceContext``.
-    """
+    """Types of a node's inputs, its attributes, and the types of its outputs, which are set."""
 
     def __init__(self, context: Any) -> None:
         self._context = context
@@ -33,11 +29,7 @@ class NodeTypes:
         return bool(place < self._context.get_num_inputs() and self._context.has_input(place))
 
     def shape(self, place: int) -> list[Dimension]:
-        """Return the sizes of an input.
-
-        Raises:
-            UnknownInputType: Its rank is unknown, or it is not there.
-        """
+        """Return the sizes of an input."""
         tensor = self._type(place).tensor_type
         if not tensor.HasField("shape"):
             raise UnknownInputType
@@ -51,10 +43,10 @@ class NodeTypes:
         """Return an attribute's value; text as ``str``."""
         from onnx import helper
 
-        found = self._context.get_attribute(name)
-        if found is None:
+        attribute = self._context.get_attribute(name)
+        if attribute is None:
             return default
-        value = helper.get_attribute_value(found)
+        value = helper.get_attribute_value(attribute)
         return value.decode(errors="replace") if isinstance(value, bytes) else value
 
     def integer(self, place: int) -> int | None:
@@ -85,10 +77,10 @@ class NodeTypes:
             self._context.set_output_type(place, helper.make_tensor_type_proto(dtype, shape))
 
     def _type(self, place: int) -> onnx.TypeProto:
-        found = self._context.get_input_type(place) if self.has_input(place) else None
-        if found is None or not found.HasField("tensor_type"):
+        type_ = self._context.get_input_type(place) if self.has_input(place) else None
+        if type_ is None or not type_.HasField("tensor_type"):
             raise UnknownInputType
-        described: onnx.TypeProto = found
+        described: onnx.TypeProto = type_
         return described
 
 

@@ -34,7 +34,6 @@ def _common(sizes: tuple[Dimension, ...]) -> Dimension:
 
 
 def _like(*outputs: int, dtype_of: int = 0) -> ShapeRule:
-    """Return the rule that outputs have the shape of the first input."""
 
     def infer(node: NodeTypes) -> None:
         for place in outputs:
@@ -110,7 +109,6 @@ _MS, _BLOCKED = "com.microsoft", "com.microsoft.nchwc"
 
 
 def _convolution(weight: int = 1, dtype_of: int = 0, *, channels_last: bool = False) -> ShapeRule:
-    """Return the rule of a convolution."""
 
     def infer(node: NodeTypes) -> None:
         kernel_shape = node.shape(weight)
@@ -145,8 +143,8 @@ def _set_windowed(
     if len(kernel) != len(spatial):
         raise UnknownInputType
     sizes = [_windows(node, axis, size, kernel[axis]) for axis, size in enumerate(spatial)]
-    found = [shape[0], *sizes, channels] if last else [shape[0], channels, *sizes]
-    node.set_output(0, node.dtype(dtype_of), found)
+    result = [shape[0], *sizes, channels] if last else [shape[0], channels, *sizes]
+    node.set_output(0, node.dtype(dtype_of), result)
 
 
 def _windows(node: NodeTypes, axis: int, size: Dimension, kernel: Dimension) -> Dimension:
@@ -214,7 +212,6 @@ CONVOLUTIONS: ShapeRules = {
 
 
 def _product(dtype_of: int = 0) -> ShapeRule:
-    """Return the rule of a product of matrices, each of which may be transposed."""
 
     def infer(node: NodeTypes) -> None:
         first, second = node.shape(0), node.shape(1)
@@ -250,7 +247,6 @@ def _packed_weights(node: NodeTypes) -> None:
 
 
 def _dynamically_quantised_lstm(node: NodeTypes) -> None:
-    """Infer the outputs of an LSTM whose weights lie transposed."""
     steps, batch, _ = node.shape(0)
     directions: Dimension
     directions, hidden, _ = node.shape(2)
@@ -306,16 +302,15 @@ def contributed_schemas(model: onnx.ModelProto) -> Iterator[None]:
 
 
 def _used(graph: onnx.GraphProto) -> _Attributes:
-    """Return the operators that have a rule, each with the types of its attributes by name."""
-    found: _Attributes = {}
+    operators: _Attributes = {}
     for node in graph.node:
         operator = node.domain, node.op_type
         if operator in SHAPE_RULES:
-            found.setdefault(operator, {}).update({attribute.name: attribute.type for attribute in node.attribute})
+            operators.setdefault(operator, {}).update({attribute.name: attribute.type for attribute in node.attribute})
         for body in (attribute.g for attribute in node.attribute if attribute.HasField("g")):
             for inner, attributes in _used(body).items():
-                found.setdefault(inner, {}).update(attributes)
-    return found
+                operators.setdefault(inner, {}).update(attributes)
+    return operators
 
 
 def _schema(operator: _Operator, attributes: Mapping[str, int]) -> Any:
@@ -330,7 +325,7 @@ def _schema(operator: _Operator, attributes: Mapping[str, int]) -> Any:
         return schema.FormalParameter(parameter, kind, param_option=option, is_homogeneous=False, min_arity=0)
 
     domain, name = operator
-    made = schema(
+    created = schema(
         name,
         domain,
         _VERSION,
@@ -341,8 +336,8 @@ def _schema(operator: _Operator, attributes: Mapping[str, int]) -> Any:
             schema.Attribute(attribute, schema.AttrType(kind), required=False) for attribute, kind in attributes.items()
         ],
     )
-    made.set_type_and_shape_inference_function(_guarded(SHAPE_RULES[operator]))
-    return made
+    created.set_type_and_shape_inference_function(_guarded(SHAPE_RULES[operator]))
+    return created
 
 
 def _tensor_types() -> list[str]:

@@ -61,16 +61,12 @@ _LONGEST_REASON = 200
 
 
 def examine(path: Path) -> tuple[Signature, int]:
-    """Check a file of unknown origin before any runtime sees it.
-
-    Returns:
-        The signature of the file, and how many bytes of its weights lie in other files.
-    """
-    found = signature.read(path)
-    _refuse_future_opset(path, found.opset)
+    """Check a file of unknown origin; return its signature, and how many bytes of its weights lie in other files."""
+    read = signature.read(path)
+    _refuse_future_opset(path, read.opset)
     outside_bytes = external_data.require_sound(path)
     check_file(path, shapes=False)
-    return found, outside_bytes
+    return read, outside_bytes
 
 
 def check_file(path: Path, shapes: bool) -> None:

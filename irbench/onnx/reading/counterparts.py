@@ -1,10 +1,7 @@
 """Which nodes of an ONNX graph belong to an operator of another graph: one that a runtime or a framework made.
 
-Which nodes of a graph an operator contains that a runtime made of them: what lies between its tensors.
-
-Runtimes fuse nodes under names of their own, but keep the names of the tensors that leave the fused operator.
-
-Which ONNX nodes an exported graph has for the operators of the framework that it was exported from.
+Runtimes fuse nodes under names of their own, but keep the names of the tensors that leave the fused operator: it
+contains what lies between its tensors.
 
 Exporters keep names: an ONNX node or tensor is called as the framework's node, with a suffix where it has become
 several nodes. What they rewrite further has names of its own, and is found by where it lies: between nodes that kept
@@ -80,18 +77,18 @@ class ContainedNodes:
             tensors: What an operator gives, by the names of the original graph; names that it lacks are ignored.
             label: Of a node that the operator computes in any case.
         """
-        asked = [place for name in tensors if (place := self._makers.get(name)) is not None]
+        places = [place for name in tensors if (place := self._makers.get(name)) is not None]
         if label in self._places:
-            asked.append(self._places[label])
-        found: set[int] = set()
-        waiting = [place for place in asked if place not in self._claimed]
+            places.append(self._places[label])
+        claimed: set[int] = set()
+        waiting = [place for place in places if place not in self._claimed]
         while waiting:
             place = waiting.pop()
-            if place not in found:
-                found.add(place)
+            if place not in claimed:
+                claimed.add(place)
                 waiting.extend(self._unclaimed_before(place))
-        self._claimed |= found
-        return tuple(self._nodes[place].label for place in sorted(found))
+        self._claimed |= claimed
+        return tuple(self._nodes[place].label for place in sorted(claimed))
 
     def _unclaimed_before(self, place: int) -> Iterator[int]:
         for name in self._nodes[place].inputs:
@@ -147,8 +144,8 @@ class FrameworkOperator:
     @property
     def loop(self) -> str:
         """The scope of the loop that it is a part of; empty where it is part of none."""
-        found = (_LOOP.match(name) for name in self.nodes)
-        return next((match[0] for match in found if match is not None), "")
+        loops = (_LOOP.match(name) for name in self.nodes)
+        return next((match[0] for match in loops if match is not None), "")
 
     @property
     def scopes(self) -> tuple[str, ...]:
@@ -250,8 +247,8 @@ class _Search:
         Each recurrent node goes to all operators of a loop, and each product, with what comes before it, to a product;
         the operator behind has what is left.
         """
-        given = self._share_loops(labels)
-        left = [label for label in labels if label not in given]
+        shared = self._share_loops(labels)
+        left = [label for label in labels if label not in shared]
         products = sum(map(self._is_product, left))
         takers = self._takers(behind, products) or [behind]
         self._waiting = [place for place in self._waiting if place not in takers]
@@ -271,14 +268,14 @@ class _Search:
         for place in self._waiting:
             if self._added[place].loop:
                 loops[self._added[place].loop].append(place)
-        given: set[str] = set()
+        shared: set[str] = set()
         for label, places in zip(reversed(recurrent), reversed(loops.values()), strict=False):
             self._waiting = [place for place in self._waiting if place not in places]
             parts = [label, *(part for part in self._squeezed(label) if part in labels)]
-            given.update(parts)
+            shared.update(parts)
             for place in places:
                 self._of_operators[place].update(dict.fromkeys(parts))
-        return given
+        return shared
 
     def _squeezed(self, label: str) -> Iterator[str]:
         node = self._graph.node(label)

@@ -80,53 +80,53 @@ def sizes_of(graph: Inventory) -> frozenset[str]:
 
 
 def _constants(graph: Inventory) -> frozenset[str]:
-    made = (name for node in graph.nodes if node.operator == "Constant" for name in node.outputs)
-    return frozenset((*(weight.name for weight in graph.weights), *made))
+    outputs = (name for node in graph.nodes if node.operator == "Constant" for name in node.outputs)
+    return frozenset((*(weight.name for weight in graph.weights), *outputs))
 
 
 def _sizes(graph: Inventory, constants: Collection[str]) -> frozenset[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for node in graph.nodes:
         if node.operator in ("Shape", "Size") or (
-            not found.isdisjoint(node.inputs) and all(name in found or name in constants for name in node.inputs)
+            not names.isdisjoint(node.inputs) and all(name in names or name in constants for name in node.inputs)
         ):
-            found.update(node.outputs)
-    return frozenset(found)
+            names.update(node.outputs)
+    return frozenset(names)
 
 
 def _followed(graph: Inventory, bits: Mapping[str, int], *, through: bool) -> Mapping[str, int]:
     """Return the landmarks that each tensor follows from; constants and sizes, which tools write anew, are left out."""
     constants = _constants(graph)
     left_out = constants | _sizes(graph, constants)
-    found: dict[str, int] = {}
+    landmarks: dict[str, int] = {}
     for node in graph.nodes:
         behind = 0
         for name in node.inputs:
             if name not in left_out:
-                behind |= found.get(name, bits.get(name, 0))
+                behind |= landmarks.get(name, bits.get(name, 0))
         for name in filter(None, node.outputs):
-            found[name] = behind | bits.get(name, 0) if through else bits.get(name, behind)
-    return found
+            landmarks[name] = behind | bits.get(name, 0) if through else bits.get(name, behind)
+    return landmarks
 
 
 def _held(after: Inventory, names: Collection[str], known: Mapping[str, str]) -> Mapping[str, str]:
     """Return the tensors whose values other tensors of ``after`` hold in another form."""
-    found: dict[str, str] = {}
-    for source, made in _forms(after.nodes):
-        origin = source if source in names else known.get(source) or found.get(source)
-        if origin and made not in names and made not in known:
-            found[made] = origin
-    return found
+    origins: dict[str, str] = {}
+    for source, form in _forms(after.nodes):
+        origin = source if source in names else known.get(source) or origins.get(source)
+        if origin and form not in names and form not in known:
+            origins[form] = origin
+    return origins
 
 
 def _shown(after: Inventory, names: Collection[str]) -> Mapping[str, str]:
     """Return which of the tensors ``names`` of the first graph hold those that only ``after`` has in another form."""
-    found: dict[str, str] = {}
-    for source, made in _forms(reversed(after.nodes)):
-        shown = made if made in names else found.get(made)
+    origins: dict[str, str] = {}
+    for source, form in _forms(reversed(after.nodes)):
+        shown = form if form in names else origins.get(form)
         if shown and source not in names:
-            found[source] = shown
-    return found
+            origins[source] = shown
+    return origins
 
 
 def _forms(nodes: Iterable[NodeEntry]) -> Iterator[tuple[str, str]]:
@@ -235,12 +235,12 @@ def _between(
 ) -> tuple[NodeEntry, ...]:
     """Return the nodes from which ``starts`` follow, themselves included, back to what ``inputs`` stand for."""
     ends = {*inputs, *origins.of_inputs(inputs)}
-    found: dict[int, NodeEntry] = {}
+    nodes: dict[int, NodeEntry] = {}
     waiting = list(starts)
     while waiting:
         current = waiting.pop()
-        if id(current) not in found and id(current) not in taken:
-            found[id(current)] = current
+        if id(current) not in nodes and id(current) not in taken:
+            nodes[id(current)] = current
             further = [name for name in current.inputs if name in lost and name not in ends]
             waiting += [lost[name] for name in further if not origins.is_within(name, inputs)]
-    return tuple(found.values())
+    return tuple(nodes.values())

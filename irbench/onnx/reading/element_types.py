@@ -43,11 +43,7 @@ def is_parameter_type(dtype: str) -> bool:
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """Return the dtype of a spec's name, also of types that ml_dtypes adds to NumPy, such as bfloat16 and int4.
-
-    Raises:
-        TypeError: There is no such type.
-    """
+    """Return the dtype of a spec's name, also of types that ml_dtypes adds to NumPy, such as bfloat16 and int4."""
     import ml_dtypes
     import numpy as np
 

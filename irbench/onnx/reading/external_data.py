@@ -91,7 +91,6 @@ def _invalid_location(folder: Path, location: str) -> IrbenchError | None:
 
 
 def _crooked_location(folder: Path, location: str) -> IrbenchError:
-    """Return what to say of an absolute location, or one with ``..`` in it."""
     parts = PurePosixPath(location)
     within = os.path.relpath(os.path.normpath(folder / parts), os.path.normpath(folder))
     if PurePosixPath(within).parts[:1] == ("..",):
@@ -170,11 +169,7 @@ _MAX_DIGITS = 19
 
 @dataclass(frozen=True)
 class External:
-    """One tensor whose bytes lie in another file.
-
-    Attributes:
-        location: Path relative to the model's folder, as the model gives it.
-    """
+    """One tensor whose bytes lie in another file."""
 
     tensor: str
     location: str
@@ -192,12 +187,7 @@ class _Described:
 
 
 def external_tensors(data: memoryview) -> Iterator[External]:
-    """Yield the tensors of a serialised model, its subgraphs and functions, whose bytes lie in other files.
-
-    Raises:
-        Malformed: The bytes are not a model.
-        IrbenchError: The location, offset or length of a tensor is invalid.
-    """
+    """Yield the tensors of a serialised model, its subgraphs and functions, whose bytes lie in other files."""
     waiting = [("model", 0, len(data))]
     while waiting:
         kind, start, end = waiting.pop()
@@ -214,15 +204,15 @@ def external_tensors(data: memoryview) -> Iterator[External]:
 def require_sound(path: Path) -> int:
     """Refuse a model whose external data lies where it must not, and return how many bytes it has."""
     with mapped(path) as data:
-        found = tuple(external_tensors(data))
-    sizes = {tensor.location: size_of_file(path.parent, tensor.location) for tensor in found}
-    for spec in found:
+        tensors = tuple(external_tensors(data))
+    sizes = {tensor.location: size_of_file(path.parent, tensor.location) for tensor in tensors}
+    for spec in tensors:
         if spec.offset_bytes + spec.size_bytes > sizes[spec.location]:
             raise IrbenchError(
                 f"The weights of '{shortened(spec.tensor)}' extend beyond the end of '{shortened(spec.location)}'.",
                 hint="The file is truncated or belongs to another model: copy or download both files again.",
             )
-    return sum(tensor.size_bytes for tensor in found)
+    return sum(tensor.size_bytes for tensor in tensors)
 
 
 def files_of(data: memoryview) -> tuple[str, ...]:
@@ -287,20 +277,20 @@ def _entries_of(tensor: onnx.TensorProto) -> dict[str, str]:
 
 
 def _described(data: memoryview, tensor: Field) -> _Described:
-    found = _Described()
+    description = _Described()
     for part in fields(data, tensor.start, tensor.end):
         if part.number == Tensor.NAME:
-            found.name = text(data, part)
+            description.name = text(data, part)
         elif part.number == Tensor.DATA_TYPE:
-            found.element = part.value
+            description.element = part.value
         elif part.number == Tensor.DIMS:
-            found.dims.extend(integers(data, part))
+            description.dims.extend(integers(data, part))
         elif part.number == Tensor.DATA_LOCATION:
-            found.outside = part.value == _IN_OTHER_FILE
+            description.outside = part.value == _IN_OTHER_FILE
         elif part.number == Tensor.EXTERNAL_DATA:
             entry = {inner.number: text(data, inner) for inner in fields(data, part.start, part.end)}
-            found.entries[entry.get(Entry.KEY, "")] = entry.get(Entry.VALUE, "")
-    return found
+            description.entries[entry.get(Entry.KEY, "")] = entry.get(Entry.VALUE, "")
+    return description
 
 
 def _external(tensor: _Described) -> External:

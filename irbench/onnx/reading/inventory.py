@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
 
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.element_types import NAMES, bits_of, is_parameter_type
+from irbench.onnx.reading.packed_weights import packs, unpacked_elements
 from irbench.onnx.reading.protobuf import (
     Attribute,
     Field,
@@ -37,67 +37,6 @@ def node_label(name: str | bytes, op_type: str | bytes, outputs: Iterable[str | 
 def decoded(name: str | bytes) -> str:
     """Return a name; one that is no valid text comes as bytes."""
     return name.decode(errors="replace") if isinstance(name, bytes) else name
-
-
-_DOMAIN = "com.microsoft"
-_PACKED_TYPE = "uint8"
-_BITS_OF_A_BYTE = 8
-_DEFAULT_BITS = 4
-
-IntAttribute: TypeAlias = Callable[[str, int], int]
-"""Returns an attribute that is an integer, or the default."""
-_Count: TypeAlias = Callable[[IntAttribute, int], int]
-"""Returns the numbers in an input from the attributes and from its stored elements."""
-
-
-def _matrix(attribute: IntAttribute, stored: int) -> int:
-    """Count N x K: blocks are padded, so that bytes may hold more."""
-    return attribute("N", 0) * attribute("K", 0) or stored
-
-
-def _zero_points(attribute: IntAttribute, stored: int) -> int:
-    rows, inner, block = attribute("N", 0), attribute("K", 0), attribute("block_size", 0)
-    return rows * -(-inner // block) if rows and inner and block > 0 else stored
-
-
-def _by_width(*names: str) -> _Count:
-    """Return what counts as many numbers as fit into the bytes; the first attribute given says how wide they are."""
-
-    def count(attribute: IntAttribute, stored: int) -> int:
-        bits = next(filter(None, (attribute(name, 0) for name in names)), _DEFAULT_BITS)
-        return stored * _BITS_OF_A_BYTE // bits if 0 < bits <= _BITS_OF_A_BYTE else stored
-
-    return count
-
-
-_EXPERTS = {place: f"fc{number}_expert_weight_bits" for number, place in ((1, 2), (2, 5), (3, 8))}
-_EXPERT_ZERO_POINTS = {place: f"fc{number}_expert_weight_bits" for number, place in ((1, 11), (2, 12), (3, 13))}
-_COUNTS: Mapping[str, Mapping[int, _Count]] = {
-    "GatherBlockQuantized": {0: _by_width("bits"), 3: _by_width("bits")},
-    "MatMulBnb4": {1: _matrix},
-    "MatMulNBits": {1: _matrix, 3: _zero_points},
-    "QMoE": {place: _by_width(name, "expert_weight_bits") for place, name in (_EXPERTS | _EXPERT_ZERO_POINTS).items()},
-}
-"""By operator and input, as ONNX Runtime describes them in docs/ContribOperators.md."""
-
-
-def packs(domain: str, op_type: str) -> bool:
-    """Return whether an operator may take packed weights."""
-    return domain == _DOMAIN and op_type in _COUNTS
-
-
-def unpacked_elements(op_type: str, place: int, dtype: str, stored: int, attribute: IntAttribute) -> int:
-    """Return how many numbers a weight stands for.
-
-    Args:
-        op_type: The operator that reads it, one that :func:`packs`.
-        place: Which of the operator's inputs it is.
-        dtype: The element type in the file: types of 4 bits are not packed any further.
-        stored: Elements in the file.
-        attribute: The operator's attributes.
-    """
-    count = _COUNTS.get(op_type, {}).get(place)
-    return count(attribute, stored) if count is not None and dtype == _PACKED_TYPE else stored
 
 
 _MOST_NODES = _MOST_WEIGHTS = 250_000
@@ -140,7 +79,6 @@ class WeightEntry:
 
     Attributes:
         name: Its name; empty for a constant.
-        dtype: ``float32``, ``bfloat16``, ``int4`` and so on.
         external: Whether its values lie in a file of their own.
         unpacked: How many numbers it stands for where several are packed into an element; ``None`` elsewhere.
     """
@@ -245,8 +183,6 @@ class _TooMany(Exception):
 
 
 class _Walk:
-    """Collects what it passes on the way down."""
-
     def __init__(self, data: memoryview) -> None:
         self._data = data
         self.ir_version = 0
@@ -282,9 +218,9 @@ class _Walk:
                 self._function(field_)
 
     def _opset(self, opset: Field) -> None:
-        found = {field_.number: field_ for field_ in self._inside(opset)}
-        domain = text(self._data, found[Opset.DOMAIN]) if Opset.DOMAIN in found else ""
-        self.opsets[domain or "ai.onnx"] = found[Opset.VERSION].value if Opset.VERSION in found else 0
+        parts = {field_.number: field_ for field_ in self._inside(opset)}
+        domain = text(self._data, parts[Opset.DOMAIN]) if Opset.DOMAIN in parts else ""
+        self.opsets[domain or "ai.onnx"] = parts[Opset.VERSION].value if Opset.VERSION in parts else 0
 
     def _graph(self, graph: Field, *, inner: bool) -> None:
         for field_ in self._inside(graph):
@@ -336,9 +272,9 @@ class _Walk:
 
     def _integer(self, attribute: Field) -> tuple[str, int]:
         """Return an attribute's name and the integer that it holds; 0 where it holds something else."""
-        found = {field_.number: field_ for field_ in self._inside(attribute)}
-        name = text(self._data, found[Attribute.NAME]) if Attribute.NAME in found else ""
-        return name, found[Attribute.INTEGER].value if Attribute.INTEGER in found else 0
+        parts = {field_.number: field_ for field_ in self._inside(attribute)}
+        name = text(self._data, parts[Attribute.NAME]) if Attribute.NAME in parts else ""
+        return name, parts[Attribute.INTEGER].value if Attribute.INTEGER in parts else 0
 
     def _tensor(self, tensor: Field) -> None:
         sizes: list[int] = []
@@ -359,15 +295,14 @@ class _Walk:
         self.weights.append(WeightEntry(name, NAMES[element], tuple(sizes), external))
 
     def _value(self, value: Field) -> None:
-        found = [value]
+        parts = [value]
         for number in (Value.TYPE, Value.TENSOR_OF_TYPE, Value.ELEMENT_OF_TENSOR):
-            found = [field_ for outer in found for field_ in self._inside(outer) if field_.number == number]
-        self.others.update(NAMES.get(part.value, "") for part in found)
+            parts = [field_ for outer in parts for field_ in self._inside(outer) if field_.number == number]
+        self.others.update(NAMES.get(part.value, "") for part in parts)
 
     def _inside(self, outer: Field) -> Iterator[Field]:
         return fields(self._data, outer.start, outer.end)
 
 
 def _is_possible(sizes: list[int]) -> bool:
-    """Whether a tensor can have these sizes; a negative one is read as a huge one."""
     return len(sizes) <= _MAX_RANK and max(sizes, default=0) < _MOST_ELEMENTS and math.prod(sizes) < _MOST_ELEMENTS

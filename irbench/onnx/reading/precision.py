@@ -16,17 +16,9 @@ _FLOATS |= dict.fromkeys(("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float
 _NARROWEST_FIRST = ("fp8", "bf16", "fp16", "fp32", "fp64")
 
 _INTEGER_OPS = {
-    "ConvInteger",
-    "DynamicQuantizeLSTM",
-    "DynamicQuantizeMatMul",
-    "MatMulInteger",
-    "MatMulIntegerToFloat",
-    "MatMulNBits",
-    "QAttention",
-    "QGemm",
-    "QLinearConv",
-    "QLinearMatMul",
-}
+    "ConvInteger", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat",
+    "MatMulNBits", "QAttention", "QGemm", "QLinearConv", "QLinearMatMul",
+}  # fmt: skip
 _QUANTISED_OPS = {*_INTEGER_OPS, "DequantizeLinear", "DynamicQuantizeLinear", "QuantizeLinear"}
 
 
@@ -51,8 +43,8 @@ class GraphPrecision:
         """The narrowest precision found anywhere: ``int8`` for a quantised graph, ``fp32`` where nothing floats."""
         if self.quantised:
             return "int8"
-        found = self.others | self.weights.keys()
-        return next((precision for precision in _NARROWEST_FIRST if precision in found), "fp32")
+        precisions = self.others | self.weights.keys()
+        return next((precision for precision in _NARROWEST_FIRST if precision in precisions), "fp32")
 
     @property
     def dominant(self) -> str:
@@ -64,23 +56,22 @@ class GraphPrecision:
 
 def read_precision(path: Path) -> GraphPrecision:
     """Read what a model file's graph, its subgraphs and functions hold, without reading its weights."""
-    found = take_inventory(path)
-    stored_only = _read_by_casts_alone(found.nodes)
+    inventory = take_inventory(path)
+    stored_only = _read_by_casts_alone(inventory.nodes)
     weights: Counter[str] = Counter()
-    for weight in found.weights:
+    for weight in inventory.weights:
         if weight.dtype in _FLOATS and weight.name not in stored_only:
             weights[_FLOATS[weight.dtype]] += weight.elements
-    operations = {node.op_type for node in found.nodes}
+    operations = {node.op_type for node in inventory.nodes}
     return GraphPrecision(
         dict(weights),
-        frozenset(_FLOATS[other] for other in found.others if other in _FLOATS),
+        frozenset(_FLOATS[other] for other in inventory.others if other in _FLOATS),
         quantised=any(operation in _QUANTISED_OPS or operation.startswith("QLinear") for operation in operations),
         multiplies_integers=not operations.isdisjoint(_INTEGER_OPS),
     )
 
 
 def _read_by_casts_alone(nodes: Iterable[NodeEntry]) -> set[str]:
-    """Return the names of tensors that every reader converts to another type."""
     casts: set[str] = set()
     others: set[str] = set()
     for node in nodes:

@@ -59,7 +59,6 @@ def require_model_file(path: Path) -> None:
 
 
 def _start_and_size(path: Path) -> tuple[bytes, int]:
-    """Return the first bytes of a regular file, and its size."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -217,11 +216,7 @@ def mapped(path: Path) -> Iterator[memoryview]:
 
 
 def fields(data: memoryview, start: int = 0, end: int | None = None) -> Iterator[Field]:
-    """Yield the fields of the message that lies at ``data[start:end]``.
-
-    Raises:
-        Malformed: The bytes are not a protobuf message.
-    """
+    """Yield the fields of the message that lies at ``data[start:end]``."""
     position, end = start, len(data) if end is None else end
     while position < end:
         tag = position

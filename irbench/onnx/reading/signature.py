@@ -127,20 +127,24 @@ def read(path: Path, every_output: bool = True) -> Signature:
         opsets, graph = _opsets_and_graph(data)
         if graph is None or not opsets or min(opsets.values()) < 1:
             raise IrbenchError(f"{path} is not an ONNX model, or is damaged.", hint=DAMAGED)
-        found = _outside(data, graph)
-    inputs, outputs = found.inputs, with_inferred_shapes(path, found.outputs)
+        outside = _outside(data, graph)
+    inputs, outputs = outside.inputs, with_inferred_shapes(path, outside.outputs)
     if not every_output:
         outputs = [value for value in outputs if not lacks_shape(value)]
     if any(isinstance(value.name, bytes) for value in (*inputs, *outputs)):
         raise IrbenchError(f"An input or output of {path} has a name that is not valid UTF-8.", hint=DAMAGED)
-    inputs = [value for value in inputs if value.name not in found.weights]
+    inputs = [value for value in inputs if value.name not in outside.weights]
     names = DimensionNames(_chosen_names((*inputs, *outputs)))
-    fed, made = ([_spec(value, names, path) for value in values] for values in (inputs, outputs))
-    _require_usable(fed, found.outputs, path)
+    fed, results = ([_spec(value, names, path) for value in values] for values in (inputs, outputs))
+    _require_usable(fed, outside.outputs, path)
     batch = names.batch_names(fed)
     chosen = next(iter(batch & set(_chosen_names(inputs))), "")
     return Signature(
-        _with_batch(fed, batch), _with_batch(made, batch), opset=opsets.get(""), nodes=found.nodes, batch_in_file=chosen
+        _with_batch(fed, batch),
+        _with_batch(results, batch),
+        opset=opsets.get(""),
+        nodes=outside.nodes,
+        batch_in_file=chosen,
     )
 
 
@@ -157,16 +161,16 @@ class _Outside:
 def _outside(data: memoryview, graph: Field) -> _Outside:
     import onnx
 
-    found = _Outside([], [], set())
+    outside = _Outside([], [], set())
     for part in fields(data, graph.start, graph.end):
         if part.number == Graph.NODE:
-            found.nodes += 1
+            outside.nodes += 1
         elif part.number == Graph.INITIALIZER:
-            found.weights.add(_initializer_name(data, part))
+            outside.weights.add(_initializer_name(data, part))
         elif part.number in (Graph.INPUT, Graph.OUTPUT):
-            values = found.inputs if part.number == Graph.INPUT else found.outputs
+            values = outside.inputs if part.number == Graph.INPUT else outside.outputs
             values.append(_parsed(onnx.ValueInfoProto, data, part))
-    return found
+    return outside
 
 
 def _chosen_names(values: Iterable[onnx.ValueInfoProto]) -> Iterator[str]:
@@ -218,14 +222,14 @@ def lacks_shape(value: onnx.ValueInfoProto) -> bool:
     return kind is None or (kind == "tensor_type" and not value.type.tensor_type.HasField("shape"))
 
 
-def _require_usable(fed: Sequence[TensorSpec], made: Sequence[onnx.ValueInfoProto], path: Path) -> None:
+def _require_usable(fed: Sequence[TensorSpec], results: Sequence[onnx.ValueInfoProto], path: Path) -> None:
     """Refuse a graph that cannot be fed, answers nothing, or contradicts itself."""
     if not fed:
         raise IrbenchError(
             f"{path} has no inputs: its outputs are always the same, and runtimes compute them when they load it.",
             hint="Make what varies an input of the graph, and export it again.",
         )
-    if not made:
+    if not results:
         raise IrbenchError(f"{path} has no outputs.", hint="Export it again with the tensors that it should compute.")
     if len({spec.name for spec in fed}) < len(fed):
         raise IrbenchError(f"{path} has two inputs with the same name.", hint=DAMAGED)
@@ -239,7 +243,7 @@ def _spec(value: onnx.ValueInfoProto, names: DimensionNames, path: Path) -> Tens
             hint="Run onnx.shape_inference on it, or export it with shapes.",
         )
     if any(isinstance(dimension.dim_param, bytes) for dimension in tensor.shape.dim):
-        raise IrbenchError(f"'{value.name}' of {path} has a dimension whose name is no text.", hint=DAMAGED)
+        raise IrbenchError(f"'{value.name}' of {path} has a dimension whose name is not valid text.", hint=DAMAGED)
     sizes = enumerate(map(_size, tensor.shape.dim))
     shape = tuple(names.name(value.name, axis) if size is None else size for axis, size in sizes)
     _require_possible(shape, value.name, path)
@@ -247,7 +251,6 @@ def _spec(value: onnx.ValueInfoProto, names: DimensionNames, path: Path) -> Tens
 
 
 def _element_type(value: onnx.ValueInfoProto, path: Path) -> str:
-    """Return what specs call the type of a tensor's elements; refuse what is no tensor of real numbers or strings."""
     if value.type.WhichOneof("value") != "tensor_type":
         kind = str(value.type.WhichOneof("value") or "").removesuffix("_type").replace("_", " ")
         if not kind:

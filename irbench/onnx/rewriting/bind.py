@@ -1,17 +1,11 @@
 """Binding shapes: a copy of an ONNX file whose inputs have concrete sizes.
 
-Runtimes choose faster kernels and plan memory for shapes they know, so every cell gets them.
-
-A copy of an ONNX file with another signature: planned by a walk over its bytes, and written piece by piece.
+Runtimes choose faster kernels and plan memory for shapes they know, so every cell gets them. A copy is planned by a
+walk over the bytes of the file, and written piece by piece.
 
 Only the signature is new; the weights are copied as bytes, so half a gigabyte costs no memory, and those that lie in
 files of their own are linked where that is possible. Planning maps the file; writing only reads it, and trusts no plan,
 so that a file of unknown origin is planned in a process that can harm nobody, and written in the coordinator.
-
-Write a model in an earlier version of the file format, where it uses nothing that is newer.
-
-Newer exporters name the newest version whether a model needs it or not, and runtimes refuse those that they do not
-know. What versions added since 8 are element types, and fields that say nothing of what is computed.
 """
 
 from __future__ import annotations
@@ -28,7 +22,6 @@ from typing import BinaryIO, TypeAlias
 from irbench.errors import IrbenchError
 from irbench.onnx.reading import external_data
 from irbench.onnx.reading.external_data import size_of_file
-from irbench.onnx.reading.inventory import Inventory, take_inventory
 from irbench.onnx.reading.protobuf import (
     DAMAGED,
     Field,
@@ -76,17 +69,12 @@ def plan_copy(source: Path, bound: Artifact) -> BoundCopy:
 
 
 def write_copy(copy: BoundCopy, source: Path, target: Path) -> None:
-    """Write a copy of ``source`` to ``target``, and put its weights beside it.
-
-    Raises:
-        IrbenchError: Weights lie where they must not, or the file is shorter than it was.
-        OSError: The copy cannot be written.
-    """
+    """Write a copy of ``source`` to ``target``, and put its weights beside it."""
     if not _in_order(copy.pieces, source.stat().st_size):
         raise IrbenchError(f"{source} changed while it was read.", hint=DAMAGED)
     for location in copy.locations:
         size_of_file(source.parent, location)
-        _link_or_copy(source.parent, target.parent, location)
+        link_or_copy(source.parent, target.parent, location)
     unfinished = _unfinished(target)
     with source.open("rb") as origin, unfinished.open("wb") as file:
         for piece in copy.pieces:
@@ -177,7 +165,7 @@ def _copy_bytes(file: BinaryIO, origin: BinaryIO, start: int, end: int) -> bool:
     return True
 
 
-def _link_or_copy(source: Path, target: Path, location: str) -> None:
+def link_or_copy(source: Path, target: Path, location: str) -> None:
     """Put external weights beside the rewritten file: a hard link costs nothing, but needs one file system.
 
     Runtimes refuse symbolic links.
@@ -195,56 +183,6 @@ def _link_or_copy(source: Path, target: Path, location: str) -> None:
 def _unfinished(path: Path) -> Path:
     """Return where a file is written before it gets its name, which may be as long as names can be."""
     return path.with_name(f".{os.getpid()}.unfinished")
-
-
-_ADDED_IN = {
-    "float8e4m3fn": 9,
-    "float8e4m3fnuz": 9,
-    "float8e5m2": 9,
-    "float8e5m2fnuz": 9,
-    "uint4": 10,
-    "int4": 10,
-    "float4e2m1": 11,
-    "float8e8m0": 12,
-    "uint2": 13,
-    "int2": 13,
-    "float6e2m3": 14,
-    "float6e3m2": 14,
-}
-"""The version that added an element type: the comments of Version in onnx.proto3."""
-_WITH_FUNCTIONS, _WITHOUT = 10, 8
-"""Functions may be overloaded since version 10."""
-
-
-def least_ir_version(path: Path) -> int:
-    """Return the least version, of 8 and later ones, that has everything a model uses."""
-    with mapped(path) as data:
-        has_functions = any(field.number == Model.FUNCTIONS for field in fields(data))
-    types = _types(take_inventory(path))
-    return max(_WITH_FUNCTIONS if has_functions else _WITHOUT, *(_ADDED_IN.get(dtype, 0) for dtype in types), 0)
-
-
-def lower_ir_version(path: Path, version: int, folder: Path) -> Path:
-    """Write a model with another version of the format into a folder, its weights beside it, and return its path.
-
-    Raises:
-        IrbenchError: External data lies where it must not.
-        OSError: The folder cannot be written.
-    """
-    external_data.require_sound(path)
-    target = folder / path.name
-    with mapped(path) as data, target.open("wb") as file:
-        for location in external_data.files_of(data):
-            _link_or_copy(path.parent, folder, location)
-        file.write(bytes((Model.IR_VERSION << 3, version)))  # a version below 128 takes one byte
-        for field in fields(data):
-            if field.number != Model.IR_VERSION:
-                file.write(data[field.tag : field.end])
-    return target
-
-
-def _types(found: Inventory) -> set[str]:
-    return {weight.dtype for weight in found.weights} | found.others
 
 
 def bind(

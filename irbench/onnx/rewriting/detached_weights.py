@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     import onnx
 
 
-def take_name(wanted: str, taken: set[str]) -> str:
-    """Return a name that is not taken, ``wanted`` or with a number behind it, and take it."""
-    name, count = wanted, 0
+def take_name(preferred: str, taken: set[str]) -> str:
+    """Return a name that is not taken, ``preferred`` or with a number behind it, and take it."""
+    name, count = preferred, 0
     while name in taken:
         count += 1
-        name = f"{wanted}{count}"
+        name = f"{preferred}{count}"
     taken.add(name)
     return name
 
@@ -186,7 +186,6 @@ def _bytes_of(value: Array) -> bytes | memoryview:
 
 
 def _inline_header(name: str, value: Array) -> bytes:
-    """Return what stands before the bytes of one initializer: its field's length, type, shape and name."""
     described: bytes = _described(name, value).SerializeToString()
     described += encode_length_delimited(_RAW_DATA_FIELD, value.nbytes)
     return encode_length_delimited(Graph.INITIALIZER, len(described) + value.nbytes) + described

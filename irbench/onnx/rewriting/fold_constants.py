@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from irbench.onnx.operator_classes import may_be_random
 from irbench.onnx.rewriting.detached_weights import DetachedModel, names_in, opset_of, take_name, used_names
-from irbench.onnx.rewriting.randomness import may_be_random
 from irbench.spi import Array
 
 if TYPE_CHECKING:

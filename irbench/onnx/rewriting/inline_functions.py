@@ -49,8 +49,7 @@ def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _import_what_functions_do(model: onnx.ModelProto) -> None:
-    """Import the operator sets that only functions do: their nodes become the graph's."""
     known = {opset.domain for opset in model.opset_import}
-    wanted = [opset for function in model.functions for opset in function.opset_import if opset.domain not in known]
-    latest = {opset.domain: opset for opset in sorted(wanted, key=lambda opset: opset.version)}
+    imports = [opset for function in model.functions for opset in function.opset_import if opset.domain not in known]
+    latest = {opset.domain: opset for opset in sorted(imports, key=lambda opset: opset.version)}
     model.opset_import.extend(latest.values())

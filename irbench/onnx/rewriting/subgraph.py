@@ -54,10 +54,10 @@ def subgraph(model: onnx.ModelProto, kept: Sequence[int], boundary: SubgraphBoun
     import onnx
     from onnx import helper, numpy_helper
 
-    made = onnx.ModelProto(ir_version=model.ir_version, producer_name="irbench")
-    made.opset_import.extend(model.opset_import)
-    made.functions.extend(model.functions)
-    graph = made.graph
+    part = onnx.ModelProto(ir_version=model.ir_version, producer_name="irbench")
+    part.opset_import.extend(model.opset_import)
+    part.functions.extend(model.functions)
+    graph = part.graph
     graph.name = model.graph.name
     graph.node.extend(model.graph.node[place] for place in kept)
     read = {name for node in graph.node for name in names_read(node)}
@@ -66,7 +66,7 @@ def subgraph(model: onnx.ModelProto, kept: Sequence[int], boundary: SubgraphBoun
     graph.sparse_initializer.extend(tensor for tensor in model.graph.sparse_initializer if tensor.values.name in read)
     for target, types in ((graph.input, boundary.inputs), (graph.output, boundary.outputs)):
         target.extend(helper.make_tensor_value_info(name, held.element, held.shape) for name, held in types.items())
-    return made
+    return part
 
 
 def _graphs(attribute: onnx.AttributeProto) -> Sequence[onnx.GraphProto]:

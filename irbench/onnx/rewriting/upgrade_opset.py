@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableSequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import onnx
+from onnx import helper, version_converter
 
 from irbench.errors import IrbenchError, first_line
-from irbench.onnx.rewriting.detached_weights import (
-    DetachedModel,
-    detach,
-    nodes_of,
-    opset_of,
-    skeleton,
-    take_name,
-)
-
-if TYPE_CHECKING:
-    import onnx
+from irbench.onnx.rewriting.detached_weights import DetachedModel, detach, nodes_of, opset_of, skeleton, take_name
 
 _AXIS = 1
 
@@ -44,8 +37,6 @@ def _rewrite(nodes: MutableSequence[Any], taken: set[str]) -> None:
 
 def _along_axis_1(node: onnx.NodeProto, axis: int, taken: set[str]) -> Iterator[onnx.NodeProto]:
     """Yield the transform between two changes of shape; a negative axis counts from the end, as it does for Shape."""
-    from onnx import helper
-
     data, answer = node.input[0], node.output[0]
 
     def made(operator: str, inputs: list[str], what: str, **attributes: Any) -> str:
@@ -77,8 +68,6 @@ def _axis(node: onnx.NodeProto) -> int:
 
 
 def _copy(node: onnx.NodeProto) -> onnx.NodeProto:
-    import onnx
-
     copied = onnx.NodeProto()
     copied.CopyFrom(node)
     return copied
@@ -91,13 +80,7 @@ _DFT_TAKES_ITS_AXIS = 20
 
 
 class CannotUpgrade(IrbenchError):
-    """ONNX's converter cannot move a model to a later operator set.
-
-    Args:
-        before: The model's operator set.
-        opset: The one that was wanted.
-        reason: What the converter reports.
-    """
+    """ONNX's converter cannot move a model to a later operator set."""
 
     def __init__(self, before: int, opset: int, reason: str) -> None:
         super().__init__(
@@ -108,13 +91,7 @@ class CannotUpgrade(IrbenchError):
 
 
 def upgrade_opset(detached: DetachedModel, opset: int) -> bool:
-    """Convert the model with ONNX's own version converter; the weights are not passed through it.
-
-    Raises:
-        CannotUpgrade: The converter has no adapter for one of the model's operations.
-    """
-    from onnx import helper, version_converter
-
+    """Convert the model with ONNX's own version converter; the weights are not passed through it."""
     before = opset_of(detached.model)
     if opset <= before:
         return False

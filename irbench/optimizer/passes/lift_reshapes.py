@@ -14,10 +14,9 @@
 In rule 1 the inner Reshape goes too where x has that shape already. The changes of layout that come together are
 merged by the first rule of ``remove_redundant``.
 
-Add to scores before their axes are cut, not between the cut and its joining.
-
-Models that know where in an image a query and a key are (ViTDet) add biases of rows and of columns to scores whose
-axes of queries and keys are cut into rows and columns, and join them again.
+Rule 6 adds to scores before their axes are cut, not between the cut and its joining. Models that know where in an image
+a query and a key are (ViTDet) add biases of rows and of columns to scores whose axes of queries and keys are cut into
+rows and columns, and join them again.
 """
 
 from __future__ import annotations

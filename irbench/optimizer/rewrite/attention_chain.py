@@ -262,11 +262,7 @@ class _Joined:
 
 
 def join_heads(node: ir.Node) -> bool:
-    """Rewrite an Attention of (batch, heads, length, width) that stands between the splitting and joining of heads.
-
-    Returns:
-        Whether it stood there.
-    """
+    """Rewrite an Attention of (batch, heads, length, width) that stands between the splitting and joining of heads."""
     sources = [_before_split(value) for value in node.inputs[:3]]
     found = [source for source in sources if source is not None]
     joined = _after(node)

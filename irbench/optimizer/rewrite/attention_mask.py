@@ -1,21 +1,16 @@
 """What is added to the scores of an attention: biases, which are moderate, and masks.
 
-Make one mask that is added to the scores, of all that the scores of an attention meet.
+:func:`build_mask` makes one mask of all that the scores of an attention meet. What is not kept becomes the lowest
+number, half the lowest of its type: a sum with it is that number again, because half its rounding is above any score,
+5e30 in float32. So all scores of a row of which nothing is kept are equal, and its keys weigh alike, as in the model.
+(With the model's own number, -1e9 for example, the sums would differ as soon as scores reach 32.) ONNX Runtime answers
+zeros for a row whose masks are all minus infinity or the lowest number there is; what is added is therefore at least
+half that number. The last two axes of the mask are as large as those of the scores: ONNX Runtime does not stretch them.
 
-What is not kept becomes the lowest number, half the lowest of its type: a sum with it is that number again, because
-half its rounding is above any score, 5e30 in float32. So all scores of a row of which nothing is kept are equal, and
-its keys weigh alike, as in the model. (With the model's own number, -1e9 for example, the sums would differ as soon as
-scores reach 32.) ONNX Runtime answers zeros for a row whose masks are all minus infinity or the lowest number there is;
-what is added is therefore at least half that number.
-
-The last two axes of the mask are as large as those of the scores: ONNX Runtime does not stretch them.
-
-Leave out the bias of keys, which no weight of attention depends on.
-
-A query meets the same number in the bias of every key, and a Softmax is the same for scores that all are that much
-larger. A mask must not hide the number: beside one that is high it would be rounded off, and the scores of a row of
-which nothing is kept would be rounded to others. So what is added is moderate, or so low that nothing of any score is
-left beside it.
+:func:`drop_key_bias` leaves out the bias of keys, which no weight of attention depends on: a query meets the same
+number in the bias of every key, and a Softmax is the same for scores that all are that much larger. A mask must not
+hide the number: beside one that is high it would be rounded off, and the scores of a row of which nothing is kept would
+be rounded to others. So what is added is moderate, or so low that nothing of any score is left beside it.
 """
 
 from __future__ import annotations
@@ -295,11 +290,7 @@ _ATTRIBUTES = {"is_causal", "kv_num_heads", "q_num_heads", "scale"}
 
 
 def drop_key_bias(node: ir.Node) -> bool:
-    """Let attention read its keys before a constant is added to all of them, if nothing else reads the sum.
-
-    Returns:
-        Whether there was such a constant.
-    """
+    """Let attention read its keys before a constant is added to all of them, if nothing else reads the sum."""
     biased = node.inputs[_KEYS]
     is_plain = set(node.attributes) <= _ATTRIBUTES and len(node.inputs) <= _MASK + 1 and len(node.outputs) == 1
     if biased is None or not is_plain or not is_node(biased, "Add") or only_reader(biased) is not node:

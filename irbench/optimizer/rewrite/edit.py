@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from irbench.onnx.body_shapes import bodies_of
+from irbench.onnx.operator_classes import may_be_random
 from irbench.onnx.rewriting.detached_weights import take_name
-from irbench.onnx.rewriting.randomness import may_be_random
 from irbench.onnx.shapes import reshape_target, set_sizes
 from irbench.onnx.sizes import ONE, Size, sizes_of
 from irbench.spi import Array
@@ -42,7 +42,6 @@ def names_in(graph: ir.Graph | ir.Function) -> set[str]:
 
 
 def _initializers(graph: ir.Graph | ir.Function) -> Collection[ir.Value]:
-    """Return the initializers of a graph; a function has none."""
     import onnx_ir as ir
 
     return graph.initializers.values() if isinstance(graph, ir.Graph) else ()
@@ -237,9 +236,6 @@ class Inserter:
     """Puts operations in front of one node, each with its type and sizes.
 
     All sizes of what goes in must be known, dynamic ones by name.
-
-    Args:
-        before: The node.
     """
 
     def __init__(self, before: ir.Node) -> None:

@@ -16,11 +16,7 @@ import numpy as np
 
 from irbench.onnx.shapes import set_sizes
 from irbench.onnx.sizes import ONE, Size, product, quotient, sizes_of
-from irbench.optimizer.rewrite.edit import (
-    add_constant,
-    insert,
-    reshape_operation,
-)
+from irbench.optimizer.rewrite.edit import add_constant, insert, reshape_operation
 
 if TYPE_CHECKING:
     import onnx_ir as ir

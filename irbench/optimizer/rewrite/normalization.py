@@ -1,7 +1,5 @@
 """Normalisations: which axes a mean is over, scales and shifts along them, and moments that several share.
 
-Give each normalisation of a value its own mean and variance where several share them.
-
 Blocks that run side by side normalise the same value, each with a scale and bias of its own; exporters and
 ``remove_redundant`` then compute mean and variance once. A fusion asks that nobody else reads what it replaces.
 """
@@ -62,11 +60,7 @@ def as_axes(value: ir.Value | None, axes: Sequence[int], order: Sequence[int]) -
 
 
 def unshare_moments(model: ir.Model) -> bool:
-    """Copy what computes the reciprocal of a standard deviation for each constant that it is multiplied with.
-
-    Returns:
-        Whether something was copied.
-    """
+    """Copy what computes the reciprocal of a standard deviation for each constant that it is multiplied with."""
     inverses = [node for node in model.graph if is_node(node.outputs[0], "Reciprocal")]
     return sum([_unshare(node) for node in inverses]) > 0
 

@@ -2,9 +2,8 @@
 
 A pair is (a, b): one element from each half of the axis, or two neighbours. It becomes (a cos - b sin, b cos + a sin).
 
-Tables whose last axis holds every number twice: prove it, and compute only half of it.
-
-The cosines and sines of rotary position embedding are such tables: both elements of a pair have the same angle.
+Both elements of a pair have the same angle. So tables of cosines and sines hold every number of their last axis twice,
+which is proved here, and half of a table is computed.
 """
 
 from __future__ import annotations
@@ -61,12 +60,7 @@ class _Pairs(NamedTuple):
 
 
 def read_rotation(node: ir.Node, known: Known) -> Rotation | None:
-    """Return the rotation that a node completes, if there is one.
-
-    Args:
-        node: Any node; sizes must have been inferred.
-        known: The elements of small integer tensors, of :func:`irbench.onnx.shapes.infer`.
-    """
+    """Return the rotation that a node completes, if there is one."""
     return _of_whole(node, known) if is_node(node.outputs[0], "Add") else _of_parts(node, known)
 
 

@@ -9,8 +9,8 @@ import pytest
 from irbench.errors import IrbenchError
 from irbench.spec import InputSpec, TensorSpec
 from irbench.spi import ExportRequest
+from irbench_tf.loading.sources import Loaded
 from irbench_tf.reference_run import with_sizes
-from irbench_tf.sources import Loaded
 
 TOKENS = InputSpec(TensorSpec("tokens", "int32", ("batch", "sequence")), 0, 50)
 

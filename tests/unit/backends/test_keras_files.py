@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench_tf.keras_files import load_keras_file, require_registered
+from irbench_tf.loading.keras_files import load_keras_file, require_registered
 
 DENSE = {"module": "keras.layers", "class_name": "Dense", "config": {"units": 3}, "registered_name": None}
 SWISH = {"module": "my_layers", "class_name": "Swish", "config": {}, "registered_name": "mine>Swish"}

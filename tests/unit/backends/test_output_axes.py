@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from irbench_tf.reference_run import OutputAxes, axes_of_fixed_batch, follow, is_batch_first
+from irbench_tf.output_axes import OutputAxes, axes_of_fixed_batch, follow, is_batch_first
 
 SIZES = {"batch": 2, "sequence": 16}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench_tf import sources
+from irbench_tf.loading import sources
 
 
 @pytest.mark.ci

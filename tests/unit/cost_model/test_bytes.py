@@ -5,7 +5,7 @@ import pytest
 from onnx import TensorProto, helper
 from written_graphs import graph, ones
 
-from irbench.cost_model import model_cost
+from irbench.cost_model.counting import model_cost
 from irbench.onnx.operator_classes import OperatorClass
 
 

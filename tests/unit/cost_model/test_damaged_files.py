@@ -9,8 +9,7 @@ import onnx
 import pytest
 from written_graphs import graph, ones
 
-from irbench.cost_model import model_cost
-from irbench.cost_model.counting import cost_of_file
+from irbench.cost_model.counting import cost_of_file, model_cost
 from irbench.errors import IrbenchError
 from irbench.spec import TensorSpec
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from written_graphs import graph, ones
 
-from irbench.cost_model import model_cost
+from irbench.cost_model.counting import model_cost
 from irbench.cost_model.formulas import ModelFormulas, NoFormulas, model_formulas
 from irbench.spec import TensorSpec
 

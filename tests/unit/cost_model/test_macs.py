@@ -6,8 +6,7 @@ import onnx.parser
 import pytest
 from written_graphs import graph, ones
 
-from irbench.cost_model import model_cost
-from irbench.cost_model.counting import cost_of_file
+from irbench.cost_model.counting import cost_of_file, model_cost
 from irbench.spec import TensorSpec
 
 

@@ -5,7 +5,7 @@ import onnx.defs
 import pytest
 from written_graphs import graph, ones
 
-from irbench.cost_model import model_cost
+from irbench.cost_model.counting import model_cost
 from irbench.cost_model.rules import RULES, rule_for
 from irbench.onnx.operator_classes import OperatorClass, operator_class
 

@@ -9,8 +9,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from irbench.cost_model import ModelCost, model_cost
-from irbench.cost_model.counting import cost_of_file
+from irbench.cost_model.costs import ModelCost
+from irbench.cost_model.counting import cost_of_file, model_cost
 from irbench.onnx.reading.signature import read
 from irbench.spec import TensorSpec
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irbench.counters import EventCount, figures_of, unit_of
+from irbench.counters.perf_output import EventCount, figures_of, unit_of
 
 COUNTS = {"cycles": EventCount(1000.0), "instructions": EventCount(2500.0), "branches": EventCount(None)}
 

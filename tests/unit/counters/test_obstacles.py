@@ -5,7 +5,7 @@ from __future__ import annotations
 import fake_perf
 import pytest
 
-from irbench.counters import Level, NotPermitted, PerfFailed, Said, obstacle_from_messages
+from irbench.counters.obstacles import Level, NotPermitted, PerfFailed, Said, obstacle_from_messages
 
 FORBIDDEN = (
     "Error:\nAccess to performance monitoring and observability operations is limited.\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from irbench.counters import is_user_only, matching_names, read_intervals, read_perf
+from irbench.counters.perf_output import is_user_only, matching_names, read_intervals, read_perf
 
 OUTPUTS = Path(__file__).parents[2] / "perf_outputs"
 PERF_6_1 = (OUTPUTS / "perf-6.1.json").read_text()

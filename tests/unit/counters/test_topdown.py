@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from irbench.counters import (
-    EventCount,
-    PerfReading,
+from irbench.counters.perf_output import EventCount, PerfReading
+from irbench.counters.topdown import (
     Processor,
     TopdownMethod,
     events_of_method,

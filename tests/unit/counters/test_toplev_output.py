@@ -5,7 +5,7 @@ from __future__ import annotations
 import fake_perf
 import pytest
 
-from irbench.counters import read_toplev
+from irbench.counters.perf_output import read_toplev
 
 
 def test_nodes_are_shares_of_slots_and_metrics_are_left_out():

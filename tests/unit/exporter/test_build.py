@@ -8,7 +8,9 @@ import models
 import pytest
 
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter import build, from_onnx_file, validate
+from irbench.exporter import build
+from irbench.exporter.build import validate
+from irbench.exporter.foreign import from_onnx_file
 from irbench.options.export import ExportOptions
 from irbench.system import host
 from irbench.worker.failures import CallFailed, WorkerDied
@@ -36,7 +38,7 @@ def test_a_similar_file_is_suggested_for_an_unknown_model(
 
 
 def test_a_name_that_no_file_can_have_is_refused():
-    with pytest.raises(IrbenchError, match="is no name of a model: File name too long") as caught:
+    with pytest.raises(IrbenchError, match="is not a valid name of a model: File name too long") as caught:
         validate("x" * 5000, ExportOptions())
     assert caught.value.hint
 

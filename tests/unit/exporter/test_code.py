@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.exporter import Source, validate
-from irbench.exporter.source import require_code
+from irbench.exporter.build import validate
+from irbench.exporter.source import Source, require_code
 from irbench.options.export import ExportOptions
 
 NET = """

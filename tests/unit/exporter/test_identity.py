@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.exporter import Source
 from irbench.exporter.build import refuse_impossible
 from irbench.exporter.identity import identity, stored_options
 from irbench.exporter.refresh import original_request
+from irbench.exporter.source import Source
 from irbench.options.export import ExportOptions
 from irbench.store.card import Origin
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.exporter import validate
+from irbench.exporter.build import validate
 from irbench.exporter.foreign import refusal
 from irbench.options.export import ExportOptions
 

@@ -5,8 +5,10 @@ import pytest
 
 from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
-from irbench.exporter import Source, identity, missing_distributions, validate
-from irbench.exporter.identity import require_distributions
+from irbench.exporter import identity
+from irbench.exporter.build import validate
+from irbench.exporter.identity import missing_distributions, require_distributions
+from irbench.exporter.source import Source
 from irbench.options.export import ExportOptions
 
 ABSENT = "irbench-is-built-with-no-such-thing"

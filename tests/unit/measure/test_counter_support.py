@@ -8,18 +8,10 @@ from typing import Any
 import fake_perf
 import pytest
 
-from irbench.counters import (
-    Alone,
-    CounterPlan,
-    Counting,
-    EventCount,
-    NoPerf,
-    NotCounted,
-    NotPermitted,
-    PerfReading,
-    Processor,
-    Said,
-)
+from irbench.counters.counter_plan import CounterPlan, Counting
+from irbench.counters.obstacles import Alone, NoPerf, NotCounted, NotPermitted, Said
+from irbench.counters.perf_output import EventCount, PerfReading
+from irbench.counters.topdown import Processor
 from irbench.measure import counter_support
 from irbench.system import host
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import fake_perf
 import pytest
 
-from irbench.counters import CounterPlan, Counting, read_intervals, read_perf
+from irbench.counters.counter_plan import CounterPlan, Counting
+from irbench.counters.perf_output import read_intervals, read_perf
 from irbench.measure import perf_stat
 from irbench.measure.counter_support import counting_for
 from irbench.measure.perf_stat import CountingFailed, PerfStat, TopLev

@@ -20,7 +20,7 @@ from irbench.onnx.rewriting.bind import with_sizes
 from irbench.optimizer import agreement
 from irbench.optimizer.agreement import LEAST_AGREEMENT, FailsAtSizes, disagreement, measure_agreement
 from irbench.optimizer.check_plan import Case, ExpectedAnswer, arrays_of
-from irbench.optimizer.conversion import narrow
+from irbench.optimizer.narrowing import narrow
 from irbench.optimizer.samples import EVALUATION, Samples
 from irbench.spec import Artifact, Bundle, Disagreement, Feeding, Load
 from irbench.spi import Backend

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 from irbench.onnx.reading.difference import Fusion, difference
 from irbench.onnx.reading.inventory import take_inventory
 from irbench.onnx.reading.precision import read_precision
-from irbench.optimizer.conversion import narrow
+from irbench.optimizer.narrowing import narrow
 
 FEED = {"x": np.linspace(-2, 2, 8, dtype=np.float32).reshape(2, 4)}
 

@@ -14,7 +14,7 @@ import pytest
 from onnx import numpy_helper
 
 from irbench.onnx.body_shapes import infer_types
-from irbench.optimizer.conversion import narrow
+from irbench.optimizer.narrowing import narrow
 
 FEED = {"x": np.linspace(-2, 2, 8, dtype=np.float32).reshape(2, 4), "yes": np.array(True)}
 WEIGHTS: Mapping[str, Any] = {

@@ -12,7 +12,7 @@ import onnxruntime
 import pytest
 from written_graphs import graph
 
-from irbench.optimizer.conversion import narrow
+from irbench.optimizer.narrowing import narrow
 
 LOWEST = float(np.finfo(np.float32).min)
 SCORES = np.array([[0, 3, 1, -2], [5, 1, 2, 0], [1, 2, 3, 4]], np.float32)

@@ -11,7 +11,7 @@ import pytest
 
 from irbench.core.graph_record import GraphStep
 from irbench.errors import IrbenchError
-from irbench.exporter import Source
+from irbench.exporter.source import Source
 from irbench.optimizer import Conversion, Lineage, build_recipe
 from irbench.requests.graphs import find_graph
 from irbench.spec import Bundle

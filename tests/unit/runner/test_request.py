@@ -8,7 +8,8 @@ from pathlib import Path
 import models
 import pytest
 
-from irbench.counters import CounterPlan, Counting, NoPmu
+from irbench.counters.counter_plan import CounterPlan, Counting
+from irbench.counters.obstacles import NoPmu
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest

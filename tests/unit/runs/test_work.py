@@ -12,8 +12,7 @@ import pytest
 from made_peaks import peaks
 from planned_groups import BOTH, GRAPH, planned
 
-from irbench.cost_model import ModelCost, NodeCost
-from irbench.cost_model.costs import UncountedNode
+from irbench.cost_model.costs import ModelCost, NodeCost, UncountedNode
 from irbench.errors import IrbenchError
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.requests import graph_costs

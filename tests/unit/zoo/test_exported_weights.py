@@ -10,7 +10,8 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.spi import ExportRequest
-from irbench_tf import exporter, sources, weights
+from irbench_tf import exporter, weights
+from irbench_tf.loading import sources
 
 pytestmark = pytest.mark.ci  # TensorFlow is imported in the process of the tests
 

@@ -4,7 +4,7 @@ import weakref
 import numpy as np
 import pytest
 
-from irbench_tf.activations import every_layer, release_early, run
+from irbench_tf.layer_calls import every_layer, release_early, run
 
 pytestmark = pytest.mark.ci  # TensorFlow is imported in the process of the tests
 

@@ -7,7 +7,7 @@ import pytest
 
 from irbench.core.feeds import generate
 from irbench.spec import BATCH
-from irbench_tf.activations import every_layer, intercept, run
+from irbench_tf.layer_calls import every_layer, intercept, run
 from irbench_tf.weights import randomise
 from irbench_zoo.plain_cnns import cnn_cifar10
 

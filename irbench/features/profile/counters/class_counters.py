@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from irbench.core.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
 from irbench.core.row import Requested
-from irbench.counters import CountedPhase, EventCount, kind_and_share
+from irbench.counters.perf_output import CountedPhase, EventCount
+from irbench.counters.topdown import kind_and_share
 from irbench.features.profile.joining import JoinedCell
 from irbench.features.profile.record import CountedPart, ProfileCounters
 from irbench.features.profile.report import ClassCounters

@@ -17,7 +17,7 @@ from irbench.core.counter_row import CountedLaunch, counted_with
 from irbench.core.feeds import write_sample
 from irbench.core.record import Failure
 from irbench.core.row import LaunchesStop
-from irbench.counters import Counting
+from irbench.counters.counter_plan import Counting
 from irbench.errors import IrbenchError
 from irbench.features.counters.run import count_cell
 from irbench.features.profile.counters.counted_operators import (

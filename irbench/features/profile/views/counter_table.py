@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from irbench.core.counter_row import COUNTER_STOP_TEXTS
 from irbench.core.quantities import NOT_MEASURED, listing, percent, plural
-from irbench.counters import NotCounted, not_counted
+from irbench.counters.obstacles import NotCounted, not_counted
 from irbench.features.counters.view import counting_notes, figure_text, nodes_missing_text, spanned_figure
 from irbench.features.profile.counters.counted_operators import LEAST_CLASS_SHARE
 from irbench.features.profile.record import CountedPart, ProfileCounters, ProfileDocument

@@ -9,7 +9,7 @@ import pytest
 from documents import speedup
 
 from irbench.core.row import Speedup
-from irbench.environments import Unsolvable
+from irbench.environments.uv import Unsolvable
 from irbench.features.bisect.halving import search
 from irbench.features.bisect.report import BisectReport, Comparison, Side, Step
 from irbench.features.bisect.run import Bisection

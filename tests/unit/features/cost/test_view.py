@@ -13,7 +13,7 @@ from cost_tables import FREE, LACKING, MODEL, TEXT, WEIGHTS, as_formulas, at_bat
 from golden_files import check_golden
 from written_graphs import graph, ones
 
-from irbench.cost_model import model_cost
+from irbench.cost_model.counting import model_cost
 from irbench.cost_model.formulas import Polynomial, model_formulas
 from irbench.features.cost.quantities_view import bytes_text, count_text, exact_text
 from irbench.features.cost.view import GraphCosts, cost_csv

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from machines import facts
 
-from irbench.counters import Level, NoPerf, NoPmu, NoTopdown, NotPermitted, NotSupported, Obstacle
+from irbench.counters.obstacles import Level, NoPerf, NoPmu, NoTopdown, NotPermitted, NotSupported, Obstacle
 from irbench.features.doctor.facts import CoreToCore, CounterFacts, Program
 from irbench.features.doctor.findings import Finding, find
 

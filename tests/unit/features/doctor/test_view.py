@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from irbench.counters import NoPerf, NoPmu
+from irbench.counters.obstacles import NoPerf, NoPmu
 from irbench.features.doctor.document import diagnosis_document
 from irbench.features.doctor.facts import CoreToCore, CounterFacts, Facts, Program
 from irbench.features.doctor.findings import Turbo, find, findings_summary

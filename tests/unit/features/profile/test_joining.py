@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 from profiles import NODES, SCORES, node, operator
 
-from irbench.cost_model import model_cost
+from irbench.cost_model.counting import model_cost
 from irbench.features.profile import joining
 from irbench.features.profile.joining import (
     aligned,

@@ -241,5 +241,5 @@ def test_a_model_without_outputs_is_refused(tmp_path):
 def test_a_dimension_whose_name_is_no_text_is_refused(tmp_path):
     path = write(tmp_path / "m.onnx", [value("x", ["length", 3])], [value("y", [3])])
     path.write_bytes(path.read_bytes().replace(b"length", b"\xff\xfength"[:6]))
-    with pytest.raises(IrbenchError, match="whose name is no text"):
+    with pytest.raises(IrbenchError, match="whose name is not valid text"):
         signature.read(path)

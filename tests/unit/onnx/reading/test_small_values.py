@@ -8,7 +8,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 from written_graphs import graph
 
-from irbench.cost_model import model_cost
+from irbench.cost_model.counting import model_cost
 from irbench.onnx.reading.small_values import propagate_sizes
 from irbench.onnx.reading.value_shapes import inferred_at
 from irbench.spec import TensorSpec

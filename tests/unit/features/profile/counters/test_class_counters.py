@@ -9,7 +9,7 @@ import pytest
 from profile_counters import EVENTS, counters, launch, part
 
 from irbench.core.counter_row import CounterFigure
-from irbench.counters import EventCount
+from irbench.counters.perf_output import EventCount
 from irbench.errors import IrbenchError
 from irbench.features.profile.derivation import derive_report
 from irbench.features.profile.record import CountedPart, ProfileDocument, decode_profile, encode_profile

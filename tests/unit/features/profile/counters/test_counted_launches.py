@@ -9,7 +9,7 @@ import models
 import profile_counters
 import pytest
 
-from irbench.counters import CounterPlan, Counting
+from irbench.counters.counter_plan import CounterPlan, Counting
 from irbench.features.counters.run import CountedPhases
 from irbench.features.profile.counters import counted_launches as counted_parts
 from irbench.features.profile.counters.counted_launches import CountingTask, PartModel, count_parts

@@ -14,7 +14,8 @@ from golden_files import check_golden
 import irbench as public
 from irbench.core.record import Failure
 from irbench.core.uncuttable import Uncuttable
-from irbench.counters import EventCount, Said, ToplevFailed
+from irbench.counters.obstacles import Said, ToplevFailed
+from irbench.counters.perf_output import EventCount
 from irbench.features.profile.derivation import derive_report
 from irbench.features.profile.record import ProfileDocument
 from irbench.features.profile.view import ProfileView

@@ -36,7 +36,7 @@ def require_pure(path: Path, meta_graph: Any, inputs: Collection[str], outputs: 
     unfed = [node.name for node in _reached(graph_def, outputs, inputs) if node.op == "Placeholder"]
     if unfed:
         raise IrbenchError(
-            f"The outputs of the SavedModel {path} depend on what is no input of the signature:"
+            f"The outputs of the SavedModel {path} depend on tensors that are not inputs of the signature:"
             f" {', '.join(sorted(unfed))}.",
             hint="Save it with every placeholder among its inputs, or with constants in their place.",
         )
@@ -92,8 +92,8 @@ def frozen_call(
     def call(tensors: list[Any]) -> list[Any]:
         fed = dict(zip(inputs, tensors, strict=True))
         computed = [name for name, _ in outputs if name not in fed]
-        found = {**fed, **dict(zip(computed, tf.import_graph_def(constant, fed, computed, name=""), strict=True))}
-        return [_with_rank(tf.identity(found[name]), shape) for name, shape in outputs]
+        values = {**fed, **dict(zip(computed, tf.import_graph_def(constant, fed, computed, name=""), strict=True))}
+        return [_with_rank(tf.identity(values[name]), shape) for name, shape in outputs]
 
     return call
 
@@ -186,11 +186,11 @@ def _bodies(graph_def: Any, names: Iterable[str]) -> Iterator[Any]:
 
 
 def _by_interface(functions: Iterable[Any]) -> dict[bytes, list[str]]:
-    found = defaultdict[bytes, list[str]](list)
+    names = defaultdict[bytes, list[str]](list)
     for function in functions:
         if interface := _interface(function):
-            found[interface].append(function.signature.name)
-    return found
+            names[interface].append(function.signature.name)
+    return names
 
 
 def _interface(function: Any) -> bytes:

@@ -1,14 +1,28 @@
-"""What this machine will be asked to count, once it is known what it can."""
+"""What a run is asked to count, and what of that this machine counts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from irbench.counters.asking import CounterPlan
 from irbench.counters.obstacles import Obstacle
 from irbench.counters.perf_output import EventCount, PerfReading
 from irbench.counters.topdown import TopdownMethod, events_of_method, is_grouped
+
+
+@dataclass(frozen=True)
+class CounterPlan:
+    """What a run is asked to count.
+
+    Attributes:
+        asked: Groups and events, in the user's order.
+        timeline_ms: Of how many milliseconds each step of the timeline is; ``None`` without a timeline.
+        launches: Counted launches of each row.
+    """
+
+    asked: tuple[str, ...]
+    timeline_ms: int | None = None
+    launches: int = 6
 
 
 @dataclass(frozen=True)
@@ -16,14 +30,9 @@ class Counting:
     """How this machine counts what was asked for.
 
     Attributes:
-        plan: What was asked for.
-        perf: The program.
-        version: Its version.
-        events: Those of the user's events that it can count, as perf is asked for them.
         topdown: Whose formula gives the shares of slots; ``None`` where they were not asked for, or cannot be had.
         metric_group: perf's own group of metrics, where ``topdown`` is ``perf``.
         toplev: The program that gives deeper levels; ``None`` without.
-        level: The level that is asked of it.
         user_only: Whether the kernel's part is left out.
         unavailable: What was asked for and cannot be counted, with the reason.
         perf_names: By event, the names that perf writes for it.
@@ -55,9 +64,9 @@ class Counting:
     @property
     def arguments(self) -> tuple[str, ...]:
         """What perf is asked to count, as arguments of ``perf stat``."""
-        found = ["-e", ",".join(self.events)] if self.events else []
+        arguments = ["-e", ",".join(self.events)] if self.events else []
         if self.metric_group is not None:
-            found += ["-M", self.metric_group]
+            arguments += ["-M", self.metric_group]
         elif self.topdown is not None and is_grouped(self.topdown):
-            found += ["-e", f"{{{','.join(events_of_method(self.topdown))}}}"]
-        return tuple(found)
+            arguments += ["-e", f"{{{','.join(events_of_method(self.topdown))}}}"]
+        return tuple(arguments)

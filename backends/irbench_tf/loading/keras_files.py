@@ -1,10 +1,8 @@
-"""Load ``.keras`` files, after a look at what they make Keras build.
+"""Load ``.keras`` files, after a look at what they make Keras build: its ``safe_mode`` alone lets more through.
 
-What a ``.keras`` file makes Keras build is looked at before Keras does: ``safe_mode`` alone lets more through.
-
-It refuses code that a file carries, but a file may also name any function or class of Keras by its public name, and
-have operations call it with arguments of the file's choosing while the model is built: ``keras.datasets`` fetches files
-and unpickles them, ``keras.utils`` writes some, and the class ``TFSMLayer`` loads a program from another folder.
+That mode refuses code that a file carries, but a file may also name any function or class of Keras by its public name,
+and have operations call it with arguments of the file's choosing while the model is built: ``keras.datasets`` fetches
+files and unpickles them, ``keras.utils`` writes some, and the class ``TFSMLayer`` loads a program from another folder.
 """
 
 from __future__ import annotations
@@ -41,9 +39,9 @@ def _require_harmless(path: Path, config: Any) -> None:
     for node in nodes(config):
         if _is_code(node):
             raise IrbenchError(f"{path} contains Python code (a Lambda layer), which irbench does not run.", hint=_HINT)
-        found = _harmful(node)
-        if found is not None:
-            raise IrbenchError(f"{path} names {found}, which does more than compute.", hint=_HINT)
+        harm = _harmful(node)
+        if harm is not None:
+            raise IrbenchError(f"{path} names {harm}, which does more than compute.", hint=_HINT)
 
 
 def _require_small(path: Path, archive: ZipFile) -> None:
@@ -64,12 +62,12 @@ def nodes(config: Any) -> Iterator[dict[str, Any]]:
     """Yield every dictionary of a configuration, however deep, in the order in which they stand there."""
     pending = [config]
     while pending:
-        found = pending.pop()
-        if isinstance(found, dict):
-            yield found
-            pending.extend(reversed(found.values()))
-        elif isinstance(found, list):
-            pending.extend(reversed(found))
+        node = pending.pop()
+        if isinstance(node, dict):
+            yield node
+            pending.extend(reversed(node.values()))
+        elif isinstance(node, list):
+            pending.extend(reversed(node))
 
 
 def _harmful(node: dict[str, Any]) -> str | None:
@@ -195,7 +193,6 @@ def _not_registered(path: Path, custom: _CustomObject, imports: Sequence[str]) -
 
 
 def _config(path: Path) -> Any:
-    """Return the configuration in a ``.keras`` file; nothing where it has none that can be read."""
     try:
         with zipfile.ZipFile(path) as archive:
             if archive.getinfo(_CONFIG).file_size > _MOST_BYTES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irbench.counters import GROUPS, events_asked, parse_counters, toplev_level
+from irbench.counters.event_names import GROUPS, events_asked, parse_counters, toplev_level
 
 
 def test_groups_and_events_are_read_each_once():

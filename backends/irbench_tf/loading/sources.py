@@ -15,8 +15,8 @@ from irbench.core import registry
 from irbench.errors import IrbenchError, first_line
 from irbench.spec import InputSpec
 from irbench.spi import ModelSource
-from irbench_tf import saved_models, signatures
-from irbench_tf.keras_files import load_keras_file
+from irbench_tf.loading import saved_models, signatures
+from irbench_tf.loading.keras_files import load_keras_file
 from irbench_tf.model_errors import PYTHON_ON_TENSORS, cause_of, is_python_on_tensors
 
 _HINT_FUNCTION = "Name a function without parameters that returns a Keras model: package.module:function."
@@ -27,7 +27,6 @@ class Loaded:
     """A model in memory, ready to be traced.
 
     Attributes:
-        call: Maps input tensors, in the order of ``inputs``, to output tensors.
         inputs: Logical inputs; the first axis of each is the free batch.
         fixed_batch: The batch that the model itself insists on; ``None`` where it is free.
         output_names: One per output; empty where the model names none.

@@ -13,7 +13,7 @@ from onnx.reference import ReferenceEvaluator
 
 from irbench.errors import IrbenchError
 from irbench.onnx.reading import external_data
-from irbench.onnx.rewriting.bind import least_ir_version, lower_ir_version
+from irbench.onnx.rewriting.ir_version import least_ir_version, lower_ir_version
 
 
 def of_version(path: Path, version: int) -> Path:

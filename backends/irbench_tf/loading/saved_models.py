@@ -13,7 +13,7 @@ from typing import Any
 
 from irbench.core.suggestions import nearest
 from irbench.errors import IrbenchError, first_line
-from irbench_tf.saved_graphs import frozen_call, has_pure_objects, require_pure
+from irbench_tf.loading.saved_graphs import frozen_call, has_pure_objects, require_pure
 
 _MOST_BYTES = (1 << 31) - 1
 """Of one message of protobuf; TensorFlow reads these files as a whole."""
@@ -33,7 +33,9 @@ def _require_own_files(path: Path) -> None:
                     hint=f"If you trust it, copy the folder and what its links name: cp -rL {quote(str(path))} COPY",
                 )
             elif not stat.S_ISREG(mode):
-                raise IrbenchError(f"{entry.path} is no regular file.", hint="Such a SavedModel is not to be trusted.")
+                raise IrbenchError(
+                    f"{entry.path} is not a regular file.", hint="Such a SavedModel is not to be trusted."
+                )
             elif entry.name.endswith(".pb") and entry.stat().st_size > _MOST_BYTES:
                 raise IrbenchError(
                     f"{entry.path} is larger than 2 GB, which TensorFlow cannot read.",
@@ -57,7 +59,6 @@ class SavedFunction:
         inputs: Name, element type and shape of each input; a free axis is ``None``, and so is a shape of unknown rank.
         output_names: Sorted, in the order of what ``call`` returns.
         call: Maps input tensors, in the order of ``inputs``, to output tensors.
-        keeps_alive: Whatever must outlive ``call``.
         imports_graph: Whether ``call`` imports the graph instead of calling a function.
     """
 
@@ -149,27 +150,27 @@ def _choose_meta_graph(path: Path, held: Sequence[Any]) -> Any:
 
 
 def _choose_signature(path: Path, meta_graph: Any, name: str | None) -> str:
-    found: list[str] = sorted(key for key in meta_graph.signature_def if not key.startswith(_INTERNAL))
-    if not found:
+    names: list[str] = sorted(key for key in meta_graph.signature_def if not key.startswith(_INTERNAL))
+    if not names:
         raise IrbenchError(
             f"The SavedModel {path} has no signature, so its inputs are unknown.",
             hint="Save it with model.export(folder), or tf.saved_model.save(model, folder, signatures=function).",
         )
     if name is not None:
-        if name in found:
+        if name in names:
             return name
-        near = nearest(name, found)
+        near = nearest(name, names)
         raise IrbenchError(
-            f"The SavedModel {path} has no signature called {name}. It has: {', '.join(found)}.",
-            hint=f"Did you mean --signature {near}?" if near else f"For example: --signature {found[0]}",
+            f"The SavedModel {path} has no signature called {name}. It has: {', '.join(names)}.",
+            hint=f"Did you mean --signature {near}?" if near else f"For example: --signature {names[0]}",
         )
-    if DEFAULT_SIGNATURE in found:
+    if DEFAULT_SIGNATURE in names:
         return DEFAULT_SIGNATURE
-    if len(found) == 1:
-        return found[0]
+    if len(names) == 1:
+        return names[0]
     raise IrbenchError(
-        f"The SavedModel {path} has several signatures and none is called {DEFAULT_SIGNATURE}: {', '.join(found)}.",
-        hint=f"Choose one, for example: irbench export {quote(str(path))} --signature {quote(found[0])}",
+        f"The SavedModel {path} has several signatures and none is called {DEFAULT_SIGNATURE}: {', '.join(names)}.",
+        hint=f"Choose one, for example: irbench export {quote(str(path))} --signature {quote(names[0])}",
     )
 
 

@@ -1,10 +1,9 @@
-"""What a user may ask to be counted: groups by name, and events in perf's own words."""
+"""Names of what can be counted: groups, and events in perf's own words."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from irbench.core.suggestions import did_you_mean
 
@@ -39,21 +38,6 @@ _LABEL = re.compile(r"[/,]name=([^,/]+)")
 _NEARLY = (*GROUPS, "topdown-l2")
 
 
-@dataclass(frozen=True)
-class CounterPlan:
-    """What a run is asked to count.
-
-    Attributes:
-        asked: Groups and events, in the user's order.
-        timeline_ms: Of how many milliseconds each step of the timeline is; ``None`` without a timeline.
-        launches: Counted launches of each row.
-    """
-
-    asked: tuple[str, ...]
-    timeline_ms: int | None = None
-    launches: int = 6
-
-
 def parse_counters(text: str | Iterable[str]) -> tuple[str, ...]:
     """Return the groups and events that a text or a list names, each once.
 
@@ -62,32 +46,32 @@ def parse_counters(text: str | Iterable[str]) -> tuple[str, ...]:
     Raises:
         ValueError: Nothing is named, a name cannot be one of perf's, or perf would write one name for two events.
     """
-    given = [text] if isinstance(text, str) else list(text)
-    names = tuple(dict.fromkeys(name for each in given for name in _split(each)))
+    texts = [text] if isinstance(text, str) else list(text)
+    names = tuple(dict.fromkeys(name for each in texts for name in _split(each)))
     if not names:
         raise ValueError("no counter is named")
     for name in names:
         if not _EVENT.fullmatch(name) or name.count("/") % 2:
-            raise ValueError(f"{name!r} is no name of a counter")
+            raise ValueError(f"{name!r} is not a valid name of a counter")
         if name.casefold().startswith("topdown") and name not in GROUPS and _is_mistyped(name):
             raise ValueError(f"there is no group {name!r}. {did_you_mean(name, _NEARLY)}".rstrip())
     _check_labels(names)
     return names
 
 
-def events_asked(asked: Iterable[str]) -> tuple[str, ...]:
+def events_asked(names: Iterable[str]) -> tuple[str, ...]:
     """Return the events of groups, and the others as they are, each once."""
     return tuple(
         dict.fromkeys(
-            event for name in asked if toplev_level(name) is None for event in GROUPS.get(name, (name,))
+            event for name in names if toplev_level(name) is None for event in GROUPS.get(name, (name,))
         )
     )  # fmt: skip
 
 
 def toplev_level(name: str) -> int | None:
     """Return the level that ``topdown-l2`` to ``topdown-l6`` asks of toplev; ``None`` for any other name."""
-    found = _DEEPER.fullmatch(name)
-    return int(found[1]) if found else None
+    match = _DEEPER.fullmatch(name)
+    return int(match[1]) if match else None
 
 
 def _is_mistyped(name: str) -> bool:
@@ -97,7 +81,7 @@ def _is_mistyped(name: str) -> bool:
 
 def _check_labels(names: Iterable[str]) -> None:
     """Refuse two events that perf would write by the same name, so that their counts could not be told apart."""
-    labels = [found[1] if (found := _LABEL.search(event)) else event for event in events_asked(names)]
+    labels = [match[1] if (match := _LABEL.search(event)) else event for event in events_asked(names)]
     twice = next((label for label in labels if labels.count(label) > 1), None)
     if twice is not None:
         raise ValueError(f"two counters have the name {twice!r}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irbench.onnx.reading.inventory import packs, unpacked_elements
+from irbench.onnx.reading.packed_weights import packs, unpacked_elements
 
 MATRIX = {"N": 8, "K": 40, "bits": 4, "block_size": 32}
 CASES = {
