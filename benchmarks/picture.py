@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from irbench.render.table_title import command_text
-from irbench.runs.document import DocumentView
+from irbench.runs.run_view import DocumentView
 from irbench.store.run_document import decode_document
 
 _DOCS = Path(__file__).parents[1] / "docs"

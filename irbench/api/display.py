@@ -36,7 +36,6 @@ def as_text(view: RenderableType) -> str:
 
 
 def _printed(view: RenderableType) -> Console:
-    """Return a console that has recorded a view."""
     from rich.console import Console
     from rich.measure import Measurement
 

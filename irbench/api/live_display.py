@@ -80,7 +80,6 @@ class LiveDisplay:
                 self._live.stop()
 
     def _silent_s(self, progress: Progress) -> float:
-        """Return the seconds since the last line; a group that has just begun counts its own."""
         self._spoke_s = min(self._spoke_s, progress.elapsed_s)
         return progress.elapsed_s - self._spoke_s
 
@@ -106,7 +105,6 @@ def _picture(progress: Progress) -> Group:
 
 
 def _clock(elapsed_s: float, budget_s: float | None) -> Text:
-    """Return how much of the time is over, with a bar where its end is known."""
     if budget_s is None:
         return Text(f"{elapsed_s:.0f} s")
     filled = round(min(1.0, elapsed_s / budget_s) * _BAR_WIDTH) if budget_s else 0

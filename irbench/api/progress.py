@@ -42,11 +42,7 @@ class Reporter:
 
 
 class GuardedListener:
-    """Turns what a listener raises into an interrupt, after which a run stores what was measured.
-
-    Attributes:
-        error: What the listener raised; ``None`` if nothing, or an interrupt.
-    """
+    """Turns what a listener raises into an interrupt, after which a run stores what was measured."""
 
     def __init__(self, listen: Listener) -> None:
         self._listen = listen
@@ -72,9 +68,6 @@ def reporting(progress: ProgressOption) -> Iterator[Reporter]:
     """Yield who hears what is done, as ``progress`` asks for it.
 
     What is said in words, and not displayed, is logged by the logger ``irbench``.
-
-    Raises:
-        IrbenchError: ``progress`` is none of what it may be.
     """
     if progress is not None and not callable(progress) and not (isinstance(progress, str) and progress == "auto"):
         raise IrbenchError(f"progress={progress!r} is not valid.", hint='Write "auto", None or a function.')

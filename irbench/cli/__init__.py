@@ -68,13 +68,12 @@ _EXIT_CODES = {
 
 @cache
 def _commands() -> Mapping[str, tuple[str, Command]]:
-    """Return every command by its name, with the module that holds it, in the order of the help."""
     declared = [
         (f"{features.__name__}.{folder.name}.{command.module}", command)
         for folder in pkgutil.iter_modules(features.__path__)
         for command in getattr(importlib.import_module(f"{features.__name__}.{folder.name}"), "COMMANDS", ())
     ]
-    declared.sort(key=lambda found: (get_args(Heading).index(found[1].heading), found[1].rank, found[1].name))
+    declared.sort(key=lambda entry: (get_args(Heading).index(entry[1].heading), entry[1].rank, entry[1].name))
     return {command.name: (module, command) for module, command in declared}
 
 
@@ -160,7 +159,6 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _call(words: Sequence[str]) -> int:
-    """Call a command, explain what is wrong, and return the exit code."""
     try:
         with as_interrupts(), home_warnings_shown():
             if COMPLETION in os.environ:
@@ -195,7 +193,6 @@ def _without_output(code: int, failure: OSError, words: Sequence[str]) -> int:
 
 
 def _explain(error: BaseException, arguments: Sequence[str]) -> int:
-    """Print what is wrong and how to fix it, and return the exit code."""
     if isinstance(error, IrbenchError):
         _complain(error.message, error.hint, error.details)
         return int(error.exit_code)
@@ -221,7 +218,6 @@ def _does_more(word: str) -> bool:
 
 
 def _first_line(error: click.ClickException) -> str:
-    """Return what is wrong, without the alternatives that click appends and the hint repeats."""
     alternatives = getattr(error, "possibilities", None)
     return " ".join((error.message if alternatives else error.format_message()).split())
 

@@ -16,8 +16,7 @@ from typing import Any
 
 import irbench
 from irbench import features
-from irbench.options.option import CommandOptions
-from irbench.options.signatures import keyword_descriptions
+from irbench.options.option import CommandOptions, keyword_descriptions
 
 _SHARED = "irbench.options.run"
 _NAMES = {
@@ -46,7 +45,7 @@ def _modules_of_options() -> Iterator[str]:
 
 
 def _module(options: str) -> tuple[Path, str]:
-    declared = [found for found in vars(import_module(options)).values() if isinstance(found, CommandOptions)]
+    declared = [value for value in vars(import_module(options)).values() if isinstance(value, CommandOptions)]
     classes = "\n\n".join(_class(command) for command in declared if command.in_python)
     imports = "\n".join(_imports(classes)).replace("\nfrom irbench", "\n\nfrom irbench", 1)
     text = (
@@ -74,8 +73,8 @@ def _class(command: CommandOptions[Any]) -> str:
 
 
 def _field(name: str, command: CommandOptions[Any]) -> str:
-    found = command.options[name]
-    return f"    {name}: " + (f"Required[{found.kind.given}]" if found.required else f"{found.kind.given} | None")
+    option = command.options[name]
+    return f"    {name}: " + (f"Required[{option.kind.given}]" if option.required else f"{option.kind.given} | None")
 
 
 if __name__ == "__main__":

@@ -74,10 +74,10 @@ def read_condition(text: str) -> Condition:
     Raises:
         ValueError: It is no condition, names no figure or a wrong unit, or is met where nothing changed.
     """
-    found = _FORM.fullmatch(text)
-    if found is None:
+    match = _FORM.fullmatch(text)
+    if match is None:
         raise ValueError(f"{text!r} is not a condition on a change")
-    name, sign, number, unit = found.groups()
+    name, sign, number, unit = match.groups()
     if name not in UNITS:
         near = did_you_mean(name, UNITS)
         raise ValueError(f"there is no figure {name!r} in {text!r}. {near}Figures: {', '.join(UNITS)}")

@@ -31,35 +31,21 @@ class SlowerThan:
 
 
 @dataclass(frozen=True)
-class WrongAnswers:
-    """A backend answers, but not what the reference answers.
-
-    Attributes:
-        backend: As users name it.
-    """
-
+class _OneBackend:
     backend: str
 
     @property
     def backends(self) -> tuple[str, ...]:
-        """The backend."""
+        """The backend, as users name it."""
         return (self.backend,)
 
 
-@dataclass(frozen=True)
-class Failing:
-    """A backend refuses the graph, raises an error, crashes or gives no answer.
+class WrongAnswers(_OneBackend):
+    """A backend answers, but not what the reference answers."""
 
-    Attributes:
-        backend: As users name it.
-    """
 
-    backend: str
-
-    @property
-    def backends(self) -> tuple[str, ...]:
-        """The backend."""
-        return (self.backend,)
+class Failing(_OneBackend):
+    """A backend refuses the graph, raises an error, crashes or gives no answer."""
 
 
 Expectation: TypeAlias = SlowerThan | WrongAnswers | Failing
@@ -90,22 +76,22 @@ def parse_expectation(text: str) -> Expectation:
     if speed is not None:
         return _slower_than(speed)
     for pattern, kind in ((_WRONG, WrongAnswers), (_FAILING, Failing)):
-        found = pattern.fullmatch(text)
-        if found is not None:
-            return kind(found["one"])
+        match = pattern.fullmatch(text)
+        if match is not None:
+            return kind(match["one"])
     raise ValueError(f"{text!r} does not say what to expect")
 
 
-def _slower_than(found: re.Match[str]) -> SlowerThan:
-    if found["before"] and found["after"]:
-        raise ValueError(f"{found[0]!r} has two numbers")
-    slow, fast = (found["one"], found["other"]) if found["how"].lower() == "slower" else (found["other"], found["one"])
+def _slower_than(match: re.Match[str]) -> SlowerThan:
+    if match["before"] and match["after"]:
+        raise ValueError(f"{match[0]!r} has two numbers")
+    slow, fast = (match["one"], match["other"]) if match["how"].lower() == "slower" else (match["other"], match["one"])
     if slow == fast:
         raise ValueError(f"{slow} cannot be slower than itself")
-    number, unit = found["before"] or found["after"], found["unit_before"] or found["unit_after"]
+    number, unit = match["before"] or match["after"], match["unit_before"] or match["unit_after"]
     factor = USUAL_FACTOR if number is None else _factor(float(number), unit.lower())
     if factor <= 1:
-        raise ValueError(f"{number}{unit} is no difference: a number above 1x is needed")
+        raise ValueError(f"{number}{unit} is not a difference: a number above 1x is needed")
     return SlowerThan(slow, fast, factor)
 
 

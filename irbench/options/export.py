@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irbench.options import kinds, values
-from irbench.options.option import option
+from irbench.options.option import flag, option
 from irbench.options.run import SIZE_HELP, like
 from irbench.options.values import Shapes
 from irbench.spec.models import Layout
@@ -18,7 +18,7 @@ def _fixed_batch(text: str) -> int | None:
     if text == "dynamic":
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"{text!r} is no number of samples")
+        raise ValueError(f"{text!r} is not a valid number of samples")
     return int(text)
 
 
@@ -41,25 +41,17 @@ class ExportOptions:
         _WEIGHTS, "Draw random weights, or load them from a file.", default_text="the model's own"
     )
     layout: Layout = option(
-        kinds.one_of(Layout),
-        "Layout of image inputs in ONNX; most runtimes are faster with nchw.",
-        default="nchw",
+        kinds.one_of(Layout), "Layout of image inputs in ONNX; most runtimes are faster with nchw.", default="nchw"
     )
     signature: str | None = option(
         kinds.text('"serving_default"', "NAME"),
         "Which function of a SavedModel to export.",
         default_text="serving_default, or the only one",
     )
-    force: bool = option(
-        kinds.FLAG,
-        "Export again even if no change is seen, for example of a file that tf.io.read_file reads.",
-        default=False,
-    )
+    force: bool = flag("Export again even if no change is seen, for example of a file that tf.io.read_file reads.")
     output: Path | None = option(kinds.PATH, "Write the bundle to DIR (one model only).", short="-o", metavar="DIR")
     name: str | None = option(
-        kinds.text('"resnet50_flowers"', "NAME"),
-        "Name the bundle (one model only).",
-        default_text="the model's own",
+        kinds.text('"resnet50_flowers"', "NAME"), "Name the bundle (one model only).", default_text="the model's own"
     )
     imports: tuple[str, ...] = like(
         "imports", help="Import MODULE before the model is loaded: it registers custom layers."

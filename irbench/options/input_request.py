@@ -38,11 +38,7 @@ class InputRequest:
         return str(self.data) if isinstance(self.data, Path) else ""
 
     def require_data(self) -> None:
-        """Refuse data that are not there, before models are exported for them.
-
-        Raises:
-            IrbenchError: There is no such file or folder.
-        """
+        """Refuse data that are not there, before models are exported for them."""
         if isinstance(self.data, Path) and not exists(self.data):
             raise IrbenchError(f"There is no file or folder {self.data}.", hint="Check the path given with --data.")
 
@@ -75,17 +71,17 @@ def constants(value: Mapping[str, Any]) -> Constants:
     """Return the elements of constants by input: of ``{"sr": 16000}`` or ``{"size": [480, 640]}``."""
     if not isinstance(value, Mapping):
         raise TypeError(f"{value!r} is not a mapping from inputs to constants")
-    return {_name(name): _elements(given) for name, given in value.items()}
+    return {_name(name): _elements(elements) for name, elements in value.items()}
 
 
 def feedback(value: Mapping[str, str]) -> Feedback:
     """Return outputs by the inputs that they become: of ``{"h": "h0"}``, which has inputs by outputs."""
-    if not isinstance(value, Mapping) or not all(isinstance(given, str) for given in value.values()):
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value.values()):
         raise TypeError(f"{value!r} is not a mapping from outputs to inputs")
-    found = {given: _name(made) for made, given in value.items()}
-    if len(found) < len(value):
+    outputs = {name: _name(output) for output, name in value.items()}
+    if len(outputs) < len(value):
         raise ValueError("two outputs become the same input")
-    return found
+    return outputs
 
 
 def _arrays(mapping: Arrays) -> dict[str, Any]:

@@ -15,31 +15,40 @@ class RunKeywords(TypedDict, total=False):
     """The keywords of :func:`irbench.run`; ``None`` is the default of each.
 
     Attributes:
-        all: Run every exported model.
-        imports: Module to import before a model is exported, which registers custom layers (for example
-            ``["my_layers"]``).
         backends: Backends to compare, with an optional device: ort:cuda; none for the rows of ``cells`` alone (for
             example ``["ort", "openvino:gpu"]``; default: all installed that can read the model).
-        cells: Your own code as a row: name=package.module:function, or a command that prints a duration for each call
-            (for example ``{"mine": my_function}, or {"mine": "./loop {model}"}``).
         batch: Batch sizes (for example ``[1, 8]``; default: 1, or the model's own).
-        shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch (for example
-            ``{"tokens": (1, 128)}``).
-        data: Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file (for example
-            ``"speech/", or {"x": array}``).
-        value: Constant for an input (for example ``{"sr": 16000}``).
-        feedback: Feed an output to an input of the next call, as in a decode loop (for example ``{"h": "h0"}``).
-        shapes: Shapes that one session is called with, of an input or a dimension (length=128,64): one table for each,
-            with fixed and with dynamic shapes, and the cost of a new shape (for example ``{"tokens": [(1, 128), (1,
-            64)]}``).
         streams: Concurrent inferences (for example ``[1, 8]``; default: 1).
-        instances: Processes that run the model side by side, each on its own processors: compared by throughput (for
-            example ``[1, 8]``; default: 1).
+        threads: Threads per process in total, or native: each runtime's default (for example ``[1, 4], or "native"``;
+            default: the available physical cores).
         precision: fp32, bf16, fp16, int8, or native (the runtime's default) (for example ``["fp32", "bf16"]``; default:
             fp32, or that of the graph).
         optimize: Optimisation levels to compare: none, basic, extended, all; with a conversion: basic-int8, int8,
             int8-static. Converted graphs are compared although their precision differs (for example ``["none",
             "int8"]``; default: none).
+        quick: 3 launches: fast, with wide intervals.
+        budget: Time limit for the whole run (for example ``"90s", or 90``; default: 90s per table, 5m with ``tail``).
+        all: Run every exported model.
+        imports: Module to import before a model is exported, which registers custom layers (for example
+            ``["my_layers"]``).
+        shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch (for example
+            ``{"tokens": (1, 128)}``).
+        shapes: Shapes that one session is called with, of an input or a dimension (length=128,64): one table for each,
+            with fixed and with dynamic shapes, and the cost of a new shape (for example ``{"tokens": [(1, 128), (1,
+            64)]}``).
+        data: Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file (for example
+            ``"speech/", or {"x": array}``).
+        value: Constant for an input (for example ``{"sr": 16000}``).
+        feedback: Feed an output to an input of the next call, as in a decode loop (for example ``{"h": "h0"}``).
+        seed: Seed for inputs and for the measurement order (for example ``0``; default: 0).
+        cells: Your own code as a row: name=package.module:function, or a command that prints a duration for each call
+            (for example ``{"mine": my_function}, or {"mine": "./loop {model}"}``).
+        instances: Processes that run the model side by side, each on its own processors: compared by throughput (for
+            example ``[1, 8]``; default: 1).
+        vary: Values of an option of a backend, or default where it is not set: one row for each (for example ``{"ort":
+            {"intra_op.allow_spinning": [0, 1]}}``).
+        rows: Measure only the rows with these ids, as irbench show --format json prints them (for example
+            ``["ort-cpu-fp32-x1"]``; default: all combinations).
         baseline: Row that speedups are relative to: ort, or ort@batch=8,threads=2 (also streams, instances, precision,
             optimize, model) (for example ``"ort@streams=1"``; default: tf, otherwise the first).
         apart: Give every model and batch a table of its own.
@@ -53,30 +62,16 @@ class RunKeywords(TypedDict, total=False):
         metric: Your own measure of the outputs, with its minimum (>=) or maximum (<=): fn(inputs, outputs) or
             fn(inputs, outputs, expected); rows that miss it are not measured (for example ``"file.py:fn>=0.9", or
             (my_function, ">=0.9")``).
+        within: Differences up to this count as the same (for example ``"2%", or 0.02``; default: 2%).
         allow_mixed: Also compare rows whose precision a runtime changed by itself, and mark them.
-        threads: Threads per process in total, or native: each runtime's default (for example ``[1, 4], or "native"``;
-            default: the available physical cores).
         cpus: Processors for the backends to use (for example ``[0, 1], or "0-3,8"``; default: all available).
         set: Set an option of a backend (for example ``{"ort": {"dynamic_block_base": 4}}``).
-        vary: Values of an option of a backend, or default where it is not set: one row for each (for example ``{"ort":
-            {"intra_op.allow_spinning": [0, 1]}}``).
-        rows: Measure only the rows with these ids, as irbench show --format json prints them (for example
-            ``["ort-cpu-fp32-x1"]``; default: all combinations).
         io: What is timed: copy includes copying inputs and outputs, bound does not (for example ``"copy" or "bound"``;
             default: copy).
         require_full: Refuse a row if any of its nodes runs on another device than the one requested.
-        seed: Seed for inputs and for the measurement order (for example ``0``; default: 0).
-        within: Differences up to this count as the same (for example ``"2%", or 0.02``; default: 2%).
-        budget: Time limit for the whole run (for example ``"90s", or 90``; default: 90s per table, 5m with ``tail``).
-        deadline: Time limit for one step of a backend, after which it counts as failed (for example ``"90s", or 90``;
-            default: 300s, or with ``budget`` half of what is left if that is less, at least 30s).
-        quick: 3 launches: fast, with wide intervals.
-        thorough: 10 to 20 launches, intervals down to 0.5%, up to 15 minutes per table.
         tail: Also measure p99, from 1,000 consecutive calls per launch; p99.9 takes 5 launches or more.
         pace: Also measure latency when calls arrive at a fixed interval, with idle gaps between them (for example
             ``"10ms", or 0.01``; default: off).
-        warmup: How long each row warms up in every launch: a time (2s), or a number of calls (500) (for example ``"2s",
-            or 500 for calls``; default: until calls get no faster).
         sustain: Also run each row alone for this long in every launch (for example ``"90s", or 90``; default: off).
         energy: Also measure joules per inference and watts, of each row alone: for 3s in every launch without
             ``sustain``.
@@ -85,6 +80,11 @@ class RunKeywords(TypedDict, total=False):
             events that perf list names (for example ``"software", or ["cache", "branch"]``).
         timeline: With ``counters``: also show counts over time, in steps of this length (for example ``"100ms", or
             0.1``).
+        thorough: 10 to 20 launches, intervals down to 0.5%, up to 15 minutes per table.
+        deadline: Time limit for one step of a backend, after which it counts as failed (for example ``"90s", or 90``;
+            default: 300s, or with ``budget`` half of what is left if that is less, at least 30s).
+        warmup: How long each row warms up in every launch: a time (2s), or a number of calls (500) (for example ``"2s",
+            or 500 for calls``; default: until calls get no faster).
         no_lock: Measure even if another irbench is measuring on this machine.
         name: Name the run, for irbench show NAME (for example ``"before"``).
         note: Store a note with the run (for example ``"without the patch"``).
@@ -92,48 +92,48 @@ class RunKeywords(TypedDict, total=False):
             or has runs, or your data folder).
     """
 
+    backends: str | Iterable[str] | None
+    batch: str | int | Iterable[int] | None
+    streams: str | int | Iterable[int] | None
+    threads: str | int | Iterable[int | str] | None
+    precision: str | Iterable[str] | None
+    optimize: str | Iterable[str] | None
+    quick: bool | None
+    budget: str | float | timedelta | None
     all: bool | None
     imports: str | Iterable[str] | None
-    backends: str | Iterable[str] | None
-    cells: OwnCells | None
-    batch: str | int | Iterable[int] | None
     shape: Mapping[str, str | int | Iterable[int]] | None
+    shapes: str | Mapping[str, str | Iterable[Any]] | Iterable[Any] | None
     data: Data | None
     value: Mapping[str, Any] | None
     feedback: Mapping[str, str] | None
-    shapes: str | Mapping[str, str | Iterable[Any]] | Iterable[Any] | None
-    streams: str | int | Iterable[int] | None
+    seed: int | None
+    cells: OwnCells | None
     instances: str | int | Iterable[int] | None
-    precision: str | Iterable[str] | None
-    optimize: str | Iterable[str] | None
+    vary: Mapping[str, Mapping[str, Iterable[object]]] | None
+    rows: str | Iterable[str] | None
     baseline: str | None
     apart: bool | None
     objective: Literal["latency", "fps", "cost"] | None
     max_latency: str | float | timedelta | None
     min_accuracy: str | float | None
     metric: OwnMetric | None
+    within: str | float | None
     allow_mixed: bool | None
-    threads: str | int | Iterable[int | str] | None
     cpus: str | int | Iterable[int] | None
     set: Mapping[str, Mapping[str, object]] | None
-    vary: Mapping[str, Mapping[str, Iterable[object]]] | None
-    rows: str | Iterable[str] | None
     io: Literal["copy", "bound"] | None
     require_full: bool | None
-    seed: int | None
-    within: str | float | None
-    budget: str | float | timedelta | None
-    deadline: str | float | timedelta | None
-    quick: bool | None
-    thorough: bool | None
     tail: bool | None
     pace: str | float | timedelta | None
-    warmup: str | int | timedelta | None
     sustain: str | float | timedelta | None
     energy: bool | None
     cold: bool | None
     counters: str | Iterable[str] | None
     timeline: str | float | timedelta | None
+    thorough: bool | None
+    deadline: str | float | timedelta | None
+    warmup: str | int | timedelta | None
     no_lock: bool | None
     name: str | None
     note: str | None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, get_args
 
 from irbench.counters.event_names import parse_counters
@@ -76,10 +76,10 @@ def text(example: str, metavar: str, type_name: str = "") -> Kind[str]:
 def _with_unit(read: Callable[[str], float]) -> Callable[[str], float]:
     """Return what reads a time that may be milliseconds as well as seconds, so that its unit must be written."""
 
-    def checked(given: str) -> float:
-        if given.replace(".", "", 1).isdigit():
-            raise ValueError(f"{given!r} has no unit")
-        return read(given)
+    def checked(text: str) -> float:
+        if text.replace(".", "", 1).isdigit():
+            raise ValueError(f"{text!r} has no unit")
+        return read(text)
 
     return checked
 
@@ -97,12 +97,12 @@ def _by_name(written: Callable[[Any], str]) -> Callable[[str, Iterable[Any]], di
     """
 
     def collect(flag: str, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        values_by_name: dict[str, Any] = {}
         for name, value in pairs:
-            before = found.setdefault(name, value)
+            before = values_by_name.setdefault(name, value)
             if before != value:
                 raise _contradiction(flag, name, written(before), written(value))
-        return found
+        return values_by_name
 
     return collect
 
@@ -113,25 +113,24 @@ def _by_backend(written: Callable[[Any], str]) -> Callable[[str, Iterable[Any]],
 
     def collect(flag: str, triples: Iterable[tuple[str, str, Any]]) -> dict[str, dict[str, Any]]:
         flat = collect_keys(flag, ((f"{backend}.{key}", value) for backend, key, value in triples))
-        found: dict[str, dict[str, Any]] = {}
+        settings: dict[str, dict[str, Any]] = {}
         for address, value in flat.items():
             backend, _, key = address.partition(".")
-            found.setdefault(backend, {})[key] = value
-        return found
+            settings.setdefault(backend, {})[key] = value
+        return settings
 
     return collect
 
 
 def _inputs_by_output(flag: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return outputs by the inputs that they become."""
-    found: dict[str, str] = {}
-    for made, given in pairs:
-        before = found.setdefault(given, made)
-        if before != made:
+    outputs: dict[str, str] = {}
+    for output, name in pairs:
+        before = outputs.setdefault(name, output)
+        if before != output:
             raise IrbenchError(
-                f"{flag} {before}={given} and {flag} {made}={given} cannot be combined.", hint="Leave one of them out."
+                f"{flag} {before}={name} and {flag} {output}={name} cannot be combined.", hint="Leave one of them out."
             )
-    return found
+    return outputs
 
 
 def _sweep_text(held: values.Sweep) -> str:
@@ -162,6 +161,7 @@ PRECISION = one_of(Precision)
 OBJECTIVE = one_of(Objective)
 IO = one_of(Io)
 COUNT = Kind("20", "str | int", values.count, "20")
+BATCH = Kind("8", "str | int", values.count, "8")
 OPSET = Kind("18", "str | int", values.count, "18")
 COUNTS = Kind("[1, 8]", _NUMBERS, values.counts, "1,8", written=list)
 THREADS = Kind('4, or "native"', "str | int", values.threads, "4|native")
@@ -243,3 +243,9 @@ SELECTORS = Kind(
     '"batch=8,backends=ort"', _NAMES, values.texts, "KEY=VALUE",
     entry=values.text, collect=lambda _flag, given: tuple(given),
 )  # fmt: skip
+SINGLE: Mapping[Kind[Any], Kind[Any]] = {
+    COUNTS: replace(COUNTS, example="8", given="str | int", metavar="8"),
+    THREAD_COUNTS: replace(THREAD_COUNTS, example=THREADS.example, given=THREADS.given, metavar=THREADS.metavar),
+    PRECISIONS: replace(PRECISIONS, example='"fp32"', given="str", metavar="fp32"),
+}
+"""Kinds of lists, as commands show them that take one value of the list."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar, overload
 
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
-from irbench.options.kinds import Kind
+from irbench.options import kinds
+from irbench.options.kinds import SINGLE, Kind
 
 _KEY = "option"
 T = TypeVar("T")
@@ -45,7 +48,7 @@ class Option:
     metavar: str = ""
     group: str = ""
     excludes: Mapping[str, str] = field(default_factory=dict[str, str])
-    plan: Literal["list", "single", "none"] = "none"
+    plan: Literal["list", "single", "none"] = "single"
     required: bool = False
 
 
@@ -58,14 +61,14 @@ def option(kind: Kind[T], help: str, *, default: D, **facts: Any) -> T | D: ...
 @overload
 def option(kind: Kind[T], help: str, **facts: Any) -> T | None: ...
 def option(kind: Kind[Any], help: str, **facts: Any) -> Any:  # noqa: A002
-    """Return a field of a dataclass that declares an option; for type checkers, what the field holds.
-
-    Args:
-        kind: The form of its values.
-        help: One sentence.
-        facts: The other attributes of :class:`Option`, above all the default, held where nothing was given.
-    """
+    """Return a field of a dataclass that declares an option; for type checkers, what the field holds."""
     return field_of(Option(kind, help, **facts))
+
+
+def flag(help: str, **facts: Any) -> bool:  # noqa: A002
+    """Return a field that declares an option without a value: true where it is given."""
+    declared: bool = option(kinds.FLAG, help, default=False, **facts)
+    return declared
 
 
 def field_of(declared: Option) -> Any:
@@ -97,6 +100,7 @@ class CommandOptions(Generic[C]):
         sections: The names of its options by the heading of the help that they stand below, shared ones among them;
             ``None`` for its own options in their order.
         changes: Attributes of options that are told differently, by name.
+        single: Options with a list of values, of which it takes one.
         in_python: Whether a function of Python takes them as keywords.
     """
 
@@ -105,6 +109,7 @@ class CommandOptions(Generic[C]):
     shared: type | None = None
     sections: Mapping[str, tuple[str, ...]] | None = None
     changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    single: tuple[str, ...] = ()
     in_python: bool = True
 
     @cached_property
@@ -117,6 +122,7 @@ class CommandOptions(Generic[C]):
         """All of them by name, in the order of the help."""
         known = {**({} if self.shared is None else options_of(self.shared)), **self.own_options}
         known |= {name: replace(known[name], **changes) for name, changes in self.changes.items()}
+        known |= {name: replace(known[name], kind=SINGLE[known[name].kind]) for name in self.single}
         if self.sections is None:
             return known
         return {name: replace(known[name], group=heading) for heading, names in self.sections.items() for name in names}
@@ -126,26 +132,21 @@ class CommandOptions(Generic[C]):
         own = {name: value for name, value in values.items() if name in self.own_options}
         return own, {name: value for name, value in values.items() if name not in own}
 
-    def read(self, given: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def read(self, keywords: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what keywords of Python ask for, split as :meth:`split` does.
 
         Raises:
             TypeError: There is no such keyword, or one that is required is missing.
             IrbenchError: A value is not one that the keyword takes.
         """
-        missing = [name for name, declared in self.options.items() if declared.required and name not in given]
+        missing = [name for name, declared in self.options.items() if declared.required and name not in keywords]
         if missing:
             raise TypeError(f"{self.name}() missing a required keyword argument: {missing[0]!r}")
-        return self.split(read_keywords(self.name, given, self.readers))
+        return self.split(read_keywords(self.name, keywords, self.readers))
 
-    def asked(self, given: Mapping[str, object], **others: Any) -> C:
-        """Return its own options as keywords of Python ask for them; raises what :meth:`read` does.
-
-        Args:
-            given: By keyword.
-            others: Fields of its class that are no options.
-        """
-        own, _ = self.read(given)
+    def asked(self, keywords: Mapping[str, object], **others: Any) -> C:
+        """Return its own options as keywords of Python ask for them."""
+        own, _ = self.read(keywords)
         return self.own(**others, **own)
 
     @property
@@ -154,23 +155,20 @@ class CommandOptions(Generic[C]):
         return {name: (declared.kind.example, declared.kind.read) for name, declared in self.options.items()}
 
 
-def read_keywords(function: str, given: Mapping[str, object], readers: Readers) -> dict[str, Any]:
+def read_keywords(function: str, keywords: Mapping[str, object], readers: Readers) -> dict[str, Any]:
     """Return the values of keywords as their readers return them, without those that are ``None``: the defaults.
-
-    Args:
-        function: Whose keywords; for the message.
-        given: By keyword.
-        readers: One for each keyword; ``None`` is not read.
 
     Raises:
         TypeError: There is no such keyword.
         IrbenchError: A value is not one that the keyword takes.
     """
-    for keyword in given:
+    for keyword in keywords:
         if keyword not in readers:
             hint = did_you_mean(keyword, readers)
             raise TypeError(f"{function}() got an unexpected keyword argument {keyword!r}. {hint}".rstrip())
-    return {keyword: _read(keyword, value, *readers[keyword]) for keyword, value in given.items() if value is not None}
+    return {
+        keyword: _read(keyword, value, *readers[keyword]) for keyword, value in keywords.items() if value is not None
+    }
 
 
 def _read(keyword: str, value: Any, example: str, read: Callable[[Any], Any]) -> Any:
@@ -183,22 +181,14 @@ def _read(keyword: str, value: Any, example: str, read: Callable[[Any], Any]) ->
 
 
 def refuse_excluded(options: Any, declared: Mapping[str, Option]) -> None:
-    """Refuse options that cannot be obeyed together.
-
-    Args:
-        options: What holds their values.
-        declared: By name.
-
-    Raises:
-        IrbenchError: Two of them were given.
-    """
-    for name, found in declared.items():
-        for other, reason in found.excludes.items():
+    """Refuse options that cannot be obeyed together."""
+    for name, option in declared.items():
+        for other, reason in option.excludes.items():
             other_name, _, value = other.partition("=")
             if _is_given(options, name) and _is_given(options, other_name, value):
                 text = " ".join([flag_of(other_name, declared[other_name]), *([value] if value else [])])
                 raise IrbenchError(
-                    f"{flag_of(name, found)} and {text} cannot be combined: {reason}.", hint="Leave one of them out."
+                    f"{flag_of(name, option)} and {text} cannot be combined: {reason}.", hint="Leave one of them out."
                 )
 
 
@@ -213,20 +203,13 @@ def _is_given(options: Any, name: str, value: str = "") -> bool:
 
 
 def _default_text(default: Any) -> str:
-    """Return a default as text; empty where nothing is the default."""
     if isinstance(default, tuple):
         return ", ".join(map(str, default))
     return str(default) if default else ""
 
 
 def described(name: str, declared: Option, flags: Mapping[str, str]) -> str:
-    """Return an option as the docstring of a function describes it.
-
-    Args:
-        name: Of the keyword.
-        declared: Its declaration.
-        flags: Names of other options by what the help calls them, to be written as keywords.
-    """
+    """Return an option as the docstring of a function describes it."""
     example = "" if declared.kind.is_flag else f"for example ``{declared.kind.example}``"
     default = declared.default_text or _default_text(declared.default)
     facts = "; ".join(fact for fact in (example, f"default: {default}" if default else "") if fact)
@@ -234,3 +217,57 @@ def described(name: str, declared: Option, flags: Mapping[str, str]) -> str:
     for flag in sorted(flags, key=len, reverse=True):
         text = text.replace(flag, f"``{flags[flag]}``")
     return f"{name}: {text}"
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def names_keywords(command: CommandOptions[Any]) -> Callable[[_Function], _Function]:
+    """Name each option of a command in a function's signature and docstring; a decorator.
+
+    ``help`` and Shift-Tab in Jupyter read both, and show nothing of the keywords behind ``**options``.
+
+    Args:
+        command: What declares them. The function ends in ``**options``, and its docstring has a line for ``options``.
+    """
+
+    def named(function: _Function) -> _Function:
+        attributes = vars(function)
+        attributes["__signature__"] = _with_keywords(inspect.signature(function), command)
+        if function.__doc__:  # there is none under python -OO
+            lines = inspect.cleandoc(function.__doc__).split("\n")
+            (place,) = (number for number, line in enumerate(lines) if line.startswith("    options: "))
+            following = range(place + 1, len(lines))
+            end = next((number for number in following if not lines[number].startswith(" " * 8)), len(lines))
+            lines[place:end] = keyword_descriptions(command)
+            function.__doc__ = "\n".join(lines)
+        return function
+
+    return named
+
+
+def keyword_descriptions(command: CommandOptions[Any]) -> Iterator[str]:
+    """Yield a paragraph for each keyword of a function."""
+    flags = {flag_of(name, declared): name for name, declared in command.options.items()}
+    for name, declared in command.options.items():
+        text = described(name, declared, flags)
+        yield textwrap.fill(text, 116, initial_indent="    ", subsequent_indent="        ", break_on_hyphens=False)
+
+
+def _shown_default(default: Any) -> Any:
+    """Return a default as a signature shows it: ``None`` for empty containers and texts, which mean the same."""
+    return None if default in ((), {}, "") else default
+
+
+def _with_keywords(signature: inspect.Signature, command: CommandOptions[Any]) -> inspect.Signature:
+    kept = [item for item in signature.parameters.values() if item.kind is not inspect.Parameter.VAR_KEYWORD]
+    keywords = (
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if declared.required else _shown_default(declared.default),
+            annotation=f"{declared.kind.given}{'' if declared.required else ' | None'}",
+        )
+        for name, declared in command.options.items()
+    )
+    return signature.replace(parameters=[*kept, *keywords])

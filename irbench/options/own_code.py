@@ -24,15 +24,15 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _CALLABLE = re.compile(r"[\w./-]+:[A-Za-z_]\w*")
 
 
-def cell_of_text(given: str) -> tuple[str, Program]:
+def cell_of_text(text: str) -> tuple[str, Program]:
     """Return the name and the code of ``name=module:function`` or ``name=command``.
 
     Raises:
         ValueError: It is neither.
     """
-    name, equals, code = given.partition("=")
+    name, equals, code = text.partition("=")
     if not (equals and code.strip()):
-        raise ValueError(f"{given!r} lacks a name, or a command or module:function")
+        raise ValueError(f"{text!r} lacks a name, or a command or module:function")
     return _name(name.strip()), _program(code.strip())
 
 
@@ -50,7 +50,9 @@ def cells(value: OwnCells) -> Programs:
 
 def _name(name: str) -> str:
     if _NAME.fullmatch(name) is None:
-        raise ValueError(f"{name!r} is no name of a row: at most 40 letters, digits, points, dashes and underscores")
+        raise ValueError(
+            f"{name!r} is not a valid name of a row: at most 40 letters, digits, points, dashes and underscores"
+        )
     return name
 
 
@@ -72,7 +74,7 @@ def _program_of_value(name: str, code: object) -> Program:
         return Program("command", shlex.join(str(word) for word in code))
     if callable(code):
         return Program("callable", target_of(code))
-    raise TypeError(f"{code!r} is no function, no command and no module:function")
+    raise TypeError(f"{code!r} is not a function, a command or module:function")
 
 
 def target_of(function: Callable[..., Any]) -> str:
@@ -132,7 +134,7 @@ def metric(value: OwnMetric) -> Metric:
 
     Raises:
         TypeError: It is none of them.
-        ValueError: It names no function that another process can import, or the limit is no number.
+        ValueError: It names no function that another process can import, or the limit is not a number.
     """
     if isinstance(value, str):
         function, sign, limit = _split(value)
@@ -145,14 +147,14 @@ def metric(value: OwnMetric) -> Metric:
         return _metric(target_of(value[0]), sign, limit)
     if callable(value):
         return Metric(target_of(value))
-    raise TypeError(f"{value!r} is no function and no text such as {_EXAMPLE}")
+    raise TypeError(f"{value!r} is neither a function nor a text such as {_EXAMPLE}")
 
 
 def min_accuracy(value: str | float) -> float:
     """Return a share, or the least value of a measure: of ``"99%"``, ``"0.99"`` or 0.99.
 
     Raises:
-        ValueError: It is no number.
+        ValueError: It is not a number.
     """
     if isinstance(value, str) and value.strip().endswith("%"):
         return _number(value.strip().removesuffix("%")) / 100
@@ -180,11 +182,11 @@ def _metric(function: str, sign: str, limit: str) -> Metric:
 
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise TypeError(f"{value!r} is no number")
+        raise TypeError(f"{value!r} is not a number")
     try:
         number = float(value)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     return number

@@ -10,12 +10,16 @@ from typing import Any, Literal
 
 from irbench.options import kinds
 from irbench.options.input_request import DataSource, InputRequest
-from irbench.options.option import CommandOptions, field_of, option, read_keywords
+from irbench.options.option import CommandOptions, field_of, flag, option, read_keywords
 from irbench.options.own_code import Metric, Programs
 from irbench.options.values import Constants, Feedback, Settings, Shapes, Sweep, Varied
 from irbench.spec import Io, Objective, PythonEnvironment, WarmUpLength
 
+COMMON = "Common options"
+MODELS_AND_INPUTS = "Models and inputs"
+COMPARED = "What is compared"
 HOW_IT_RUNS = "How it runs"
+ALSO_MEASURED = "What else is measured"
 HOW_LONG = "How long, and how precise"
 OUTPUT = "Output"
 _COLD = "cold starts are a run of their own"
@@ -43,72 +47,21 @@ class RunOptions:
     command: tuple[str, ...] = ()
     environments: tuple[PythonEnvironment, ...] = ()
 
-    all: bool = option(kinds.FLAG, "Run every exported model.", default=False, group="What is compared")
-    imports: tuple[str, ...] = option(
-        kinds.MODULES,
-        "Module to import before a model is exported, which registers custom layers",
-        default=(),
-        flag="--import",
-        plan="list",
-    )
     backends: tuple[str, ...] | None = option(
         kinds.BACKENDS,
         "Backends to compare, with an optional device: ort:cuda; none for the rows of --cell alone.",
         default_text="all installed that can read the model",
         plan="list",
-    )
-    cells: Programs = option(
-        kinds.CELLS,
-        "Your own code as a row: name=package.module:function, or a command that prints a duration for each call",
-        default={},
-        flag="--cell",
-        excludes={
-            "instances": "code of your own starts its own processes",
-            "min_accuracy": _BACKENDS_ALONE,
-            "metric": _BACKENDS_ALONE,
-        },
-        plan="single",
+        group=COMMON,
     )
     batch: tuple[int, ...] | None = option(
         kinds.COUNTS, "Batch sizes.", default_text="1, or the model's own", plan="list"
     )
-    shape: Shapes = option(
-        kinds.SHAPES,
-        "Shape of an input, or size of a dynamic dimension: length=128; --batch overrides its batch",
-        default={},
-        plan="list",
-    )
-    data: DataSource | None = option(
-        kinds.DATA,
-        "Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file.",
-        plan="list",
-    )
-    value: Constants = option(kinds.CONSTANTS, "Constant for an input", default={}, plan="list")
-    feedback: Feedback = option(
-        kinds.FEEDBACK,
-        "Feed an output to an input of the next call, as in a decode loop",
-        default={},
-        excludes={"min_accuracy": _SINGLE_CALLS, "metric": _SINGLE_CALLS},
-        plan="single",
-    )
-    shapes: Sweep | None = option(
-        kinds.SWEEP,
-        "Shapes that one session is called with, of an input or a dimension (length=128,64): one table for each, with"
-        " fixed and with dynamic shapes, and the cost of a new shape.",
-        excludes={
-            "min_accuracy": _ONE_SHAPE,
-            "metric": _ONE_SHAPE,
-            "data": "shapes are measured with generated inputs",
-            "feedback": "a decode loop has one shape",
-            "io=bound": "memory is bound to one shape",
-        },
-        plan="single",
-    )
     streams: tuple[int, ...] = option(kinds.COUNTS, "Concurrent inferences.", default=(1,), plan="list")
-    instances: tuple[int, ...] = option(
-        kinds.COUNTS,
-        "Processes that run the model side by side, each on its own processors: compared by throughput.",
-        default=(1,),
+    threads: tuple[int | Literal["native"], ...] | None = option(
+        kinds.THREAD_COUNTS,
+        "Threads per process in total, or native: each runtime's default.",
+        default_text="the available physical cores",
         plan="list",
     )
     precision: tuple[str, ...] | None = option(
@@ -124,148 +77,139 @@ class RunOptions:
         default=("none",),
         plan="list",
     )
-    baseline: str | None = option(
-        kinds.ROW,
-        "Row that speedups are relative to: ort, or ort@batch=8,threads=2 (also streams, instances, precision,"
-        " optimize, model).",
-        default_text="tf, otherwise the first",
-        plan="single",
+    quick: bool = flag(
+        "3 launches: fast, with wide intervals.", excludes={"thorough": "one is for speed, the other for precision"}
     )
-    apart: bool = option(kinds.FLAG, "Give every model and batch a table of its own.", default=False, plan="single")
-    objective: Objective | None = option(
-        kinds.OBJECTIVE,
-        "What rows are compared by: the median latency, FPS, or cost, the processor time per sample.",
-        default_text="fps with streams, instances or several batches, otherwise latency",
-        plan="single",
+    budget: float | None = option(
+        kinds.DURATION, "Time limit for the whole run.", default_text="90s per table, 5m with --tail"
     )
-    max_latency: float | None = option(
-        kinds.LATENCY,
-        "Only rows whose p90 latency is at most this may be the best; compared by FPS without --objective.",
-        plan="single",
-    )
-    min_accuracy: float | None = option(
-        kinds.ACCURACY,
-        "Minimum share of samples whose top-1 class is that of the reference; rows below it are not measured.",
-        plan="single",
-    )
-    metric: Metric | None = option(
-        kinds.METRIC,
-        "Your own measure of the outputs, with its minimum (>=) or maximum (<=): fn(inputs, outputs) or fn(inputs,"
-        " outputs, expected); rows that miss it are not measured.",
-        plan="single",
-    )
-    allow_mixed: bool = option(
-        kinds.FLAG,
-        "Also compare rows whose precision a runtime changed by itself, and mark them.",
-        default=False,
-        plan="single",
-    )
-    threads: tuple[int | Literal["native"], ...] | None = option(
-        kinds.THREAD_COUNTS,
-        "Threads per process in total, or native: each runtime's default.",
-        default_text="the available physical cores",
-        group=HOW_IT_RUNS,
+    all: bool = flag("Run every exported model.", group=MODELS_AND_INPUTS, plan="none")
+    imports: tuple[str, ...] = option(
+        kinds.MODULES,
+        "Module to import before a model is exported, which registers custom layers",
+        default=(),
+        flag="--import",
         plan="list",
     )
-    cpus: tuple[int, ...] | None = option(
-        kinds.CPUS, "Processors for the backends to use.", default_text="all available", plan="list"
-    )
-    set: Settings = option(kinds.SETTINGS, "Set an option of a backend", default={}, plan="list")
-    vary: Varied = option(
-        kinds.VARIED,
-        "Values of an option of a backend, or default where it is not set: one row for each",
+    shape: Shapes = option(
+        kinds.SHAPES,
+        "Shape of an input, or size of a dynamic dimension: length=128; --batch overrides its batch",
         default={},
-        plan="single",
+        plan="list",
+    )
+    shapes: Sweep | None = option(
+        kinds.SWEEP,
+        "Shapes that one session is called with, of an input or a dimension (length=128,64): one table for each, with"
+        " fixed and with dynamic shapes, and the cost of a new shape.",
+        excludes={
+            "min_accuracy": _ONE_SHAPE,
+            "metric": _ONE_SHAPE,
+            "data": "shapes are measured with generated inputs",
+            "feedback": "a decode loop has one shape",
+            "io=bound": "memory is bound to one shape",
+        },
+    )
+    data: DataSource | None = option(
+        kinds.DATA,
+        "Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file.",
+        plan="list",
+    )
+    value: Constants = option(kinds.CONSTANTS, "Constant for an input", default={}, plan="list")
+    feedback: Feedback = option(
+        kinds.FEEDBACK,
+        "Feed an output to an input of the next call, as in a decode loop",
+        default={},
+        excludes={"min_accuracy": _SINGLE_CALLS, "metric": _SINGLE_CALLS},
+    )
+    seed: int = option(
+        kinds.SEED, "Seed for inputs and for the measurement order.", default=0, default_text="0", plan="list"
+    )
+    cells: Programs = option(
+        kinds.CELLS,
+        "Your own code as a row: name=package.module:function, or a command that prints a duration for each call",
+        default={},
+        flag="--cell",
+        excludes={
+            "instances": "code of your own starts its own processes",
+            "min_accuracy": _BACKENDS_ALONE,
+            "metric": _BACKENDS_ALONE,
+        },
+        group=COMPARED,
+    )
+    instances: tuple[int, ...] = option(
+        kinds.COUNTS,
+        "Processes that run the model side by side, each on its own processors: compared by throughput.",
+        default=(1,),
+        plan="list",
+    )
+    vary: Varied = option(
+        kinds.VARIED, "Values of an option of a backend, or default where it is not set: one row for each", default={}
     )
     rows: tuple[str, ...] | None = option(
         kinds.NAMES,
         "Measure only the rows with these ids, as irbench show --format json prints them.",
         default_text="all combinations",
-        plan="single",
     )
+    baseline: str | None = option(
+        kinds.ROW,
+        "Row that speedups are relative to: ort, or ort@batch=8,threads=2 (also streams, instances, precision,"
+        " optimize, model).",
+        default_text="tf, otherwise the first",
+    )
+    apart: bool = flag("Give every model and batch a table of its own.")
+    objective: Objective | None = option(
+        kinds.OBJECTIVE,
+        "What rows are compared by: the median latency, FPS, or cost, the processor time per sample.",
+        default_text="fps with streams, instances or several batches, otherwise latency",
+    )
+    max_latency: float | None = option(
+        kinds.LATENCY,
+        "Only rows whose p90 latency is at most this may be the best; compared by FPS without --objective.",
+    )
+    min_accuracy: float | None = option(
+        kinds.ACCURACY,
+        "Minimum share of samples whose top-1 class is that of the reference; rows below it are not measured.",
+    )
+    metric: Metric | None = option(
+        kinds.METRIC,
+        "Your own measure of the outputs, with its minimum (>=) or maximum (<=): fn(inputs, outputs) or fn(inputs,"
+        " outputs, expected); rows that miss it are not measured.",
+    )
+    within: float | None = option(kinds.SHARE, "Differences up to this count as the same.", default_text="2%")
+    allow_mixed: bool = flag("Also compare rows whose precision a runtime changed by itself, and mark them.")
+    cpus: tuple[int, ...] | None = option(
+        kinds.CPUS, "Processors for the backends to use.", default_text="all available", plan="list", group=HOW_IT_RUNS
+    )
+    set: Settings = option(kinds.SETTINGS, "Set an option of a backend", default={}, plan="list")
     io: Io = option(
         kinds.IO,
         "What is timed: copy includes copying inputs and outputs, bound does not.",
         default="copy",
         plan="list",
     )
-    require_full: bool = option(
-        kinds.FLAG,
-        "Refuse a row if any of its nodes runs on another device than the one requested.",
-        default=False,
-        plan="single",
-    )
-    seed: int = option(
-        kinds.SEED, "Seed for inputs and for the measurement order.", default=0, default_text="0", plan="list"
-    )
-    within: float | None = option(
-        kinds.SHARE, "Differences up to this count as the same.", default_text="2%", group=HOW_LONG, plan="single"
-    )
-    budget: float | None = option(
-        kinds.DURATION,
-        "Time limit for the whole run.",
-        default_text="90s per table, 5m with --tail",
-        plan="single",
-    )
-    deadline: float | None = option(
-        kinds.DURATION,
-        "Time limit for one step of a backend, after which it counts as failed.",
-        default_text="300s, or with --budget half of what is left if that is less, at least 30s",
-        plan="single",
-    )
-    quick: bool = option(
-        kinds.FLAG,
-        "3 launches: fast, with wide intervals.",
-        default=False,
-        excludes={"thorough": "one is for speed, the other for precision"},
-        plan="single",
-    )
-    thorough: bool = option(
-        kinds.FLAG,
-        "10 to 20 launches, intervals down to 0.5%, up to 15 minutes per table.",
-        default=False,
-        plan="single",
-    )
-    tail: bool = option(
-        kinds.FLAG,
+    require_full: bool = flag("Refuse a row if any of its nodes runs on another device than the one requested.")
+    tail: bool = flag(
         "Also measure p99, from 1,000 consecutive calls per launch; p99.9 takes 5 launches or more.",
-        default=False,
-        plan="single",
+        group=ALSO_MEASURED,
     )
     pace: float | None = option(
         kinds.PACE,
         "Also measure latency when calls arrive at a fixed interval, with idle gaps between them.",
         default_text="off",
-        plan="single",
-    )
-    warmup: WarmUpLength | None = option(
-        kinds.WARM_UP,
-        "How long each row warms up in every launch: a time (2s), or a number of calls (500).",
-        default_text="until calls get no faster",
-        plan="single",
     )
     sustain: float | None = option(
-        kinds.DURATION,
-        "Also run each row alone for this long in every launch.",
-        default_text="off",
-        plan="single",
+        kinds.DURATION, "Also run each row alone for this long in every launch.", default_text="off"
     )
-    energy: bool = option(
-        kinds.FLAG,
-        "Also measure joules per inference and watts, of each row alone: for 3s in every launch without --sustain.",
-        default=False,
-        plan="single",
+    energy: bool = flag(
+        "Also measure joules per inference and watts, of each row alone: for 3s in every launch without --sustain."
     )
-    cold: bool = option(
-        kinds.FLAG,
+    cold: bool = flag(
         "Measure cold starts instead: process start to first output, with a cold and with a warm cache.",
-        default=False,
         excludes={
             **dict.fromkeys(("tail", "sustain", "energy", "pace", "instances", "shapes", "feedback"), _COLD),
             **dict.fromkeys(("objective", "max_latency", "min_accuracy", "metric"), _COLD),
             "cells": "cold starts are measured of backends",
         },
-        plan="single",
     )
     counters: tuple[str, ...] | None = option(
         kinds.COUNTERS,
@@ -276,19 +220,27 @@ class RunOptions:
             "instances": "counters are of one process",
             "shapes": "counters are of one shape",
         },
-        plan="single",
     )
-    timeline: float | None = option(
-        kinds.STEP, "With --counters: also show counts over time, in steps of this length.", plan="single"
+    timeline: float | None = option(kinds.STEP, "With --counters: also show counts over time, in steps of this length.")
+    thorough: bool = flag("10 to 20 launches, intervals down to 0.5%, up to 15 minutes per table.", group=HOW_LONG)
+    deadline: float | None = option(
+        kinds.DURATION,
+        "Time limit for one step of a backend, after which it counts as failed.",
+        default_text="300s, or with --budget half of what is left if that is less, at least 30s",
     )
-    no_lock: bool = option(kinds.FLAG, "Measure even if another irbench is measuring on this machine.", default=False)
-    name: str = option(kinds.NAME, "Name the run, for irbench show NAME.", default="")
-    note: str = option(kinds.NOTE, "Store a note with the run.", default="", plan="single")
+    warmup: WarmUpLength | None = option(
+        kinds.WARM_UP,
+        "How long each row warms up in every launch: a time (2s), or a number of calls (500).",
+        default_text="until calls get no faster",
+    )
+    no_lock: bool = flag("Measure even if another irbench is measuring on this machine.", plan="none")
+    name: str = option(kinds.NAME, "Name the run, for irbench show NAME.", default="", group=OUTPUT, plan="none")
+    note: str = option(kinds.NOTE, "Store a note with the run.", default="")
     results: Path | None = option(
         kinds.FOLDER,
         "Folder of stored runs.",
         default_text="IRBENCH_RESULTS, ./results if it is empty or has runs, or your data folder",
-        group=OUTPUT,
+        plan="none",
     )
 
     @property
@@ -301,27 +253,16 @@ RUN = CommandOptions("run", RunOptions)
 
 
 def like(name: str, **changes: Any) -> Any:
-    """Return a field that declares an option as a run has it.
-
-    Args:
-        name: Of the option.
-        changes: Attributes of its declaration that are told differently.
-    """
+    """Return a field that declares an option as a run has it."""
     return field_of(replace(RUN.options[name], **{"group": "", **changes}))
 
 
 @dataclass(frozen=True)
 class ResumeOptions:
-    """What is asked of a run that is continued.
-
-    Attributes:
-        run: As users name it; ``None`` for the newest that ended early.
-    """
+    """What is asked of a run that is continued."""
 
     run: str | None = None
-    allow_own_code: bool = option(
-        kinds.FLAG, "With --resume: run the code and use the files that the run's plan names.", default=False
-    )
+    allow_own_code: bool = flag("With --resume: run the code and use the files that the run's plan names.")
     no_lock: bool = like("no_lock")
     results: Path | None = like("results")
 
@@ -330,20 +271,15 @@ RESUME = CommandOptions("resume", ResumeOptions)
 
 
 def run_options(
-    models: Iterable[str | PathLike[str]], given: Mapping[str, object], function: str = "run"
+    models: Iterable[str | PathLike[str]], keywords: Mapping[str, object], function: str = "run"
 ) -> RunOptions:
     """Return what keywords of Python, or the keys of a plan, ask for.
-
-    Args:
-        models: As the user named them.
-        given: By keyword.
-        function: Whose keywords; for messages.
 
     Raises:
         TypeError: There is no such keyword.
         IrbenchError: A value is not one that the keyword takes.
     """
-    return RunOptions(models=tuple(map(str, models)), **read_keywords(function, given, RUN.readers))
+    return RunOptions(models=tuple(map(str, models)), **read_keywords(function, keywords, RUN.readers))
 
 
 def plan_key(name: str) -> str:
@@ -354,3 +290,11 @@ def plan_key(name: str) -> str:
 def option_of_key(key: str) -> str:
     """Return the name of the option that a plan has a key for."""
     return "imports" if key == "import" else key.replace("-", "_")
+
+
+@dataclass(frozen=True)
+class GraphSizes:
+    """The sizes at which a graph is looked at."""
+
+    batch: int | None = option(kinds.BATCH, "Show the graph at this batch size.")
+    shape: Shapes = like("shape", help=f"Show the graph at this shape {SIZE_HELP} (length=128)")

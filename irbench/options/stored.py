@@ -45,8 +45,8 @@ def stored_form(options: RunOptions) -> dict[str, Any]:
     """Return the options that were given and that no plan shows, as values of JSON."""
     usual = RunOptions()
     held = {name: getattr(options, name) for name in _stored_types() if name not in SHOWN.values()}
-    given = {name: value for name, value in held.items() if value != getattr(usual, name)}
-    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(given, enc_hook=str))  # as it is read again
+    chosen = {name: value for name, value in held.items() if value != getattr(usual, name)}
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(chosen, enc_hook=str))  # as it is read again
     return plain
 
 
@@ -68,24 +68,23 @@ def options_of(plan: Mapping[str, Any]) -> RunOptions:
 
 
 def _shown(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of options that a plan shows, in the form in which they are given."""
-    found = {name: plan[key] for key, name in SHOWN.items() if plan.get(key) is not None}
-    if "backends" in found:
-        named = [str(BackendAddress.parse(each)) for each in found["backends"]]
-        found["backends"] = named or (["none"] if plan.get("cells") else None)
+    options = {name: plan[key] for key, name in SHOWN.items() if plan.get(key) is not None}
+    if "backends" in options:
+        named = [str(BackendAddress.parse(each)) for each in options["backends"]]
+        options["backends"] = named or (["none"] if plan.get("cells") else None)
     if plan.get("divides_threads"):
-        found.pop("threads", None)  # instances share the default
-    elif "threads" in found:
-        found["threads"] = ["native" if count is None else count for count in found["threads"]]
-    if "vary" in found:
-        found["vary"] = varied_in(found["vary"])
-    if "shapes" in found:
-        (found["shapes"],) = found["shapes"].items()
-    return found
+        options.pop("threads", None)  # instances share the default
+    elif "threads" in options:
+        options["threads"] = ["native" if count is None else count for count in options["threads"]]
+    if "vary" in options:
+        options["vary"] = varied_in(options["vary"])
+    if "shapes" in options:
+        (options["shapes"],) = options["shapes"].items()
+    return options
 
 
 def _require_readable(kind: Kind[Any], value: Any) -> None:
-    """Refuse a value that nobody could have given; raises what the kind's reader does."""
+    """Refuse a value that nobody could have given."""
     if value is not None and kind is not kinds.VARIED:  # of these a search stores single values, too
         kind.read(kind.written(value))
 

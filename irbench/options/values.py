@@ -26,6 +26,10 @@ Sweep: TypeAlias = tuple[str, tuple[tuple[int, ...], ...]]
 Settings: TypeAlias = Mapping[str, Mapping[str, str]]
 Constants: TypeAlias = Mapping[str, tuple[Number, ...]]
 Feedback: TypeAlias = Mapping[str, str]
+ListingForm: TypeAlias = Literal["table", "json"]
+ReportForm: TypeAlias = Literal["table", "json", "md"]
+ReportWithRowsForm: TypeAlias = Literal["table", "json", "csv", "md"]
+"""What ``--format`` and ``to_text`` write: a table for people, and forms for programs."""
 
 _NUMBER_OF_NO_PROCESSOR = re.compile(r"\d{6,}")
 _LONGEST_S = 10_000 * 86400
@@ -84,11 +88,11 @@ def ordered_names(value: str | Iterable[str]) -> tuple[str, ...]:
     """Return names that may be repeated; one at least."""
     parts = value.split(",") if isinstance(value, str) else _not_empty(value)
     if not all(isinstance(part, str) for part in parts):
-        raise ValueError(f"{value!r} is no list of names")
-    found = tuple(part.strip() for part in parts)
-    if not all(found):
+        raise ValueError(f"{value!r} is not a list of names")
+    names = tuple(part.strip() for part in parts)
+    if not all(names):
         raise ValueError(f"there is an empty name in {value!r}")
-    return found
+    return names
 
 
 def counts(value: str | SupportsIndex | Iterable[SupportsIndex]) -> tuple[int, ...]:
@@ -226,23 +230,25 @@ def sweep(value: str | Mapping[str, str | Iterable[Any]] | Iterable[Any]) -> Swe
     if isinstance(value, Mapping):
         if len(value) != 1:
             raise ValueError(f"{value!r} is not one name with its shapes")
-        ((name, given),) = value.items()
+        ((name, listed),) = value.items()
     elif isinstance(value, str):
-        name, _, given = value.rpartition("=")
+        name, _, listed = value.rpartition("=")
     else:
-        name, given = "", value
-    parts = given.split(",") if isinstance(given, str) else _not_empty(_items(given))
-    found = tuple(_sizes(part.strip() if isinstance(part, str) else part) for part in parts)
-    if len(set(found)) < len(found):
+        name, listed = "", value
+    parts = listed.split(",") if isinstance(listed, str) else _not_empty(_items(listed))
+    sizes = tuple(_sizes(part.strip() if isinstance(part, str) else part) for part in parts)
+    if len(set(sizes)) < len(sizes):
         raise ValueError(f"{value!r} has a shape twice")
-    return text(name), found
+    return text(name), sizes
 
 
 def settings(value: Mapping[str, Mapping[str, object]]) -> Settings:
     """Return properties by backend: of ``{"ort": {"dynamic_block_base": 4}}``."""
     if not isinstance(value, Mapping) or not all(isinstance(properties, Mapping) for properties in value.values()):
         raise ValueError(f"{value!r} is not a mapping from backends to their properties")
-    return {text(name): {text(key): _property(item) for key, item in given.items()} for name, given in value.items()}
+    return {
+        text(name): {text(key): _property(item) for key, item in entries.items()} for name, entries in value.items()
+    }
 
 
 def setting_of_text(text: str) -> tuple[str, str, str]:
@@ -264,10 +270,10 @@ def value_of_text(text: str) -> tuple[str, tuple[Number, ...]]:
 
 def feedback_of_text(text: str) -> tuple[str, str]:
     """Return the output and the input of ``h=h0``."""
-    made, equals, given = text.partition("=")
-    if not (equals and made and given):
+    output, equals, name = text.partition("=")
+    if not (equals and output and name):
         raise ValueError(f"{text!r} lacks an output or an input")
-    return made, given
+    return output, name
 
 
 def _element(text: str) -> Number:
@@ -307,14 +313,14 @@ def _not_bool(value: T) -> T:
 
 def path(value: str | PathLike[str]) -> Path:
     """Return a path, whether or not anything is there."""
-    made = Path(value)
+    result = Path(value)
     try:
-        encoded = os.fsencode(made)
+        encoded = os.fsencode(result)
     except UnicodeEncodeError as error:
         raise ValueError("a path holds no such characters") from error
     if b"\0" in encoded:
         raise ValueError("a path holds no NUL character")
-    return made
+    return result
 
 
 def timeline_s(value: str | float | timedelta) -> float:
@@ -366,24 +372,24 @@ def varied_of_text(text: str) -> tuple[str, str, tuple[str, ...]]:
     return backend, key, _values(listed.split(","))
 
 
-def alternatives(asked: Varied) -> dict[str, tuple[dict[str, str], ...]]:
+def alternatives(varied: Varied) -> dict[str, tuple[dict[str, str], ...]]:
     """Return the sets of options that rows of each backend have: every combination of their values."""
     return {
         backend: tuple(
             {key: value for key, value in zip(options, chosen, strict=True) if value != AS_IT_IS}
             for chosen in product(*options.values())
         )
-        for backend, options in asked.items()
+        for backend, options in varied.items()
     }
 
 
 def _values(listed: object) -> tuple[str, ...]:
     if isinstance(listed, str) or not isinstance(listed, Iterable):
-        raise TypeError(f"{listed!r} is no list of values")
-    found = tuple(dict.fromkeys(_property(value).strip() for value in listed))
-    if len(found) < 2 or "" in found:
+        raise TypeError(f"{listed!r} is not a list of values")
+    values = tuple(dict.fromkeys(_property(value).strip() for value in listed))
+    if len(values) < 2 or "" in values:
         raise ValueError("at least two different values are needed")
-    return found
+    return values
 
 
 def varied_in(sets: Mapping[str, Sequence[Mapping[str, str]]]) -> Varied:
@@ -393,10 +399,10 @@ def varied_in(sets: Mapping[str, Sequence[Mapping[str, str]]]) -> Varied:
     """
     return {
         backend: {
-            key: tuple(dict.fromkeys(each.get(key, AS_IT_IS) for each in found))
-            for key in dict.fromkeys(key for each in sorted(found, key=len, reverse=True) for key in each)
+            key: tuple(dict.fromkeys(each.get(key, AS_IT_IS) for each in alternatives))
+            for key in dict.fromkeys(key for each in sorted(alternatives, key=len, reverse=True) for key in each)
         }
-        for backend, found in sets.items()
+        for backend, alternatives in sets.items()
     }
 
 
@@ -415,11 +421,7 @@ returned."""
 
 
 def run_name(run: RunName) -> str:
-    """Return the text by which the store finds a run.
-
-    Raises:
-        IrbenchError: It is no run.
-    """
+    """Return the text by which the store finds a run."""
     if isinstance(run, (str, PathLike)):
         return fspath(run)
     folder = getattr(run, "folder", None)

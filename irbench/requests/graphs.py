@@ -50,8 +50,6 @@ class StoredGraph:
 
 @dataclass(frozen=True)
 class _KeptGraph:
-    """A graph that was made from another, and how."""
-
     path: Path
     lineage: Lineage
 
@@ -73,14 +71,11 @@ def find_graph(name: str) -> StoredGraph:
         name: An ONNX file, a bundle's folder, the name of an exported model, or what it was exported from,
             ``models.py:build``; each may be followed by what a graph made from it is called, ``resnet50+basic``, and
             that by the sizes it was bound to, ``:batch=1``.
-
-    Raises:
-        IrbenchError: It is none of these, its bundle holds no ONNX graph, or several graphs are meant.
     """
     require_possible(name)
-    found = _original(name)
-    if found is not None:
-        return found
+    graph = _original(name)
+    if graph is not None:
+        return graph
     model, plus, rest = name.rpartition("+")
     origin = _original(model) if plus else None
     if origin is not None:
@@ -153,7 +148,6 @@ def _of_sizes(kept: Sequence[_KeptGraph], typed: str) -> Sequence[_KeptGraph]:
 
 
 def _in_full(name: str) -> str:
-    """Return what a short name of a variant, ``int8``, is short for."""
     from irbench.optimizer import variant
 
     try:

@@ -1,4 +1,4 @@
-"""Rows that are known to be impossible before any process starts, from what backends and their probes say."""
+"""What backends and their probes say before any process starts: rows that are impossible, and default precisions."""
 
 from __future__ import annotations
 
@@ -7,27 +7,22 @@ from dataclasses import replace
 
 from irbench.api.progress import Say
 from irbench.core import registry
+from irbench.core.address import BackendAddress
 from irbench.core.record import Failure
 from irbench.errors import IrbenchError
+from irbench.notices import Note
+from irbench.notices.notes import NativePrecision
 from irbench.requests import probes
 from irbench.runner.plan import PlannedGroup
 from irbench.spec import Cell
-from irbench.spi import LoadChecker, Refusal
+from irbench.spi import Availability, LoadChecker, Refusal
 
 _LEFT_TO_THE_GRAPH = ("native", "int8")
 """What no probe says: the former is always possible, and the latter depends on how a graph is quantised."""
 
 
 def without_refused_rows(groups: Sequence[PlannedGroup], say: Say) -> tuple[PlannedGroup, ...]:
-    """Return the groups in which rows that are certainly impossible are failed already, so that none is started.
-
-    Args:
-        groups: What was planned.
-        say: Receives which rows are failed already, and why.
-
-    Raises:
-        IrbenchError: No row is left, or a backend's options (``--set``) leave none of its rows.
-    """
+    """Return the groups in which rows that are certainly impossible are failed already, so that none is started."""
     refused = [{cell.id: failure for cell in group.measured if (failure := _failure(cell))} for group in groups]
     if not any(refused):
         return tuple(groups)
@@ -60,11 +55,6 @@ def _rows(
 
 
 def _refuse_all(failures: Iterable[Failure | None]) -> None:
-    """Refuse what leaves no row.
-
-    Raises:
-        IrbenchError: All of these rows fail; it says why the first one does.
-    """
     found = list(failures)
     first = next(iter(found), None)
     if first is not None and all(found):
@@ -95,8 +85,8 @@ def _probed(cell: Cell, held: str) -> Failure | None:
     load = cell.load
     if not load.precision_required or load.precision in _LEFT_TO_THE_GRAPH or held not in ("", "fp32"):
         return None
-    found = probes.remembered(registry.describe(registry.BACKENDS, cell.backend))
-    computed = None if found is None else found.precisions.get(cell.device)
+    probe = probes.remembered(registry.describe(registry.BACKENDS, cell.backend))
+    computed = None if probe is None else probe.precisions.get(cell.device)
     if computed is None or load.precision in computed:
         return None
     return Failure(
@@ -104,3 +94,31 @@ def _probed(cell: Cell, held: str) -> Failure | None:
         f"{cell.address} does not compute in {load.precision} on this machine, but in {', '.join(computed) or 'none'}",
         "Choose another with --precision, or look again: irbench backends --probe.",
     )
+
+
+def native_notes(backends: Sequence[BackendAddress], precisions: Sequence[str], say: Say) -> tuple[Note, ...]:
+    """Return a note for each backend whose default precision here is none of those that are measured.
+
+    Backends that never looked at this machine are asked to, once for each version.
+    """
+    if "native" in precisions or not precisions:
+        return ()
+    notes: list[Note] = []
+    for name, device in backends:
+        native = _native(name, device, say)
+        if native is not None and native not in precisions:
+            measured = tuple(dict.fromkeys(precisions))
+            notes.append(NativePrecision(backend=name, precision=native, measured=measured))
+    return tuple(notes)
+
+
+def _native(name: str, device: str, say: Say) -> str | None:
+    description = registry.describe(registry.BACKENDS, name)
+    probe: Availability | None = probes.remembered(description)
+    if probe is None:
+        say(f"probing {name}: devices and precisions on this machine")
+        try:
+            probe = probes.probe(description)
+        except IrbenchError:
+            return None  # its row will say what is wrong with it
+    return probe.native.get(device)

@@ -19,39 +19,40 @@ _MOST_BYTES = 1 << 20
 
 
 def probe(description: Description) -> Availability:
-    """Let the backend look at this machine in a worker, and remember what it found.
-
-    Raises:
-        IrbenchError: The backend could not look, or its process died.
-    """
+    """Let the backend look at this machine in a worker, and remember what it found."""
     from irbench.worker import call_in_worker
 
-    found: Availability = call_in_worker("irbench.worker.probing:probe", description.name, deadline_s=_DEADLINE_S)
+    availability: Availability = call_in_worker(
+        "irbench.worker.probing:probe", description.name, deadline_s=_DEADLINE_S
+    )
     path = home() / _place(description.name)
     with contextlib.suppress(OSError):  # without a memory the next call looks again
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps({"made_with": _made_with(description), "found": asdict(found)}).encode())
-    return found
+        write_atomically(
+            path, json.dumps({"made_with": _made_with(description), "found": asdict(availability)}).encode()
+        )
+    return availability
 
 
 def remembered(description: Description) -> Availability | None:
     """Return what the last probe found; ``None`` where there was none with these versions on this machine."""
-    found = (_remembered_in(folder / _place(description.name), description) for folder in homes())
-    return next(filter(None, found), None)
+    availabilities = (_remembered_in(folder / _place(description.name), description) for folder in homes())
+    return next(filter(None, availabilities), None)
 
 
 def _remembered_in(path: Path, description: Description) -> Availability | None:
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         stored: dict[str, Any] = json.loads(read_regular(path, _MOST_BYTES))
         if stored["made_with"] == _made_with(description):
-            found = stored["found"]
-            precisions = {device: tuple(names) for device, names in found["precisions"].items()}
-            return Availability(tuple(found["devices"]), precisions, found["native"], found["details"])
+            availability = stored["found"]
+            precisions = {device: tuple(names) for device, names in availability["precisions"].items()}
+            return Availability(
+                tuple(availability["devices"]), precisions, availability["native"], availability["details"]
+            )
     return None
 
 
 def _place(name: str) -> Path:
-    """Return the file of a backend, below irbench's folder."""
     return Path("probes", f"{name}.json")
 
 

@@ -9,19 +9,23 @@ from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
+from irbench.api.progress import Say
 from irbench.core import registry
 from irbench.core.address import BackendAddress
+from irbench.environments.candidates import Candidate, as_environment, candidate, labelled, shared_backend
+from irbench.environments.sources import parse_source
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter.build import export, is_exportable, validate
 from irbench.exporter.foreign import from_onnx_file
 from irbench.exporter.freshness import Notify, bundle_facts
 from irbench.exporter.refresh import find_outdated, is_made_from, made_from, refreshed
 from irbench.exporter.source import Source, require_possible
+from irbench.measure.lock import measuring
 from irbench.notices.bundle_notices import ExportedOften, PathPreferred
 from irbench.onnx.reading.protobuf import require_model_file
 from irbench.options.export import ExportOptions
 from irbench.render.words import export_notice_text, export_problems, unconfined_root_text
-from irbench.spec import Bundle
+from irbench.spec import Bundle, PythonEnvironment
 from irbench.store import bundles
 from irbench.system.file_states import is_file
 from irbench.worker.model_files import require_sound_weights
@@ -43,9 +47,6 @@ def resolve_bundles(
         everything: Every bundle there is (``--all``); excludes names.
         say: Receives the progress of exports, and which bundle is used.
         imports: Modules to import before a model is loaded that is exported now.
-
-    Raises:
-        IrbenchError: A name is nothing that can be run, or its export fails.
     """
     if everything:
         return tuple(_refreshed(folder, imports, say) for folder in _every_bundle(names))
@@ -59,32 +60,23 @@ def resolve_bundles(
     return tuple(_bundle(name, imports, say) for name in dict.fromkeys(names))
 
 
-def disambiguate(found: Sequence[Bundle]) -> tuple[Bundle, ...]:
+def disambiguate(models: Sequence[Bundle]) -> tuple[Bundle, ...]:
     """Return models with names of their own: files of one name are told apart by their folders, then by numbers."""
-    often = Counter(bundle.name for bundle in found)
+    often = Counter(bundle.name for bundle in models)
     named = [
         bundle.name if often[bundle.name] == 1 else f"{bundle.name} ({Path(bundle.source).parent.name or '.'})"
-        for bundle in found
+        for bundle in models
     ]
     taken: Counter[str] = Counter()
     distinct: list[Bundle] = []
-    for bundle, name in zip(found, named, strict=True):
+    for bundle, name in zip(models, named, strict=True):
         taken[name] += 1
         distinct.append(replace(bundle, name=name if taken[name] == 1 else f"{name} {taken[name]}"))
     return tuple(distinct)
 
 
 def require_models(names: Sequence[str], *, everything: bool, imports: tuple[str, ...] = ()) -> None:
-    """Refuse names of which :func:`resolve_bundles` would refuse one, without exporting or reading a model.
-
-    Args:
-        names: As for :func:`resolve_bundles`.
-        everything: Every bundle there is.
-        imports: Modules that are imported before a model is loaded.
-
-    Raises:
-        IrbenchError: It says what is wrong.
-    """
+    """Refuse names of which :func:`resolve_bundles` would refuse one, without exporting or reading a model."""
     if everything:
         _every_bundle(names)
     for name in dict.fromkeys(names):
@@ -92,11 +84,6 @@ def require_models(names: Sequence[str], *, everything: bool, imports: tuple[str
 
 
 def _every_bundle(names: Sequence[str]) -> tuple[Path, ...]:
-    """Return the folders of all bundles (``--all``).
-
-    Raises:
-        IrbenchError: Models are named, too, or there is no bundle.
-    """
     if names:
         raise IrbenchError("--all and a model cannot be combined.", hint="Leave one of them out.")
     folders = bundles.all()
@@ -106,11 +93,7 @@ def _every_bundle(names: Sequence[str]) -> tuple[Path, ...]:
 
 
 def require_model(name: str, imports: tuple[str, ...] = ()) -> None:
-    """Refuse what is no model, without exporting or reading one.
-
-    Raises:
-        IrbenchError: It says what is wrong.
-    """
+    """Refuse what is no model, without exporting or reading one."""
     require_possible(name)
     path = Path(name)
     if path.suffix == ".onnx":
@@ -120,18 +103,14 @@ def require_model(name: str, imports: tuple[str, ...] = ()) -> None:
         validate(name, ExportOptions(imports=imports))
 
 
-def resolve_backends(asked: Sequence[str]) -> tuple[BackendAddress, ...]:
-    """Return the backends asked for, or every installed one on the CPU.
-
-    Raises:
-        IrbenchError: A name or device is unknown (exit code 2), or a runtime is not installed (exit code 5).
-    """
-    if not asked:
+def resolve_backends(names: Sequence[str]) -> tuple[BackendAddress, ...]:
+    """Return the backends asked for, or every installed one on the CPU."""
+    if not names:
         installed = registry.installed_backends()
         if not installed:
             raise IrbenchError("No runtime is installed.", hint=_ways_to_install(), exit_code=ExitCode.NOT_INSTALLED)
         return tuple(map(BackendAddress, installed))
-    pairs = tuple(dict.fromkeys(registry.parse_backend(name) for name in asked))
+    pairs = tuple(dict.fromkeys(registry.parse_backend(name) for name in names))
     for name, _ in pairs:
         registry.require_installed(name)
     return pairs
@@ -170,12 +149,12 @@ def _bundle(name: str, imports: tuple[str, ...], say: Callable[[str], None]) -> 
         if outdated is not None:
             say(export_notice_text(outdated))
         return _load_sound(path)
-    found = bundles.find(name)
-    if found is not None and not _means_path(name, found, say):
-        return _refreshed(found, imports, say)
+    folder = bundles.find(name)
+    if folder is not None and not _means_path(name, folder, say):
+        return _refreshed(folder, imports, say)
     _refuse_variant(name)
-    made = _made_from(Source(name), say)
-    return _exported(name, imports, say) if made is None else _refreshed(made, imports, say)
+    exported = _made_from(Source(name), say)
+    return _exported(name, imports, say) if exported is None else _refreshed(exported, imports, say)
 
 
 def _warn_of_root(say: Callable[[str], None]) -> None:
@@ -216,8 +195,8 @@ def _exported(source: str, imports: tuple[str, ...], say: Callable[[str], None])
 
 def _refreshed(place: Path, imports: tuple[str, ...], say: Callable[[str], None]) -> Bundle:
     bundle = bundles.load_intact(place)
-    found = refreshed(place, imports, say, _notifier(say))
-    return bundle if found == place else _loaded(found, say)
+    current = refreshed(place, imports, say, _notifier(say))
+    return bundle if current == place else _loaded(current, say)
 
 
 def _loaded(place: Path, say: Callable[[str], None]) -> Bundle:
@@ -231,24 +210,51 @@ def _notifier(say: Callable[[str], None]) -> Notify:
     return lambda notice: say(export_notice_text(notice))
 
 
-def _means_path(name: str, found: Path, say: Callable[[str], None]) -> bool:
+def _means_path(name: str, folder: Path, say: Callable[[str], None]) -> bool:
     """Return whether a name is that of a file or folder here, and the bundle of that name another model's."""
     source = Source(name)
-    if source.is_zoo or not is_exportable(source) or is_made_from(found, source):
+    if source.is_zoo or not is_exportable(source) or is_made_from(folder, source):
         return False
-    facts = bundle_facts(bundles.load_card(found))
-    _notifier(say)(PathPreferred(bundle=facts, path=str(source.path), folder=str(found)))
+    facts = bundle_facts(bundles.load_card(folder))
+    _notifier(say)(PathPreferred(bundle=facts, path=str(source.path), folder=str(folder)))
     return True
 
 
 def _refuse_variant(name: str) -> None:
     """Refuse a name as ``irbench inspect`` takes it, of a graph that was made from a model."""
-    model, plus, made = name.rpartition("+")
+    model, plus, variant = name.rpartition("+")
     path = Path(model)
     known = is_file(path) or is_file(path / bundles.CARD) or bundles.find(model) is not None
     if plus and (known or model in registry.names(registry.MODELS)):
-        made = made.partition(":")[0]
-        way = f"irbench run {quote(model)} --optimize {made}"
-        if made.startswith("custom"):  # no run can ask for passes that were named one by one
+        variant = variant.partition(":")[0]
+        way = f"irbench run {quote(model)} --optimize {variant}"
+        if variant.startswith("custom"):  # no run can ask for passes that were named one by one
             way = f"irbench optimize {quote(model)} --passes ... -o better.onnx, then irbench run better.onnx"
         raise IrbenchError(f"{name} is a variant of {model}, not a model.", hint=f"To measure a variant: {way}")
+
+
+_KEYS = "abcdefghijklmnopqrstuvwxyz"
+
+
+class Environments:
+    """Environments of versions, each built and looked at once."""
+
+    def __init__(self, backend: str | None, say: Say, *, insist: bool) -> None:
+        self._address = None if backend is None else registry.parse_backend(backend)
+        self._say = say
+        self._insist = insist
+        self._known: dict[str, Candidate] = {}
+
+    def of(self, versions: Sequence[str]) -> tuple[BackendAddress, tuple[PythonEnvironment, ...]]:
+        """Return the backend whose runtime all versions have, and their environments."""
+        candidates = [self._candidate(text) for text in versions]
+        name = shared_backend(candidates, None if self._address is None else self._address.name)
+        environments = (as_environment(key, name, each) for key, each in zip(_KEYS, candidates, strict=False))
+        return self._address or BackendAddress(name), labelled(tuple(environments))
+
+    def _candidate(self, text: str) -> Candidate:
+        if text not in self._known:
+            source = parse_source(text)
+            with measuring("environments", insist=self._insist):  # installing disturbs whoever measures
+                self._known[text] = candidate(text, source, self._say)
+        return self._known[text]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -21,16 +21,17 @@ from irbench.options.option import refuse_excluded
 from irbench.options.run import RUN, RunOptions
 from irbench.options.values import Settings, alternatives
 from irbench.render.optimized_graphs import in_words
-from irbench.requests.accuracy_limits import accuracy_limit
-from irbench.requests.counters import counting_of
-from irbench.requests.energy_access import energy_notes
-from irbench.requests.ineffective_options import ineffective_layouts, ineffective_levels, refuse_ineffective_levels
-from irbench.requests.int8_methods import with_suitable_int8
+from irbench.requests.instruments import counting_of, energy_notes
 from irbench.requests.known_refusals import without_refused_rows
-from irbench.requests.own_cells import require_found
-from irbench.requests.processors import allowed_cpus, asked_threads, refuse_too_many_instances
+from irbench.requests.optimization_levels import (
+    graph_notes,
+    ineffective_layouts,
+    ineffective_levels,
+    refuse_ineffective_levels,
+    with_suitable_int8,
+)
 from irbench.requests.resolve import able_backends, disambiguate, resolve_backends, resolve_bundles
-from irbench.requests.unchecked_graphs import graph_notes
+from irbench.requests.user_code import accuracy_limit, require_found
 from irbench.runner.inputs import refuse_unknown_values
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare, with_files_of_graphs
@@ -38,6 +39,7 @@ from irbench.runner.request import RunRequest, as_asked
 from irbench.runner.requested_cells import environment_notes
 from irbench.spec import Precision, Timing, WarmUpLength
 from irbench.spec.requested_sizes import refuse_unknown_names
+from irbench.system import host
 
 QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9, sized_for=25.0)
 THOROUGH = Timing(
@@ -55,11 +57,7 @@ _NO_BACKENDS = ("none",)
 
 
 def refuse_contradictions(options: RunOptions) -> None:
-    """Refuse options that cannot be obeyed together, before anything is looked up.
-
-    Raises:
-        IrbenchError: Two of them contradict each other, or a model's name is empty.
-    """
+    """Refuse options that cannot be obeyed together, before anything is looked up."""
     refuse_excluded(options, RUN.options)
     if not all(options.models):
         raise IrbenchError("The name of a model is empty.", hint="List the models: irbench models")
@@ -88,11 +86,7 @@ def _refuse_own_pace(options: RunOptions) -> None:
 
 
 def requested(options: RunOptions) -> RunRequest:
-    """Return what was asked for, without its models.
-
-    Raises:
-        IrbenchError: A backend, a device, a property, a precision, a level or a processor is not there.
-    """
+    """Return what was asked for, without its models."""
     require_found(options.cells)
     notes_on_energy = energy_notes(options.energy)
     limit = accuracy_limit(options)
@@ -139,9 +133,6 @@ def planned(
         say: Receives what is exported and optimised, and which options change nothing.
         status: Receives each step of that; ``None`` where nobody watches.
         tells_refused: Whether it hears which rows are known to be impossible; not where nobody asked for them.
-
-    Raises:
-        IrbenchError: A model is not there, or the plan is impossible.
     """
     bundles = disambiguate(resolve_bundles(options.models, everything=options.all, say=say, imports=options.imports))
     swept = {} if request.sweep is None or not request.sweep[0] else {request.sweep[0]: ()}
@@ -175,11 +166,7 @@ def budget_s(options: RunOptions) -> float:
 
 
 def _timing(options: RunOptions) -> Timing:
-    """Return the protocol's numbers, of the types with which a stored run is read again.
-
-    Raises:
-        IrbenchError: An option is of another type.
-    """
+    """Return the protocol's numbers, of the types with which a stored run is read again."""
     timing = QUICK if options.quick else THOROUGH if options.thorough else Timing()
     chosen = replace(
         timing,
@@ -201,11 +188,11 @@ def _timing(options: RunOptions) -> Timing:
         ) from error
 
 
-def _warm_up(asked: WarmUpLength | None) -> dict[str, Any]:
+def _warm_up(length: WarmUpLength | None) -> dict[str, Any]:
     """Return the numbers of the warm-up; one whose length is given does not look for when calls get no faster."""
-    if asked is None:
+    if length is None:
         return {}
-    return {"warm_up": asked.seconds or 0.0, "warm_up_calls": asked.calls or 0, "look_calls": 0}
+    return {"warm_up": length.seconds or 0.0, "warm_up_calls": length.calls or 0, "look_calls": 0}
 
 
 def _sustain_s(options: RunOptions) -> float:
@@ -217,33 +204,28 @@ def _sustain_s(options: RunOptions) -> float:
 def _alternatives(
     options: RunOptions, backends: Sequence[BackendAddress]
 ) -> Mapping[str, tuple[Mapping[str, str], ...]]:
-    """Return the sets of options that rows of each backend differ in.
-
-    Raises:
-        IrbenchError: One of them cannot be set, or is set for all rows as well.
-    """
-    found = alternatives(options.vary)
-    for backend, sets in found.items():
+    sets_by_backend = alternatives(options.vary)
+    for backend, sets in sets_by_backend.items():
         for each in sets:
             _refuse_wrong_settings({backend: each}, backends, option="--vary")
         both = set(options.vary[backend]) & set(options.set.get(backend, {}))
         if both:
             key = f"{backend}.{min(both)}"
             raise IrbenchError(f"--set {key} and --vary {key} cannot be combined.", hint="Leave one of them out.")
-    return found
+    return sets_by_backend
 
 
 def _refuse_wrong_settings(settings: Settings, backends: Sequence[BackendAddress], option: str = "--set") -> None:
     taking_part = tuple(dict.fromkeys(address.name for address in backends))
-    for backend, given in settings.items():
+    for backend, properties in settings.items():
         registry.backend(backend)
         if backend not in taking_part:
             raise IrbenchError(
-                f"{option} {backend}.{next(iter(given), '')} is for a backend that is not part of the run.",
+                f"{option} {backend}.{next(iter(properties), '')} is for a backend that is not part of the run.",
                 hint=f"Backends of the run: {', '.join(taking_part)}.",
             )
-    for backend, given in settings.items():
-        registry.require_options(backend, given)
+    for backend, properties in settings.items():
+        registry.require_options(backend, properties)
 
 
 def _refuse_name(name: str) -> None:
@@ -256,12 +238,48 @@ def _refuse_name(name: str) -> None:
         raise IrbenchError("`latest` is reserved for the newest run.", hint="Choose another name.")
 
 
-def _precisions(asked: tuple[str, ...] | None) -> tuple[Precision, ...] | None:
-    if asked is None:
+def _precisions(names: tuple[str, ...] | None) -> tuple[Precision, ...] | None:
+    if names is None:
         return None
     known = get_args(Precision)
-    for precision in asked:
+    for precision in names:
         if precision not in known:
             near = did_you_mean(precision, known)
             raise IrbenchError(f"There is no precision {precision!r}.", hint=f"{near}Precisions: {', '.join(known)}.")
-    return tuple(precision for precision in known if precision in asked)
+    return tuple(precision for precision in known if precision in names)
+
+
+def asked_threads(
+    counts: tuple[int | Literal["native"], ...] | None, cpus: tuple[int, ...] | None
+) -> tuple[int | None, ...]:
+    """Return the threads of the processes of each row, each number once."""
+    return tuple(dict.fromkeys(total_threads(count, cpus) for count in counts or (None,)))
+
+
+def total_threads(count: int | Literal["native"] | None, cpus: tuple[int, ...] | None) -> int | None:
+    """Return the threads of each process; ``None`` leaves them to the runtimes."""
+    if count is None:
+        return host.allowance(cpus).threads
+    return count if isinstance(count, int) else None
+
+
+def allowed_cpus(cpus: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    """Return the processors that were asked for."""
+    allowed = host.allowance().cpus
+    missing = sorted(set(cpus or ()) - set(allowed))
+    if missing:
+        listing = ",".join(str(cpu) for cpu in allowed)
+        raise IrbenchError(
+            f"--cpus contains processor {missing[0]}, which is not available.", hint=(f"Available: {listing}")
+        )
+    return cpus
+
+
+def refuse_too_many_instances(instances: tuple[int, ...], cpus: tuple[int, ...] | None) -> None:
+    """Refuse more processes than there are processors, of which each is to have its own."""
+    processors = len(host.allowance(cpus).cpus)
+    if max(instances) > processors:
+        raise IrbenchError(
+            f"--instances {max(instances)} needs as many processors, and {processors} can be used.",
+            hint="Each instance has processors of its own: use fewer of them, or more processors with --cpus.",
+        )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, TypeAlias
+
+import msgspec
 
 from irbench.core.address import BackendAddress
 from irbench.counters.counter_plan import Counting
@@ -74,9 +76,17 @@ class RunRequest:
     variants: tuple[str, ...] = (UNOPTIMIZED,)
     threads: tuple[int | None, ...] = (1,)
     divides_threads: bool = False
+    apart: bool = False
+    goal: Goal | None = None
     cpus: tuple[int, ...] | None = None
     io: Io = "copy"
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    alternatives: Mapping[str, tuple[Mapping[str, str], ...]] = field(
+        default_factory=dict[str, tuple[Mapping[str, str], ...]]
+    )
+    rows: tuple[str, ...] | None = None
+    is_part_of: str = ""
+    accuracy: AccuracyLimit | None = None
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     sweep: Sweep | None = None
     baseline: str | None = None
@@ -84,27 +94,19 @@ class RunRequest:
     seed: int = 0
     timing: Timing = field(default_factory=Timing)
     budget_s: float | None = None
-    notes: tuple[Note, ...] = ()
     preset: Preset = "default"
     command: tuple[str, ...] = ()
     cold: bool = False
     soak: SoakPlan | None = None
+    require_full: bool = False
     name: str = ""
     note: str = ""
-    inputs: InputRequest = field(default_factory=InputRequest)
-    apart: bool = False
-    goal: Goal | None = None
-    environments: tuple[PythonEnvironment, ...] = ()
-    programs: Mapping[str, Program] = field(default_factory=dict[str, Program])
-    alternatives: Mapping[str, tuple[Mapping[str, str], ...]] = field(
-        default_factory=dict[str, tuple[Mapping[str, str], ...]]
-    )
-    rows: tuple[str, ...] | None = None
-    is_part_of: str = ""
-    accuracy: AccuracyLimit | None = None
-    require_full: bool = False
-    counting: Counting | None = None
     asked: RunOptions | None = None
+    environments: tuple[PythonEnvironment, ...] = ()
+    counting: Counting | None = None
+    inputs: InputRequest = field(default_factory=InputRequest)
+    programs: Mapping[str, Program] = field(default_factory=dict[str, Program])
+    notes: tuple[Note, ...] = ()
 
     @property
     def addresses(self) -> tuple[BackendAddress, ...]:
@@ -137,79 +139,53 @@ class RunRequest:
         return replace(self, timing=replace(timing, budget=timing.budget * weight, sized_for=sized_for))
 
     def as_plan(self) -> dict[str, Any]:
-        """Return what was asked for as the run document records it."""
+        """Return what was asked for as the run document records it: each field, in a form that JSON has."""
+        held = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in _PLANNED_OTHERWISE}
+        held |= {
+            "divides_threads": self.divides_threads and self.instances != (1,),
+            "sweep": None if self.sweep is None else dict([self.sweep]),
+            "asked": None if self.asked is None else stored_form(self.asked),
+        }
         return {
             "models": [bundle.name for bundle in self.bundles],
             "sources": [bundle.source for bundle in self.bundles],
             "backends": [f"{name}:{device}" for name, device in self.backends],
             "cells": {name: asdict(program) for name, program in self.programs.items()},
-            "batches": list(self.batches) if self.batches is not None else None,
-            "streams": list(self.streams),
-            "instances": list(self.instances),
-            "precisions": list(self.precisions) if self.precisions is not None else None,
-            "variants": list(self.variants),
-            "threads": list(self.threads),
-            "divides_threads": self.divides_threads and self.instances != (1,),
-            "apart": self.apart,
-            "goal": None if self.goal is None else asdict(self.goal),
-            "cpus": list(self.cpus) if self.cpus is not None else None,
-            "io": self.io,
-            "options": {name: dict(options) for name, options in self.options.items()},
-            "alternatives": {name: [dict(each) for each in sets] for name, sets in self.alternatives.items()},
-            "rows": None if self.rows is None else list(self.rows),
-            "is_part_of": self.is_part_of,
-            "accuracy": None if self.accuracy is None else asdict(self.accuracy),
-            "shapes": {name: list(shape) for name, shape in self.shapes.items()},
-            "sweep": None if self.sweep is None else {self.sweep[0]: [list(shape) for shape in self.sweep[1]]},
-            "baseline": self.baseline,
-            "allow_mixed": self.allow_mixed,
-            "seed": self.seed,
-            "timing": {**asdict(self.timing), "busy_processors": list(self.timing.busy_processors)},
-            "budget_s": self.budget_s,
-            "preset": self.preset,
-            "command": list(self.command),
-            "cold": self.cold,
-            "soak": asdict(self.soak) if self.soak is not None else None,
-            "require_full": self.require_full,
-            "name": self.name,
-            "note": self.note,
-            "asked": None if self.asked is None else stored_form(self.asked),
-            "environments": [asdict(environment) for environment in self.environments],
+            **_with_lists(msgspec.to_builtins(held)),
             "counters": None if self.counting is None else asdict(self.counting.plan),
             **self.inputs.as_plan(),
         }
 
 
+def _with_lists(value: Any) -> Any:
+    """Return a value with lists in place of tuples, as JSON has it."""
+    if isinstance(value, dict):
+        return {key: _with_lists(item) for key, item in value.items()}
+    return list(map(_with_lists, value)) if isinstance(value, list | tuple) else value
+
+
+_PLANNED_OTHERWISE = ("bundles", "backends", "programs", "counting", "inputs", "notes")
+_RESOLVED = ("backends", "threads")
+"""What names of options become only when it is known what is there."""
+_NAMES = {
+    "batches": "batch", "options": "set", "shapes": "shape", "sweep": "shapes", "budget_s": "budget",
+    "programs": "cells",
+}  # fmt: skip
+"""Of options, by the fields that hold their values under other names."""
+
+
 def as_asked(options: RunOptions) -> RunRequest:
-    """Return what options ask for, before their names are looked up."""
+    """Return what options ask for, before their names are looked up: each field that is one of them is copied."""
+    names = {item.name: _NAMES.get(item.name, item.name) for item in fields(RunRequest) if item.name not in _RESOLVED}
+    copied = {name: getattr(options, option) for name, option in names.items() if hasattr(options, option)}
     return RunRequest(
         bundles=(),
         backends=(),
-        batches=options.batch,
-        streams=options.streams,
-        instances=options.instances,
         divides_threads=options.threads is None,
-        io=options.io,
-        options=options.set,
-        rows=options.rows,
-        shapes=options.shape,
-        sweep=options.shapes,
-        baseline=options.baseline,
-        allow_mixed=options.allow_mixed,
-        seed=options.seed,
-        budget_s=options.budget,
         preset="quick" if options.quick else "thorough" if options.thorough else "default",
-        command=options.command,
-        cold=options.cold,
-        name=options.name,
-        note=options.note,
-        inputs=options.inputs,
-        apart=options.apart,
         goal=_goal(options),
-        environments=options.environments,
-        programs=options.cells,
-        require_full=options.require_full,
         asked=options,
+        **copied,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from irbench.core.activity import Activity, Outlook
@@ -86,47 +86,25 @@ _FIRST_CLOSING_S = 0.5
 """What storing a launch and its table is taken to need before that was seen once."""
 
 
+@dataclass
 class Comparison:
-    """Launches a group until its stopping rule is met, and keeps the store up to date.
+    """Launches a group until its stopping rule is met, and keeps the store up to date."""
 
-    Args:
-        planned: The group.
-        request: The run it belongs to, with the group's share of the budget.
-        scratch: A folder of the group's own that is gone after the run.
-        writer: The run in the store.
-        listen: Receives progress, between rounds only.
-        others: Returns who else has been measuring on this machine since it was last asked.
-        link: The core-to-core probe.
-        number: The group's place in the run, counted from 0.
-        so_far: Launches of the group from before its run ended early; ``None`` where it begins.
-        schedule: Decides which cells are launched next, and when the group ends.
-    """
+    planned: PlannedGroup
+    request: RunRequest
+    scratch: Path
+    writer: RunWriter
+    listen: Listener
+    others: Callable[[], Sequence[Holder]]
+    link: CoreLink
+    number: int = 0
+    so_far: GroupSoFar | None = None
+    schedule: Schedule = UNTIL_PRECISE
 
-    def __init__(
-        self,
-        planned: PlannedGroup,
-        request: RunRequest,
-        scratch: Path,
-        writer: RunWriter,
-        listen: Listener,
-        others: Callable[[], Sequence[Holder]],
-        link: CoreLink,
-        number: int = 0,
-        so_far: GroupSoFar | None = None,
-        schedule: Schedule = UNTIL_PRECISE,
-    ) -> None:
-        self._planned = planned
-        self._request = request
-        self._scratch = scratch
-        self._writer = writer
-        self._listen = listen
-        self._others_now = others
-        self._link = link
-        self._number = number
-        self._schedule = schedule
-        self._timing = request.timing
+    def __post_init__(self) -> None:
+        self._timing = self.request.timing
         self._watch = Stopwatch()
-        self._before = without_unfinished(writer.document)
+        self._before = without_unfinished(self.writer.document)
         self._records: list[LaunchRecord] = []
         self._samples: Mapping[str, int] = {}
         self._calls = 0
@@ -135,12 +113,11 @@ class Comparison:
         self._remarks: tuple[Warn, ...] = ()
         self._expected: tuple[Expected, ...] = ()
         self._outlook: Outlook | None = None
-        self._others = dict.fromkeys(others())
-        if so_far is not None:
-            self._resume(so_far)
+        self._others = dict.fromkeys(self.others())
+        if self.so_far is not None:
+            self._resume(self.so_far)
 
     def _resume(self, so_far: GroupSoFar) -> None:
-        """Go on after the last launch that is stored."""
         self._watch = Stopwatch(so_far.table.seconds)
         self._records = list(so_far.records)
         self._samples = so_far.samples
@@ -156,7 +133,7 @@ class Comparison:
         Raises:
             IrbenchError: The store cannot be written.
         """
-        if not self._planned.can_run:
+        if not self.planned.can_run:
             return self._commit("failures")
         try:
             self._expect_outputs()
@@ -170,35 +147,35 @@ class Comparison:
 
     @property
     def _group(self) -> Group:
-        return self._planned.group
+        return self.planned.group
 
     def _expect_outputs(self) -> None:
         """Get the expected outputs of each workload; those that are fed the same share the first one's."""
         self._say(Activity("expected-outputs"))
-        scratch, workloads = self._scratch, self._group.workloads
+        scratch, workloads = self.scratch, self._group.workloads
         scratch.mkdir(parents=True, exist_ok=True)
-        found: list[Expected] = []
+        expected: list[Expected] = []
         for place, workload in enumerate(workloads):
             known = next((other for other in range(place) if same_inputs(workloads[other], workload)), None)
             if known is not None:
-                found.append(found[known])
+                expected.append(expected[known])
                 continue
             cells = [cell for cell in self._group.cells if cell.workload == place]
             deadline = self._timing.deadline_after(self._watch.elapsed_s)
-            found.append(expected_outputs(workload, cells, scratch, deadline.seconds))
-            self._remarks = (*self._remarks, *(warn for warn in found[-1].warnings if warn not in self._remarks))
-        self._expected = tuple(found)
+            expected.append(expected_outputs(workload, cells, scratch, deadline.seconds))
+            self._remarks = (*self._remarks, *(warn for warn in expected[-1].warnings if warn not in self._remarks))
+        self._expected = tuple(expected)
 
     def _launch_plan(self) -> LaunchPlan:
         return LaunchPlan(
             group=self._group,
-            number=self._number,
+            number=self.number,
             timing=self._timing,
-            seed=self._request.seed,
-            logs=self._writer.logs,
+            seed=self.request.seed,
+            logs=self.writer.logs,
             expected=self._expected,
-            cpus=host.allowance(self._request.cpus).cpus,
-            others=self._planned.others,
+            cpus=host.allowance(self.request.cpus).cpus,
+            others=self.planned.others,
         )
 
     def _try_launch(self, planned: Next) -> Next:
@@ -209,13 +186,12 @@ class Comparison:
             self._timing = replace(self._timing, most_cells=max(2, len(reason.fitting)))
             return self._next()
         except GraphRefused as refused:
-            self._planned = with_other_graphs(self._planned, refused, alone=bool(self._records))
+            self.planned = with_other_graphs(self.planned, refused, alone=bool(self._records))
             return planned
 
     def _launch(self, planned: Next) -> Next:
-        """Run one launch, keep its record, and return what follows."""
         watch = Stopwatch()
-        with Launch(self._launch_plan(), self._launch_inputs(planned), self._link, self._say) as launch:
+        with Launch(self._launch_plan(), self._launch_inputs(planned), self.link, self._say) as launch:
             record, tempo = launch.measure()
         self._samples = {**tempo.samples, **self._samples}
         self._calls += tempo.blocks_that_count(len(record.blocks)) * tempo.stride
@@ -225,7 +201,7 @@ class Comparison:
         with signals_deferred():  # a launch is told where and only where it is stored
             measured_s = watch.elapsed_s
             self._records.append(record)
-            self._writer.add_launch(record)
+            self.writer.add_launch(record)
             interim = self._commit("unfinished")
             self._launches_s.append(watch.elapsed_s)
             self._closing_s = watch.elapsed_s - measured_s
@@ -234,7 +210,7 @@ class Comparison:
 
     def _next(self) -> Next:
         pace = Pace(self._watch.elapsed_s, self._launches_s, self._closing_s)
-        return self._schedule.following(self._group, self._records, self._timing, self._admission(), pace)
+        return self.schedule.following(self._group, self._records, self._timing, self._admission(), pace)
 
     @property
     def _launches_planned(self) -> float:
@@ -272,12 +248,10 @@ class Comparison:
         )
 
     def _healthy(self) -> tuple[Cell, ...]:
-        """Return the cells that can run the model and have not failed."""
-        gone = {cell for record in self._records for cell in record.failures} | set(self._planned.absent)
+        gone = {cell for record in self._records for cell in record.failures} | set(self.planned.absent)
         return tuple(cell for cell in self._group.cells if cell.id not in gone)
 
     def _first_launches(self) -> dict[str, CellLaunch]:
-        """Return what each cell measured in its first launch."""
         return {cell.cell: cell for record in reversed(self._records) for cell in record.cells}
 
     def _admission(self) -> Admission:
@@ -285,15 +259,15 @@ class Comparison:
         ran = {cell.id: cell for cell in self._group.cells}
         judged = {cell: mismatch(measured, ran[cell]) for cell, measured in self._first_launches().items()}
         return Admission(
-            absent=self._planned.absent,
+            absent=self.planned.absent,
             mismatches={cell: failure for cell, failure in judged.items() if failure is not None},
-            allow_mixed=self._request.compares_all_precisions,
+            allow_mixed=self.request.compares_all_precisions,
         )
 
     def _commit(self, stopped_by: StoppedBy) -> GroupResult:
         """Derive the table anew from the records and put it into the store's document."""
         admission = self._admission()
-        group = self._group if self._schedule.measures_all else launched(self._group, self._records)
+        group = self._group if self.schedule.measures_all else launched(self._group, self._records)
         self._outlook = outlook(group, self._records, self._timing, admission)
         result = summarise(
             group,
@@ -305,17 +279,17 @@ class Comparison:
             remarks=self._remarks,
             references=references(self._group, self._expected),
         )
-        self._others.update(dict.fromkeys(self._others_now()))
+        self._others.update(dict.fromkeys(self.others()))
         disturbed = (AnotherIrbench(**asdict(other)) for other in self._others)
         notes = (
             *result.notes,
             *self._untimed_samples(),
-            *self._planned.notes,
-            *self._request.notes,
+            *self.planned.notes,
+            *self.request.notes,
             *disturbed,
         )
         result = replace(result, notes=notes)
-        self._writer.commit(replace(self._writer.document, groups=(*self._before.groups, result)))
+        self.writer.commit(replace(self.writer.document, groups=(*self._before.groups, result)))
         return result
 
     def _untimed_samples(self) -> Iterator[Note]:
@@ -324,17 +298,17 @@ class Comparison:
 
     def _say(self, activity: Activity, interim: GroupResult | None = None) -> None:
         main = self._group.main
-        self._listen(
+        self.listen(
             Progress(
                 model=main.bundle.name,
                 activity=activity,
                 launch=len(self._records) + (interim is None),
-                most_launches=most_launches(self._schedule, len(self._planned.measured), self._timing),
+                most_launches=most_launches(self.schedule, len(self.planned.measured), self._timing),
                 elapsed_s=self._watch.elapsed_s,
                 budget_s=self._timing.budget,
                 outlook=self._outlook,
                 interim=interim,
-                **batch_facts(self._group.workloads, self._request.batches),
+                **batch_facts(self._group.workloads, self.request.batches),
                 sizes=swept_sizes(main.sizes, main.other_sizes),
             )
         )

@@ -44,5 +44,4 @@ def is_undecided(document: RunDocument) -> bool:
 
 
 def _growths(document: RunDocument) -> set[str]:
-    """Return what was found of the memory of each row of a soak."""
     return {row.memory.verdict for table in document.soaks for row in table.rows if row.memory is not None}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from irbench.api.progress import GuardedListener, Reporter, Say
+from irbench.core.record import Failure
 from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
 from irbench.features.cold import run as cold
@@ -17,20 +18,19 @@ from irbench.features.soak import soaked_rows as soak
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.notices import Note
 from irbench.options.run import RunOptions
+from irbench.render.words import accuracy_line, limit_text
+from irbench.requests.known_refusals import native_notes
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import planned, refuse_contradictions, requested
+from irbench.runner.accuracy_check import checked_group
 from irbench.runner.launch_schedule import UNTIL_PRECISE, Schedule
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runs import comparison
-from irbench.runs.accuracy import with_accuracy
-from irbench.runs.known_peaks import known_peaks
-from irbench.runs.native_precision import native_notes
-from irbench.runs.run_destination import Destination, RunDestination
-from irbench.runs.run_environment import describe_environment
+from irbench.runs.run_destination import Destination, RunDestination, describe_environment
 from irbench.runs.run_plan import name_taken_text, outline, settings, too_many_threads
-from irbench.runs.work import with_work
-from irbench.spec import SoakPlan
+from irbench.runs.work import known_peaks, with_work
+from irbench.spec import Accuracy, Cell, SoakPlan
 from irbench.store.folders import default_root, results_option, run_argument
 from irbench.store.listing import runs_called
 from irbench.store.runs import RunWriter
@@ -62,15 +62,6 @@ def measure(
     """Measure what was asked for: plan it, then run the plan.
 
     An interrupt ends the run; every finished launch is in the document, whose last group says so.
-
-    Args:
-        options: What is asked.
-        reporter: Receives progress.
-        soak_plan: How long rows are called to see whether they grow, in place of speeds.
-        keep: Decides which rows are measured; ``None`` where all are.
-
-    Raises:
-        IrbenchError: The call or the plan is impossible and nothing was measured; or the store cannot be written.
     """
     host.require_linux()
     refuse_within_a_worker()
@@ -85,18 +76,7 @@ def measure(
 def plan_run(
     request: RunRequest, options: RunOptions, scratch: Path, reporter: Reporter, keep: RowFilter | None = None
 ) -> tuple[RunRequest, tuple[PlannedGroup, ...]]:
-    """Return what is measured: the request with its models and each group's share of the budget, and the groups.
-
-    Args:
-        request: What :func:`irbench.requests.run_requests.requested` returned.
-        options: What it was made from.
-        scratch: A folder that is gone after the run.
-        reporter: Hears what is made and checked.
-        keep: Decides which rows are measured; ``None`` where all are.
-
-    Raises:
-        IrbenchError: The plan is impossible.
-    """
+    """Return what is measured: the request with its models and each group's share of the budget, and the groups."""
     request, groups = planned(request, options, scratch, reporter.say, reporter.status)
     groups = groups if keep is None else keep(request, groups)
     groups = with_accuracy(request, groups, scratch, reporter.say)
@@ -112,21 +92,7 @@ def measure_planned(
     reporter: Reporter,
     schedule: Schedule = UNTIL_PRECISE,
 ) -> StoredRun:
-    """Run a plan.
-
-    Args:
-        request: What was asked for, with each group's share of the budget.
-        groups: What :func:`plan_run` or :func:`irbench.runner.plan.plan` made of it.
-        scratch: A folder that is gone after the run.
-        destination: Where the run is stored.
-        lock: Our place among those who measure on this machine.
-        reporter: Receives progress.
-        schedule: Decides which rows are launched next, and when a table ends.
-
-    Raises:
-        IrbenchError: The store cannot be written.
-        BaseException: What the reporter's listener raised; it ended the run as an interrupt does.
-    """
+    """Run a plan; what the reporter's listener raises ends it as an interrupt does, and is raised again."""
     if schedule.measures_all:
         reporter.say(outline(groups, request))
         _warn(groups, reporter.say)
@@ -147,11 +113,7 @@ def measure_planned(
 
 
 def _checked(options: RunOptions, say: Say) -> RunRequest:
-    """Return what is asked for, once all that is known without exporting or reading a model is checked.
-
-    Raises:
-        IrbenchError: Options contradict each other, or a model, a backend or a setting is not there.
-    """
+    """Return what is asked for, once all that is known without exporting or reading a model is checked."""
     refuse_contradictions(options)
     request = requested(options)
     require_models(options.models, everything=options.all, imports=options.imports)
@@ -166,9 +128,6 @@ def describe_plan(options: RunOptions, say: Say) -> str:
     """Return what would be measured, with which settings, how long it takes at least and where it would be stored.
 
     Models are exported and graphs optimised for that; nothing is measured.
-
-    Raises:
-        IrbenchError: The call or the plan is impossible.
     """
     host.require_linux()
     request = _checked(options, say)
@@ -198,11 +157,7 @@ def _warn(groups: Sequence[PlannedGroup], say: Say) -> None:
 
 
 def refuse_within_a_worker() -> None:
-    """Refuse a run that a process of another run begins: it imports a script whose function it measures.
-
-    Raises:
-        IrbenchError: This is such a process.
-    """
+    """Refuse a run that a process of another run begins: it imports a script whose function it measures."""
     if MARK in os.environ:
         raise IrbenchError(
             "A run was begun by a process that measures for another run, which imports the script of its function.",
@@ -211,7 +166,6 @@ def refuse_within_a_worker() -> None:
 
 
 def _what(options: RunOptions) -> str:
-    """Return what is measured, in a few words, before any model is looked at."""
     names = ", ".join(Path(model).name for model in options.models)
     return names or ("every exported model" if options.all else "the model exported last")
 
@@ -226,7 +180,7 @@ def _ending(writer: RunWriter) -> Iterator[None]:
         yield
     except IrbenchError as error:
         document = writer.document
-        if not _has_figures(document):
+        if not (document.launches or document.cold_starts or document.soaks):
             writer.discard()
             raise
         way = f"; irbench run --resume {run_argument(writer.folder)} continues it" if document.is_resumable else ""
@@ -236,5 +190,20 @@ def _ending(writer: RunWriter) -> Iterator[None]:
         writer.release()  # the traceback of an error would keep it, and the run could not be continued
 
 
-def _has_figures(document: RunDocument) -> bool:
-    return bool(document.launches or document.cold_starts or document.soaks)
+def with_accuracy(
+    request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, say: Say
+) -> tuple[PlannedGroup, ...]:
+    """Return the groups with the accuracy of each row, without launches for those that miss the limit."""
+    limit = request.accuracy
+    if limit is None:
+        return tuple(groups)
+
+    def hear(cell: Cell, outcome: Accuracy | Failure) -> None:
+        say(accuracy_line(cell, outcome))
+
+    deadline = request.timing.deadline_after(0.0)
+    say(f"checking outputs: {limit_text(limit)}")
+    return tuple(
+        checked_group(group, limit, scratch / f"accuracy-{number}", deadline.seconds, hear)
+        for number, group in enumerate(groups)
+    )

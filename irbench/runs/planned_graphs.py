@@ -12,11 +12,7 @@ from irbench.runs.measurement import RowFilter
 
 
 class ModelChanged(IrbenchError):
-    """A model is not what it was when it was measured.
-
-    Attributes:
-        models: Names of those.
-    """
+    """A model is not what it was when it was measured."""
 
     def __init__(self, models: Iterable[str]) -> None:
         self.models = tuple(models)

@@ -8,8 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from irbench.api.arguments import given_path
 from irbench.api.display import Displayable, as_text
-from irbench.api.paths import given_path
 from irbench.core.cold_row import ColdTable
 from irbench.core.counter_row import CounterTable
 from irbench.core.plain_text import plain
@@ -62,7 +62,7 @@ class TableWinner:
     """The fastest row of a table.
 
     Attributes:
-        row: It.
+        row: The fastest row.
         rival: The row that comes next.
         ratio: How many times as fast as its rival it is.
         low: Lower end of the confidence interval, adjusted for having chosen the best.
@@ -112,11 +112,13 @@ class RunTable(Displayable):
     @property
     def winner(self) -> TableWinner | None:
         """The fastest row; ``None`` where no row is known to be the fastest (``result.lead.reason`` says why)."""
-        found = self.result.winner
-        if found is None:
+        winner = self.result.winner
+        if winner is None:
             return None
         by_id = dict(zip((cell.id for cell in self.result.cells), self.rows, strict=True))
-        return TableWinner(by_id[found.cell], by_id[found.rival], found.value, found.low, found.high, found.condition)
+        return TableWinner(
+            by_id[winner.cell], by_id[winner.rival], winner.value, winner.low, winner.high, winner.condition
+        )
 
     def to_pandas(self, columns: str | Sequence[str] | None = None) -> pd.DataFrame:
         """Return the rows as a DataFrame; takes and raises what :meth:`Run.to_pandas` does."""
@@ -278,8 +280,8 @@ class Run(Displayable):
             warnings: Whether the tables have every warning in full, with its remedy; other forms always hold them all.
             memory: Whether the tables show the memory of rows in place of their speed; other forms always hold both.
         """
-        from irbench.runs.document import DocumentView
-        from irbench.runs.export import render_document
+        from irbench.runs.run_text import render_document
+        from irbench.runs.run_view import DocumentView
 
         if form == "table":
             if not warnings and not memory:
@@ -294,23 +296,18 @@ class Run(Displayable):
 
     def __rich__(self) -> RenderableType:
         """Return the tables as ``irbench show`` prints them; called by rich."""
-        from irbench.runs.document import DocumentView
+        from irbench.runs.run_view import DocumentView
 
         return DocumentView(self.document, call=_WHOLE)
 
 
 def _row_of(source: RowSource) -> RunRow:
-    """Return a row with its values of those columns of exports that it has an attribute for."""
     values = row_values(source)
     return RunRow(**{column.name: values[column.name] for column in fields(RunRow)})
 
 
 def _rows_to_pandas(table: RowTable) -> pd.DataFrame:
-    """Return rows as a DataFrame whose columns have the same types whatever was measured.
-
-    Raises:
-        IrbenchError: pandas is not installed.
-    """
+    """Return rows as a DataFrame whose columns have the same types whatever was measured."""
     try:
         import pandas as pd
     except ImportError as error:

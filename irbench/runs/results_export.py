@@ -30,11 +30,7 @@ class ExportReport:
     problems: Sequence[IrbenchError] = ()
 
     def raise_problems(self, output: Path) -> None:
-        """Raise one error that names every run that could not be read.
-
-        Raises:
-            IrbenchError: There is such a run.
-        """
+        """Raise one error that names every run that could not be read."""
         if not self.problems:
             return
         reasons = " ".join(problem.message for problem in self.problems)
@@ -47,32 +43,20 @@ class ExportReport:
 
 
 def chosen_columns(columns: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return names of columns as Python gives them; none for all.
-
-    Raises:
-        IrbenchError: They are no names.
-    """
+    """Return names of columns as Python gives them; none for all."""
     read = read_keywords("export", {"columns": columns}, {"columns": ('["label", "p50_ms"]', values.ordered_names)})
     return tuple(read.get("columns", ()))
 
 
 def chosen_format(name: str | None, output: Path | None) -> ExportFormat | None:
-    """Return the format of a name, or that which the name of a file tells; ``None`` where that is an archive's.
-
-    Raises:
-        IrbenchError: There is no such format, or several or none have files of such names.
-    """
+    """Return the format of a name, or that which the name of a file tells; ``None`` where that is an archive's."""
     if name is not None:
         return format_called(name)
     return None if output is None else format_for(output)
 
 
 def require_possible(form: ExportFormat, columns: Sequence[str]) -> None:
-    """Refuse what cannot be written, before anything is read or measured.
-
-    Raises:
-        IrbenchError: The format's library is not installed, it has no columns, or there is no column of a name.
-    """
+    """Refuse what cannot be written, before anything is read or measured."""
     form.require_library()
     if columns and not form.takes_columns:
         tables = ", ".join(known.name for known in FORMATS.values() if known.takes_columns)
@@ -118,17 +102,7 @@ def _read(folders: Iterable[Path], problems: list[IrbenchError], form: ExportFor
 
 
 def export_run(run: ExportedRun, output: Path, name: str | None, columns: tuple[str, ...]) -> None:
-    """Write a run to a file.
-
-    Args:
-        run: The run.
-        output: The file.
-        name: Of the format; ``None`` for that which the name of the file tells.
-        columns: That were chosen; none for all.
-
-    Raises:
-        IrbenchError: There is no such format, it is not possible, samples are damaged, or the file cannot be written.
-    """
+    """Write a run to a file."""
     form = chosen_format(name, output)
     if form is None:
         raise IrbenchError(
@@ -141,11 +115,7 @@ def export_run(run: ExportedRun, output: Path, name: str | None, columns: tuple[
 
 
 def write_file(form: ExportFormat, export: Export, output: Path) -> None:
-    """Write a file, which appears when it is whole.
-
-    Raises:
-        IrbenchError: It cannot be written, or what is exported is damaged.
-    """
+    """Write a file, which appears when it is whole."""
     with explained(output, "name another file with -o"):
         if output.exists() and not output.is_file():  # a pipe or a device cannot be replaced
             with output.open("wb") as file:
@@ -156,7 +126,6 @@ def write_file(form: ExportFormat, export: Export, output: Path) -> None:
 
 
 def _write_pieces(form: ExportFormat, export: Export, write: Callable[[bytes], object]) -> None:
-    """Hand over what a file consists of, piece by piece, text in UTF-8; raises as :meth:`ExportFormat.pieces`."""
     for piece in form.pieces(export):
         write(piece if isinstance(piece, bytes) else piece.encode())
 

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from irbench.core import registry
 from irbench.errors import IrbenchError
-from irbench.requests.accuracy_limits import programs_of_limit
-from irbench.requests.own_cells import program_files
+from irbench.requests.user_code import program_files, programs_of_limit
 from irbench.runner.continuation import GroupSoFar, PlannedRun, changes_since, group_so_far
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.store.folders import default_root
 from irbench.store.runs import RunWriter, Store
+from irbench.system import host
 from irbench.system.file_states import digest
+from irbench.worker.requested_confinement import is_confinement_asked_for
 
 
 class Destination(Protocol):
@@ -25,16 +27,7 @@ class Destination(Protocol):
     def open(
         self, environment: Mapping[str, Any], request: RunRequest, groups: Sequence[PlannedGroup]
     ) -> tuple[RunWriter, GroupSoFar | None]:
-        """Return the run, and what is known of the group that it was measuring when it ended early.
-
-        Args:
-            environment: The machine and its software.
-            request: What is asked for.
-            groups: What would be measured.
-
-        Raises:
-            IrbenchError: The folder cannot be made or written, or the disk is full.
-        """
+        """Return the run, and what is known of the group that it was measuring when it ended early."""
         ...
 
 
@@ -61,8 +54,8 @@ class RunDestination:
         """Return the run; see :class:`Destination`."""
         store = Store(self.results or default_root())
         planned = planned_run(environment, request, groups)
-        found = self._reopened(store, planned)
-        writer, so_far = found or (store.begin(environment, planned.plan, planned.files), None)
+        reopened = self._reopened(store, planned)
+        writer, so_far = reopened or (store.begin(environment, planned.plan, planned.files), None)
         self.begun(writer.document.run_id)
         return writer, so_far
 
@@ -99,3 +92,8 @@ def _file_digests(request: RunRequest, groups: Sequence[PlannedGroup]) -> Iterat
     for path in dict.fromkeys(path for program in programs for path in program_files(program)):
         with contextlib.suppress(OSError):  # a program that may be run need not be readable
             yield str(path), digest(path)
+
+
+def describe_environment() -> Mapping[str, Any]:
+    """Return what a reader of results must know of this machine, its software, and the confinement of workers."""
+    return {**host.describe(registry.distributions()), "confined": is_confinement_asked_for()}

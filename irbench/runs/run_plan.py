@@ -21,12 +21,7 @@ from irbench.system import host
 
 
 def outline(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
-    """Return a line for each table (model, sizes, rows), then how long all takes at least.
-
-    Args:
-        groups: What will be measured.
-        request: How; the budget of its timing is that of one group.
-    """
+    """Return a line for each table (model, sizes, rows), then how long all takes at least."""
     lines = [_line(group) for group in groups]
     if request.soak is not None:
         return "\n".join((*lines, _soak_text(groups, request.soak)))
@@ -57,7 +52,6 @@ def _budget_advice(least_s: float, request: RunRequest) -> str:
 
 
 def _counters_text(groups: Sequence[PlannedGroup], request: RunRequest) -> Iterator[str]:
-    """Yield what is counted when the speeds are known, and what is not."""
     counting = request.counting
     if counting is None:
         return
@@ -91,30 +85,16 @@ def _cold_text(groups: Sequence[PlannedGroup], timing: Timing) -> str:
     )
 
 
-def _soak_text(groups: Sequence[PlannedGroup], asked: SoakPlan) -> str:
+def _soak_text(groups: Sequence[PlannedGroup], soak: SoakPlan) -> str:
     rows = plural(sum(len(group.measured) for group in groups), "row")
-    if asked.calls is not None:
-        return f"soak: {rows} one after the other, {asked.calls} calls each"
-    whole_s = asked.seconds * sum(len(group.measured) for group in groups)
-    return f"soak: {rows} one after the other, {asked.seconds:.0f} s each, {whole_s:.0f} s in all, plus start-up"
-
-
-def first_run_text(model: str, backends: Sequence[str]) -> str:
-    """Return what a run is going to do that names no model where nothing was exported yet."""
-    return (
-        f"Nothing was exported yet: this exports {model} from TensorFlow (a minute or less) and then measures it"
-        f" on {', '.join(backends)} (up to 90 s, unless options say otherwise)."
-    )
+    if soak.calls is not None:
+        return f"soak: {rows} one after the other, {soak.calls} calls each"
+    whole_s = soak.seconds * sum(len(group.measured) for group in groups)
+    return f"soak: {rows} one after the other, {soak.seconds:.0f} s each, {whole_s:.0f} s in all, plus start-up"
 
 
 def name_taken_text(name: str, taken: Sequence[RunEntry], results: str) -> str:
-    """Return that stored runs have a name already, and what the name means once this run is stored.
-
-    Args:
-        name: Of the run that begins.
-        taken: The runs that have it, newest first; at least one.
-        results: What names the folder of runs in a command.
-    """
+    """Return that stored runs have a name already, and what the name means once this run is stored."""
     when = taken[0].created[: len("yyyy-mm-dd")]
     others = f" and {plural(len(taken) - 1, 'other run')}" if len(taken) > 1 else ""
     call = f"irbench show {shlex.quote(name)}{results}"

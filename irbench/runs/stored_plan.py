@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from irbench.across_runs.repetition_obstacles import Obstacle, OwnCode
+from irbench.core import registry
 from irbench.errors import IrbenchError
+from irbench.exporter.source import Source
 from irbench.options.run import RunOptions
 from irbench.options.stored import options_of
 from irbench.stats.rederive import planned_timing
 from irbench.store import bundles
 from irbench.system.document_damage import damage_text
+from irbench.worker.requested_confinement import is_confinement_asked_for
 
 
 def stored_options(plan: Mapping[str, Any], results: str = "") -> RunOptions:
     """Return the options that ask for a stored run again, every default that was resolved written out.
 
     The soak of a run is not part of the options.
-
-    Args:
-        plan: That of a run document.
-        results: What names the folder of runs in a command.
-
-    Raises:
-        IrbenchError: The plan names no model, or the run's inputs were arrays in memory, or it compares versions, or
-            a process kept a processor busy meanwhile; or values have other types than those that irbench writes.
     """
     if not plan.get("models") or plan.get("asked", ...) is None:
         raise IrbenchError(
@@ -47,7 +46,8 @@ def stored_options(plan: Mapping[str, Any], results: str = "") -> RunOptions:
             hint=f"Search again with irbench tune --flip-map, or choose another run: irbench results{results}",
         )
     try:
-        return _options(plan)
+        models = map(_model, plan["models"], plan.get("sources") or plan["models"])
+        return replace(options_of(plan), models=tuple(models))
     except (AttributeError, KeyError, TypeError, ValueError) as error:  # a plan has no types of its own
         raise IrbenchError(
             f"The run does not record what was asked for in a form that irbench writes: {damage_text(error)}.",
@@ -55,13 +55,65 @@ def stored_options(plan: Mapping[str, Any], results: str = "") -> RunOptions:
         ) from error
 
 
-def _options(plan: Mapping[str, Any]) -> RunOptions:
-    """Return the options of a plan that can be asked for; raises what a value of another type leads to."""
-    options = options_of(plan)
-    return replace(options, models=tuple(map(_model, plan["models"], plan.get("sources") or plan["models"])))
-
-
 def _model(name: str, source: str) -> str:
     """Return what names a model again: its file, the bundle that still has its name, or what it was exported from."""
     is_file = source.endswith(".onnx")
     return source if source and (is_file or bundles.find(name) is None) else name
+
+
+_RELEASE = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==[A-Za-z0-9][A-Za-z0-9.+!_-]*")
+"""What irbench stores of a release that the index has; anything else may be a path, or is asked of the index anew."""
+
+
+def own_code_obstacle(stored: RunOptions) -> Obstacle | None:
+    """Return an obstacle that names all code of a stored plan that is no part of irbench; ``None`` without any.
+
+    These are the rows of the user's own code, models that a function makes, a measure of accuracy, modules to import
+    for an export, and options that name files or folders: a runtime reads compiled code and settings from there, and
+    writes what it likes.
+    """
+    rows = [f"{name}={program.target}" for name, program in stored.cells.items()]
+    functions = [model for model in stored.models if Source(model).function is not None]
+    measures = [stored.metric.function] if stored.metric is not None else []
+    code = [*rows, *functions, *measures, *stored.imports, *_paths(stored)]
+    return OwnCode(named=tuple(code)) if code else None
+
+
+def environments_obstacle(environments: Sequence[Mapping[str, Any]]) -> Obstacle | None:
+    """Return an obstacle that names all Pythons and packages of a plan that are not releases of known runtimes."""
+    known = registry.distributions()
+    named = (environment["requirement"] or environment["python"] for environment in environments)
+    releases = {text: _RELEASE.fullmatch(text) for text in named if text}
+    foreign = [text for text, release in releases.items() if release is None or release["name"] not in known]
+    return OwnCode(named=tuple(foreign)) if foreign else None
+
+
+def _paths(stored: RunOptions) -> Iterator[str]:
+    for backend, key, text in _options(stored):
+        if text and (os.sep in text or _may_name_file(backend, key)):
+            yield f"{backend}.{key}={text}"
+
+
+def _options(stored: RunOptions) -> Iterator[tuple[str, str, str]]:
+    for backend, settings in stored.set.items():
+        yield from ((backend, key, text) for key, text in settings.items())
+    for backend, varied in stored.vary.items():
+        yield from ((backend, key, text) for key, texts in varied.items() for text in texts)
+
+
+def _may_name_file(backend: str, key: str) -> bool:
+    name = backend.partition(":")[0]
+    if name not in registry.names(registry.BACKENDS):  # of another machine: it is refused later
+        return False
+    return registry.describe(registry.BACKENDS, name).may_name_file(key)
+
+
+def refuse_stored_folders(stored: RunOptions) -> None:
+    """Refuse a stored plan whose options name folders, where models are confined: some of them models may write."""
+    named = next((text for _, _, text in _options(stored) if Path(text).is_absolute()), None)
+    if named is not None and is_confinement_asked_for():
+        raise IrbenchError(
+            f"The stored plan names {named}, and IRBENCH_CONFINE is set: who stored it is not to choose what a model "
+            "may write.",
+            hint="Measure with irbench run and a folder of your own, or unset IRBENCH_CONFINE.",
+        )

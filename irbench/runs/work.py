@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from irbench.across_runs.differences import fingerprint
 from irbench.core import registry
 from irbench.cost_model.costs import ModelCost
 from irbench.errors import IrbenchError
@@ -17,6 +18,9 @@ from irbench.requests.graph_costs import cost_at
 from irbench.roofline import MachinePeaks, roof
 from irbench.runner.plan import PlannedGroup
 from irbench.spec import Artifact, Cell, InferenceWork, Roof, TensorSpec, Workload
+from irbench.store import bundles
+from irbench.store.kept_peaks import kept_peaks
+from irbench.system import host
 
 _COUNTED = "onnx"
 
@@ -25,10 +29,6 @@ def with_work(groups: Sequence[PlannedGroup], peaks: MachinePeaks | None) -> tup
     """Return the groups with the work of each row on the CPU and its roofs; as they are where no peaks are known.
 
     Of a row that reads no ONNX, the work is that of the model's ONNX graph.
-
-    Args:
-        groups: What was planned.
-        peaks: Of this machine; ``None`` where they were never measured.
     """
     if peaks is None:
         return tuple(groups)
@@ -69,7 +69,6 @@ class _Works:
 
 
 def _graph(cell: Cell, workload: Workload) -> Artifact | None:
-    """Return the ONNX graph whose work is counted, its inputs and outputs with bound shapes."""
     if cell.artifact is not None and cell.artifact.kind == _COUNTED:
         return cell.artifact
     exported = workload.bundle.artifact((_COUNTED,))
@@ -90,7 +89,6 @@ def _version(backend: str, peaks: MachinePeaks) -> str | None:
 
 
 def _counted(graph: Artifact) -> ModelCost | None:
-    """Return what a graph costs; ``None`` where shapes cannot be inferred."""
     try:
         return cost_at(graph.path, graph.inputs)
     except IrbenchError:
@@ -104,7 +102,6 @@ def _moved_bytes(cost: ModelCost, graph: Artifact) -> int:
 
 
 def _bytes(spec: TensorSpec) -> int:
-    """Return the bytes of a tensor; 0 where a dimension is not known, or elements have no fixed size."""
     sizes = [size for size in spec.shape if isinstance(size, int)]
     if len(sizes) < len(spec.shape) or spec.dtype == "string":
         return 0
@@ -114,5 +111,11 @@ def _bytes(spec: TensorSpec) -> int:
 def _roofs(intensity: float, moved_bytes: int, threads: int | None, peaks: MachinePeaks) -> dict[str, Roof]:
     if threads is None:
         return {}
-    found = {name: roof(intensity, peaks, name, threads, moved_bytes) for name in peaks.precisions}
-    return {name: each for name, each in found.items() if each is not None}
+    roofs = {name: roof(intensity, peaks, name, threads, moved_bytes) for name in peaks.precisions}
+    return {name: each for name, each in roofs.items() if each is not None}
+
+
+def known_peaks() -> MachinePeaks | None:
+    """Return what was measured on this machine last; ``None`` where nothing was."""
+    machine = fingerprint(host.describe())
+    return next(filter(None, (kept_peaks(home, machine) for home in bundles.homes())), None)

@@ -19,12 +19,7 @@ _MODEL_FILES = (".onnx", ".keras")
 
 
 class CompletedName(click.ParamType[str]):
-    """A name of which some are known; any text is taken.
-
-    Args:
-        name: What it is.
-        known: Returns what is known, for a shell to complete a text that begins like it.
-    """
+    """A name of which some are known; any text is taken."""
 
     def __init__(self, name: str, known: Callable[[click.Context, str], Iterable[str]]) -> None:
         self.name = name
@@ -46,12 +41,7 @@ class CompletedName(click.ParamType[str]):
 
 
 def offer_list(known: Callable[[str], Iterable[str]], incomplete: str) -> list[CompletionItem]:
-    """Return what a comma-separated list may become: its last name completed, without those it holds already.
-
-    Args:
-        known: Returns names for the beginning of one.
-        incomplete: The list as far as it was typed.
-    """
+    """Return what a comma-separated list may become: its last name completed, without those it holds already."""
     before, comma, begun = incomplete.rpartition(",")
     used = before.split(",")
     return [

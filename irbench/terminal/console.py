@@ -37,11 +37,7 @@ def err_console() -> Console:
 
 
 def print_data(text: str, output: Path | None) -> None:
-    """Write text to ``output``, or to stdout.
-
-    Raises:
-        IrbenchError: The file cannot be written.
-    """
+    """Write text to ``output``, or to stdout."""
     whole = text if text.endswith("\n") or not text else text + "\n"
     with data_file(output) as target:
         target.write(whole)
@@ -59,11 +55,7 @@ def confirmed(question: str, *, default: bool = False) -> bool:
 
 @contextmanager
 def data_file(output: Path | None) -> Iterator[TextIO]:
-    """Open ``output`` for text, or lend stdout.
-
-    Raises:
-        IrbenchError: The file cannot be written.
-    """
+    """Open ``output`` for text, or lend stdout."""
     if output is None:
         yield sys.stdout
         sys.stdout.flush()
@@ -78,11 +70,7 @@ def data_file(output: Path | None) -> Iterator[TextIO]:
 
 
 def check_writable(output: Path) -> None:
-    """Refuse a path that cannot be written, before anything is measured.
-
-    Raises:
-        IrbenchError: Its folder is missing, or it may not be written.
-    """
+    """Refuse a path that cannot be written, before anything is measured."""
     folder = output.absolute().parent
     if not is_folder(folder):
         raise IrbenchError(

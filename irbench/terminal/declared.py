@@ -110,9 +110,9 @@ def declared(command: CommandOptions[Any], *names: str, but: str = _BESIDE_THE_O
     """
 
     def add(function: FC) -> FC:
-        for name, found in reversed(list(command.options.items())):  # the last decorator comes first
+        for name, option in reversed(list(command.options.items())):  # the last decorator comes first
             if name in names if names else name not in (but, _BESIDE_THE_OUTPUT):
-                function = click_option(name, found)(function)
+                function = click_option(name, option)(function)
         return function
 
     return add
@@ -120,43 +120,43 @@ def declared(command: CommandOptions[Any], *names: str, but: str = _BESIDE_THE_O
 
 def headings(command: CommandOptions[Any], others: Mapping[str, str]) -> dict[str, str]:
     """Return the headings of the help by option; ``others`` has those of options that are not declared."""
-    return {**{name: found.group for name, found in command.options.items() if found.group}, **others}
+    return {**{name: option.group for name, option in command.options.items() if option.group}, **others}
 
 
-def click_option(name: str, found: Option) -> Decorator:
+def click_option(name: str, option: Option) -> Decorator:
     """Return the option of click that a declaration describes."""
-    kind, flag = found.kind, flag_of(name, found)
+    kind, flag = option.kind, flag_of(name, option)
     if kind.is_flag:
-        return click.option(flag, name, is_flag=True, help=found.help)
+        return click.option(flag, name, is_flag=True, help=option.help)
     if kind.entry is not None and kind.collect is not None:
         collect = kind.collect
-        repeated = " May be repeated." if found.help.endswith(".") else "; may be repeated."
+        repeated = " May be repeated." if option.help.endswith(".") else "; may be repeated."
         return click.option(
             flag,
             name,
             type=Parsed(kind.metavar, kind.entry, _offer(kind)),
             multiple=True,
-            callback=lambda _context, _option, given: collect(flag, given),
-            help=f"{found.help}{repeated}",
+            callback=lambda _context, _option, entries: collect(flag, entries),
+            help=f"{option.help}{repeated}",
         )
     return click.option(
-        *([found.short] if found.short else []),
+        *([option.short] if option.short else []),
         flag,
         name,
         type=_type(kind),
         nargs=kind.arguments,
-        help=found.help,
-        metavar=found.metavar or kind.metavar or None,
-        **_default(found),
+        help=option.help,
+        metavar=option.metavar or kind.metavar or None,
+        **_default(option),
     )
 
 
-def _default(found: Option) -> dict[str, Any]:
-    if found.required:
+def _default(option: Option) -> dict[str, Any]:
+    if option.required:
         return {"required": True}
-    if found.default_text:
-        return {"default": found.default, "cls": PlainDefault, "show_default": found.default_text}
-    return {"default": found.default, "show_default": found.default not in (None, "", ())}
+    if option.default_text:
+        return {"default": option.default, "cls": PlainDefault, "show_default": option.default_text}
+    return {"default": option.default, "show_default": option.default not in (None, "", ())}
 
 
 def _type(kind: Kind[Any]) -> click.ParamType[Any]:
@@ -180,8 +180,8 @@ def strict_option(what: str) -> Decorator:
 
 def given_parameters(context: click.Context, beside: Collection[str]) -> list[str]:
     """Return what was given on the command line, options by their names; those of ``beside`` left out."""
-    given = (param for param in context.command.params if param.name not in beside and _is_given(context, param))
-    return [param.opts[0] if isinstance(param, click.Option) else "a model" for param in given]
+    parameters = (param for param in context.command.params if param.name not in beside and _is_given(context, param))
+    return [param.opts[0] if isinstance(param, click.Option) else "a model" for param in parameters]
 
 
 def _is_given(context: click.Context, param: click.Parameter) -> bool:

@@ -14,15 +14,14 @@ from irbench.terminal.stderr import say
 
 if TYPE_CHECKING:
     from irbench.core.result import RunDocument
+
+if TYPE_CHECKING:
+    from irbench.core.result import RunDocument
     from irbench.render.formats.exported_run import Export
 
 
 def refuse_impossible(form: str, output: Path | None, columns: Sequence[str] = ()) -> None:
-    """Refuse a format that cannot be written, before anything is read or measured.
-
-    Raises:
-        IrbenchError: Its library is missing, it is binary and would go to a terminal, or it has no such columns.
-    """
+    """Refuse a format that cannot be written, before anything is read or measured."""
     if form not in FORMATS:
         if columns:
             raise IrbenchError(
@@ -39,20 +38,8 @@ def refuse_impossible(form: str, output: Path | None, columns: Sequence[str] = (
 
 
 def write_run(document: RunDocument, folder: Path, form: str, output: Path | None, columns: Sequence[str] = ()) -> None:
-    """Write a run in any format.
-
-    Args:
-        document: The run.
-        folder: Where its raw samples are.
-        form: The format's name.
-        output: The file; ``None`` for stdout.
-        columns: That were chosen; none for all.
-
-    Raises:
-        IrbenchError: The run's samples are damaged, or the file cannot be written.
-    """
+    """Write a run in any format."""
     from irbench.render.formats.exported_run import Export, ExportedRun, read_run
-    from irbench.terminal.document import write_document
 
     if form not in FORMATS:
         write_document(document, folder, form, output)
@@ -63,11 +50,7 @@ def write_run(document: RunDocument, folder: Path, form: str, output: Path | Non
 
 
 def write_export(form: ExportFormat, export: Export, output: Path | None) -> None:
-    """Write runs, and say which of their rows have no place in the format.
-
-    Raises:
-        IrbenchError: The file cannot be written.
-    """
+    """Write runs, and say which of their rows have no place in the format."""
     from irbench.runs.results_export import rows_left_out, write_file
 
     if output is not None:
@@ -85,12 +68,35 @@ def write_export(form: ExportFormat, export: Export, output: Path | None) -> Non
 
 
 def refuse_overwriting_models(models: Sequence[str], output: Path | None) -> None:
-    """Refuse an output that is a model, or a file of one.
-
-    Raises:
-        IrbenchError: It is such a one.
-    """
+    """Refuse an output that is a model, or a file of one."""
     for model in map(Path, models if output is not None else ()):
         files = (model, *(model.iterdir() if is_folder(model) else ()))
         if output is not None and exists(output) and output.resolve() in {path.resolve() for path in files}:
             raise IrbenchError(f"-o {output} would overwrite the model.", hint="Give another path with -o.")
+
+
+def write_document(
+    document: RunDocument,
+    folder: Path,
+    form: str,
+    output: Path | None,
+    *,
+    intervals: bool = False,
+    warnings: bool = False,
+    memory: bool = False,
+) -> None:
+    """Write a run to ``output`` or stdout in one of the formats, a table on demand with intervals or whole warnings.
+
+    With ``memory`` the table is about that in place of speed.
+    """
+    from irbench.runs.run_text import render_document
+    from irbench.runs.run_view import DocumentView
+    from irbench.store.folders import run_argument
+    from irbench.terminal.console import print_data, to_text
+
+    if form == "table":
+        call = f"irbench show {run_argument(folder)} --warnings"
+        view = DocumentView(document, call=call, intervals=intervals, warnings=warnings, memory=memory)
+        print_data(to_text(view, to_file=output is not None, crop=False), output)
+    else:
+        print_data(render_document(document, form), output)

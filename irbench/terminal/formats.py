@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -51,8 +51,8 @@ EXPORT_FORMAT = format_option(
     metavar="FORMAT",
     help=f"{ARCHIVE}, {', '.join(FORMATS)}. [default: by the extension of FILE: {ARCHIVE} for .tar.gz]",
 )
-TABLE_OR_JSON = format_option("table", "json")
-REPORT_FORMAT = format_option("table", "json", "md")
+TABLE_OR_JSON = format_option(*get_args(values.ListingForm))
+REPORT_FORMAT = format_option(*get_args(values.ReportForm))
 COLUMNS = click.option(
     "--columns",
     type=Parsed("a,b", values.names, partial(offer_list, _columns)),

@@ -29,11 +29,7 @@ class SuggestingGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is called; see click.
-
-        Raises:
-            IrbenchError: There is none of that name.
-        """
+        """Return the command that is called; see click."""
         name, known = args[0], self.list_commands(ctx)
         if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
             whose = "There is" if ctx.parent is None else f"{ctx.command_path} has"
@@ -63,6 +59,7 @@ class SectionedCommand(click.Command):
             record = option.get_help_record(ctx)
             if record is not None:
                 records.setdefault(heading, []).append(record)
+        records[heading] = records.pop(heading)  # that of --help comes last
         for title, section in records.items():
             with formatter.section(title):
                 formatter.write_dl(section)

@@ -26,9 +26,6 @@ class OutputFailed(Exception):
 class GuardedFile(io.FileIO):
     """A file descriptor that takes everything: after the first write that fails, what is written goes nowhere.
 
-    Args:
-        descriptor: It; left open.
-
     Attributes:
         failure: The first error of a write; ``None`` if there was none. Of a terminal that was closed it is EPIPE.
         only_prints: Whether the command that writes does nothing else, so that going on would be of no use.

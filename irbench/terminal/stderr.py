@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from irbench.core.plain_text import plain_lines
 from irbench.system.home import HomeWarning
+
+if TYPE_CHECKING:
+    from irbench.across_runs.changes import Unjudged
 
 _USUAL_COLUMNS = 80
 _WARNING = "warning: "
@@ -27,12 +30,7 @@ def say(text: str) -> None:
 
 
 def say_in_width(text: str, indent: str = "") -> None:
-    """Write a line to stderr, wrapped where that is a terminal; programs that read it get one line.
-
-    Args:
-        text: A single line.
-        indent: Before each line that is written.
-    """
+    """Write a line to stderr, wrapped where that is a terminal; programs that read it get one line."""
     if not sys.stderr.isatty():
         _write(f"{indent}{text}")
         return
@@ -48,9 +46,9 @@ def _write(text: str) -> None:
 
 def _columns() -> int:
     """Return the width of the terminal that stderr is, unless ``COLUMNS`` says another."""
-    asked = os.environ.get("COLUMNS", "")
-    if asked.isdecimal() and int(asked) > 0:
-        return int(asked)
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or _USUAL_COLUMNS
     except (OSError, ValueError):
@@ -87,3 +85,11 @@ def plugin_warnings_shown() -> Iterator[None]:
     finally:
         for text in dict.fromkeys(str(warning.message) for warning in caught):
             say(f"{_WARNING}{text}")
+
+
+def say_unjudged(unjudged: Sequence[Unjudged], *, regressed: bool, is_shown: bool) -> None:
+    """Write a line to stderr on conditions that could not be judged, unless the report on the screen has it."""
+    from irbench.across_runs.texts import unjudged_text
+
+    if unjudged and not is_shown:
+        say(unjudged_text(unjudged, regressed=regressed))

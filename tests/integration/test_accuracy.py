@@ -115,7 +115,7 @@ def test_a_stored_run_is_asked_for_again_with_its_limit(model: Path, metrics: Pa
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--min-accuracy", "99"), "no share of samples"),
+        (("--min-accuracy", "99"), "not a valid share of samples"),
         (("--min-accuracy", "all"), "--min-accuracy"),
         (("--metric", "gone.py:fn>=0.9"), "no file gone.py"),
         (("--metric", "irbench.core.output_check:tolerance"), "no limit"),

@@ -119,7 +119,7 @@ def test_a_wrong_run_measures_nothing(
         (("export", "alexnet", "--layout", "nchv"), "Did you mean nchw?", "irbench export --help"),
         (("export", "alexnet", "--opset", "99"), "Opset 99", "13 to 23"),
         (("export", "alexnet", "--seed", "-1"), "--seed", "irbench export --help"),
-        (("export", "alexnet", "--batch", "0"), "'0' is no number of samples", "irbench export --help"),
+        (("export", "alexnet", "--batch", "0"), "'0' is not a valid number of samples", "irbench export --help"),
         (("results", "--limit", "0"), "'0' is not a whole number", "irbench results --help"),
         (("results", "--limit", HUGE), "is not a whole number", "irbench results --help"),
         (("results", "--since", "9999999d"), "at most 10000 days", "irbench results --help"),

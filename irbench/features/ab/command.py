@@ -9,8 +9,8 @@ import click
 
 from irbench.features.ab.options import AB, AbOptions
 from irbench.features.run.measured import measured
+from irbench.options.run import COMMON, RunOptions
 from irbench.options.run import OUTPUT as OUTPUT_HEADING
-from irbench.options.run import RunOptions
 from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared, headings, strict_option
 from irbench.terminal.exports import refuse_overwriting_models
@@ -25,7 +25,9 @@ Examples:
 """
 
 
-@click.command("ab", cls=SectionedCommand, sections=headings(AB, {"form": OUTPUT_HEADING}), epilog=_EXAMPLES)
+@click.command(
+    "ab", cls=SectionedCommand, sections=headings(AB, {"form": COMMON, "results": OUTPUT_HEADING}), epilog=_EXAMPLES
+)
 @click.argument("models", nargs=-1, type=MODEL, metavar="[MODEL|FILE.onnx]...")
 @declared(AB)
 @strict_option("a verdict or the winner is undecided")
@@ -54,8 +56,8 @@ def command(
     from irbench.terminal.stderr import plugin_warnings_shown
 
     own, shared = AB.split(options)
-    asked = RunOptions(command=command_line(), **shared)
-    refuse_overwriting_models(asked.models, output)
+    run_options = RunOptions(command=command_line(), **shared)
+    refuse_overwriting_models(run_options.models, output)
     with plugin_warnings_shown(), displayed() as reporter:
-        asked = with_environments(asked, AbOptions(**own), reporter.say)
-    return measured(asked, form, output, strict=strict)
+        run_options = with_environments(run_options, AbOptions(**own), reporter.say)
+    return measured(run_options, form, output, strict=strict)

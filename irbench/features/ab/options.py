@@ -7,7 +7,17 @@ from os import fspath
 
 from irbench.options import kinds
 from irbench.options.option import CommandOptions, option
-from irbench.options.run import HOW_IT_RUNS, HOW_LONG, INPUTS, ONE_TABLE_EACH, OUTPUT, RunOptions
+from irbench.options.run import (
+    ALSO_MEASURED,
+    COMMON,
+    COMPARED,
+    HOW_IT_RUNS,
+    HOW_LONG,
+    MODELS_AND_INPUTS,
+    ONE_TABLE_EACH,
+    OUTPUT,
+    RunOptions,
+)
 from irbench.options.values import text
 
 _RUNTIME_OF_BOTH = "the one whose runtime both have"
@@ -37,16 +47,15 @@ AB = CommandOptions(
     AbOptions,
     RunOptions,
     sections={
-        "What is compared": (
-            "a", "b", "backend", *INPUTS, "feedback", "streams", "instances", "precision", "optimize", "objective",
-            "allow_mixed",
+        COMMON: (
+            "a", "b", "backend", "batch", "streams", "threads", "precision", "optimize", "quick", "budget",
         ),
-        HOW_IT_RUNS: ("threads", "cpus", "set", "io", "seed"),
-        HOW_LONG: (
-            "within", "budget", "deadline", "quick", "thorough", "tail", "pace", "warmup", "sustain", "cold",
-            "no_lock", "name", "note",
-        ),
-        OUTPUT: ("results",),
+        MODELS_AND_INPUTS: ("imports", "shape", "data", "value", "feedback", "seed"),
+        COMPARED: ("instances", "objective", "within", "allow_mixed"),
+        HOW_IT_RUNS: ("cpus", "set", "io"),
+        ALSO_MEASURED: ("tail", "pace", "sustain", "cold"),
+        HOW_LONG: ("thorough", "deadline", "warmup", "no_lock"),
+        OUTPUT: ("name", "note", "results"),
     },
     changes={
         "batch": {"help": f"Batch sizes{ONE_TABLE_EACH}, as for streams, instances, precisions and threads."},

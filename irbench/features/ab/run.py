@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Unpack
 
-from irbench.api.paths import refuse_loaded_models
+from irbench.api.arguments import refuse_loaded_models
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.exporter.build import validate
 from irbench.exporter.foreign import from_onnx_file
@@ -16,9 +16,9 @@ from irbench.features.ab.keywords import AbKeywords
 from irbench.features.ab.options import AB, AbOptions
 from irbench.features.run.run import run_with
 from irbench.options.export import ExportOptions
+from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.options.signatures import names_keywords
-from irbench.requests.environments import Environments
+from irbench.requests.resolve import Environments
 from irbench.requests.run_requests import refuse_contradictions
 from irbench.runs.results import Run
 from irbench.store import bundles
@@ -49,35 +49,22 @@ def ab(
     """
     refuse_loaded_models(models)
     own, shared = AB.read(options)
-    asked = RunOptions(models=tuple(map(str, models)), **shared)
+    run_options = RunOptions(models=tuple(map(str, models)), **shared)
     with reporting(progress) as reporter:
-        return run_with(with_environments(asked, AbOptions(**own), reporter.say), reporter)
+        return run_with(with_environments(run_options, AbOptions(**own), reporter.say), reporter)
 
 
-def with_environments(options: RunOptions, asked: AbOptions, say: Say) -> RunOptions:
-    """Return options of a run with their backend, and a row of it for each version.
-
-    Args:
-        options: What is measured, and how.
-        asked: The versions.
-        say: Receives which environments are built.
-
-    Raises:
-        IrbenchError: An environment cannot be built or used, or what is measured is not there.
-    """
+def with_environments(options: RunOptions, versions: AbOptions, say: Say) -> RunOptions:
+    """Return options of a run with their backend, and a row of it for each version."""
     host.require_linux()
     refuse_contradictions(options)
     require_models(options.models, options.imports)
-    address, environments = Environments(asked.backend, say, insist=options.no_lock).of((asked.a, asked.b))
+    address, environments = Environments(versions.backend, say, insist=options.no_lock).of((versions.a, versions.b))
     return replace(options, backends=(str(address),), environments=environments)
 
 
 def require_models(models: Sequence[str], imports: tuple[str, ...]) -> None:
-    """Refuse models that are not there, before an environment is built for them.
-
-    Raises:
-        IrbenchError: One of them is not there, or cannot be read.
-    """
+    """Refuse models that are not there, before an environment is built for them."""
     for model in models:
         path = Path(model)
         if path.suffix == ".onnx":

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Literal
 
 import click
 
 from irbench.features.backends.run import BackendListing, as_json, backend_rows
+from irbench.options.values import ListingForm
 from irbench.terminal.formats import TABLE_OR_JSON
 from irbench.terminal.stderr import plugin_warnings_shown, say
 
@@ -20,7 +20,7 @@ from irbench.terminal.stderr import plugin_warnings_shown, say
     "--probe", "look", is_flag=True, help="Start every runtime to find the devices and precisions it supports here."
 )
 @TABLE_OR_JSON
-def command(look: bool, form: Literal["table", "json"]) -> None:
+def command(look: bool, form: ListingForm) -> None:
     """List the runtimes: versions, devices, and how to install missing ones.
 
     No runtime is imported: devices and precisions come from the last --probe of the same version.

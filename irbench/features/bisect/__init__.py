@@ -3,5 +3,7 @@
 from irbench.terminal.commands import Command
 
 COMMANDS = (
-    Command("bisect", "Decide", "Find the version of a runtime that changed the speed or the answers of a model."),
+    Command(
+        "bisect", "Decide", "Find the version of a runtime that changed the speed or the answers of a model.", rank=2
+    ),
 )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
 from irbench.features.bisect.options import BISECT, BisectOptions
 from irbench.options.run import RunOptions
+from irbench.options.values import ReportForm
 from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared
 from irbench.terminal.exports import refuse_overwriting_models
@@ -29,7 +30,7 @@ Examples:
 @OUTPUT
 @RESULTS
 def command(
-    form: Literal["table", "json", "md"],
+    form: ReportForm,
     output: Path | None,
     model: str,
     **options: Any,

@@ -59,6 +59,7 @@ BISECT = CommandOptions(
             "threads", "cpus", "set", "io", "seed", "budget", "deadline", "warmup", "no_lock", "results",
         )
     },
+    single=("batch", "streams", "precision", "threads"),
     changes={
         "batch": {"help": "Batch size."},
         "budget": {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
+from irbench.api.arguments import refuse_loaded_models
 from irbench.api.display import Displayable
-from irbench.api.paths import refuse_loaded_models
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core.address import BackendAddress
 from irbench.environments.sources import normalised, releases_between
@@ -23,11 +23,11 @@ from irbench.features.bisect.report import BisectReport
 from irbench.features.bisect.view import bisection_view
 from irbench.features.verify.options import VerifyOptions
 from irbench.features.verify.run import planned_trials
+from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.options.signatures import names_keywords
+from irbench.options.values import ReportForm
 from irbench.render.text_formats import json_text
-from irbench.requests.environments import Environments
-from irbench.requests.resolve import resolve_bundles
+from irbench.requests.resolve import Environments, resolve_bundles
 from irbench.requests.run_requests import refuse_contradictions
 from irbench.runs.results import Interrupted
 from irbench.spec import PythonEnvironment
@@ -63,7 +63,7 @@ class Bisection(Displayable):
         codes = {"undecided": ExitCode.UNDECIDED, "interrupted": ExitCode.INTERRUPTED}
         return codes.get(self.report.conclusion, ExitCode.OK)
 
-    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+    def to_text(self, form: ReportForm = "table") -> str:
         """Return the report as text."""
         if form == "json":
             return json_text(self.report)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
 from irbench.errors import IrbenchError
 from irbench.features.compare.options import COMPARE, CompareOptions
+from irbench.options.values import ReportForm
 from irbench.terminal.completion import RUN
 from irbench.terminal.declared import declared, strict_option
 from irbench.terminal.formats import OUTPUT, REPORT_FORMAT, RESULTS
@@ -33,7 +34,7 @@ def command(
     base: str | None,
     new: str,
     strict: bool,
-    form: Literal["table", "json", "md"],
+    form: ReportForm,
     output: Path | None,
     **options: Any,
 ) -> int:
@@ -52,7 +53,7 @@ def command(
     from irbench.api.progress import displayed
     from irbench.features.compare.run import compare_with
     from irbench.terminal.console import print_data, to_text
-    from irbench.terminal.gates import say_unjudged
+    from irbench.terminal.stderr import say_unjudged
 
     if base is None:
         raise IrbenchError("BASE is missing.", hint="Name the run to compare with: irbench compare BASE [NEW]")

@@ -22,8 +22,7 @@ from irbench.options.conditions import Condition
 from irbench.options.run import RunOptions
 from irbench.runs.measurement import StoredRun, measure
 from irbench.runs.planned_graphs import ModelChanged, requires_graphs
-from irbench.runs.stored_code import own_code_obstacle, refuse_stored_folders
-from irbench.runs.stored_plan import stored_options
+from irbench.runs.stored_plan import own_code_obstacle, refuse_stored_folders, stored_options
 from irbench.system import host
 from irbench.worker.requested_confinement import is_confinement_asked_for
 

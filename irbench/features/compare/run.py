@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from irbench.across_runs.changes import Unjudged
 from irbench.across_runs.confirmation import Confirmation, has_regressed, unjudged_of
@@ -14,8 +14,8 @@ from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.compare.keywords import CompareKeywords
 from irbench.features.compare.options import COMPARE, CompareOptions
-from irbench.options.signatures import names_keywords
-from irbench.options.values import RunName, run_name
+from irbench.options.option import names_keywords
+from irbench.options.values import ReportForm, RunName, run_name
 from irbench.render.text_formats import json_text
 from irbench.store.folders import default_root, results_option
 from irbench.worker import WorkerDied, call_in_worker
@@ -73,7 +73,7 @@ class ComparedRuns(Displayable):
             return ExitCode.NOT_JUDGED
         return ExitCode.UNDECIDED if strict and self.undecided else ExitCode.OK
 
-    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+    def to_text(self, form: ReportForm = "table") -> str:
         """Return the comparison as a person reads it, as JSON, or as Markdown for a pull request."""
         from irbench.features.compare.view import comparison_markdown
 

@@ -2,4 +2,6 @@
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (Command("completion", "Machine", "Print the completion script for bash, zsh or fish.", only_prints=("",)),)
+COMMANDS = (
+    Command("completion", "Machine", "Print the completion script for bash, zsh or fish.", only_prints=("",), rank=2),
+)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from irbench.features.cost.options import COST
-from irbench.options.graph_sizes import GraphSizes
+from irbench.options.run import GraphSizes
+from irbench.options.values import ReportWithRowsForm
 from irbench.terminal.completion import GRAPH
 from irbench.terminal.declared import declared, format_option
 from irbench.terminal.formats import OUTPUT
 from irbench.terminal.stderr import say
-
-if TYPE_CHECKING:
-    from irbench.requests.choices import ReportForm
 
 _EXAMPLES = """\b
 Examples:
@@ -35,7 +33,7 @@ Examples:
 def command(
     model: str,
     per_node: bool,
-    form: ReportForm,
+    form: ReportWithRowsForm,
     output: Path | None,
     **options: Any,
 ) -> None:

@@ -10,7 +10,7 @@ class CostKeywords(TypedDict, total=False):
     """The keywords of :func:`irbench.cost`; ``None`` is the default of each.
 
     Attributes:
-        batch: Count for this batch size (for example ``20``).
+        batch: Count for this batch size (for example ``8``).
         shape: Count for this shape of an input, or size of a dynamic dimension (length=128). A batch and dimensions
             that are not given have their default sizes (for example ``{"tokens": (1, 128)}``).
     """

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from irbench.options.graph_sizes import GraphSizes
 from irbench.options.option import CommandOptions
-from irbench.options.run import SIZE_HELP
+from irbench.options.run import SIZE_HELP, GraphSizes
 
 COST = CommandOptions(
     "cost",

@@ -8,6 +8,7 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Unpack
 
+from irbench.api.arguments import require_form, require_rows
 from irbench.api.display import Displayable, as_text
 from irbench.core.plain_text import plain
 from irbench.cost_model.costs import ModelCost
@@ -18,14 +19,12 @@ from irbench.features.cost.keywords import CostKeywords
 from irbench.features.cost.options import COST
 from irbench.features.cost.view import GraphCosts, cost_csv, cost_view, exact_text
 from irbench.options import values
-from irbench.options.graph_sizes import GraphSizes
-from irbench.options.option import read_keywords
-from irbench.options.signatures import names_keywords
+from irbench.options.option import names_keywords, read_keywords
+from irbench.options.run import GraphSizes
+from irbench.options.values import ReportWithRowsForm
 from irbench.render.views import Document
 from irbench.render.words import export_notice_text
-from irbench.requests.choices import ReportForm, require_form, require_rows
-from irbench.requests.graph_costs import cost_at, formulas_at
-from irbench.requests.graph_sizes import asked_sizes
+from irbench.requests.graph_costs import asked_sizes, cost_at, formulas_at
 from irbench.requests.graphs import StoredGraph, find_graph
 from irbench.spec import TensorSpec
 from irbench.worker.model_files import problem_of_weights, read_signature
@@ -144,7 +143,7 @@ class GraphCost(Displayable):
             "unknown_operators": list(self.cost.unknown_operators),
         }
 
-    def to_text(self, form: ReportForm = "table", *, per_node: bool = False) -> str:
+    def to_text(self, form: ReportWithRowsForm = "table", *, per_node: bool = False) -> str:
         """Return the costs as text: tables as people read them, JSON, CSV or Markdown.
 
         Args:
@@ -154,7 +153,7 @@ class GraphCost(Displayable):
         Raises:
             IrbenchError: There is no such form.
         """
-        require_form(form, ReportForm)
+        require_form(form, ReportWithRowsForm)
         if form == "json":
             return json.dumps(self.to_dict(), indent=2)
         if form == "csv":

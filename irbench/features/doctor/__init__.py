@@ -2,4 +2,6 @@
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (Command("doctor", "Machine", "Report what disturbs measurements on this machine, and how to fix it."),)
+COMMANDS = (
+    Command("doctor", "Machine", "Report what disturbs measurements on this machine, and how to fix it.", rank=0),
+)

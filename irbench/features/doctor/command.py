@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
 from irbench.features.doctor.options import DOCTOR, DoctorOptions
+from irbench.options.values import ListingForm
 from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared, format_option
 from irbench.terminal.formats import OUTPUT, RESULTS
@@ -39,7 +40,7 @@ Examples:
 @RESULTS
 def command(
     model: str | None,
-    form: Literal["table", "json"],
+    form: ListingForm,
     output: Path | None,
     **options: Any,
 ) -> int:

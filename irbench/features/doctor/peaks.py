@@ -28,15 +28,15 @@ from irbench.measure.lock import MeasurementLock
 from irbench.onnx.matrix_chain import MatrixChain, write_matrix_chain
 from irbench.options.values import cpu_list
 from irbench.requests.known_refusals import without_refused_rows
-from irbench.requests.processors import allowed_cpus
 from irbench.requests.resolve import resolve_backends
+from irbench.requests.run_requests import allowed_cpus
 from irbench.roofline import ComputePeak, MachinePeaks
 from irbench.runner.plan import PlannedGroup, plan, with_rows
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
-from irbench.runs.known_peaks import known_peaks
 from irbench.runs.measurement import StoredRun, measure_planned
 from irbench.runs.run_destination import RunDestination
+from irbench.runs.work import known_peaks
 from irbench.spec import Precision, Timing
 from irbench.stats.intervals import FEWEST_LAUNCHES, Interval, Looks, interval_at
 from irbench.store import bundles

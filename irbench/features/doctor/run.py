@@ -38,14 +38,14 @@ from irbench.features.doctor.view import ReportView, self_comparison_message
 from irbench.measure.clock import reading_ns, utc_now
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.measure.overhead import Overhead
-from irbench.options.signatures import names_keywords
+from irbench.options.option import names_keywords
 from irbench.requests.resolve import require_models, resolve_backends
 from irbench.roofline import MachinePeaks, ridge_point
 from irbench.runner.plan import plan
 from irbench.runner.prepare import prepare
-from irbench.runs.known_peaks import known_peaks
 from irbench.runs.measurement import measure_planned
 from irbench.runs.run_destination import RunDestination
+from irbench.runs.work import known_peaks
 from irbench.system import host
 from irbench.worker import call_in_worker
 from irbench.worker.scratch import scratch_folder

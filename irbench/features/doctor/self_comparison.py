@@ -18,8 +18,8 @@ from irbench.features.doctor.options import DoctorOptions
 from irbench.notices import Context, Note
 from irbench.notices.notes import ChosenBackend, ChosenModel
 from irbench.onnx.probe_graph import matmul
-from irbench.requests.processors import allowed_cpus, total_threads
 from irbench.requests.resolve import resolve_backends, resolve_bundles
+from irbench.requests.run_requests import allowed_cpus, total_threads
 from irbench.runner.request import RunRequest
 from irbench.spec import Timing
 from irbench.stats.intervals import Looks, interval_at, looks_of

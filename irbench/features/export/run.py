@@ -22,8 +22,8 @@ from irbench.notices import ExportNotice
 from irbench.notices.bundle_notices import BundleUsed
 from irbench.options.export import ExportOptions
 from irbench.options.input_request import InputRequest
+from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.options.signatures import names_keywords
 from irbench.render.words import agreement, export_notice_text, export_problems
 from irbench.runner.inputs import read_data, refuse_unknown_values
 from irbench.runner.reference import computed_outputs, inputs_scale, references_for

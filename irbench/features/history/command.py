@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
 from irbench.features.history.options import HISTORY, HistoryOptions
+from irbench.options.values import ReportForm
 from irbench.terminal.completion import MODEL_NAME
 from irbench.terminal.declared import declared, format_option, strict_option
 from irbench.terminal.formats import OUTPUT, RESULTS
@@ -30,7 +31,7 @@ Examples:
 @format_option("table", "json", "md", help=None)
 @OUTPUT
 @RESULTS
-def command(form: Literal["table", "json", "md"], output: Path | None, strict: bool, **options: Any) -> int:
+def command(form: ReportForm, output: Path | None, strict: bool, **options: Any) -> int:
     """Show how latency, FPS, size, compile time and memory of a model changed.
 
     MODEL is a model's name as `irbench results` shows it; the default is that of the newest run. All runs on the same
@@ -43,7 +44,7 @@ def command(form: Literal["table", "json", "md"], output: Path | None, strict: b
     """
     from irbench.features.history.run import history_with
     from irbench.terminal.console import print_data, to_text
-    from irbench.terminal.gates import say_unjudged
+    from irbench.terminal.stderr import say_unjudged
 
     history = history_with(HistoryOptions(**options), _say_what_takes_time)
     text = to_text(history.__rich__(), to_file=output is not None) if form == "table" else history.to_text(form)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from irbench.across_runs.checked_runs import Error, Problem, SameNames, Unreadable
 from irbench.across_runs.side_comparison import machine_called
@@ -21,7 +21,8 @@ from irbench.features.history.options import HISTORY, HistoryOptions
 from irbench.features.history.report import ModelHistory, RowHistory, history_of
 from irbench.features.results.options import RunFilter
 from irbench.features.results.run import chosen_entries
-from irbench.options.signatures import names_keywords
+from irbench.options.option import names_keywords
+from irbench.options.values import ReportForm
 from irbench.render.text_formats import json_text
 from irbench.store.folders import default_root
 from irbench.store.listing import find_run, latest_run, list_runs
@@ -58,7 +59,7 @@ class RunHistory(Displayable):
             return ExitCode.NOT_JUDGED
         return ExitCode.UNDECIDED if strict and self.history.undecided else ExitCode.OK
 
-    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+    def to_text(self, form: ReportForm = "table") -> str:
         """Return the history as a person reads it, as JSON, or as Markdown."""
         from irbench.features.history.view import history_view
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from irbench.errors import IrbenchError
 from irbench.features.inspect.options import INSPECT
-from irbench.options.graph_sizes import GraphSizes
+from irbench.options.run import GraphSizes
+from irbench.options.values import ListingForm
 from irbench.terminal.completion import GRAPH
 from irbench.terminal.declared import declared, format_option
 from irbench.terminal.formats import OUTPUT
@@ -39,7 +40,7 @@ Examples:
 def command(
     models: tuple[str, ...],
     compares: bool,
-    form: Literal["table", "json"],
+    form: ListingForm,
     output: Path | None,
     **options: Any,
 ) -> None:

@@ -10,7 +10,7 @@ class InspectKeywords(TypedDict, total=False):
     """The keywords of :func:`irbench.inspect`; ``None`` is the default of each.
 
     Attributes:
-        batch: Show the graph at this batch size (for example ``20``).
+        batch: Show the graph at this batch size (for example ``8``).
         shape: Show the graph at this shape of an input, or size of a dynamic dimension (length=128) (for example
             ``{"tokens": (1, 128)}``).
     """

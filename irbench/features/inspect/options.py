@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irbench.options.graph_sizes import GraphSizes
 from irbench.options.option import CommandOptions
+from irbench.options.run import GraphSizes
 
 INSPECT = CommandOptions("inspect", GraphSizes)

@@ -2,4 +2,4 @@
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (Command("models", "Models", "List the models of the zoo.", only_prints=("",)),)
+COMMANDS = (Command("models", "Models", "List the models of the zoo.", only_prints=("",), rank=0),)

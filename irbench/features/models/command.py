@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal
+from typing import Any
 
 import click
 
 from irbench.features.models.run import models as list_models
+from irbench.options.values import ListingForm
 from irbench.spi import ModelSource
 from irbench.terminal.completion import FAMILY
 from irbench.terminal.formats import TABLE_OR_JSON
@@ -20,7 +21,7 @@ from irbench.terminal.stderr import plugin_warnings_shown, say
 )
 @click.option("--family", default="", type=FAMILY, metavar="TEXT", help="Only models whose family contains TEXT.")
 @TABLE_OR_JSON
-def command(family: str, form: Literal["table", "json"]) -> None:
+def command(family: str, form: ListingForm) -> None:
     """List the models that can be exported by name. Imports no framework.
 
     Parameters are in millions. GMACs are 10^9 multiply-accumulates of matrix products and convolutions at batch 1 and

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from irbench.features.optimize.options import OPTIMIZE, OptimizeOptions
+from irbench.options.values import ListingForm
 from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared, format_option
 from irbench.terminal.stderr import say, say_in_width
@@ -34,7 +35,7 @@ Examples:
 @declared(OPTIMIZE, "output")
 def command(
     models: tuple[str, ...],
-    form: Literal["table", "json"],
+    form: ListingForm,
     output: Path | None,
     **options: Any,
 ) -> None:

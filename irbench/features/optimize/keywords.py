@@ -24,7 +24,7 @@ class OptimizeKeywords(TypedDict, total=False):
             ``"auto", "static" or "dynamic"``; default: auto).
         layout: nchw: change image inputs to NCHW where the graph transposes them itself (for example ``"keep" or
             "nchw"``; default: keep).
-        batch: Fix the batch size first; dynamic by default (for example ``20``).
+        batch: Fix the batch size first; dynamic by default (for example ``8``).
         shape: Fix the shape of an input, or a dynamic dimension (length=128), first (for example ``{"tokens": (1,
             128)}``).
         data: Samples to check and calibrate on, as irbench run takes them; generated inputs by default (for example

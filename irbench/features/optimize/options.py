@@ -41,7 +41,7 @@ class OptimizeOptions:
         "nchw: change image inputs to NCHW where the graph transposes them itself.",
         default="keep",
     )
-    batch: int | None = option(kinds.COUNT, "Fix the batch size first; dynamic by default.", metavar="N")
+    batch: int | None = option(kinds.BATCH, "Fix the batch size first; dynamic by default.")
     shape: Shapes = like("shape", help="Fix the shape of an input, or a dynamic dimension (length=128), first")
     data: DataSource | None = like(
         "data", help="Samples to check and calibrate on, as irbench run takes them; generated inputs by default."

@@ -20,7 +20,7 @@ from irbench.features.optimize.view import advice, steps_view
 from irbench.optimizer import CheckInputs, Conversion, Lineage, Optimized, Recipe, build_recipe, copy_model, drawn_from
 from irbench.optimizer import optimize as optimize_graph
 from irbench.options.input_request import InputRequest
-from irbench.options.signatures import names_keywords
+from irbench.options.option import names_keywords
 from irbench.options.values import Shapes
 from irbench.render.optimized_graphs import in_words
 from irbench.requests.resolve import resolve_bundles

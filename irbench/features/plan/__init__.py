@@ -8,5 +8,6 @@ COMMANDS = (
         "Measure",
         "Look at plans for sweeps, and make one of a stored run.",
         only_prints=("list", "show", "expand", "schema", "from"),
+        rank=2,
     ),
 )

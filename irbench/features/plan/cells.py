@@ -55,11 +55,7 @@ DEFAULTS: Settings = {"streams": 1, "instances": 1, "optimize": "none", "io": "c
 
 @dataclass(frozen=True)
 class SweepCell:
-    """One setting of a plan: what a row of a table is measured with, or every row where no backend is named.
-
-    Attributes:
-        settings: By key; only what the plan sets.
-    """
+    """One setting of a plan: what a row of a table is measured with, or every row where no backend is named."""
 
     settings: Settings
 
@@ -126,8 +122,8 @@ class SweepTable:
 
     def values(self, key: str) -> tuple[Any, ...]:
         """Return the different values that its cells have for a key, in their order; none where it is not set."""
-        found = [cell.settings[key] for cell in self.cells if key in cell.settings]
-        return tuple({json.dumps(value, sort_keys=True): value for value in found}.values())
+        values = [cell.settings[key] for cell in self.cells if key in cell.settings]
+        return tuple({json.dumps(value, sort_keys=True): value for value in values}.values())
 
 
 @dataclass(frozen=True)
@@ -173,12 +169,7 @@ Lists = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Doubling:
-    """Batch sizes that double until a larger one gains too little.
-
-    Attributes:
-        largest: None is larger.
-        stop_gain: The share of throughput that a step must add to some row for the curve to go on.
-    """
+    """Batch sizes that double until a larger one gains too little."""
 
     smallest: int = 1
     largest: int = 1024
@@ -204,12 +195,7 @@ class Matrix:
 
 
 class UnmatchedExclusion(Exception):
-    """An exclusion leaves nothing out.
-
-    Attributes:
-        matrix: The place of its matrix in the plan, counted from 0.
-        exclusion: Its place in the matrix, counted from 0.
-    """
+    """An exclusion leaves nothing out."""
 
     def __init__(self, matrix: int, exclusion: int) -> None:
         super().__init__(f"matrix[{matrix}].exclude[{exclusion}]")
@@ -246,8 +232,8 @@ def expand(matrices: Sequence[Matrix], seed: int) -> Expansion:
             shared = {key: value for key, value in cell.settings.items() if key not in matrix.compare}
             rows = tuple(key for key in matrix.compare if key in cell.settings)  # a default has no row beside others
             tables[digest(shared), rows, step].setdefault(cell.id, cell)
-    found = (SweepTable(tuple(cells.values()), rows, step) for (_, rows, step), cells in tables.items())
-    return Expansion(in_order(found, seed), seed)
+    expanded = (SweepTable(tuple(cells.values()), rows, step) for (_, rows, step), cells in tables.items())
+    return Expansion(in_order(expanded, seed), seed)
 
 
 def doubled(doubling: Doubling) -> tuple[int, ...]:
@@ -389,7 +375,7 @@ def _condition(text: str) -> tuple[str, str]:
     key, equals, value = text.strip().partition("=")
     if key not in AXES or not equals or not value:
         raise IrbenchError(
-            f"{text!r} is no setting of a cell.",
+            f"{text!r} is not a setting of a cell.",
             hint=f"{did_you_mean(key, AXES)}Write key=value with one of: {', '.join(AXES)}.",
         )
     return key, value

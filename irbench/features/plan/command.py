@@ -48,19 +48,19 @@ def expand(
 
     The time of a table is its budget, or what stored runs with the same rows took. Nothing is measured or exported.
     """
-    from irbench.features.sweep.expanding import expanded_plan
+    from irbench.features.sweep.preview import expanded_plan
     from irbench.render.table import ListingTable
     from irbench.terminal.console import print_data, to_text
 
-    found = expanded_plan(plan, only, skip, results)
+    expanded = expanded_plan(plan, only, skip, results)
     if form == "table":
-        if found.common:
-            say(found.common)
-        print_data(to_text(ListingTable(found.table), to_file=output is not None), output)
-        say(found.times)
+        if expanded.common:
+            say(expanded.common)
+        print_data(to_text(ListingTable(expanded.table), to_file=output is not None), output)
+        say(expanded.times)
     else:
-        print_data(found.to_text(form), output)
-    for problem in found.problems:
+        print_data(expanded.to_text(form), output)
+    for problem in expanded.problems:
         say(f"warning: {problem}")
 
 
@@ -85,8 +85,8 @@ def from_(run: str | None, output: Path | None, results: Path | None) -> None:
     """
     from irbench.features.plan.writing import plan_from, plan_text
     from irbench.store.folders import default_root
-    from irbench.terminal.chosen_runs import say_which_run
     from irbench.terminal.console import print_data
+    from irbench.terminal.stored_runs import say_which_run
 
     say_which_run(results or default_root(), run)
     print_data(plan_text(plan_from(run or "latest", results=results)), output)

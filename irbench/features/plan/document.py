@@ -42,8 +42,6 @@ def _reads(read: Callable[[Any], Any], form: Any) -> BeforeValidator:
 
 
 class _OneOrSeveral:
-    """Says in the schema that a list may be written as its only value."""
-
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         several = handler(core)
         return {"anyOf": [several["items"], {**several, "minItems": 1}]}
@@ -141,7 +139,6 @@ def _several(form: Any) -> Any:
 
 
 def _setting(name: str, declared: Option) -> tuple[Any, Any]:
-    """Return the type and the field of an option in the settings of a plan."""
     form = _FORM_OF_BATCH if name == "batch" else _FORMS[declared.kind]
     field = Field(
         False if declared.kind.is_flag else None,

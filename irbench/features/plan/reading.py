@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -24,9 +26,11 @@ from irbench.features.plan.cells import (
     UnmatchedExclusion,
     expand,
 )
-from irbench.features.plan.problems import Place, place_text, plan_error, structural_problems
 from irbench.system.file_access import read_regular
 from irbench.system.file_states import is_file
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 if TYPE_CHECKING:
     from irbench.features.plan.document import MatrixDocument, PlanDocument, SettingsDocument
@@ -47,14 +51,7 @@ _DOUBLING_KEYS = ("smallest_batch", "largest_batch", "stop_gain")
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """A plan that was read and checked.
-
-    Attributes:
-        name: Of the sweep.
-        folder: What its paths are relative to.
-        document: The plan as its file has it.
-        expansion: Its tables and cells.
-    """
+    """A plan that was read and checked."""
 
     name: str
     folder: Path
@@ -67,9 +64,6 @@ def read_plan(source: PlanSource) -> SweepPlan:
 
     Args:
         source: A TOML file, the name of a plan that is shipped, or what a file would hold.
-
-    Raises:
-        IrbenchError: There is no such plan, or something is wrong with it; all that is wrong is named.
     """
     if isinstance(source, Mapping):
         return _plan(source, str(source.get("name") or "sweep"), Path.cwd(), "The plan")
@@ -80,11 +74,7 @@ def read_plan(source: PlanSource) -> SweepPlan:
 
 
 def plan_values(text: str, path: Path) -> Mapping[str, Any]:
-    """Return what the text of a plan's file says, unchecked.
-
-    Raises:
-        IrbenchError: It is not TOML.
-    """
+    """Return what the text of a plan's file says, unchecked."""
     try:
         return _parsed(text)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is one, and so is what numbers without end raise
@@ -92,12 +82,6 @@ def plan_values(text: str, path: Path) -> Mapping[str, Any]:
 
 
 def _parsed(text: str) -> Mapping[str, Any]:
-    """Return what a plan says.
-
-    Raises:
-        TOMLDecodeError: It is no TOML, or nests deeper than any plan.
-        RecursionError: Its values do.
-    """
     if deep := _DEEP_KEY.search(text):
         raise tomllib.TOMLDecodeError(f"A key nests too deep (at line {text.count(chr(10), 0, deep.start()) + 1})")
     return tomllib.loads(text)
@@ -114,11 +98,7 @@ def summary(name: str) -> str:
 
 
 def plan_file(name: str) -> Path:
-    """Return the file of a plan: a path, or the name of one that is shipped.
-
-    Raises:
-        IrbenchError: There is no such plan.
-    """
+    """Return the file of a plan: a path, or the name of one that is shipped."""
     path = Path(name)
     if is_file(path) or path.suffix == ".toml":
         return path
@@ -132,11 +112,7 @@ def plan_file(name: str) -> Path:
 
 
 def plan_text(path: Path) -> str:
-    """Return what the file of a plan says.
-
-    Raises:
-        IrbenchError: It cannot be read, is no regular file, or not UTF-8.
-    """
+    """Return what the file of a plan says."""
     try:
         return read_regular(path, _MOST_BYTES).decode()
     except OSError as error:
@@ -172,12 +148,11 @@ def _checked(document: Mapping[str, Any], called: str) -> PlanDocument:
     try:
         return PlanDocument.model_validate(dict(document))
     except ValidationError as error:
-        found = error.errors(include_url=False)
-        raise plan_error(called, structural_problems(found, document, _keys)) from error
+        errors = error.errors(include_url=False)
+        raise plan_error(called, structural_problems(errors, document, _keys)) from error
 
 
 def _keys(place: Place) -> tuple[str, ...]:
-    """Return the keys that the table in a place of a plan may have."""
     from irbench.features.plan.document import MatrixDocument, PlanDocument, SettingsDocument
 
     tables = [part for part in place if isinstance(part, str)]
@@ -208,7 +183,6 @@ def _matrix(plan: PlanDocument, matrix: MatrixDocument) -> Matrix:
 
 
 def _single(lists: Lists) -> Lists:
-    """Return the settings that have one value."""
     return {
         key: value
         for key, value in lists.items()
@@ -220,8 +194,8 @@ def _lists(settings: SettingsDocument) -> Lists:
     from irbench.features.plan.document import SettingsDocument
 
     keys = {name: field.alias or name for name, field in SettingsDocument.model_fields.items()}
-    given = ((keys[name], getattr(settings, name)) for name in keys if name in settings.model_fields_set)
-    return {key: list(value) if key == "import" else value for key, value in given if value is not None}
+    values = ((keys[name], getattr(settings, name)) for name in keys if name in settings.model_fields_set)
+    return {key: list(value) if key == "import" else value for key, value in values if value is not None}
 
 
 def _doubles(lists: Lists) -> bool:
@@ -262,3 +236,91 @@ def _doubling_problems(matrix: Matrix, document: MatrixDocument) -> Iterator[str
         yield 'batch: "doubling" needs a table for each batch. Leave batch out of compare'
     if matrix.doubling.smallest > matrix.doubling.largest:
         yield "smallest-batch: it is larger than largest-batch"
+
+
+Place: TypeAlias = Sequence[str | int]
+"""Keys and places in lists, from the top of a plan."""
+
+_MOST_LINES = 50
+_TABLES = ("model_type", "model_attributes_type", "dict_type")
+
+
+def plan_error(name: str, problems: Iterable[str]) -> IrbenchError:
+    """Return the error that lists all problems of a plan, a line for each."""
+    lines = tuple(dict.fromkeys(problems))
+    said = "a problem" if len(lines) == 1 else f"{len(lines)} problems" if len(lines) < _MOST_LINES else "many problems"
+    hint = "Fix every line above; irbench plan schema prints all keys with their forms."
+    return IrbenchError(f"{name} has {said}.", hint=hint, details=lines)
+
+
+def structural_problems(
+    errors: Iterable[ErrorDetails], document: Mapping[str, Any], keys: Callable[[Place], Sequence[str]]
+) -> list[str]:
+    """Return a line for each of the first keys and values that a plan cannot have, in the order of the plan."""
+    # a file from elsewhere may have any number of them
+    ordered = sorted(islice(errors, _MOST_LINES), key=lambda error: _position(error["loc"], document))
+    return [_line(error, document, keys) for error in ordered]
+
+
+def place_text(place: Place) -> str:
+    """Return a place as a user would look for it: ``matrix[2].batch[0]``."""
+    text = ""
+    for part in place:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def _line(error: ErrorDetails, document: Mapping[str, Any], keys: Callable[[Place], Sequence[str]]) -> str:
+    place = _place(error["loc"], document)
+    if error["type"] == "extra_forbidden":
+        near = did_you_mean(str(place[-1]), keys(place[:-1]))
+        return f"{place_text(place)}: there is no such key. {near}".rstrip()
+    return f"{place_text(place)}: {_reason(error)}"
+
+
+def _place(location: Place, document: Mapping[str, Any]) -> list[str | int]:
+    place: list[str | int] = []
+    value: Any = document
+    for part in location:
+        if isinstance(part, int) and not isinstance(value, list | tuple):
+            continue
+        place.append(part)
+        value = _inner(value, part)
+    return place
+
+
+def _position(place: Place, document: Mapping[str, Any]) -> list[int]:
+    """Return where a place is in the document: what number its key has in each table around it."""
+    position: list[int] = []
+    value: Any = document
+    for part in place:
+        keys = list(value) if isinstance(value, Mapping) else []
+        position.append(part if isinstance(part, int) else keys.index(part) if part in keys else len(keys))
+        value = _inner(value, part)
+    return position
+
+
+def _inner(value: Any, part: str | int) -> Any:
+    try:
+        return value[part]
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def _reason(error: ErrorDetails) -> str:
+    kind, facts = error["type"], error.get("ctx", {})
+    value = json.dumps(error["input"], default=str)
+    if kind == "value_error":
+        return str(facts["error"])
+    if kind in _TABLES:
+        return f"{value} is not a table of keys and values"
+    if kind == "string_too_short":
+        return "it is empty"
+    if kind == "literal_error":
+        known = [word.strip(" '") for word in str(facts["expected"]).replace(" or ", ",").split(",")]
+        return f"{value} is not one of {', '.join(known)}. {did_you_mean(str(error['input']), known)}".rstrip()
+    if kind == "bool_type":
+        return f"{value} is neither true nor false"
+    if kind == "string_type":
+        return f"{value} is not a text"
+    return f"{value} is not valid: {error['msg']}"

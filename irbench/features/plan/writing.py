@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from irbench.api.paths import results_folder
+from irbench.api.arguments import results_folder
 from irbench.core.result import SEARCH_RUN
 from irbench.errors import IrbenchError
 from irbench.features.plan import reading
@@ -54,12 +54,7 @@ def plan_from(run: RunName = "latest", *, results: str | PathLike[str] | None = 
 
 
 def plan_document(options: RunOptions, name: str) -> dict[str, Any]:
-    """Return options as a plan: what has several values is its matrix, and the rest its defaults.
-
-    Args:
-        options: Those of a run.
-        name: Of the sweep; characters that it cannot have are replaced.
-    """
+    """Return options as a plan: what has several values is its matrix, and the rest its defaults."""
     axes = {key: values for key, values in _axes(options).items() if values and list(values) != [DEFAULTS.get(key)]}
     several = {key: list(values) for key, values in axes.items() if len(values) > 1}
     single = {key: values[0] for key, values in axes.items() if len(values) == 1}
@@ -79,33 +74,27 @@ def plan_text(document: Mapping[str, Any]) -> str:
 
 
 def shown_plan(path: Path) -> str:
-    """Return the text of a plan's file, or, where characters in it do not print, its values written anew.
-
-    Raises:
-        IrbenchError: It cannot be read, is no regular file, or not TOML.
-    """
+    """Return the text of a plan's file, or, where characters in it do not print, its values written anew."""
     text = reading.plan_text(path).replace("\r\n", "\n")
     return text if text.translate(_BLANKS).isprintable() else plan_text(reading.plan_values(text, path))
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return found[0] if found[0].isprintable() else f"\\U{ord(found[0]):08X}"
+def _escaped(match: re.Match[str]) -> str:
+    return match[0] if match[0].isprintable() else f"\\U{ord(match[0]):08X}"
 
 
 def _axes(options: RunOptions) -> dict[str, tuple[Any, ...]]:
-    """Return the values of each key that may have several, in the order of cells."""
-    found: dict[str, tuple[Any, ...]] = {"models": options.models}
+    values: dict[str, tuple[Any, ...]] = {"models": options.models}
     for name, declared in RUN.options.items():
         held = getattr(options, name)
         if declared.plan == "list" and held not in (None, {}):
             written = declared.kind.written(held)
-            found[plan_key(name)] = tuple(written) if isinstance(written, list) else (written,)
-    return {key: found[key] for key in AXES if key in found}
+            values[plan_key(name)] = tuple(written) if isinstance(written, list) else (written,)
+    return {key: values[key] for key in AXES if key in values}
 
 
 def _others(options: RunOptions) -> dict[str, Any]:
-    """Return what has one value for the whole plan, where it is not the default."""
-    held = {name: getattr(options, name) for name, found in RUN.options.items() if plan_key(name) not in AXES}
+    held = {name: getattr(options, name) for name, option in RUN.options.items() if plan_key(name) not in AXES}
     return {
         plan_key(name): RUN.options[name].kind.written(value)
         for name, value in held.items()

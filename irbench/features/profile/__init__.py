@@ -3,5 +3,10 @@
 from irbench.terminal.commands import Command
 
 COMMANDS = (
-    Command("profile", "Understand", "Show where the time of an inference goes on each backend, operator by operator."),
+    Command(
+        "profile",
+        "Understand",
+        "Show where the time of an inference goes on each backend, operator by operator.",
+        rank=0,
+    ),
 )

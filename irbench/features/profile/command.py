@@ -12,6 +12,7 @@ from irbench.features.profile.options import PROFILE, ProfileSettings
 from irbench.options import values
 from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.options.run import RunOptions
+from irbench.options.values import ReportWithRowsForm
 from irbench.terminal.completion import MODEL
 from irbench.terminal.completion import PROFILE as STORED_PROFILE
 from irbench.terminal.declared import Parsed, declared, format_option, given_parameters, headings
@@ -22,7 +23,6 @@ from irbench.terminal.groups import OneOf, SectionedCommand
 if TYPE_CHECKING:
     from irbench.features.profile.report import By
     from irbench.features.profile.run import Profile
-    from irbench.requests.choices import ReportForm
 
 _EXAMPLES = """\b
 Examples:
@@ -83,7 +83,7 @@ def command(
     by: Literal["class", "op", "node"],
     top: int,
     show: str | None,
-    form: Literal["table", "json", "csv", "md"],
+    form: ReportWithRowsForm,
     output: Path | None,
     trace: Path | None,
     **options: Any,
@@ -133,7 +133,7 @@ def _refuse_other_options(context: click.Context) -> None:
         raise IrbenchError(f"--show and {names} cannot be combined.", hint="--show measures nothing: leave one out.")
 
 
-def _as_text(profile: Profile, form: ReportForm, by: By, top: int, *, to_file: bool) -> str:
+def _as_text(profile: Profile, form: ReportWithRowsForm, by: By, top: int, *, to_file: bool) -> str:
     from irbench.terminal.console import to_text
 
     if form == "table":

@@ -18,7 +18,7 @@ class ProfileKeywords(TypedDict, total=False):
             default: all installed that can read the model).
         compare: Profile each backend at two optimisation levels, and show what changed; graph is the exported graph
             (for example ``"graph+extended"``).
-        batch: Samples per call (for example ``20``; default: 1, or the model's own).
+        batch: Samples per call (for example ``8``; default: 1, or the model's own).
         optimize: Optimisation level of the graph (for example ``"extended"``; default: none).
         shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch (for example
             ``{"tokens": (1, 128)}``).

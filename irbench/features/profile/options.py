@@ -18,7 +18,7 @@ class ProfileSettings:
         kinds.LEVEL_PAIR,
         "Profile each backend at two optimisation levels, and show what changed; graph is the exported graph.",
     )
-    batch: int | None = option(kinds.COUNT, "Samples per call.", metavar="N", default_text="1, or the model's own")
+    batch: int | None = option(kinds.BATCH, "Samples per call.", default_text="1, or the model's own")
     optimize: str = option(kinds.LEVEL, "Optimisation level of the graph.", default="none")
     precision: str | None = option(
         kinds.PRECISION,

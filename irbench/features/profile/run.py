@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from irbench import __version__
+from irbench.api.arguments import given_path, refuse_loaded_models, require_form, require_rows, results_folder
 from irbench.api.display import Displayable, as_text
-from irbench.api.paths import given_path, refuse_loaded_models, results_folder
 from irbench.api.progress import GuardedListener, ProgressOption, Reporter, reporting
 from irbench.core import registry
 from irbench.core.plain_text import plain
@@ -40,20 +40,20 @@ from irbench.measure.lock import measuring
 from irbench.notices.notes import NoOperatorTimes
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.optimizer import UNOPTIMIZED
+from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.options.signatures import names_keywords
-from irbench.requests.choices import ReportForm, require_form, require_rows
-from irbench.requests.counters import with_cycles
+from irbench.options.values import ReportWithRowsForm
+from irbench.requests.instruments import with_cycles
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import planned, refuse_contradictions, requested
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
 from irbench.runner.requested_cells import is_at_level
-from irbench.runs.known_peaks import known_peaks
 from irbench.runs.measurement import refuse_within_a_worker
 from irbench.runs.results import Interrupted
-from irbench.runs.run_environment import describe_environment
+from irbench.runs.run_destination import describe_environment
+from irbench.runs.work import known_peaks
 from irbench.spec import Artifact, Cell, TensorSpec
 from irbench.spi import ProfilingBackend
 from irbench.stats.intervals import MOST_LAUNCHES
@@ -144,7 +144,7 @@ class Profile(Displayable):
         """
         return rows_to_pandas(self.rows(by))
 
-    def to_text(self, form: ReportForm = "table", *, by: By = "class", top: int = TOP) -> str:
+    def to_text(self, form: ReportWithRowsForm = "table", *, by: By = "class", top: int = TOP) -> str:
         """Return the profile as text: tables as people read them, the document as JSON, or rows as CSV.
 
         Args:
@@ -155,7 +155,7 @@ class Profile(Displayable):
         Raises:
             IrbenchError: There is no such form, or there are no such parts.
         """
-        require_form(form, ReportForm)
+        require_form(form, ReportWithRowsForm)
         require_rows(by, By)
         if form == "json":
             from irbench.render.text_formats import without_control_characters

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
 from irbench.features.receipt.options import REPLAY, ReplayOptions
+from irbench.options.values import ReportForm
 from irbench.terminal.declared import declared
 from irbench.terminal.formats import OUTPUT, REPORT_FORMAT, RESULTS
 
@@ -35,7 +36,7 @@ Examples:
 def command(
     claim: Path,
     models: tuple[str, ...],
-    form: Literal["table", "json", "md"],
+    form: ReportForm,
     output: Path | None,
     **options: Any,
 ) -> int:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from irbench.across_runs import repetition_obstacles as obstacles
 from irbench.across_runs.checked_runs import read_run
 from irbench.across_runs.differences import fingerprint
 from irbench.across_runs.repetition_obstacles import Obstacle
+from irbench.api.arguments import given_path
 from irbench.api.display import Displayable
-from irbench.api.paths import given_path
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core.plain_text import plain
 from irbench.errors import ExitCode, IrbenchError
@@ -21,14 +21,13 @@ from irbench.features.receipt.keywords import ReplayKeywords
 from irbench.features.receipt.options import REPLAY, ReplayOptions
 from irbench.features.receipt.replay import CheckedClaim, ReplayOutcome, ReplayResult, checked_claims, outcome_of_claims
 from irbench.features.receipt.report import Receipt, decode_receipt, encode_receipt, receipt_of
+from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.options.signatures import names_keywords
-from irbench.options.values import RunName, run_name
+from irbench.options.values import ReportForm, RunName, run_name
 from irbench.render.text_formats import json_text
 from irbench.runs.measurement import measure
 from irbench.runs.planned_graphs import ModelChanged, requires_graphs
-from irbench.runs.stored_code import own_code_obstacle, refuse_stored_folders
-from irbench.runs.stored_plan import stored_options
+from irbench.runs.stored_plan import own_code_obstacle, refuse_stored_folders, stored_options
 from irbench.store.file_errors import explained, read_bytes
 from irbench.store.folders import default_root, results_option
 from irbench.store.listing import find_run
@@ -72,7 +71,7 @@ class Replay(Displayable):
         interrupted = isinstance(self.result.obstacle, obstacles.Interrupted)
         return ExitCode.INTERRUPTED if interrupted else _EXITS[self.outcome]
 
-    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+    def to_text(self, form: ReportForm = "table") -> str:
         """Return the result as a person reads it, as JSON, or as Markdown."""
         from irbench.features.receipt.view import replay_view
 

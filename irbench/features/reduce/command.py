@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import click
 
 from irbench.features.reduce.options import REDUCE, ReduceOptions
 from irbench.options.run import RunOptions
+from irbench.options.values import ReportForm
 from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared
 from irbench.terminal.formats import REPORT_FORMAT, RESULTS
@@ -26,7 +27,7 @@ Examples:
 @REPORT_FORMAT
 @RESULTS
 def command(
-    form: Literal["table", "json", "md"],
+    form: ReportForm,
     model: str,
     **options: Any,
 ) -> int:

@@ -25,15 +25,15 @@ class ReduceKeywords(TypedDict, total=False):
             default: 1%).
         imports: Module to import before a model is exported, which registers custom layers (for example
             ``["my_layers"]``).
-        batch: Batch size (for example ``[1, 8]``; default: 1, or the model's own).
+        batch: Batch size (for example ``8``; default: 1, or the model's own).
         shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch (for example
             ``{"tokens": (1, 128)}``).
         data: Sample that the inputs come from: a .npz, .npy or image file, or a data set (for example ``"speech/", or
             {"x": array}``).
         value: Constant for an input (for example ``{"sr": 16000}``).
-        precision: fp32, bf16, fp16, int8, or native (the runtime's default) (for example ``["fp32", "bf16"]``; default:
-            fp32, or that of the graph).
-        threads: Threads per process in total, or native: each runtime's default (for example ``[1, 4], or "native"``;
+        precision: fp32, bf16, fp16, int8, or native (the runtime's default) (for example ``"fp32"``; default: fp32, or
+            that of the graph).
+        threads: Threads per process in total, or native: each runtime's default (for example ``4, or "native"``;
             default: the available physical cores).
         cpus: Processors for the backends to use (for example ``[0, 1], or "0-3,8"``; default: all available).
         set: Set an option of a backend (for example ``{"ort": {"dynamic_block_base": 4}}``).
@@ -54,12 +54,12 @@ class ReduceKeywords(TypedDict, total=False):
     budget: str | float | timedelta | None
     min_share: str | float | None
     imports: str | Iterable[str] | None
-    batch: str | int | Iterable[int] | None
+    batch: str | int | None
     shape: Mapping[str, str | int | Iterable[int]] | None
     data: Data | None
     value: Mapping[str, Any] | None
-    precision: str | Iterable[str] | None
-    threads: str | int | Iterable[int | str] | None
+    precision: str | None
+    threads: str | int | None
     cpus: str | int | Iterable[int] | None
     set: Mapping[str, Mapping[str, object]] | None
     io: Literal["copy", "bound"] | None

@@ -81,6 +81,7 @@ REDUCE = CommandOptions(
             "threads", "cpus", "set", "io", "seed", "deadline", "no_lock", "results",
         )
     },
+    single=("batch", "precision", "threads"),
     changes={
         "batch": {"help": "Batch size."},
         "data": {"help": "Sample that the inputs come from: a .npz, .npy or image file, or a data set."},

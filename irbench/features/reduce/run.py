@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
+from irbench.api.arguments import refuse_loaded_models
 from irbench.api.display import Displayable
-from irbench.api.paths import refuse_loaded_models
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core import registry
 from irbench.core.address import BackendAddress
@@ -26,14 +26,15 @@ from irbench.features.reduce.speed import SpeedJudge
 from irbench.features.reduce.view import bug_report, reduction_view
 from irbench.measure.lock import measuring
 from irbench.options.expectation import Expectation, SlowerThan
+from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.options.signatures import names_keywords
+from irbench.options.values import ReportForm
 from irbench.render.text_formats import json_text
 from irbench.requests.resolve import require_models, resolve_backends
 from irbench.requests.run_requests import refuse_contradictions
 from irbench.runs.measurement import refuse_within_a_worker
 from irbench.runs.results import Interrupted
-from irbench.runs.run_environment import describe_environment
+from irbench.runs.run_destination import describe_environment
 from irbench.system import host
 from irbench.system.file_states import is_folder
 from irbench.system.signals import signals_deferred
@@ -73,7 +74,7 @@ class Reduction(Displayable):
         }
         return codes.get(self.report.conclusion, ExitCode.OK)
 
-    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+    def to_text(self, form: ReportForm = "table") -> str:
         """Return the report as text; ``md`` is that of ``report.md``."""
         if form == "json":
             return json_text(self.report)

@@ -9,12 +9,12 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
 
+from irbench.api.arguments import given_path, results_folder
 from irbench.api.display import Displayable
-from irbench.api.paths import given_path, results_folder
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.results.keywords import ResultsKeywords
 from irbench.features.results.options import RESULTS, RunFilter
-from irbench.options.signatures import names_keywords
+from irbench.options.option import names_keywords
 from irbench.options.values import RunName, run_name
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ Folder: TypeAlias = "str | PathLike[str] | None"
 
 
 class _RunListing(Displayable, tuple["RunEntry", ...]):
-    """Stored runs that show themselves as the table of ``irbench results``."""
-
     __slots__ = ()
 
     def __repr__(self) -> str:
@@ -80,25 +78,25 @@ def results(**options: Unpack[ResultsKeywords]) -> tuple[RunEntry, ...]:
     from irbench.store.folders import default_root
     from irbench.store.listing import list_runs
 
-    wanted = RESULTS.asked(options)
-    return _RunListing(chosen_entries(list_runs(wanted.results or default_root()).entries, wanted))
+    run_filter = RESULTS.asked(options)
+    return _RunListing(chosen_entries(list_runs(run_filter.results or default_root()).entries, run_filter))
 
 
-def chosen_entries(entries: Iterable[RunEntry], wanted: RunFilter) -> tuple[RunEntry, ...]:
+def chosen_entries(entries: Iterable[RunEntry], run_filter: RunFilter) -> tuple[RunEntry, ...]:
     """Return those entries that are wanted."""
     from datetime import datetime
 
     from irbench.measure.clock import utc_now
 
-    oldest = None if wanted.since is None else utc_now() - timedelta(seconds=wanted.since)
+    oldest = None if run_filter.since is None else utc_now() - timedelta(seconds=run_filter.since)
     fitting = (
         entry
         for entry in entries
-        if (wanted.model is None or wanted.model in entry.models)
-        and (wanted.backend is None or wanted.backend in (*entry.backends, *entry.rows))
+        if (run_filter.model is None or run_filter.model in entry.models)
+        and (run_filter.backend is None or run_filter.backend in (*entry.backends, *entry.rows))
         and (oldest is None or datetime.fromisoformat(entry.created) >= oldest)
     )
-    return tuple(islice(fitting, wanted.limit))
+    return tuple(islice(fitting, run_filter.limit))
 
 
 def remove_runs(runs: RunName | Sequence[RunName], *, results: Folder = None) -> None:
@@ -123,11 +121,7 @@ def find_runs(root: Path, names: Sequence[str]) -> tuple[Path, ...]:
 
 
 def remove_folders(root: Path, folders: Sequence[Path], removed: Callable[[Path], None]) -> tuple[Path, ...]:
-    """Remove runs, tell of each that is gone, and return those that somebody else removed meanwhile.
-
-    Raises:
-        IrbenchError: One of them is not stored in ``root``, or is being measured; nothing was removed.
-    """
+    """Remove runs, tell of each that is gone, and return those that somebody else removed meanwhile."""
     from irbench.store import moving
 
     for folder in folders:
@@ -222,11 +216,7 @@ def import_exit_code(arrivals: Arrivals) -> ExitCode:
 
 
 def bring_in(sources: Sequence[Path], root: Path) -> Arrivals:
-    """Bring runs into the store in ``root``, and return what was and what was left out.
-
-    Raises:
-        IrbenchError: Something of it is wrong; nothing was imported.
-    """
+    """Bring runs into the store in ``root``, and return what was and what was left out."""
     from irbench.store import moving
 
     return moving.import_runs(sources, root, _stage)
@@ -244,6 +234,6 @@ def _stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
     return staged
 
 
-def _names(given: RunName | Sequence[RunName]) -> tuple[str, ...]:
-    several = (given,) if isinstance(given, str | PathLike) or not isinstance(given, Sequence) else given
+def _names(names: RunName | Sequence[RunName]) -> tuple[str, ...]:
+    several = (names,) if isinstance(names, str | PathLike) or not isinstance(names, Sequence) else names
     return tuple(map(run_name, several))

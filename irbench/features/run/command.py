@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,8 @@ import click
 
 from irbench.errors import IrbenchError
 from irbench.features.run.measured import measured, resumed
+from irbench.options.run import COMMON, RESUME, RUN, ResumeOptions, RunOptions
 from irbench.options.run import OUTPUT as OUTPUT_HEADING
-from irbench.options.run import RESUME, RUN, ResumeOptions, RunOptions
 from irbench.terminal.completion import MODEL
 from irbench.terminal.completion import RUN as RUN_NAME
 from irbench.terminal.declared import declared, given_parameters, headings, strict_option
@@ -49,7 +48,9 @@ _BESIDE = ("resume", "allow_own_code", "strict", "no_lock", "yes", "form", "outp
 @click.command(
     "run",
     cls=SectionedCommand,
-    sections=headings(RUN, {"resume": "Continuing a run", "form": OUTPUT_HEADING}),
+    sections=headings(
+        RUN, {"strict": "This call", "resume": "Continuing a run", "form": COMMON, "results": OUTPUT_HEADING}
+    ),
     epilog=_EXAMPLES,
 )
 @click.argument("models", nargs=-1, type=MODEL, metavar="[MODEL|FILE.onnx]...")
@@ -93,28 +94,29 @@ def command(
 
     if resume is not None:
         _refuse_other_options(context)
-        return resumed(_resumption(resume, allow_own_code, options), form, output, strict=strict)
+        return resumed(
+            ResumeOptions(resume or None, allow_own_code, options["no_lock"], options["results"]),
+            form,
+            output,
+            strict=strict,
+        )
     if allow_own_code:
         raise IrbenchError("--allow-own-code applies to --resume only.", hint="Leave it out: --cell names the code.")
-    asked = RunOptions(command=command_line(), **options)
+    run_options = RunOptions(command=command_line(), **options)
     if dry_run and output is not None:
         raise IrbenchError("--dry-run measures nothing that -o could write.", hint="Leave one of them out.")
-    refuse_overwriting_models(asked.models, output)
-    if not yes and not confirmed_first_run(asked):
+    refuse_overwriting_models(run_options.models, output)
+    if not yes and not confirmed_first_run(run_options):
         say("Nothing was measured. Name a model (irbench models lists them) or an ONNX file.")
         return 0
     if dry_run:
-        print_lines(describe_plan(asked, say))
+        print_lines(describe_plan(run_options, say))
         return 0
-    return measured(asked, form, output, strict=strict)
+    return measured(run_options, form, output, strict=strict)
 
 
 def _refuse_other_options(context: click.Context) -> None:
-    """Refuse models and options that say what is measured: a run that is continued has its own.
-
-    Raises:
-        IrbenchError: One of them was given.
-    """
+    """Refuse models and options that say what is measured: a run that is continued has its own."""
     names = ", ".join(given_parameters(context, _BESIDE))
     if not names:
         return
@@ -124,17 +126,13 @@ def _refuse_other_options(context: click.Context) -> None:
     )
 
 
-def _resumption(run: str, allow_own_code: bool, options: Mapping[str, Any]) -> ResumeOptions:
-    return ResumeOptions(run or None, allow_own_code, options["no_lock"], options["results"])
-
-
-def confirmed_first_run(asked: RunOptions) -> bool:
+def confirmed_first_run(options: RunOptions) -> bool:
     """Say what a run without a model is going to do where nothing was exported yet; on a terminal, ask."""
     from irbench.requests.resolve import FIRST_MODEL, is_first_run
 
-    if is_first_run(asked.models, everything=asked.all):
+    if is_first_run(options.models, everything=options.all):
         from irbench.core import registry
-        from irbench.runs.run_plan import first_run_text
+        from irbench.features.run.view import first_run_text
         from irbench.terminal.console import confirmed
 
         say(first_run_text(FIRST_MODEL, registry.installed_backends()))

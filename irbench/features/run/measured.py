@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irbench.terminal.resuming import say_how_to_resume
 from irbench.terminal.stderr import plugin_warnings_shown, say
+from irbench.terminal.stored_runs import say_how_to_resume
 
 if TYPE_CHECKING:
     from irbench.api.progress import Reporter
@@ -17,27 +17,21 @@ if TYPE_CHECKING:
 
 
 def measured(
-    asked: RunOptions, form: str, output: Path | None, *, strict: bool, soak_plan: SoakPlan | None = None
+    options: RunOptions, form: str, output: Path | None, *, strict: bool, soak_plan: SoakPlan | None = None
 ) -> int:
-    """Measure, write the document, and return the exit code.
-
-    Args:
-        asked: What is measured.
-        form: Of the output.
-        output: The file; ``None`` for standard output.
-        strict: Whether what is undecided has an exit code of its own.
-        soak_plan: How long rows are called where memory is watched in place of speeds.
-    """
+    """Measure, write the document, and return the exit code."""
     from irbench.runs.measurement import measure
 
-    return _written(lambda reporter: measure(asked, reporter, soak_plan), asked.results, form, output, strict=strict)
+    return _written(
+        lambda reporter: measure(options, reporter, soak_plan), options.results, form, output, strict=strict
+    )
 
 
-def resumed(asked: ResumeOptions, form: str, output: Path | None, *, strict: bool) -> int:
+def resumed(options: ResumeOptions, form: str, output: Path | None, *, strict: bool) -> int:
     """Continue a run, write the document, and return the exit code; takes what :func:`measured` does."""
     from irbench.features.run.resume import resume_with
 
-    return _written(lambda reporter: resume_with(asked, reporter), asked.results, form, output, strict=strict)
+    return _written(lambda reporter: resume_with(options, reporter), options.results, form, output, strict=strict)
 
 
 def _written(

@@ -13,13 +13,14 @@ from irbench.core.result import RunDocument
 from irbench.environments.sources import INSTALLED
 from irbench.errors import IrbenchError
 from irbench.features.run.run import finished_run
+from irbench.features.run.view import changed_message, changed_remedy
 from irbench.features.sweep.state import sweep_of_run
 from irbench.measure.lock import measuring
 from irbench.options.keywords import ResumeKeywords
+from irbench.options.option import names_keywords
 from irbench.options.run import RESUME, ResumeOptions, RunOptions
-from irbench.options.signatures import names_keywords
 from irbench.options.values import RunName, run_name
-from irbench.requests.environments import Environments
+from irbench.requests.resolve import Environments
 from irbench.requests.run_requests import refuse_contradictions, requested
 from irbench.runner.continuation import (
     GroupSoFar,
@@ -33,11 +34,8 @@ from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runs.measurement import StoredRun, measure_planned, plan_run, refuse_within_a_worker
 from irbench.runs.results import Run
-from irbench.runs.resume_texts import changed_message, changed_remedy
-from irbench.runs.run_destination import planned_run
-from irbench.runs.run_environment import describe_environment
-from irbench.runs.stored_code import environments_obstacle, own_code_obstacle, refuse_stored_folders
-from irbench.runs.stored_plan import stored_options
+from irbench.runs.run_destination import describe_environment, planned_run
+from irbench.runs.stored_plan import environments_obstacle, own_code_obstacle, refuse_stored_folders, stored_options
 from irbench.store.folders import default_root, results_option
 from irbench.store.listing import find_run, list_runs, resumable_runs
 from irbench.store.runs import RunWriter, Store
@@ -65,9 +63,9 @@ def resume(run: RunName | None = None, *, progress: ProgressOption = "auto", **o
             machine, a package, irbench, or a file. Nothing was measured.
         Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
     """
-    asked = RESUME.asked(options, run=None if run is None else run_name(run))
+    resume_options = RESUME.asked(options, run=None if run is None else run_name(run))
     with reporting(progress) as reporter:
-        return finished_run(resume_with(asked, reporter))
+        return finished_run(resume_with(resume_options, reporter))
 
 
 def resume_with(options: ResumeOptions, reporter: Reporter) -> StoredRun:
@@ -79,18 +77,16 @@ def resume_with(options: ResumeOptions, reporter: Reporter) -> StoredRun:
     folder = _folder(store.root, options.run)
     document = store.load(folder)
     _require_resumable(document, store.root)
-    asked = _asked_before(document, options, reporter.say)
-    refuse_contradictions(asked)
+    run_options = _asked_before(document, options, reporter.say)
+    refuse_contradictions(run_options)
     continued = _ContinuedRun(store, folder, reporter.say)
     with measuring(f"the rest of run {document.run_id}", insist=options.no_lock) as lock, scratch_folder() as scratch:
-        request, groups = plan_run(requested(asked), asked, scratch, reporter, continued.as_begun)
+        request, groups = plan_run(requested(run_options), run_options, scratch, reporter, continued.as_begun)
         return measure_planned(request, groups, scratch, continued, lock, reporter)
 
 
 @dataclass(frozen=True)
 class _ContinuedRun:
-    """The folder of a run that ended early, as the destination of what is left of it."""
-
     store: Store
     folder: Path
     say: Say
@@ -98,11 +94,7 @@ class _ContinuedRun:
     def open(
         self, environment: Mapping[str, Any], request: RunRequest, groups: Sequence[PlannedGroup]
     ) -> tuple[RunWriter, GroupSoFar | None]:
-        """Return the run, and what is known of its unfinished table; see ``irbench.runs.run_destination``.
-
-        Raises:
-            IrbenchError: Something has changed since it was begun, it is damaged, or it is being measured.
-        """
+        """Return the run, and what is known of its unfinished table; see ``irbench.runs.run_destination``."""
         document = self.store.load(self.folder)
         _require_unchanged(
             document, changes_since(document, planned_run(environment, request, groups)), self.store.root
@@ -117,11 +109,6 @@ class _ContinuedRun:
 
 
 def _folder(root: Path, run: str | None) -> Path:
-    """Return the folder of the named run, or of the newest that can be continued.
-
-    Raises:
-        IrbenchError: There is no such run, or none that ended early.
-    """
     if run is not None:
         return find_run(root, run)
     unfinished = resumable_runs(list_runs(root).entries)
@@ -135,11 +122,7 @@ def _folder(root: Path, run: str | None) -> Path:
 
 
 def _require_resumable(document: RunDocument, root: Path) -> None:
-    """Refuse a run that has nothing left to measure, or whose launches are not continued.
-
-    Raises:
-        IrbenchError: It is such a run.
-    """
+    """Refuse a run that has nothing left to measure, or whose launches are not continued."""
     run, plan = document.run_id, document.plan
     if document.complete:
         again = f"irbench plan from {run}{results_option(root)} -o again.toml, then irbench sweep again.toml"
@@ -160,12 +143,7 @@ def _require_resumable(document: RunDocument, root: Path) -> None:
 
 
 def _asked_before(document: RunDocument, options: ResumeOptions, say: Say) -> RunOptions:
-    """Return the options that ask for the whole of a run again.
-
-    Raises:
-        IrbenchError: The machine or its software has changed, the run would run code that was not allowed, or its plan
-            cannot be asked for again.
-    """
+    """Return the options that ask for the whole of a run again."""
     _require_unchanged(
         document, changed_environment(document, describe_environment()), options.results or default_root()
     )
@@ -178,12 +156,12 @@ def _asked_before(document: RunDocument, options: ResumeOptions, say: Say) -> Ru
             f"{document.run_id} is not continued: {obstacle.text()}.",
             hint="Read it, then allow it with --allow-own-code.",
         )
-    asked = replace(stored, results=options.results, no_lock=options.no_lock)
+    run_options = replace(stored, results=options.results, no_lock=options.no_lock)
     if not environments:
-        return asked
-    versions = [found["requirement"] or found["python"] or INSTALLED for found in environments]
-    backend = (asked.backends or (None,))[0]
-    return replace(asked, environments=Environments(backend, say, insist=options.no_lock).of(versions)[1])
+        return run_options
+    versions = [environment["requirement"] or environment["python"] or INSTALLED for environment in environments]
+    backend = (run_options.backends or (None,))[0]
+    return replace(run_options, environments=Environments(backend, say, insist=options.no_lock).of(versions)[1])
 
 
 def _require_unchanged(document: RunDocument, changes: Sequence[RunChange], root: Path) -> None:

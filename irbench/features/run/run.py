@@ -5,11 +5,11 @@ from __future__ import annotations
 from os import PathLike
 from typing import Unpack
 
-from irbench.api.paths import refuse_loaded_models
+from irbench.api.arguments import refuse_loaded_models
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.options.keywords import RunKeywords
+from irbench.options.option import names_keywords
 from irbench.options.run import RUN, RunOptions, run_options
-from irbench.options.signatures import names_keywords
 from irbench.runs.measurement import StoredRun, describe_plan, measure
 from irbench.runs.results import Interrupted, Run
 
@@ -36,9 +36,9 @@ def run(*models: str | PathLike[str], progress: ProgressOption = "auto", **optio
         Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
         TypeError: There is no such option.
     """
-    asked = _asked(models, options)
+    run_options = _asked(models, options)
     with reporting(progress) as reporter:
-        return run_with(asked, reporter)
+        return run_with(run_options, reporter)
 
 
 def run_with(options: RunOptions, reporter: Reporter) -> Run:
@@ -52,11 +52,11 @@ def finished_run(stored: StoredRun) -> Run:
     Raises:
         Interrupted: It ended early; it is in the ``result``.
     """
-    found = Run(stored.document, stored.folder)
-    if found.interrupted:
-        way = f", and irbench.resume({found.id!r}) continues it" if stored.document.is_resumable else ""
-        raise Interrupted(f"what was measured is stored: irbench.load({found.id!r}){way}", found)
-    return found
+    run = Run(stored.document, stored.folder)
+    if run.interrupted:
+        way = f", and irbench.resume({run.id!r}) continues it" if stored.document.is_resumable else ""
+        raise Interrupted(f"what was measured is stored: irbench.load({run.id!r}){way}", run)
+    return run
 
 
 @names_keywords(RUN)

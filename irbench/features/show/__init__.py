@@ -2,4 +2,4 @@
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (Command("show", "Results", "Show a stored run again, or its raw samples.", only_prints=("",)),)
+COMMANDS = (Command("show", "Results", "Show a stored run again, or its raw samples.", only_prints=("",), rank=0),)

@@ -62,15 +62,14 @@ def command(
     calls of --tail, and `sustained` for the summary of a row's run of --sustain. All checksums are verified before
     anything is printed.
     """
-    from irbench.terminal.document import write_document
-    from irbench.terminal.exports import refuse_impossible, write_run
-    from irbench.terminal.resuming import say_how_to_resume
+    from irbench.terminal.exports import refuse_impossible, write_document, write_run
+    from irbench.terminal.stored_runs import say_how_to_resume
 
     if samples or form != "table":
         _refuse_options_of_the_table(intervals=intervals, warnings=warnings, memory=memory)
     if samples:
-        wanted = _sample_format(context, form, columns)
-        _write_samples(*_found(run, results), wanted, output)
+        sample_format = _sample_format(context, form, columns)
+        _write_samples(*_found(run, results), sample_format, output)
         return
     refuse_impossible(form, output, columns)
     folder, document = _found(run, results)
@@ -83,15 +82,10 @@ def command(
 
 
 def _found(run: str | None, results: Path | None) -> tuple[Path, RunDocument]:
-    """Return the run that is meant, and say which it is.
-
-    Raises:
-        IrbenchError: There is no such run, several are meant, or it is damaged.
-    """
     from irbench.store.folders import default_root
     from irbench.store.listing import find_run
     from irbench.store.runs import Store
-    from irbench.terminal.chosen_runs import say_which_run
+    from irbench.terminal.stored_runs import say_which_run
 
     store = Store(results or default_root())
     say_which_run(store.root, run)
@@ -117,9 +111,9 @@ def _refuse_memory_of_others(document: RunDocument, *, memory: bool) -> None:
         )
 
 
-def _refuse_options_of_the_table(**asked: bool) -> None:
+def _refuse_options_of_the_table(**options: bool) -> None:
     for option, field in _FIELDS_OF_OPTIONS.items():
-        if asked[option]:
+        if options[option]:
             raise IrbenchError(
                 f"--{option} applies to --format table only.",
                 hint=f"Other formats include this anyway ({field}): leave --{option} out.",
@@ -138,7 +132,6 @@ def _refuse_samples_elsewhere(document: RunDocument, folder: Path) -> None:
 
 
 def _introduce(document: RunDocument, folder: Path) -> None:
-    """Say which run is shown, with the name and the note that it was given."""
     name, note = (one_line(str(document.plan.get(key) or "")) for key in ("name", "note"))
     called = f" ({name})" if name else ""
     say(f"run {document.run_id}{called} of {document.created}, in {folder}")

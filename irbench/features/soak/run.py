@@ -5,13 +5,13 @@ from __future__ import annotations
 from os import PathLike
 from typing import Unpack
 
-from irbench.api.paths import refuse_loaded_models
+from irbench.api.arguments import refuse_loaded_models
 from irbench.api.progress import ProgressOption, reporting
 from irbench.errors import IrbenchError
 from irbench.features.soak.keywords import SoakKeywords
 from irbench.features.soak.options import SOAK, SoakOptions
+from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.options.signatures import names_keywords
 from irbench.runs.measurement import measure
 from irbench.runs.results import Interrupted, Run
 from irbench.spec import SoakPlan

@@ -47,13 +47,13 @@ def command(
     from irbench.terminal.console import command_line, print_data, to_text
 
     call = SweepOptions(command=command_line(), **options)
-    asked = read_plan(plan)
+    sweep_plan = read_plan(plan)
     with plugin_warnings_shown(), displayed() as reporter:
-        found, ended = run_sweep(asked, call, reporter)
-    text = found.to_json() if form == "json" else to_text(found.__rich__(), to_file=output is not None)
+        result, ended = run_sweep(sweep_plan, call, reporter)
+    text = result.to_json() if form == "json" else to_text(result.__rich__(), to_file=output is not None)
     print_data(text, output)
     if not ended:
         say(f"interrupted: irbench sweep {plan} --resume goes on")
         return int(ExitCode.INTERRUPTED)
-    is_only_undecided = strict and found.exit_code == ExitCode.OK and found.undecided
-    return int(ExitCode.UNDECIDED) if is_only_undecided else found.exit_code
+    is_only_undecided = strict and result.exit_code == ExitCode.OK and result.undecided
+    return int(ExitCode.UNDECIDED) if is_only_undecided else result.exit_code

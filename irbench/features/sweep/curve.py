@@ -95,16 +95,16 @@ def curve_end(
 
 def gain(points: Sequence[CurvePoint], name: str) -> float | None:
     """Return the share of throughput that the last step added to a row; ``None`` where it lacks one of the two."""
-    return next((found for _, found in _gains(points[-2:], name)), None)
+    return next((gained for _, gained in _gains(points[-2:], name)), None)
 
 
 def knee(points: Sequence[CurvePoint], name: str, stop_gain: float) -> int | None:
     """Return the batch of a row beyond which each one gains less than ``stop_gain``; ``None`` without one."""
-    found: int | None = None
+    size: int | None = None
     for batch, gained in _gains(points, name):
         if gained is not None:
-            found = None if gained >= stop_gain else batch if found is None else found
-    return found
+            size = None if gained >= stop_gain else batch if size is None else size
+    return size
 
 
 def expected_bytes(points: Sequence[CurvePoint], name: str, batch: int) -> int | None:
@@ -121,7 +121,6 @@ def expected_bytes(points: Sequence[CurvePoint], name: str, batch: int) -> int |
 
 
 def _gains_little(points: Sequence[CurvePoint], stop_gain: float) -> bool:
-    """Return whether the last step gained less than ``stop_gain`` in every row that has figures."""
     gains = [gain(points, row.name) for row in points[-1].rows if row.counts]
     return len(points) > 1 and all(gained is not None and gained < stop_gain for gained in gains)
 

@@ -15,9 +15,8 @@ from irbench.features.sweep.tables import SweepSetup, measure_table, table_done,
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.optimizer import variant
 from irbench.options.run import RunOptions
-from irbench.requests.processors import allowed_cpus
 from irbench.requests.resolve import require_model, resolve_backends
-from irbench.requests.run_requests import refuse_contradictions, requested
+from irbench.requests.run_requests import allowed_cpus, refuse_contradictions, requested
 from irbench.runs.measurement import StoredRun
 from irbench.runs.run_destination import RunDestination
 from irbench.system import host
@@ -31,16 +30,6 @@ def measure_tables(tables: Sequence[SweepTable], state: StateFile, setup: SweepS
     """Measure every table that is left, in their order, and return whether none was interrupted.
 
     A table that cannot be measured is recorded with the reason, and the others go on.
-
-    Args:
-        tables: Of the sweep, or those of its tables that were chosen.
-        state: How far the sweep is; kept up to date.
-        setup: Of the sweep.
-        reporter: Receives progress.
-
-    Raises:
-        IrbenchError: Another irbench is measuring on this machine, or the state cannot be written.
-        BaseException: What the reporter's listener raised.
     """
     if all(table.id in state.progress.done or is_left_out(table, state) for table in tables):
         return True  # whoever measures now is not disturbed
@@ -50,33 +39,28 @@ def measure_tables(tables: Sequence[SweepTable], state: StateFile, setup: SweepS
 
 
 def problems_here(tables: Sequence[SweepTable], setup: SweepSetup) -> Iterator[str]:
-    """Yield a line for each reason why tables cannot be measured on this machine, before anything is exported.
-
-    Args:
-        tables: Of the sweep.
-        setup: Of the sweep.
-    """
+    """Yield a line for each reason why tables cannot be measured on this machine, before anything is exported."""
     looked_up: set[str] = set()
     models: set[tuple[str, tuple[str, ...]]] = set()
     said: set[str] = set()
     for table in tables:
         shared = {key: value for key, value in table.shared.items() if key not in (*_NOT_LOOKED_UP, "models")}
         key = json.dumps([shared, *(table.values(key) for key in table.compare if key not in _NOT_LOOKED_UP)])
-        wanted = {(model, tuple(shared.get("import", ()))) for model in map(str, table.values("models"))} - models
-        if key in looked_up and not wanted:
+        unchecked = {(model, tuple(shared.get("import", ()))) for model in map(str, table.values("models"))} - models
+        if key in looked_up and not unchecked:
             continue
         for problem in _problems(table, setup, known=key in looked_up):
             if problem not in said:
                 yield f"{table.label}: {problem}"
             said.add(problem)
         looked_up.add(key)
-        models |= wanted
+        models |= unchecked
 
 
 def curve_points(tables: Sequence[SweepTable], state: StateFile, curve: str) -> tuple[CurvePoint, ...]:
     """Return the measured points of a curve, with growing batch."""
-    found = (state.progress.point(table.id) for table in tables if table.step and table.step.curve == curve)
-    return tuple(sorted((point for point in found if point is not None), key=lambda point: point.batch))
+    points = (state.progress.point(table.id) for table in tables if table.step and table.step.curve == curve)
+    return tuple(sorted((point for point in points if point is not None), key=lambda point: point.batch))
 
 
 def is_left_out(table: SweepTable, state: StateFile) -> bool:
@@ -86,8 +70,6 @@ def is_left_out(table: SweepTable, state: StateFile) -> bool:
 
 
 class _Sweep:
-    """A sweep while it is measured."""
-
     def __init__(
         self,
         tables: Sequence[SweepTable],
@@ -164,9 +146,9 @@ def _problems(table: SweepTable, setup: SweepSetup, *, known: bool) -> Iterator[
         yield _problem_text(error)
         return
     checks = [partial(require_model, model, options.imports) for model in options.models]
-    found = tuple(_failing([*checks, *(() if known else _lookups(options))]))
-    yield from found
-    if not (found or known):
+    problems = tuple(_failing([*checks, *(() if known else _lookups(options))]))
+    yield from problems
+    if not (problems or known):
         yield from _failing([partial(requested, options)])
 
 

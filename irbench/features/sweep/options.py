@@ -6,28 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irbench.options import kinds
-from irbench.options.option import CommandOptions, option
+from irbench.options.option import CommandOptions, flag, option
 from irbench.options.run import like
 
 
 @dataclass(frozen=True)
 class SweepOptions:
-    """What is asked of a sweep besides its plan.
+    """What is asked of a sweep besides its plan."""
 
-    Attributes:
-        command: The command line; empty where there was none.
-    """
-
-    resume: bool = option(
-        kinds.FLAG,
+    resume: bool = flag(
         "Go on where the sweep stopped: nothing is measured twice, and an interrupted table goes on after its last"
-        " launch. Tables that could not be measured are tried again.",
-        default=False,
+        " launch. Tables that could not be measured are tried again."
     )
     only: tuple[str, ...] = option(
-        kinds.SELECTORS,
-        "Measure only these cells: batch=8,backends=ort, or the beginning of an id",
-        default=(),
+        kinds.SELECTORS, "Measure only these cells: batch=8,backends=ort, or the beginning of an id", default=()
     )
     skip: tuple[str, ...] = option(kinds.SELECTORS, "Leave these cells out", default=())
     name: str | None = like("name", help="Name the sweep.", default=None, default_text="that of the plan")

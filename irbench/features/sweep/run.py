@@ -12,17 +12,15 @@ from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.plan.cells import in_order, select
-from irbench.features.plan.problems import plan_error
-from irbench.features.plan.reading import PlanSource, SweepPlan, read_plan
+from irbench.features.plan.reading import PlanSource, SweepPlan, plan_error, read_plan
 from irbench.features.sweep.execution import measure_tables, problems_here
 from irbench.features.sweep.keywords import SweepKeywords
 from irbench.features.sweep.options import SWEEP, SweepOptions
-from irbench.features.sweep.overview import SweepOverview
+from irbench.features.sweep.report import SweepOverview, overview_of
 from irbench.features.sweep.state import Header, StateFile
-from irbench.features.sweep.stored_overview import overview_of
 from irbench.features.sweep.tables import SweepSetup
 from irbench.measure.clock import utc_now
-from irbench.options.signatures import names_keywords
+from irbench.options.option import names_keywords
 from irbench.runner.continuation import confinement_change, confinement_remedy
 from irbench.runs.results import Interrupted, Run
 from irbench.store.folders import default_root
@@ -62,10 +60,10 @@ class Sweep(Displayable):
     @property
     def exit_code(self) -> int:
         """What ``irbench sweep`` ends with without ``--strict``: the gravest of its tables, 0 where all is well."""
-        found = {table.exit_code for table in self.overview.tables}
-        if ExitCode.DIFFERENT in found:
+        codes = {table.exit_code for table in self.overview.tables}
+        if ExitCode.DIFFERENT in codes:
             return int(ExitCode.DIFFERENT)
-        return int(ExitCode.FAILED_CELL if found - {ExitCode.OK} else ExitCode.OK)
+        return int(ExitCode.FAILED_CELL if codes - {ExitCode.OK} else ExitCode.OK)
 
     def runs(self) -> tuple[Run, ...]:
         """Return the run of each measured table, in the order of measurement.
@@ -117,25 +115,17 @@ def sweep(plan: PlanSource, *, progress: ProgressOption = "auto", **options: Unp
     """
     call = SWEEP.asked(options)
     with reporting(progress) as reporter:
-        found, ended = run_sweep(read_plan(plan), call, reporter)
+        result, ended = run_sweep(read_plan(plan), call, reporter)
     if not ended:
-        raise Interrupted("what was measured is stored: call irbench.sweep with resume=True to go on", found)
-    return found
+        raise Interrupted("what was measured is stored: call irbench.sweep with resume=True to go on", result)
+    return result
 
 
 def run_sweep(plan: SweepPlan, call: SweepOptions, reporter: Reporter) -> tuple[Sweep, bool]:
     """Measure what is left of a plan.
 
-    Args:
-        plan: What is asked for.
-        call: How.
-        reporter: Receives progress.
-
     Returns:
         The sweep, and whether it was not interrupted.
-
-    Raises:
-        IrbenchError: As :func:`sweep` does.
     """
     host.require_linux()
     require_confinement()
@@ -155,24 +145,19 @@ def run_sweep(plan: SweepPlan, call: SweepOptions, reporter: Reporter) -> tuple[
 
 
 def _state(plan: SweepPlan, call: SweepOptions, setup: SweepSetup, reporter: Reporter) -> StateFile:
-    """Return the state of the sweep that is begun or goes on.
-
-    Raises:
-        IrbenchError: It was begun before, and is not to go on; or its folder cannot be used.
-    """
     root, name = setup.results, setup.name
-    found = StateFile.open(root, name)
-    if found is not None:
+    state = StateFile.open(root, name)
+    if state is not None:
         if not call.resume:
-            done = len(found.progress.done)
-            found.close()
+            done = len(state.progress.done)
+            state.close()
             raise IrbenchError(
-                f"The sweep {name} was begun at {found.header.created} and has {done} measured tables.",
+                f"The sweep {name} was begun at {state.header.created} and has {done} measured tables.",
                 hint="Go on with --resume, or choose another name with --name.",
             )
-        _require_confinement_as_begun(found)
-        _say_other_seed(found.header.seed, call.seed, reporter)
-        return found
+        _require_confinement_as_begun(state)
+        _say_other_seed(state.header.seed, call.seed, reporter)
+        return state
     if call.resume:
         reporter.say(f"no sweep {name} was begun: beginning it")
     return StateFile.begin(root, _header(plan, call, name))
@@ -189,21 +174,16 @@ def _header(plan: SweepPlan, call: SweepOptions, name: str) -> Header:
     )
 
 
-def _require_confinement_as_begun(found: StateFile) -> None:
-    """Refuse to measure some tables of a sweep with confined workers, and others without.
-
-    Raises:
-        IrbenchError: It was begun otherwise than ``IRBENCH_CONFINE`` says now.
-    """
-    begun, is_set = found.header.confined, is_confinement_asked_for()
+def _require_confinement_as_begun(state: StateFile) -> None:
+    begun, is_set = state.header.confined, is_confinement_asked_for()
     if begun is not None and begun != is_set:
-        found.close()
+        state.close()
         raise IrbenchError(
-            f"The sweep {found.header.name} cannot be continued: {confinement_change(is_set=is_set)}.",
+            f"The sweep {state.header.name} cannot be continued: {confinement_change(is_set=is_set)}.",
             hint=f"{confinement_remedy(is_set=is_set)}, or choose another name with --name.",
         )
 
 
-def _say_other_seed(seed: int, asked: int | None, reporter: Reporter) -> None:
-    if asked is not None and asked != seed:
+def _say_other_seed(seed: int, requested: int | None, reporter: Reporter) -> None:
+    if requested is not None and requested != seed:
         reporter.say(f"warning: the sweep goes on in the order of seed {seed}, with which it was begun")

@@ -27,12 +27,7 @@ FORMAT = 1
 
 
 class Header(msgspec.Struct, tag="sweep", frozen=True, kw_only=True):
-    """What was begun.
-
-    Attributes:
-        created: ISO 8601, UTC.
-        confined: Whether workers are confined; ``None`` in the file of an older irbench, which does not say.
-    """
+    """What was begun."""
 
     format: int = FORMAT
     name: str
@@ -51,11 +46,7 @@ class TableBegun(msgspec.Struct, tag="begun", frozen=True):
 
 
 class TableDone(msgspec.Struct, tag="done", frozen=True):
-    """A table that is never measured again.
-
-    Attributes:
-        exit_code: What ``irbench run`` would have ended with.
-    """
+    """A table that is never measured again."""
 
     table: str
     run: str
@@ -68,11 +59,7 @@ class TableDone(msgspec.Struct, tag="done", frozen=True):
 
 
 class TableFailed(msgspec.Struct, tag="failed", frozen=True):
-    """A table that could not be measured at all; it is tried again when the sweep goes on.
-
-    Attributes:
-        exit_code: What ``irbench run`` would have ended with.
-    """
+    """A table that could not be measured at all; it is tried again when the sweep goes on."""
 
     table: str
     message: str
@@ -193,7 +180,6 @@ class StateFile:
         self._size += len(data)
 
     def _hold(self) -> None:
-        """Keep other processes from going on with the same sweep, until this object is gone."""
         try:
             self._let_go = weakref.finalize(self, os.close, hold(self.folder))
         except BlockingIOError as error:

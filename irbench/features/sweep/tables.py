@@ -32,15 +32,7 @@ _PATH_ENDINGS = (".onnx", ".keras", ".h5")
 
 @dataclass(frozen=True)
 class SweepSetup:
-    """What all tables of a sweep have in common besides their plan.
-
-    Attributes:
-        name: Of the sweep.
-        folder: What paths of the plan are relative to.
-        results: The folder where runs are kept.
-        no_lock: Measure though another irbench does on this machine.
-        command: The command line; empty where there was none.
-    """
+    """What all tables of a sweep have in common besides their plan."""
 
     name: str
     folder: Path
@@ -50,17 +42,13 @@ class SweepSetup:
 
 
 def table_options(table: SweepTable, setup: SweepSetup) -> RunOptions:
-    """Return the options that ask for a table: all combinations of its cells' settings.
-
-    Raises:
-        IrbenchError: A value is none that the option takes.
-    """
-    given: dict[str, Any] = {**table.shared, **{key: list(table.values(key)) for key in table.compare}}
+    """Return the options that ask for a table: all combinations of its cells' settings."""
+    settings: dict[str, Any] = {**table.shared, **{key: list(table.values(key)) for key in table.compare}}
     models = [_path(str(model), setup.folder) for model in table.values("models")]
-    data = given.get("data")
+    data = settings.get("data")
     if data is not None:
-        given["data"] = str(setup.folder / data)
-    keywords = {option_of_key(key): value for key, value in given.items() if key != "models"}
+        settings["data"] = str(setup.folder / data)
+    keywords = {option_of_key(key): value for key, value in settings.items() if key != "models"}
     return replace(
         run_options(models, keywords, "sweep"),
         results=setup.results,
@@ -73,18 +61,7 @@ def table_options(table: SweepTable, setup: SweepSetup) -> RunOptions:
 def measure_table(
     table: SweepTable, setup: SweepSetup, destination: RunDestination, lock: MeasurementLock, reporter: Reporter
 ) -> StoredRun:
-    """Measure one table of a sweep and return the run that holds it.
-
-    Args:
-        table: What is compared.
-        setup: Of the sweep.
-        destination: Where the run is stored.
-        lock: Our place among those who measure on this machine.
-        reporter: Receives progress.
-
-    Raises:
-        IrbenchError: What the table asks for is impossible, or the store cannot be written.
-    """
+    """Measure one table of a sweep and return the run that holds it."""
     options = table_options(table, setup)
     refuse_contradictions(options)
     rows = None if _is_complete(table) else _Rows(table).keep
@@ -128,7 +105,6 @@ def _path(model: str, folder: Path) -> str:
 
 
 def _is_complete(table: SweepTable) -> bool:
-    """Return whether a table has every combination of its cells' settings, as a run measures them."""
     return len(table.cells) == prod(len(table.values(key)) for key in table.compare)
 
 
@@ -145,7 +121,6 @@ class _Rows:
         return tuple(planned for planned in kept if planned.group.cells)
 
     def _model(self, request: RunRequest, bundle: Bundle) -> str:
-        """Return what the plan calls a model."""
         return self._models[[known == bundle for known in request.bundles].index(True)]
 
     def _kept(self, request: RunRequest, planned: PlannedGroup) -> PlannedGroup:
@@ -160,7 +135,7 @@ class _Rows:
 def is_row(cell: Cell, settings: Settings, model: str) -> bool:
     """Tell whether a cell is what a row of a table asks for, at every setting that varies."""
     load = cell.load
-    found: dict[str, object] = {
+    actual: dict[str, object] = {
         "models": model,
         "batch": load.batch,
         "streams": load.streams,
@@ -168,15 +143,15 @@ def is_row(cell: Cell, settings: Settings, model: str) -> bool:
         "threads": load.threads or "native",
     }
     if cell.program is None:  # the plan's backends say nothing of the user's own code
-        found["backends"] = str(cell.address)
-    same = all(settings.get(key, DEFAULTS.get(key, value)) == value for key, value in found.items())
+        actual["backends"] = str(cell.address)
+    same = all(settings.get(key, DEFAULTS.get(key, value)) == value for key, value in actual.items())
     return same and _is_level(cell, settings)
 
 
 def _is_level(cell: Cell, settings: Settings) -> bool:
     """Return whether a row runs the graph and the precision of a cell; a converted graph runs in its own precision."""
-    asked = str(settings.get("optimize", UNOPTIMIZED))
-    if not is_at_level(cell, asked):
+    level = str(settings.get("optimize", UNOPTIMIZED))
+    if not is_at_level(cell, level):
         return False
-    is_converted = variant(asked).conversion is not None
+    is_converted = variant(level).conversion is not None
     return is_converted or settings.get("precision", cell.load.precision) == cell.load.precision

@@ -14,7 +14,7 @@ from irbench.across_runs.texts import digits_for_changes
 from irbench.core.quantities import percent, plural, significant
 from irbench.features.plan.cells import AXES, SweepTable, setting_text
 from irbench.features.sweep.curve import CURVE_END_TEXTS, CurvePoint, gain, knee
-from irbench.features.sweep.overview import STATUS_TEXTS, CurveOverview, SweepOverview, TableOverview, TableStatus
+from irbench.features.sweep.report import STATUS_TEXTS, CurveOverview, SweepOverview, TableOverview, TableStatus
 from irbench.render.outcome_texts import best_text, outcomes_text
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR
@@ -26,13 +26,7 @@ _DURATIONS = ("budget", "deadline", "sustain")
 def cells_table(
     tables: Sequence[SweepTable], expected_s: Mapping[str, float], most_s: Mapping[str, float]
 ) -> TextTable:
-    """Return a row for each cell in the order of measurement, with the settings that differ.
-
-    Args:
-        tables: In the order of measurement.
-        expected_s: How long tables took before, by their ids.
-        most_s: The time limit of each table, by its id.
-    """
+    """Return a row for each cell in the order of measurement, with the settings that differ."""
     keys = _differing(tables)
     columns = (
         Column("table"),
@@ -115,7 +109,6 @@ class SweepView:
 
 
 def _differing(tables: Sequence[SweepTable]) -> tuple[str, ...]:
-    """Return the axes on which cells differ, in their order."""
     values: dict[str, set[str]] = {key: set() for key in AXES}
     for table in tables:
         for cell in table.cells:
@@ -202,11 +195,11 @@ def _conclusion(curve: CurveOverview, name: str) -> str:
     largest = max((point.batch for point in curve.points if point.row(name)), default=None)
     if largest is None:
         return f"{name}: no batch has figures"
-    found = knee(curve.points, name, curve.stop_gain)
+    size = knee(curve.points, name, curve.stop_gain)
     limit = "" if largest == curve.points[-1].batch else f"; {largest} is the largest batch that it ran"
-    if found is None:
+    if size is None:
         return f"{name}: no knee up to batch {largest}{limit}"
-    return f"{name}: knee at batch {found}, beyond which doubling gains less than {percent(curve.stop_gain, 0)}{limit}"
+    return f"{name}: knee at batch {size}, beyond which doubling gains less than {percent(curve.stop_gain, 0)}{limit}"
 
 
 def _names(points: Sequence[CurvePoint]) -> tuple[str, ...]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
 from irbench.features.tune.options import TUNE, TuneOptions
 from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.options.run import RunOptions
+from irbench.options.values import ReportForm
 from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared, headings
 from irbench.terminal.exports import refuse_overwriting_models
@@ -31,7 +32,7 @@ Examples:
 @OUTPUT
 @RESULTS
 def command(
-    form: Literal["table", "json", "md"],
+    form: ReportForm,
     output: Path | None,
     model: str,
     **options: Any,

@@ -9,10 +9,10 @@ from functools import partial
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
+from irbench.api.arguments import refuse_loaded_models
 from irbench.api.display import Displayable
-from irbench.api.paths import refuse_loaded_models
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core import registry
 from irbench.core.address import BackendAddress
@@ -44,12 +44,13 @@ from irbench.features.tune.view import searching_text, tuning_view
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.optimizer import UNOPTIMIZED, variant
+from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.options.signatures import names_keywords
+from irbench.options.values import ReportForm
 from irbench.render.text_formats import json_text
-from irbench.requests.accuracy_limits import accuracy_limit, options_of_limit
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import refuse_contradictions, requested
+from irbench.requests.user_code import accuracy_limit, options_of_limit
 from irbench.runner.launch_schedule import UNTIL_PRECISE, Schedule
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
@@ -95,7 +96,7 @@ class Tuning(Displayable):
         codes = {"nothing": ExitCode.FAILED_CELL, "interrupted": ExitCode.INTERRUPTED}
         return codes.get(self.report.conclusion, ExitCode.OK)
 
-    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+    def to_text(self, form: ReportForm = "table") -> str:
         """Return the report as text."""
         if form == "json":
             return json_text(self.report)

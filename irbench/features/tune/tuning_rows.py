@@ -22,15 +22,15 @@ from irbench.options.run import RunOptions
 from irbench.options.values import AS_IT_IS, alternatives
 from irbench.render.words import accuracy_text, limit_text
 from irbench.requests import probes
-from irbench.requests.accuracy_limits import accuracy_limit
 from irbench.requests.resolve import able_backends, resolve_backends, resolve_bundles
 from irbench.requests.run_requests import planned, requested
+from irbench.requests.user_code import accuracy_limit
 from irbench.runner.accuracy_check import answers_key
 from irbench.runner.inputs import fixed_batch
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
 from irbench.runner.requested_cells import is_at_level
-from irbench.runs.accuracy import with_accuracy
+from irbench.runs.measurement import with_accuracy
 from irbench.spec import Accuracy, AccuracyLimit, Bundle, Cell, Load, Objective
 from irbench.system import host
 from irbench.worker import call_in_worker

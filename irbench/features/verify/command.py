@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
 from irbench.features.verify.options import VERIFY, VerifyOptions
+from irbench.options.values import ReportForm
 from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared
 from irbench.terminal.formats import OUTPUT, REPORT_FORMAT
@@ -29,7 +30,7 @@ Examples:
 @REPORT_FORMAT
 @OUTPUT
 def command(
-    form: Literal["table", "json", "md"],
+    form: ReportForm,
     output: Path | None,
     **options: Any,
 ) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Say, reporting
@@ -21,11 +21,11 @@ from irbench.features.verify.suite import readers_of_onnx, run_suite
 from irbench.features.verify.view import model_view, suite_view
 from irbench.notices import Context
 from irbench.options.input_request import InputRequest
-from irbench.options.signatures import names_keywords
+from irbench.options.option import names_keywords
+from irbench.options.values import ReportForm
 from irbench.render.text_formats import json_text
 from irbench.render.views import Document
-from irbench.requests.environments import Environments
-from irbench.requests.resolve import able_backends, resolve_backends, resolve_bundles
+from irbench.requests.resolve import Environments, able_backends, resolve_backends, resolve_bundles
 from irbench.runner.inputs import refuse_unknown_values
 from irbench.runs.results import Interrupted
 from irbench.spec import Bundle, PythonEnvironment
@@ -57,7 +57,7 @@ class Verification(Displayable):
         """A row for each backend, or for each case on each backend."""
         return self.report.cells if isinstance(self.report, ModelReport) else self.report.cases
 
-    def to_text(self, form: Literal["table", "json", "md"] = "table") -> str:
+    def to_text(self, form: ReportForm = "table") -> str:
         """Return the report as text."""
         if form == "json":
             return json_text(self.report)

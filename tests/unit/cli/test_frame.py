@@ -103,7 +103,7 @@ def test_no_command_shows_the_help_as_a_wrong_call(capsys: pytest.CaptureFixture
     ("arguments", "wrong", "hint"),
     [
         (("shwo",), "There is no command 'shwo'.", "Did you mean show?"),
-        (("xyz",), "There is no command 'xyz'.", "Commands: run, plan,"),
+        (("xyz",), "There is no command 'xyz'.", "Commands: run, sweep,"),
         (("show", "--fromat", "json"), "No such option '--fromat'.", "Did you mean --format?"),
         (("show", "--format", "xml"), "'xml' is not one of 'table', 'json'", "See irbench show --help."),
         (("results", "--since", "soon"), "'soon' is not a duration", "See irbench results --help."),

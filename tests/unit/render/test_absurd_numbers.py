@@ -17,8 +17,8 @@ from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
 from irbench.features.results.view import run_table
 from irbench.render.formats.export_formats import FORMATS
-from irbench.runs.document import DocumentView
-from irbench.runs.export import render_document
+from irbench.runs.run_text import render_document
+from irbench.runs.run_view import DocumentView
 from irbench.store.run_document import decode_document
 from irbench.store.table_outcomes import entry_of
 from irbench.terminal.console import to_text

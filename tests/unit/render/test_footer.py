@@ -27,8 +27,8 @@ from irbench.notices.marks import ChangesOverLaunches, LateCalls, Oversubscribed
 from irbench.notices.notes import AnotherIrbench
 from irbench.notices.warnings import FewCleanBlocks, by_cost
 from irbench.render.group import context_of
-from irbench.runs.document import DocumentView
-from irbench.runs.export import render_document
+from irbench.runs.run_text import render_document
+from irbench.runs.run_view import DocumentView
 
 WIDTHS = (60, 80, 120, 200)
 EVERYTHING = tuple(warning.example() for warning in Warn.known)

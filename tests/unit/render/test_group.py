@@ -17,7 +17,7 @@ from irbench.notices.marks import LateCalls, OtherPrecision, Oversubscribed
 from irbench.notices.warnings import ManyDirtyBlocks, Unverified
 from irbench.render.footer import footer
 from irbench.render.group import GroupView
-from irbench.runs.export import render_document
+from irbench.runs.run_text import render_document
 from irbench.spec import Accuracy, AccuracyLimit
 
 CRASH = Failure("compile", "It crashed with SIGSEGV.", "Its output is in runs/2026-11/01J/logs/ort.log")

@@ -27,9 +27,9 @@ from irbench.features.profile.run import Profile
 from irbench.features.results.view import run_table
 from irbench.render.formats.export_formats import FORMATS
 from irbench.render.sanitized import Sanitized
-from irbench.runs.document import DocumentView
-from irbench.runs.export import render_document
 from irbench.runs.results import Run
+from irbench.runs.run_text import render_document
+from irbench.runs.run_view import DocumentView
 from irbench.store.run_document import decode_document, encode_document
 from irbench.store.table_outcomes import entry_of
 from irbench.terminal.console import to_text

@@ -8,7 +8,7 @@ from documents import ENVIRONMENT, cell, group
 
 from irbench.core.record import Failure
 from irbench.core.row import CellResult
-from irbench.runs.document import memory_view
+from irbench.runs.run_view import memory_view
 from irbench.spec import GraphFiles
 
 MB = 1_000_000

@@ -23,7 +23,7 @@ from irbench.notices.notes import NativePrecision
 from irbench.render.group import GroupView
 from irbench.render.line_wrapping import wrap
 from irbench.render.table import Column, ListingTable, Row, TextTable
-from irbench.runs.export import render_document
+from irbench.runs.run_text import render_document
 
 HOSTILE = "[red]x[/red] [bold] pip install 'irbench[openvino]' \x1b[2Jgone\r\nnext | pipe"
 

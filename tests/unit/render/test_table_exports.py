@@ -11,7 +11,7 @@ import pytest
 from documents import cell, document, example, failed, group
 
 from irbench.render.group import GroupView
-from irbench.runs.export import render_document
+from irbench.runs.run_text import render_document
 
 
 def shown(result: Any, width: int = 200) -> str:

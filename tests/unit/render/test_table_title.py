@@ -15,7 +15,7 @@ from irbench.core.row import GivenInputs
 from irbench.notices import Reference
 from irbench.notices.marks import AboveMaxLatency
 from irbench.render.group import GroupView
-from irbench.runs.export import render_document
+from irbench.runs.run_text import render_document
 from irbench.spec import Goal
 
 

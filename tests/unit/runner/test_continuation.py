@@ -16,6 +16,7 @@ import pytest
 from irbench import __version__
 from irbench.core.record import LaunchRecord
 from irbench.core.result import GroupResult, RunDocument
+from irbench.features.run.view import changed_message, changed_remedy
 from irbench.measure.lock import Holder
 from irbench.notices.notes import AnotherIrbench, GraphFormRefused, Int8StaticChosen, TailRange
 from irbench.notices.warnings import TailOmitted
@@ -40,7 +41,6 @@ from irbench.runner.reference import Expected
 from irbench.runner.request import RunRequest
 from irbench.runner.tempo import Tempo
 from irbench.runs import comparison
-from irbench.runs.resume_texts import changed_message, changed_remedy
 from irbench.spec import Bundle, InputSpec, Timing
 from irbench.store.runs import Store
 

@@ -12,7 +12,7 @@ from irbench.errors import IrbenchError
 from irbench.render.group import GroupView
 from irbench.render.table import Column, Row, TextTable
 from irbench.terminal.console import check_writable, print_data, to_text
-from irbench.terminal.document import write_document
+from irbench.terminal.exports import write_document
 
 WIDE = TextTable(tuple(Column(f"column {number}" * 3) for number in range(12)), (Row(("x",) * 12),))
 

@@ -14,7 +14,7 @@ from irbench.core.result import RunDocument
 from irbench.counters.event_names import GROUPS
 from irbench.counters.obstacles import NoPmu, NotSupported, Said, ToplevFailed, not_counted
 from irbench.features.counters.view import counter_views, figure_value, sparkline
-from irbench.runs.export import render_document
+from irbench.runs.run_text import render_document
 
 
 def shown(found: RunDocument, width: int) -> str:

@@ -42,7 +42,7 @@ from irbench.features.doctor.run import Diagnosis
 from irbench.measure.lock import measuring
 from irbench.onnx.matrix_chain import MatrixChain
 from irbench.roofline import MachinePeaks
-from irbench.runs.known_peaks import known_peaks
+from irbench.runs.work import known_peaks
 from irbench.spec import Timing
 from irbench.store import bundles
 from irbench.store.kept_peaks import keep_peaks

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from irbench.features.plan.cells import Doubling, Matrix, SweepTable, expand
 from irbench.features.sweep.curve import CurveEnd, CurvePoint, RowFacts
-from irbench.features.sweep.overview import CurveOverview, SweepOverview, TableOverview, TableStatus
+from irbench.features.sweep.report import CurveOverview, SweepOverview, TableOverview, TableStatus
 from irbench.features.sweep.view import SweepView, cells_table, common_text, duration_text, times_text
 from irbench.store.entries import Outcome, RunEntry
 

@@ -12,7 +12,7 @@ from combinations import each_once
 from stored_runs import measured
 
 import irbench
-from irbench.api.paths import given_path
+from irbench.api.arguments import given_path
 from irbench.errors import IrbenchError
 from irbench.options.values import path
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
+from typing import Any
 
 from irbench.core.result import GroupResult, RunDocument
 from irbench.features.cold.view import cold_view
 from irbench.features.counters.view import counter_views
 from irbench.features.soak.view import soak_view
+from irbench.render.columns.declaration import Column as RunColumn
 from irbench.render.footer import footer, incomplete, mismatches, not_applicable, whole_warnings
-from irbench.render.formats.row_table import row_table
+from irbench.render.formats.exported_run import Export
+from irbench.render.formats.row_table import RowTable, row_table
 from irbench.render.group import context_of, group_table, headline
+from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import origin_lines, title
-from irbench.render.text_formats import bullets, heading, markdown_text, without_control_characters
-from irbench.runs.text_tables import as_csv, as_json_lines
+from irbench.render.text_formats import bullets, csv_cell, heading, json_line, markdown_text, without_control_characters
 from irbench.store.run_document import encode_document
 
 
@@ -60,3 +64,50 @@ def _markdown(group: GroupResult, document: RunDocument) -> str:
     named = heading(title(group, document.environment, document.plan), 3)
     parts = (named, markdown_text(headline(group, context)), group_table(group).as_markdown(), bullets(below))
     return "\n\n".join(part for part in parts if part)
+
+
+def as_csv(table: RowTable) -> Iterator[str]:
+    """Yield the heading and a line for each row: raw numbers, empty where nothing was measured."""
+    writer = csv.writer(_Lines(), lineterminator="\n")
+    yield writer.writerow(table.names)
+    texts = [place for place, column in enumerate(table.columns) if column.type in ("string", "json")]
+    for row in table.scalar_rows():
+        for place in texts:
+            if row[place]:
+                row[place] = csv_cell(row[place])
+        yield writer.writerow(row)
+
+
+class _Lines:
+    def write(self, line: str) -> str:
+        return line
+
+
+def as_json_lines(table: RowTable) -> Iterator[str]:
+    """Yield an object for each row, on a line of its own: null where nothing was measured."""
+    for record in table.records():
+        yield json_line(record) + "\n"
+
+
+def as_markdown(table: RowTable) -> Iterator[str]:
+    """Yield a table with a line for each row: raw numbers, ``-`` where nothing was measured."""
+    rows = tuple(Row(tuple(map(_cell, record.values()))) for record in table.scalar_records())
+    yield TextTable(tuple(map(_heading, table.columns)), rows).as_markdown() + "\n"
+
+
+def as_documents(export: Export) -> Iterator[str]:
+    """Yield the tables of each run as people read them, and where they come from; with chosen columns one table."""
+    if export.columns:
+        yield from as_markdown(export.table)
+        return
+    yield "\n".join(render_document(run.document, "md") for run in export.runs)
+
+
+def _heading(column: RunColumn[Any]) -> Column:
+    return Column(column.name, words=column.type in ("string", "json", "bool"))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "-" if value is None or value == "" else str(value)

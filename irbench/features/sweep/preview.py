@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,19 @@ from irbench.across_runs.measured_cells import CellKey, key_of
 from irbench.core.address import BackendAddress
 from irbench.errors import IrbenchError
 from irbench.exporter.foreign import name_of_file
-from irbench.features.plan.cells import DEFAULTS, Settings, SweepCell, SweepTable
+from irbench.features.plan.cells import DEFAULTS, Settings, SweepCell, SweepTable, select
+from irbench.features.plan.reading import PlanSource, read_plan
+from irbench.features.sweep.execution import problems_here
 from irbench.features.sweep.tables import SweepSetup, table_options
+from irbench.features.sweep.view import cells_table, common_text, times_text
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.options.run import RunOptions
 from irbench.options.values import cpus as read_cpus
-from irbench.requests.processors import total_threads
-from irbench.requests.run_requests import budget_s
+from irbench.render.table import TextTable
+from irbench.requests.run_requests import budget_s, total_threads
 from irbench.spec import Timing
 from irbench.stats.launch_planning import parts_of
+from irbench.store.folders import default_root
 from irbench.store.listing import list_runs
 from irbench.store.runs import load_document
 
@@ -30,34 +35,25 @@ _ANY: Mapping[str, Any] = {"shapes": (), "kind": "", "io": "copy"}
 
 
 def most_seconds(tables: Sequence[SweepTable], setup: SweepSetup) -> dict[str, float]:
-    """Return the time limit of each table by its id, in seconds; exports and optimising come on top.
-
-    Raises:
-        IrbenchError: A setting has no value that its option takes.
-    """
+    """Return the time limit of each table by its id, in seconds; exports and optimising come on top."""
     return {table.id: _most_seconds(table, table_options(table, setup)) for table in tables}
 
 
 def _most_seconds(table: SweepTable, options: RunOptions) -> float:
-    """Return the time of a table; one of many rows has more, unless a budget is given."""
     parts = parts_of(len(table.cells), Timing.most_cells) if options.budget is None else 1
     return budget_s(options) * parts
 
 
 def expected_seconds(tables: Sequence[SweepTable], setup: SweepSetup) -> dict[str, float]:
-    """Return how long tables took by their ids, in seconds, as far as stored runs have rows with the same settings.
-
-    Args:
-        tables: Of the sweep.
-        setup: Of the sweep.
-    """
+    """Return how long tables took by their ids, in seconds, as far as stored runs have rows with the same settings."""
     rows = dict(_stored_rows(setup.results, {_name(cell) for table in tables for cell in table.cells}))
-    found = {table.id: [rows.get(key) if (key := _key_of(cell)) else None for cell in table.cells] for table in tables}
-    return {table: sum(filter(None, seconds)) for table, seconds in found.items() if all(seconds)}
+    seconds_by_table = {
+        table.id: [rows.get(key) if (key := _key_of(cell)) else None for cell in table.cells] for table in tables
+    }
+    return {table: sum(filter(None, seconds)) for table, seconds in seconds_by_table.items() if all(seconds)}
 
 
 def _stored_rows(root: Path, models: set[str]) -> Iterator[tuple[CellKey, float]]:
-    """Yield the rows of stored runs with their share of their table's time, the newest last."""
     entries = [entry for entry in list_runs(root).entries if models.intersection(entry.models)]
     for entry in reversed(entries[:_MOST_RUNS]):
         try:
@@ -97,6 +93,69 @@ def _threads(settings: Mapping[str, Any]) -> int | None:
 
 
 def _name(cell: SweepCell) -> str:
-    """Return what tables call the model of a cell."""
     model = str(cell.settings.get("models", ""))
     return name_of_file(Path(model)) if model.endswith(".onnx") else model
+
+
+@dataclass(frozen=True)
+class ExpandedPlan:
+    """The tables of a plan and how long they take.
+
+    Attributes:
+        tables: In the order of measurement.
+        expected_s: How long tables took in stored runs, by their ids, in seconds.
+        most_s: The time limit of each table, by its id, in seconds.
+        problems: What cannot be measured on this machine, a line each.
+    """
+
+    tables: tuple[SweepTable, ...]
+    expected_s: Mapping[str, float]
+    most_s: Mapping[str, float]
+    problems: tuple[str, ...]
+
+    @property
+    def table(self) -> TextTable:
+        """A row for each cell."""
+        return cells_table(self.tables, self.expected_s, self.most_s)
+
+    @property
+    def common(self) -> str:
+        """The settings of all cells."""
+        return common_text(self.tables)
+
+    @property
+    def times(self) -> str:
+        """How many cells there are, and how long they take."""
+        return times_text(self.tables, self.expected_s, self.most_s)
+
+    def to_text(self, form: str) -> str:
+        """Return the cells as ``json``, ``jsonl``, ``csv`` or ``md``."""
+        if form == "json":
+            return json.dumps({"cells": self._cells(), "problems": list(self.problems)}, indent=2)
+        if form == "jsonl":
+            return "".join(json.dumps(cell) + "\n" for cell in self._cells())
+        return self.table.as_csv() if form == "csv" else self.table.as_markdown()
+
+    def _cells(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "cell": cell.id,
+                "table": table.id,
+                "settings": cell.settings,
+                "table_expected_s": self.expected_s.get(table.id),
+                "table_most_s": self.most_s[table.id],
+            }
+            for table in self.tables
+            for cell in table.cells
+        ]
+
+
+def expanded_plan(
+    source: PlanSource, only: Sequence[str] = (), skip: Sequence[str] = (), results: Path | None = None
+) -> ExpandedPlan:
+    """Return the tables of a plan and how long they take; nothing is measured or exported."""
+    plan = read_plan(source)
+    tables = select(plan.expansion, only, skip).tables
+    setup = SweepSetup(plan.name, plan.folder, results or default_root())
+    problems = tuple(problems_here(tables, setup))
+    return ExpandedPlan(tables, expected_seconds(tables, setup), most_seconds(tables, setup), problems)

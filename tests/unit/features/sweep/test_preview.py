@@ -11,7 +11,7 @@ from documents import cell, group
 from stored_runs import measured
 
 from irbench.features.plan.cells import SweepCell, SweepTable
-from irbench.features.sweep.estimates import expected_seconds
+from irbench.features.sweep.preview import expected_seconds
 from irbench.features.sweep.tables import SweepSetup
 
 SETTINGS = {"models": "resnet50", "backends": "ort", "threads": 2}

@@ -10,14 +10,14 @@ from irbench.errors import IrbenchError
 from irbench.measure.energy import EnergyAccess
 from irbench.notices import Context
 from irbench.notices.notes import EnergyIncomplete
-from irbench.requests import energy_access
-from irbench.requests.energy_access import energy_notes
+from irbench.requests import instruments
+from irbench.requests.instruments import energy_notes
 
 COUNTER: Any = object()
 
 
 def found(monkeypatch: pytest.MonkeyPatch, *counters: Any, **absent: Any) -> None:
-    monkeypatch.setattr(energy_access, "find_energy_counters", lambda: EnergyAccess(counters, absent))
+    monkeypatch.setattr(instruments, "find_energy_counters", lambda: EnergyAccess(counters, absent))
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_machine_that_cannot_be_read_is_refused_with_what_helps(
 ) -> None:
     found(monkeypatch, processors=reason, gpus="no-driver")
     with pytest.raises(IrbenchError, match=message) as caught:
-        energy_notes(asked=True)
+        energy_notes(measures_energy=True)
     assert hint in caught.value.hint
     assert "nvidia-ml-py" not in caught.value.hint
 
@@ -41,7 +41,7 @@ def test_a_machine_that_cannot_be_read_is_refused_with_what_helps(
 def test_a_gpu_that_lacks_its_package_is_named_too(monkeypatch: pytest.MonkeyPatch) -> None:
     found(monkeypatch, processors="no-counters", gpus="no-package")
     with pytest.raises(IrbenchError) as caught:
-        energy_notes(asked=True)
+        energy_notes(measures_energy=True)
     assert "pip install nvidia-ml-py" in caught.value.hint
 
 
@@ -53,10 +53,10 @@ def test_gpus_that_cannot_be_read_are_told_with_their_reason(
 ) -> None:
     found(monkeypatch, processors="no-counters", gpus=reason)
     with pytest.raises(IrbenchError) as caught:
-        energy_notes(asked=True)
+        energy_notes(measures_energy=True)
     assert said in caught.value.hint
     found(monkeypatch, COUNTER, gpus=reason)
-    (note,) = energy_notes(asked=True)
+    (note,) = energy_notes(measures_energy=True)
     text = note.text(Context())
     assert said in text
     assert "they have no counters" not in text
@@ -65,11 +65,11 @@ def test_gpus_that_cannot_be_read_are_told_with_their_reason(
 def test_a_part_that_cannot_be_read_is_noted_and_a_missing_gpu_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     found(monkeypatch, COUNTER, processors="not-permitted")
     expected = EnergyIncomplete(source="processors", reason="not-permitted")
-    assert energy_notes(asked=True) == (expected,)
+    assert energy_notes(measures_energy=True) == (expected,)
     found(monkeypatch, COUNTER, gpus="no-driver")
-    assert energy_notes(asked=True) == ()
+    assert energy_notes(measures_energy=True) == ()
 
 
 def test_nothing_is_looked_for_unless_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(energy_access, "find_energy_counters")
-    assert energy_notes(asked=False) == ()
+    monkeypatch.delattr(instruments, "find_energy_counters")
+    assert energy_notes(measures_energy=False) == ()

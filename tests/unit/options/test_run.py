@@ -9,9 +9,11 @@ import pytest
 
 from irbench.cli.generating import keywords_modules
 from irbench.errors import IrbenchError
+from irbench.features.bisect.options import BISECT
 from irbench.features.run.command import command
 from irbench.options.keywords import RunKeywords
-from irbench.options.run import RUN, RunOptions, run_options
+from irbench.options.option import keyword_descriptions, names_keywords
+from irbench.options.run import RESUME, RUN, RunOptions, run_options
 
 
 def test_the_keywords_are_written_as_their_options_are_declared():
@@ -79,3 +81,29 @@ def test_a_wrong_value_is_refused_with_an_example(keyword: str, value: object, e
     with pytest.raises(IrbenchError, match=f"^{keyword}=") as caught:
         run_options([], wrong)
     assert example in caught.value.hint
+
+
+def test_what_a_docstring_says_of_its_options_gives_way_to_each_of_them_however_many_lines_it_has():
+    @names_keywords(RESUME)
+    def call(**options: object) -> None:
+        """Call something.
+
+        Args:
+            options: What is allowed,
+                and what is not.
+
+        Returns:
+            Nothing.
+        """
+
+    *_, arguments, returns = (call.__doc__ or "").split("\n\n")
+    assert arguments.split("\n") == ["Args:", *"\n".join(keyword_descriptions(RESUME)).split("\n")]
+    assert returns.startswith("Returns:")
+
+
+@pytest.mark.parametrize("name", BISECT.single)
+def test_an_option_with_one_value_shows_one_and_is_read_as_in_a_run(name: str):
+    single, several = BISECT.options[name].kind, RUN.options[name].kind
+    assert "," not in single.metavar
+    assert single.read == several.read
+    assert len(single.read(single.metavar.partition("|")[0])) == 1

@@ -116,13 +116,7 @@ class DocumentView:
 
 
 def memory_view(result: GroupResult, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> PlainView:
-    """Return the view of the memory of a table's rows.
-
-    Args:
-        result: The table.
-        environment: The machine, from the run's document.
-        plan: What was asked for, from the run's document.
-    """
+    """Return the view of the memory of a table's rows."""
     names = row_names(result.cells)
     rows = tuple(_row(cell, names[cell.id]) for cell in result.cells)
     return PlainView(title(result, environment, plan), "", TextTable(_COLUMNS, rows), tuple(_notes(result)))

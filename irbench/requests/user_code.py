@@ -9,8 +9,9 @@ from pathlib import Path
 from irbench.core import registry
 from irbench.core.suggestions import nearest
 from irbench.errors import IrbenchError
-from irbench.options.own_code import Programs
-from irbench.spec import Program
+from irbench.options.own_code import Metric, Programs, metric_text
+from irbench.options.run import RunOptions
+from irbench.spec import AccuracyLimit, Program
 from irbench.system.file_states import is_file
 from irbench.system.programs import find_program
 
@@ -18,11 +19,7 @@ _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 
 def require_found(programs: Programs) -> None:
-    """Refuse code that is certainly not there, before anything is made for the run. Nothing of it is run.
-
-    Raises:
-        IrbenchError: A name is a backend's, or a function, a file or a program cannot be found.
-    """
+    """Refuse code that is certainly not there, before anything is made for the run. Nothing of it is run."""
     for name, program in programs.items():
         if name in registry.names(registry.BACKENDS):
             raise IrbenchError(f"--cell {name}=... has the name of a backend.", hint="Call it something else.")
@@ -41,19 +38,15 @@ def program_files(program: Program) -> tuple[Path, ...]:
 
     if program.kind == "callable":
         module = program.target.rpartition(":")[0]
-        found = Path(module) if module.endswith(".py") else find_users_module(module, [Path.cwd()])
-        return (found,) if found is not None and is_file(found) else ()
+        file = Path(module) if module.endswith(".py") else find_users_module(module, [Path.cwd()])
+        return (file,) if file is not None and is_file(file) else ()
     command, *arguments = shlex.split(program.target)
     words = (find_program(command) or command, *arguments)
     return tuple(path for path in map(Path, words) if is_file(path))
 
 
 def require_function(target: str) -> None:
-    """Refuse a function that is certainly not there; nothing of it is run.
-
-    Raises:
-        IrbenchError: Its file or module cannot be found.
-    """
+    """Refuse a function that is certainly not there; nothing of it is run."""
     from irbench.exporter.source import Source, require_code
 
     module = target.rpartition(":")[0]
@@ -77,3 +70,42 @@ def _require_command(target: str) -> None:
         if meant is not None:
             known = ", ".join(f"{{{known}}}" for known in PLACEHOLDERS)
             raise IrbenchError(f"A command cannot have {{{name}}}.", hint=f"Did you mean {{{meant}}}? Known: {known}.")
+
+
+def accuracy_limit(options: RunOptions) -> AccuracyLimit | None:
+    """Return how good answers must be; ``None`` where nothing was asked for."""
+    own, least = options.metric, options.min_accuracy
+    if own is None:
+        return None if least is None else AccuracyLimit(_share(least))
+    if (own.limit is None) == (least is None):
+        raise IrbenchError(
+            f"--metric {own.function} has {'two limits' if least is not None else 'no limit'}.",
+            hint=f"Write the limit once, in quotes: --metric '{own.function}>=0.9'.",
+        )
+    require_function(own.function)
+    limit = own.limit if least is None else least
+    assert limit is not None
+    return AccuracyLimit(limit, own.bound, own.function)
+
+
+def options_of_limit(limit: AccuracyLimit | None) -> dict[str, str]:
+    """Return the options of the command line that ask for a limit."""
+    if limit is None:
+        return {}
+    if not limit.function:
+        return {"--min-accuracy": repr(limit.limit)}
+    return {"--metric": metric_text(Metric(limit.function, limit.bound, limit.limit))}
+
+
+def programs_of_limit(limit: AccuracyLimit | None) -> tuple[Program, ...]:
+    """Return the user's own code that measures accuracy, if any does."""
+    return () if limit is None or not limit.function else (Program("callable", limit.function),)
+
+
+def _share(value: float) -> float:
+    if not 0 < value <= 1:
+        raise IrbenchError(
+            f"--min-accuracy {value:g} is not a valid share of samples.",
+            hint="Write it as 99% or 0.99; 100% is the most.",
+        )
+    return value

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from irbench.features.plan.cells import AXES, SweepTable, setting_text
 from irbench.features.sweep.curve import CurveEnd, CurvePoint
+from irbench.features.sweep.execution import curve_points, is_left_out
+from irbench.features.sweep.state import StateFile
 from irbench.spec import Objective
 from irbench.store.entries import RunEntry
+from irbench.store.listing import list_runs
 from irbench.store.table_outcomes import BestOfTables, TableLeader, best_of_tables, has_leader
 
 TableStatus: TypeAlias = Literal["done", "failed", "interrupted", "left-out", "waiting"]
@@ -102,8 +107,8 @@ def best_of_sweep(tables: Sequence[TableOverview]) -> tuple[BestOfTables, ...]:
     for shown in tables:
         if len(shown.table.values("models")) == 1 and "native" not in shown.table.values("precision"):
             questions.setdefault(_question(shown.table), []).append(shown)
-    found = (_best(shown) for shown in questions.values())
-    return tuple(best for best in found if best is not None)
+    leaders = (_best(shown) for shown in questions.values())
+    return tuple(best for best in leaders if best is not None)
 
 
 def _question(table: SweepTable) -> str:
@@ -132,8 +137,42 @@ def _label(table: SweepTable, differing: Sequence[str]) -> str:
 
 def _objective(table: SweepTable, differing: Sequence[str]) -> Objective | None:
     """Return what was asked for, or what tables differ in leaves; ``None`` for what their rows were compared by."""
-    asked: tuple[Objective, ...] = table.values("objective")
-    if asked:
-        return asked[0]
+    objectives: tuple[Objective, ...] = table.values("objective")
+    if objectives:
+        return objectives[0]
     by_throughput = table.values("max-latency") or any(key in _OF_THROUGHPUT for key in differing)
     return "fps" if by_throughput else None
+
+
+def overview_of(tables: Sequence[SweepTable], state: StateFile, name: str, root: Path) -> SweepOverview:
+    """Return the tables of a sweep with how they ended, and its curves."""
+    entries = {entry.run_id: entry for entry in list_runs(root).entries}
+    shown = tuple(_table(table, state, entries) for table in sorted(tables, key=_by_settings))
+    return SweepOverview(name, shown, tuple(_curves(tables, state)), best_of_sweep(shown))
+
+
+def _by_settings(table: SweepTable) -> tuple[tuple[float, str], ...]:
+    values = (table.shared.get(key, "") for key in AXES)
+    return tuple((value, "") if isinstance(value, int | float) else (math.inf, str(value)) for value in values)
+
+
+def _table(table: SweepTable, state: StateFile, entries: Mapping[str, RunEntry]) -> TableOverview:
+    done, failed = state.progress.done.get(table.id), state.progress.failed.get(table.id)
+    if done is not None:
+        entry = entries.get(done.run)
+        return TableOverview(table, "done", done.run, entry, done.exit_code, undecided=done.undecided)
+    if failed is not None:
+        return TableOverview(table, "failed", "", None, failed.exit_code, failed.message, failed.hint)
+    if is_left_out(table, state):
+        return TableOverview(table, "left-out")
+    begun = state.progress.begun.get(table.id)
+    return TableOverview(table, "waiting") if begun is None else TableOverview(table, "interrupted", begun.run)
+
+
+def _curves(tables: Sequence[SweepTable], state: StateFile) -> Iterator[CurveOverview]:
+    first = {table.step.curve: table for table in reversed(tables) if table.step is not None}
+    for curve, table in first.items():
+        points = curve_points(tables, state, curve)
+        if points and table.step is not None:
+            label = replace(table, compare=(*table.compare, "batch")).label
+            yield CurveOverview(label, points, table.step.stop_gain, state.progress.ends.get(curve))

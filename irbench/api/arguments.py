@@ -1,22 +1,20 @@
-"""Paths and models that callers of Python give: a text can hold what no path can."""
+"""Arguments of Python's functions that no option declares: paths, models, and words of which one is chosen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
+from typing import Any, get_args
 
+from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
 from irbench.options.values import path
 from irbench.store.folders import default_root
 
 
 def given_path(keyword: str, value: str | PathLike[str]) -> Path:
-    """Return the path that an argument is.
-
-    Raises:
-        IrbenchError: No file can be called so.
-    """
+    """Return the path that an argument is."""
     try:
         return path(value)
     except (TypeError, ValueError) as error:
@@ -24,20 +22,12 @@ def given_path(keyword: str, value: str | PathLike[str]) -> Path:
 
 
 def results_folder(results: str | PathLike[str] | None) -> Path:
-    """Return the folder where runs are kept; ``None`` for the usual place.
-
-    Raises:
-        IrbenchError: No folder can be called so, or there is no usual place.
-    """
+    """Return the folder where runs are kept; ``None`` for the usual place."""
     return default_root() if results is None else given_path("results", results)
 
 
 def refuse_loaded_models(models: Iterable[object]) -> None:
-    """Refuse a loaded model, whose text would be taken for a name.
-
-    Raises:
-        IrbenchError: One of them is neither a name nor a path.
-    """
+    """Refuse a loaded model, whose text would be taken for a name."""
     for model in models:
         if not isinstance(model, str | PathLike):
             raise IrbenchError(f"A model cannot be given as {type(model).__name__}.", hint=_hint(model))
@@ -47,3 +37,19 @@ def _hint(model: object) -> str:
     if isinstance(model, list | tuple):
         return "Give several models as arguments of their own: irbench.run(*models)."
     return 'Give the path of its file, or a name. A loaded model is saved first: onnx.save(model, "model.onnx").'
+
+
+def require_rows(kind: str, kinds: Any) -> None:
+    """Refuse rows by something else than the words of the ``Literal`` ``kinds``."""
+    _require(kind, get_args(kinds), "There are no rows by {!r}.")
+
+
+def require_form(form: str, forms: Any) -> None:
+    """Refuse a form that is none of the words of the ``Literal`` ``forms``."""
+    _require(form, get_args(forms), "There is no form {!r}.")
+
+
+def _require(word: str, known: tuple[str, ...], wrong: str) -> None:
+    if word not in known:
+        near = did_you_mean(str(word), known)
+        raise IrbenchError(wrong.format(word), hint=f"{near}There are: {', '.join(known)}.")

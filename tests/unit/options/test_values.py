@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stored_runs import measured
 
+import irbench
+from irbench.errors import IrbenchError
 from irbench.options import values
+from irbench.options.values import AS_IT_IS, alternatives, run_name, varied_in
 from irbench.spec import WarmUpLength
 
 
@@ -104,3 +109,37 @@ def test_any_other_value_is_refused(read: Callable[[Any], Any], wrong: Any):
 )
 def test_the_length_of_a_warm_up_is_the_same_when_its_text_is_read_again(length: WarmUpLength) -> None:
     assert values.warm_up(str(length)) == length
+
+
+VALUES = st.lists(st.sampled_from([AS_IT_IS, "0", "1", "2"]), min_size=2, max_size=3, unique=True).map(tuple)
+VARIED = st.dictionaries(
+    st.sampled_from(["ort", "openvino"]), st.dictionaries(st.sampled_from("abc"), VALUES, min_size=1), min_size=1
+)
+
+
+@given(VARIED)
+def test_what_was_varied_is_varied_again_in_the_same_order(asked: dict[str, dict[str, tuple[str, ...]]]):
+    sets = alternatives(asked)
+    assert alternatives(varied_in(sets)) == sets
+
+
+def test_a_text_and_a_folder_are_taken_as_they_are(tmp_path: Path) -> None:
+    assert run_name("nightly") == "nightly"
+    assert run_name(tmp_path) == str(tmp_path)
+
+
+def test_what_other_calls_return_names_the_run(tmp_path: Path) -> None:
+    run_id = measured(tmp_path).document.run_id
+    (entry,) = irbench.results(results=tmp_path)
+    run = irbench.load(entry, results=tmp_path)
+    assert run.id == irbench.load(run).id == run_id
+    assert [row.verdict for row in irbench.compare(entry, run, results=tmp_path).rows]
+    (folder,) = irbench.export_runs(run, tmp_path / "run.tar.gz", results=tmp_path)
+    assert folder == run.folder.resolve()
+
+
+@pytest.mark.parametrize("wrong", [7, 2.5, object()])
+def test_anything_else_is_refused(wrong: Any) -> None:
+    with pytest.raises(IrbenchError, match=f"A value of type {type(wrong).__name__} is not a run") as caught:
+        irbench.load(wrong)
+    assert caught.value.hint.startswith("Give its name")

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from irbench.store.folders import results_option
+from irbench.store.listing import LATEST, find_run, latest_run, runs_called
 from irbench.terminal.stderr import say
 
 if TYPE_CHECKING:
@@ -14,24 +16,13 @@ if TYPE_CHECKING:
 
 
 def say_how_to_resume(document: RunDocument, results: Path | None, *, began_here: bool = False) -> None:
-    """Say which command continues a run, if one does.
-
-    Args:
-        document: The run.
-        results: The folder where runs are kept, as the user named it.
-        began_here: Whether this call was measuring it.
-    """
+    """Say which command continues a run, if one does."""
     if document.is_resumable:
         say(f"{'interrupted' if began_here else 'incomplete'}: {how_to_resume(document.run_id, results)} continues it")
 
 
 def say_which_are_unfinished(shown: Sequence[RunEntry], results: Path | None) -> None:
-    """Say how the newest of the listed runs that ended early can be continued, and how many others can.
-
-    Args:
-        shown: The runs, newest first.
-        results: The folder where runs are kept, as the user named it.
-    """
+    """Say how the newest of the listed runs that ended early can be continued, and how many others can."""
     from irbench.core.quantities import plural
     from irbench.store.listing import resumable_runs
 
@@ -42,12 +33,26 @@ def say_which_are_unfinished(shown: Sequence[RunEntry], results: Path | None) ->
 
 
 def how_to_resume(run: str, results: Path | None) -> str:
-    """Return the command that continues a run.
-
-    Args:
-        run: Its id.
-        results: The folder where runs are kept, as the user named it.
-    """
+    """Return the command that continues a run."""
     from irbench.store.folders import results_option
 
     return f"irbench run --resume {run}{results_option(results)}"
+
+
+def say_which_run(root: Path, name: str | None) -> None:
+    """Say which run is meant, where ``latest`` is not simply the newest, or a name is that of several runs."""
+    if name is None or name == LATEST:
+        _say_which_latest(root)
+        return
+    called = runs_called(root, name)
+    if len(called) > 1:
+        taken, listed = find_run(root, name).name, f"irbench results{results_option(root)}"
+        say(f"{len(called)} runs are called {name!r}: taking {taken}. All of them: {listed}")
+
+
+def _say_which_latest(root: Path) -> None:
+    latest = latest_run(root)
+    if not latest.entry.measured:
+        say("no stored run has a measured row; this is the newest")
+    elif latest.passed_over:
+        say(f"{latest.passed_over[0].run_id} is newer, but none of its rows was measured")
