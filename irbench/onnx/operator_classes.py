@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-import numpy as np
-
 from irbench.spi import Array
 
 
@@ -131,5 +129,8 @@ def may_be_random(domain: str, op_type: str, third_input: Array | bool | None) -
     The constant value of the third input says whether a Dropout is in training mode; it is ``False`` where the node has
     none, ``None`` where it is unknown.
     """
-    trains = op_type == "Dropout" and (third_input is None or bool(np.any(third_input)))
-    return domain not in ("", "ai.onnx") or op_type in _RANDOM or trains
+    if third_input is None or isinstance(third_input, bool):
+        trains = third_input is not False
+    else:
+        trains = bool(third_input.any())
+    return domain not in ("", "ai.onnx") or op_type in _RANDOM or (op_type == "Dropout" and trains)

@@ -282,7 +282,7 @@ def test_what_a_confined_worker_writes_leads_nobody_elsewhere(tmp_path: Path, ma
     requested_confinement.take_files(made)
     assert (made / "inner" / "model.onnx").read_text() == "a model"
     make(made / "inner" / "weights.bin")
-    with pytest.raises(IrbenchError, match=r"made weights\.bin, which is no file"):
+    with pytest.raises(IrbenchError, match=r"made weights\.bin, which is not a file"):
         requested_confinement.take_files(made)
     assert list(tmp_path.iterdir()) == [made]
 

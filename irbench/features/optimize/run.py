@@ -163,7 +163,8 @@ def _optimized(bundle: Bundle, options: OptimizeOptions, recipe: Recipe, status:
 def _recipe_of(options: OptimizeOptions) -> Recipe:
     if options.level is not None and options.passes is not None:
         raise IrbenchError("--passes and --level cannot be combined.", hint="Leave --level or --passes out.")
-    return build_recipe(options.level or "basic", options.passes, _conversion(options), options.layout)
+    level = "basic" if options.level is None else options.level
+    return build_recipe(level, options.passes, _conversion(options), options.layout)
 
 
 def _conversion(options: OptimizeOptions) -> Conversion | None:

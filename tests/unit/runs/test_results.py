@@ -238,7 +238,7 @@ def test_a_run_is_written_to_a_file_whose_name_tells_the_format(tmp_path: Path):
     [
         ("run.txt", {}, "Unknown file format"),
         ("run.json", {}, "Several formats are .json files"),
-        ("run.csv", {"format": "xml"}, "'xml' is no format"),
+        ("run.csv", {"format": "xml"}, "'xml' is not a format"),
         ("run.csv", {"columns": ["p5_ms"]}, "did you mean p50_ms?"),
         ("run.json", {"format": "bencher", "columns": ["label"]}, "does not apply"),
     ],
