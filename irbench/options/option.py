@@ -67,7 +67,7 @@ def option(kind: Kind[Any], help: str, **facts: Any) -> Any:  # noqa: A002
 
 def flag(help: str, **facts: Any) -> bool:  # noqa: A002
     """Return a field that declares an option without a value: true where it is given."""
-    declared: bool = option(kinds.FLAG, help, default=False, **facts)
+    declared: bool = field_of(Option(kinds.FLAG, help, default=False, **facts))
     return declared
 
 

@@ -169,16 +169,16 @@ class CellHost:
     def _compile(self, artifact: Artifact) -> Session:
         return self._backend.compile(artifact, self._task.cell.load, self._task.cell.device, self._phases)
 
-    def warm_up(self, asked: Asked | None = None) -> Warmed:
+    def warm_up(self, request: Asked | None = None) -> Warmed:
         """Call for the protocol's time, and for as long as a launch asks for; choose the length of a sample."""
-        asked = asked or Asked()
+        request = request or Asked()
         assert self._driver is not None
         if self._other_feeds:
             self._meet_shape()
         fewest_s = self._fewest * self._first_inference_s
-        calls = self._fewest if fewest_s <= asked.most_s * len(self._slots) else len(self._slots)
+        calls = self._fewest if fewest_s <= request.most_s * len(self._slots) else len(self._slots)
         with self._phases("warm_up"):
-            warming = Warming(self._driver, len(self._slots), self._task.timing, asked)
+            warming = Warming(self._driver, len(self._slots), self._task.timing, request)
             window = warming.run(calls)
         call_ns = float(np.median(window.completion_ns - window.issue_ns))
         if self._task.cell.load.concurrency == 1 and not self._is_command:

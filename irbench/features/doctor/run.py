@@ -10,7 +10,6 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import msgspec
-from rich.console import RenderableType
 
 from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
