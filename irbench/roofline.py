@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from irbench.measure.hardware_probes import Access, MemoryTimes
+from irbench.measure.bandwidth import Access, MemoryTimes
 from irbench.spec import Roof
 
 MEMORY = "memory"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irbench.measure.hardware_probes import ACCESSES
+from irbench.measure.bandwidth import ACCESSES
 from irbench.roofline import Bandwidth, ComputePeak, MachinePeaks
 
 _GFLOP_PER_S = {"fp32": 150.0, "bf16": 300.0, "int8": 600.0}

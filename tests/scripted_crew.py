@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from irbench.core.record import Failure, PacedRun, Sustained
-from irbench.measure.hardware_probes import CoreLink
+from irbench.measure.core_to_core import CoreLink
 from irbench.runner import launch
 from irbench.runner.launch import Launch
 from irbench.runner.launch_state import LaunchInputs, LaunchPlan

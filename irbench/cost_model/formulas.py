@@ -147,7 +147,7 @@ QUANTITIES = ("macs", "flops", "read_bytes", "written_bytes", "activation_bytes"
 
 @dataclass(frozen=True)
 class CostFormula:
-    """What nodes cost together, in the units of :class:`~irbench.cost_model.NodeCost`; unknown costs are left out."""
+    """What nodes cost together, in units of :class:`~irbench.cost_model.costs.NodeCost`; unknown costs are left out."""
 
     nodes: int
     macs: Polynomial

@@ -5,7 +5,7 @@
 3. Shape(x)                                        -> Gather(Shape(x), where the axes stand)
 4. What else reads x                               -> reads x turned back, by one Transpose
 
-It changes the graph's signature, which a :class:`irbench.optimizer.passes.Pass` never does: it stands in front of
+It changes the graph's signature, which a :class:`irbench.spi.Pass` never does: it stands in front of
 them. That is why constants may still be nodes here, not initializers.
 """
 

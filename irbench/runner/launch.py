@@ -15,6 +15,7 @@ from irbench.core.record import BlockEvidence, EnergyReading, Failure, LaunchRec
 from irbench.core.row import cell_names
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch, sleep
+from irbench.measure.core_to_core import CoreLink
 from irbench.measure.disturbances import (
     MachineSnapshot,
     cpu_pressure,
@@ -24,7 +25,6 @@ from irbench.measure.disturbances import (
     snapshot,
 )
 from irbench.measure.energy import NVIDIA_GPU, EnergyMeter, find_energy_counters
-from irbench.measure.hardware_probes import CoreLink
 from irbench.runner.launch_state import CellProgress, GroupTooLarge, LaunchInputs, LaunchPlan, needs_split
 from irbench.runner.plan import GraphRefused, other_form
 from irbench.runner.reference import CHANGING, fallback, require_answers, worse, worst_error

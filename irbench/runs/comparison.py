@@ -12,7 +12,7 @@ from irbench.core.result import GroupResult, RunDocument, StoppedBy
 from irbench.core.row import ENDED_EARLY
 from irbench.features.counters.run import count_tables
 from irbench.measure.clock import Stopwatch
-from irbench.measure.hardware_probes import CoreLink
+from irbench.measure.core_to_core import CoreLink
 from irbench.measure.lock import Holder
 from irbench.notices import Note, Warn
 from irbench.notices.notes import AnotherIrbench, SamplesNotTimed

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from irbench.features.doctor.machine import Cache, Machine
-from irbench.measure.hardware_probes import ACCESSES, ONE_THREAD, Access, MemoryTimes, begins_soon, shared_window
+from irbench.measure.bandwidth import ACCESSES, ONE_THREAD, Access, MemoryTimes, begins_soon, shared_window
 from irbench.roofline import MEMORY, Bandwidth, BandwidthSamples
 from irbench.stats.intervals import FEWEST_LAUNCHES, Looks, interval_at
 from irbench.worker import Worker
@@ -126,7 +126,7 @@ def _hold_probes(workers: Sequence[Worker], plan: BandwidthPlan) -> None:
     """Have every worker allocate as much as it will need, the first one for the time when it works alone."""
     for place, worker in enumerate(workers):
         most = max(level.bytes_per_thread for level in plan.levels if level.threads > place)
-        worker.send("irbench.measure.hardware_probes:MemoryProbe", most, deadline_s=_DEADLINE_S, hold=True)
+        worker.send("irbench.measure.bandwidth:MemoryProbe", most, deadline_s=_DEADLINE_S, hold=True)
     for worker in workers:
         worker.receive(deadline_s=_DEADLINE_S)
 

@@ -18,7 +18,7 @@ from irbench.features.doctor.findings import Finding, findings_summary
 from irbench.features.doctor.machine import Activity, CounterFacts, Machine
 from irbench.features.doctor.report import GOAL_NS, NotKept, PeakReport, Report, quartiles_ns
 from irbench.features.doctor.self_comparison import FOUND, SelfComparison
-from irbench.measure.hardware_probes import ACCESSES
+from irbench.measure.bandwidth import ACCESSES
 from irbench.measure.overhead import Overhead
 from irbench.options.values import cpu_list
 from irbench.render.figure_texts import ratio_with_ends

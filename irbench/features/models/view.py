@@ -32,7 +32,7 @@ def _cells(source: ModelSource) -> tuple[str, ...]:
 
 
 def _figure(count: int | None, unit: float) -> str:
-    """Return three digits; :mod:`irbench.render.figures` has more to say, but takes longer to import than the rest."""
+    """Return three digits; :mod:`irbench.render.figure_texts` says more, but takes longer to import than the rest."""
     if count is None:
         return "-"
     value = count / unit

@@ -206,7 +206,7 @@ def scalar(value: ir.Value | None) -> float | None:
 
 
 def is_random(node: ir.Node) -> bool:
-    """Whether a node may give another output each time; see :func:`irbench.onnx.rewriting.randomness.may_be_random`."""
+    """Whether a node may give another output each time; see :func:`irbench.onnx.operator_classes.may_be_random`."""
     third = node.inputs[2] if len(node.inputs) > 2 else None
     return may_be_random(node.domain, node.op_type, False if third is None else weight(third))
 

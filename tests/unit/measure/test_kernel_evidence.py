@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from irbench.measure import kernel_evidence
-from irbench.measure.hardware_probes import CoreLink
+from irbench.measure.core_to_core import CoreLink
 from irbench.measure.kernel_evidence import (
     PeakMemory,
     PhaseLog,

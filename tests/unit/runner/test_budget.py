@@ -16,8 +16,8 @@ from combinations import every_pair
 from irbench.core.record import Failure, LaunchRecord
 from irbench.core.result import GroupResult
 from irbench.measure import clock
+from irbench.measure.core_to_core import CoreLink
 from irbench.measure.disturbances import MachineSnapshot
-from irbench.measure.hardware_probes import CoreLink
 from irbench.notices.warnings import TooFewLaunches
 from irbench.runner import launch
 from irbench.runner.plan import PlannedGroup

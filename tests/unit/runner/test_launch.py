@@ -12,7 +12,7 @@ import pytest
 from scripted_crew import CALL_NS, DEADLINE_S, NOTHING, ScriptedCrew, install, one
 
 from irbench.core.record import Failure
-from irbench.measure.hardware_probes import CoreLink
+from irbench.measure.core_to_core import CoreLink
 from irbench.runner.launch import Launch, LaunchCheck
 from irbench.runner.launch_state import CellProgress, LaunchInputs, LaunchPlan
 from irbench.runner.reference import Expected

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scripted_crew import CALLS_PER_SAMPLE, DEADLINE_S, NOTHING, ScriptedCrew, all_of, fed, install, one
 
-from irbench.measure.hardware_probes import CoreLink
+from irbench.measure.core_to_core import CoreLink
 from irbench.runner import launch
 from irbench.runner.launch import Launch
 from irbench.runner.launch_state import LaunchInputs, LaunchPlan

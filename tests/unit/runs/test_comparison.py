@@ -14,7 +14,7 @@ import pytest
 
 from irbench.core.record import LaunchRecord
 from irbench.core.result import RunDocument
-from irbench.measure.hardware_probes import CoreLink
+from irbench.measure.core_to_core import CoreLink
 from irbench.measure.lock import Holder
 from irbench.runner.launch_state import LaunchInputs, LaunchPlan
 from irbench.runner.plan import PlannedGroup, plan

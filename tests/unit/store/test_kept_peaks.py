@@ -9,7 +9,7 @@ import pytest
 from made_peaks import peaks
 
 from irbench.errors import IrbenchError
-from irbench.measure.hardware_probes import MemoryTimes
+from irbench.measure.bandwidth import MemoryTimes
 from irbench.roofline import BandwidthSamples
 from irbench.store.kept_peaks import keep_peaks, kept_peaks
 

@@ -18,7 +18,7 @@ from irbench.features.doctor.bandwidth import (
     memory_levels,
 )
 from irbench.features.doctor.machine import Cache
-from irbench.measure.hardware_probes import MemoryTimes
+from irbench.measure.bandwidth import MemoryTimes
 from irbench.roofline import BandwidthSamples
 
 L1 = MemoryLevel("L1d", 1, 24_000, 48_000)

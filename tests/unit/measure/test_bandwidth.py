@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from irbench.measure import hardware_probes
-from irbench.measure.hardware_probes import ACCESSES, Access, MemoryProbe, MemoryTimes, begins_soon, shared_window
+from irbench.measure import bandwidth
+from irbench.measure.bandwidth import ACCESSES, Access, MemoryProbe, MemoryTimes, begins_soon, shared_window
 
 BYTES = 64 << 10
 
@@ -39,8 +39,8 @@ class Machine:
         self.now_ns = 0
         self.called_ns: list[int] = []
         self.call_ns = call_ns
-        monkeypatch.setattr(hardware_probes, "now_ns", lambda: self.now_ns)
-        monkeypatch.setattr(hardware_probes.np, "copyto", self.call)
+        monkeypatch.setattr(bandwidth, "now_ns", lambda: self.now_ns)
+        monkeypatch.setattr(bandwidth.np, "copyto", self.call)
 
     def call(self, *_: object) -> None:
         self.called_ns.append(self.now_ns)
