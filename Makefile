@@ -91,8 +91,8 @@ pyright: $(STAMP) ## basedpyright, a second opinion on types
 	$(BIN)/basedpyright
 
 generated: $(STAMP) ## Write anew what is made from declarations: keywords and rows of Python, tables of columns, JSON Schemas
-	$(BIN)/python -m irbench.cli.generating
-	$(BIN)/python -m irbench.render.columns.generating
+	$(BIN)/python -m irbench.cli.keyword_files
+	$(BIN)/python -m irbench.render.columns.column_files
 	$(BIN)/python -m benchmarks.package_map
 	$(BIN)/python -c "from pathlib import Path; from irbench.store.run_document import json_schema; \
 		Path('irbench/store/run.schema.json').write_bytes(json_schema())"

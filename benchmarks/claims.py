@@ -10,8 +10,8 @@ from irbench.core.result import GroupResult
 from irbench.core.row import Verdict
 from irbench.errors import IrbenchError
 from irbench.spec import Timing
-from irbench.stats.compare import verdict
 from irbench.stats.intervals import Interval
+from irbench.stats.speedups import verdict
 
 T = TypeVar("T")
 

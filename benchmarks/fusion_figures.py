@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult, Speedup
 from irbench.optimizer import UNOPTIMIZED
-from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import Interval, Looks, interval_at
 from irbench.stats.observed import Observed
+from irbench.stats.speedups import launch_ratios
 
 LEVELS = ("basic", "extended", "all")
 HAND = ("hand", "hand-vendor")

@@ -13,7 +13,7 @@ _PACKAGES = ("irbench", "backends", "model_zoo")
 _PLUMBING = (
     "irbench/options",
     "irbench/options/export.py",
-    "irbench/cli/generating.py",
+    "irbench/cli/keyword_files.py",
     "irbench/features/plan/document.py",
     "irbench/features/plan/writing.py",
     "irbench/requests/run_requests.py",

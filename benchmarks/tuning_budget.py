@@ -27,7 +27,7 @@ from irbench.features.tune.report import ReferenceKind
 from irbench.features.tune.search_schedule import SEARCH, ConfirmationPlan, SearchSchedule, confirmation_timing
 from irbench.features.tune.space import SearchSpace
 from irbench.runner.launch_schedule import UNTIL_PRECISE, Schedule
-from irbench.runner.tempo import Forecast
+from irbench.runner.launch_size import Forecast
 from irbench.spec import Bundle, Cell, Goal, Group, InputSpec, Load, TensorSpec, Timing, Workload
 from irbench.stats.eligibility import Admission, decide_eligibility
 from irbench.stats.launch_planning import (
@@ -42,7 +42,7 @@ from irbench.stats.launch_planning import (
     parts_of,
     samples_per_round,
 )
-from irbench.stats.notices.table_state import TableState
+from irbench.stats.notice_rules.table_state import TableState
 from irbench.stats.observed import observe
 from irbench.stats.stopping_rule import Pace, launches_planned, scatters
 from irbench.stats.winner import find_winner
@@ -189,7 +189,7 @@ def _cells() -> Iterator[Cell]:
 
 
 class Measurement:
-    """One run on a machine, as :class:`irbench.runs.comparison.Comparison` and ``Launch`` do it, but for the work."""
+    """One run on a machine, as ``Comparison`` of :mod:`irbench.runs.group_measurement` does it, but for the work."""
 
     def __init__(self, machine: Machine, group: Group, timing: Timing, policy: Policy) -> None:
         self.machine, self.group, self.timing, self.policy = machine, group, timing, policy
@@ -269,7 +269,7 @@ class Measurement:
         )
 
     def _size(self, cells: Sequence[str], started_s: float, has_new: bool) -> tuple[Mapping[str, int], Timing]:
-        """Return samples per round and the blocks, as :func:`irbench.runner.tempo.choose_tempo` does."""
+        """Return samples per round and the blocks, as :func:`irbench.runner.launch_size.choose_tempo` does."""
         machine = self.machine
         speeds = {
             cell: Warmed(ns * 1.0, ns * 1.0, calls_per_sample(ns), {}, {})

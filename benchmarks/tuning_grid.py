@@ -21,9 +21,9 @@ from irbench.core.record import CellLaunch, LaunchRecord
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult
 from irbench.spec import Goal, Objective
-from irbench.stats.compare import launch_ratios
 from irbench.stats.observed import observe
 from irbench.stats.rederive import planned_timing, stored_group
+from irbench.stats.speedups import launch_ratios
 from irbench.store.folders import default_root
 from irbench.store.runs import Store
 

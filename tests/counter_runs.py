@@ -10,8 +10,8 @@ from irbench.core.counter_row import CountedLaunch, CounterRow, CounterTable, Ph
 from irbench.core.record import Failure
 from irbench.core.result import RunDocument
 from irbench.core.row import Requested
-from irbench.counters.obstacles import NotSupported, UnknownEvent
-from irbench.counters.perf_output import EventCount
+from irbench.perf_events.obstacles import NotSupported, UnknownEvent
+from irbench.perf_events.perf_output import EventCount
 from irbench.stats.counter_figures import derive_counter_table
 
 EVENTS = ("task-clock", "context-switches", "cycles", "instructions")

@@ -10,8 +10,8 @@ import pytest
 from fake_runs import FASTEST
 from front_door import Called, irbench
 
-from irbench.counters.topdown import Processor
 from irbench.measure import counter_support
+from irbench.perf_events.topdown import Processor
 
 
 def install_perf(

@@ -9,9 +9,9 @@ import profiles
 
 from irbench.core.counter_row import CountedLaunch, PhaseCounts
 from irbench.core.record import Failure
-from irbench.counters.obstacles import NotSupported
-from irbench.counters.perf_output import EventCount
 from irbench.features.profile.record import CountedKind, CountedPart, ProfileCounters, ProfileDocument
+from irbench.perf_events.obstacles import NotSupported
+from irbench.perf_events.perf_output import EventCount
 
 EVENTS = ("task-clock", "cycles", "instructions")
 LOST = Failure("compile", "It has no kernel for this.")

@@ -19,9 +19,9 @@ from benchmarks.by_hand.sheet import Sheet
 from benchmarks.by_hand.vendor import Vendor
 from benchmarks.by_hand.weights import Weights
 from irbench.errors import IrbenchError
+from irbench.optimizer.pass_tools.edit import clean, replace
+from irbench.optimizer.pass_tools.microsoft import MICROSOFT
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import clean, replace
-from irbench.optimizer.rewrite.microsoft import MICROSOFT
 from irbench.spi import Pass
 
 

@@ -10,7 +10,7 @@ from benchmarks.by_hand.encoder import Attention
 from benchmarks.by_hand.portable import Portable
 from benchmarks.by_hand.sheet import Sheet
 from benchmarks.by_hand.weights import Dense, Norm
-from irbench.optimizer.rewrite.microsoft import MICROSOFT
+from irbench.optimizer.pass_tools.microsoft import MICROSOFT
 from irbench.spi import Array
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from irbench.errors import IrbenchError
-from irbench.optimizer.rewrite.edit import weight
+from irbench.optimizer.pass_tools.edit import weight
 from irbench.spi import Array
 
 _BIASES = ("BiasAdd/ReadVariableOp", "Add/ReadVariableOp")

@@ -11,7 +11,7 @@ from typing import Literal
 from irbench.across_runs.measured_cells import FIGURES, ComparedFigure, MeasuredCell
 from irbench.core.row import Verdict
 from irbench.options.conditions import Condition, Unit
-from irbench.stats.compare import within_band
+from irbench.stats.speedups import within_band
 from irbench.stats.two_samples import Shift, shift_between
 
 FEWEST_RUNS = 4

@@ -12,8 +12,8 @@ from irbench.across_runs.measured_cells import FIGURES, CellSamples, ComparedFig
 from irbench.across_runs.repetition_obstacles import Interrupted, Obstacle
 from irbench.across_runs.side_comparison import ComparedRow, RunComparison
 from irbench.options.conditions import Condition
-from irbench.stats.compare import launch_ratios
 from irbench.stats.intervals import interval_at, looks_of
+from irbench.stats.speedups import launch_ratios
 from irbench.stats.two_samples import Shift
 
 ConfirmationOutcome = Literal["confirmed", "not-confirmed", "undecided", "not-possible"]

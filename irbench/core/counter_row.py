@@ -8,10 +8,10 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from irbench.core.record import Failure
 from irbench.core.row import UNFINISHED_TEXT, LaunchesStop, RowHead, TableHead, WithEnds
-from irbench.counters.counter_plan import Counting
-from irbench.counters.obstacles import Obstacle
-from irbench.counters.perf_output import CountedPhase, EventCount
-from irbench.counters.topdown import TopdownMethod
+from irbench.perf_events.counter_plan import Counting
+from irbench.perf_events.obstacles import Obstacle
+from irbench.perf_events.perf_output import CountedPhase, EventCount
+from irbench.perf_events.topdown import TopdownMethod
 
 TimelineStop: TypeAlias = Literal["budget", "interrupt"]
 """Why not every row has a timeline; the counters of the table are whole."""

@@ -10,9 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from irbench.counters.counter_plan import CounterPlan, Counting
-from irbench.counters.event_names import GROUPS, SOFTWARE_EVENTS, events_asked, toplev_level
-from irbench.counters.obstacles import (
+from irbench.measure.clock import sleep
+from irbench.measure.perf_stat import PERF_ENVIRONMENT, CountingFailed, TopLev
+from irbench.perf_events.counter_plan import CounterPlan, Counting
+from irbench.perf_events.event_names import GROUPS, SOFTWARE_EVENTS, events_asked, toplev_level
+from irbench.perf_events.obstacles import (
     Alone,
     NoPerf,
     NoPmu,
@@ -28,10 +30,15 @@ from irbench.counters.obstacles import (
     ToplevFailed,
     obstacle_from_messages,
 )
-from irbench.counters.perf_output import EventCount, PerfReading, has_kind, is_user_only, matching_names, read_perf
-from irbench.counters.topdown import Processor, TopdownMethod, fitting_method, metric_group_in, shares_named, shares_of
-from irbench.measure.clock import sleep
-from irbench.measure.perf_stat import PERF_ENVIRONMENT, CountingFailed, TopLev
+from irbench.perf_events.perf_output import EventCount, PerfReading, has_kind, is_user_only, matching_names, read_perf
+from irbench.perf_events.topdown import (
+    Processor,
+    TopdownMethod,
+    fitting_method,
+    metric_group_in,
+    shares_named,
+    shares_of,
+)
 from irbench.system.host import cpu_info
 from irbench.system.locks import temporary_folder
 from irbench.system.programs import clean_environment, find_program

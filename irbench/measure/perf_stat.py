@@ -13,9 +13,9 @@ from typing import Self
 
 import psutil
 
-from irbench.counters.counter_plan import Counting
-from irbench.counters.perf_output import read_toplev
 from irbench.measure.clock import Stopwatch, sleep
+from irbench.perf_events.counter_plan import Counting
+from irbench.perf_events.perf_output import read_toplev
 from irbench.system.programs import clean_environment
 
 PERF_ENVIRONMENT: Mapping[str, str] = {"LC_ALL": "C"}

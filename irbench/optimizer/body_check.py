@@ -27,7 +27,7 @@ from irbench.core.graph_record import UncheckedBody, UncheckedReason
 from irbench.onnx.body_shapes import bodies_of
 from irbench.onnx.rewriting.detached_weights import take_name
 from irbench.optimizer.check_plan import Case, is_finite
-from irbench.optimizer.rewrite.edit import is_random, names_in, weight
+from irbench.optimizer.pass_tools.edit import is_random, names_in, weight
 from irbench.spec import TensorSpec
 from irbench.spi import Array
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from irbench.onnx.shapes import infer
-from irbench.optimizer.rewrite.edit import add_constant, clean, insert, is_node, replace
+from irbench.optimizer.pass_tools.edit import add_constant, clean, insert, is_node, replace
 from irbench.spec import Artifact, TensorSpec
 
 if TYPE_CHECKING:

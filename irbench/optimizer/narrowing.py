@@ -27,7 +27,7 @@ from onnx_ir.passes import common
 from irbench.onnx.body_shapes import bodies_of, infer_types
 from irbench.onnx.rewriting.detached_weights import take_name
 from irbench.onnx.shapes import infer
-from irbench.optimizer.rewrite.edit import add_constant, clean, names_in
+from irbench.optimizer.pass_tools.edit import add_constant, clean, names_in
 from irbench.optimizer.wide_masks import find_wide_masks
 from irbench.spi import Array
 

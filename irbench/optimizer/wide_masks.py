@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irbench.optimizer.rewrite.edit import MOVING, scalar, weight
+from irbench.optimizer.pass_tools.edit import MOVING, scalar, weight
 from irbench.spi import Array
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, get_args
 
-from irbench.counters.event_names import parse_counters
 from irbench.errors import IrbenchError
 from irbench.options import conditions, own_code, values
 from irbench.options import input_request as asked_inputs
 from irbench.options.values import run_name
+from irbench.perf_events.event_names import parse_counters
 from irbench.spec import Io, Objective, Precision, shape_text
 
 T = TypeVar("T")

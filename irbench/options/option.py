@@ -37,6 +37,7 @@ class Option:
         excludes: Options that cannot be obeyed together with it, by name or ``name=value``, and why.
         plan: Whether a plan has a list of its values, one value, or no such key.
         required: Whether it must be given.
+        changes_cell: Whether a sweep measures again what was measured with another value of it.
     """
 
     kind: Kind[Any]
@@ -50,6 +51,7 @@ class Option:
     excludes: Mapping[str, str] = field(default_factory=dict[str, str])
     plan: Literal["list", "single", "none"] = "single"
     required: bool = False
+    changes_cell: bool = True
 
 
 @overload

@@ -90,6 +90,7 @@ class RunOptions:
         default=(),
         flag="--import",
         plan="list",
+        changes_cell=False,
     )
     shape: Shapes = option(
         kinds.SHAPES,
@@ -227,6 +228,7 @@ class RunOptions:
         kinds.DURATION,
         "Time limit for one step of a backend, after which it counts as failed.",
         default_text="300s, or with --budget half of what is left if that is less, at least 30s",
+        changes_cell=False,
     )
     warmup: WarmUpLength | None = option(
         kinds.WARM_UP,
@@ -235,7 +237,7 @@ class RunOptions:
     )
     no_lock: bool = flag("Measure even if another irbench is measuring on this machine.", plan="none")
     name: str = option(kinds.NAME, "Name the run, for irbench show NAME.", default="", group=OUTPUT, plan="none")
-    note: str = option(kinds.NOTE, "Store a note with the run.", default="")
+    note: str = option(kinds.NOTE, "Store a note with the run.", default="", changes_cell=False)
     results: Path | None = option(
         kinds.FOLDER,
         "Folder of stored runs.",

@@ -14,8 +14,8 @@ from irbench.notices import Context, Warn
 from irbench.notices.warnings import by_cost
 from irbench.render.columns import IN_SPEEDS
 from irbench.render.line_wrapping import cell_count, shorten, shorten_middle
+from irbench.render.shared_texts import remedy
 from irbench.render.table_title import SEPARATOR
-from irbench.render.words import remedy
 
 _LONGEST_MESSAGE = 140
 _LONGEST_HEAD = 40

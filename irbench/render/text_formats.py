@@ -1,4 +1,4 @@
-"""Comma-separated values that a spreadsheet shows: no text in them becomes a formula."""
+"""Text that other programs read: cells of comma-separated values that no spreadsheet runs, JSON, and Markdown."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from irbench.measure.lock import measuring
 from irbench.notices.bundle_notices import ExportedOften, PathPreferred
 from irbench.onnx.reading.protobuf import require_model_file
 from irbench.options.export import ExportOptions
-from irbench.render.words import export_notice_text, export_problems, unconfined_root_text
+from irbench.render.shared_texts import export_notice_text, export_problems, unconfined_root_text
 from irbench.spec import Bundle, PythonEnvironment
 from irbench.store import bundles
 from irbench.system.file_states import is_file

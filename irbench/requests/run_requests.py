@@ -21,7 +21,7 @@ from irbench.options.option import refuse_excluded
 from irbench.options.run import RUN, RunOptions
 from irbench.options.values import Settings, alternatives
 from irbench.render.optimized_graphs import in_words
-from irbench.requests.instruments import counting_of, energy_notes
+from irbench.requests.counters_and_energy import counting_of, energy_notes
 from irbench.requests.known_refusals import without_refused_rows
 from irbench.requests.optimization_levels import (
     graph_notes,

@@ -26,9 +26,9 @@ from irbench.spi import Array
 from irbench.system.confinement import Confinement
 from irbench.system.host import one_per_core, with_siblings
 from irbench.worker.cell import CellTask, Prepared, Warmed
+from irbench.worker.cell_hosts import Place, Share
 from irbench.worker.failures import CallFailed, WorkerDied
 from irbench.worker.process import Worker
-from irbench.worker.run import Place, Share
 
 
 def cpu_shares(cpus: Sequence[int], count: int) -> tuple[tuple[int, ...], ...]:
@@ -101,7 +101,7 @@ JOINED: Mapping[str, Callable[[Sequence[Any]], Any]] = {
     "peak_memory_bytes": joined_memory,
     "private_memory_bytes": joined_memory,
 }
-"""By method of :class:`irbench.worker.run.RunHost`: makes one answer of those of all processes."""
+"""By method of :class:`irbench.worker.cell_hosts.RunHost`: makes one answer of those of all processes."""
 
 
 def joined_shares(shares: Sequence[Share], window: CommonWindow) -> Window:
@@ -139,7 +139,7 @@ def _summed(peaks_bytes: Sequence[Mapping[str, int]]) -> dict[str, int]:
     return {name: sum(own.get(name, 0) for own in peaks_bytes) for own in peaks_bytes for name in own}
 
 
-_HOST = "irbench.worker.run:InstanceHost"
+_HOST = "irbench.worker.cell_hosts:InstanceHost"
 _PILOT_CALLS = 4
 """Calls of each inference in flight, from which the length of an uninterrupted run is estimated."""
 
@@ -147,8 +147,8 @@ _PILOT_CALLS = 4
 class InstanceWorkers:
     """Workers that run one cell side by side, each on its own processors.
 
-    A method of :class:`irbench.worker.run.RunHost` is called in all of them, and their answers are joined. What one of
-    them fails at is a failure of all. Each is ended with its coordinator as any other worker.
+    A method of :class:`irbench.worker.cell_hosts.RunHost` is called in all of them, and their answers are joined. What
+    one of them fails at is a failure of all. Each is ended with its coordinator as any other worker.
     """
 
     def __init__(

@@ -25,10 +25,10 @@ from irbench.measure.disturbances import (
     snapshot,
 )
 from irbench.measure.energy import NVIDIA_GPU, EnergyMeter, find_energy_counters
+from irbench.runner.launch_size import Forecast, Starts, Tempo, choose_tempo
 from irbench.runner.launch_state import CellProgress, GroupTooLarge, LaunchInputs, LaunchPlan, needs_split
 from irbench.runner.plan import GraphRefused, other_form
 from irbench.runner.reference import CHANGING, fallback, require_answers, worse, worst_error
-from irbench.runner.tempo import Forecast, Starts, Tempo, choose_tempo
 from irbench.runner.workers import Workers
 from irbench.spec import Cell, Deadline, Objective, Timing
 from irbench.spi import Outputs

@@ -9,13 +9,13 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from irbench.core.address import BackendAddress
-from irbench.counters.counter_plan import Counting
 from irbench.notices import Note
 from irbench.optimizer import UNOPTIMIZED
 from irbench.options.input_request import InputRequest
 from irbench.options.run import RunOptions
 from irbench.options.stored import stored_form
 from irbench.options.values import Sweep
+from irbench.perf_events.counter_plan import Counting
 from irbench.spec import AccuracyLimit, Bundle, Goal, Io, Precision, Program, PythonEnvironment, SoakPlan, Timing
 from irbench.stats.eligibility import compares_all
 

@@ -333,7 +333,7 @@ class Workers:
 
     def _start_one(self, cell: str, task: CellTask) -> None:
         self._workers[cell] = worker = CellWorker(task, self._logs, self._deadline)
-        self._try(cell, lambda: worker.hold("irbench.worker.run:RunHost"))
+        self._try(cell, lambda: worker.hold("irbench.worker.cell_hosts:RunHost"))
         self.started_ns[cell] = now_ns() - worker.spawned_ns
         self._try(cell, lambda: worker.send("import", "import_runtime"))
 

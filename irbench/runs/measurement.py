@@ -18,7 +18,7 @@ from irbench.features.soak import soaked_rows as soak
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.notices import Note
 from irbench.options.run import RunOptions
-from irbench.render.words import accuracy_line, limit_text
+from irbench.render.shared_texts import accuracy_line, limit_text
 from irbench.requests.known_refusals import native_notes
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import planned, refuse_contradictions, requested
@@ -26,7 +26,7 @@ from irbench.runner.accuracy_check import checked_group
 from irbench.runner.launch_schedule import UNTIL_PRECISE, Schedule
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
-from irbench.runs import comparison
+from irbench.runs import group_measurement as comparison
 from irbench.runs.run_destination import Destination, RunDestination, describe_environment
 from irbench.runs.run_plan import name_taken_text, outline, settings, too_many_threads
 from irbench.runs.work import known_peaks, with_work

@@ -130,7 +130,7 @@ class RunTable(Displayable):
 
     def __rich__(self) -> RenderableType:
         """Return the table as ``irbench show`` prints it; called by rich."""
-        from irbench.render.group import GroupView
+        from irbench.render.speed_table import GroupView
 
         return GroupView(self.result, self._document.environment, self._document.plan)
 
@@ -280,7 +280,7 @@ class Run(Displayable):
             warnings: Whether the tables have every warning in full, with its remedy; other forms always hold them all.
             memory: Whether the tables show the memory of rows in place of their speed; other forms always hold both.
         """
-        from irbench.runs.run_text import render_document
+        from irbench.runs.document_text import render_document
         from irbench.runs.run_view import DocumentView
 
         if form == "table":

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from irbench.core.quantities import plural
 from irbench.core.row import cell_names
-from irbench.counters.obstacles import not_counted
+from irbench.perf_events.obstacles import not_counted
 from irbench.render.table_title import SEPARATOR, inputs_text
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest

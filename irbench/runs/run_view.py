@@ -16,9 +16,9 @@ from irbench.features.cold.view import cold_view
 from irbench.features.counters.view import counter_views
 from irbench.features.soak.view import soak_view
 from irbench.render.footer import incomplete, reason
-from irbench.render.group import GroupView
 from irbench.render.line_wrapping import wrap, wrap_message
 from irbench.render.outcome_texts import best_text
+from irbench.render.speed_table import GroupView
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import title
 from irbench.render.views import PlainView

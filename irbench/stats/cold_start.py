@@ -15,9 +15,9 @@ from irbench.core.cold_row import COLD_PHASES, CacheState, ColdLaunch, ColdPhase
 from irbench.core.row import Spans, Speedup
 from irbench.notices.marks import OtherPrecision
 from irbench.spec import Timing
-from irbench.stats.compare import direction_confidence, excludes_zero, holm_intervals, verdict
 from irbench.stats.eligibility import RowPrecision
 from irbench.stats.intervals import FEWEST_LAUNCHES, Interval, Looks, interval_at, median
+from irbench.stats.speedups import direction_confidence, excludes_zero, holm_intervals, verdict
 
 _Key = tuple[str, CacheState]
 

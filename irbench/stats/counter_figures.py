@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from irbench.core.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
-from irbench.counters.perf_output import PHASES, RATIOS, CountedPhase, figures_of, of_kind, unit_of
-from irbench.counters.topdown import LEVEL_1, SHARES, kind_and_share
+from irbench.perf_events.perf_output import PHASES, RATIOS, CountedPhase, figures_of, of_kind, unit_of
+from irbench.perf_events.topdown import LEVEL_1, SHARES, kind_and_share
 from irbench.stats.intervals import FEWEST_LAUNCHES, Looks, interval_at
 
 

@@ -12,7 +12,7 @@ from irbench.notices import Warn
 from irbench.notices.doubts import Regime, RegimeChange, RegimeRow, SlowLaunches, SlowRow, TwoModes
 from irbench.stats.figures import launch_levels
 from irbench.stats.intervals import hodges_lehmann
-from irbench.stats.notices.table_state import TableState
+from irbench.stats.notice_rules.table_state import TableState
 
 _SLOW_GAP = math.log(1.03)
 _FAR_GAP = math.log(1.3)

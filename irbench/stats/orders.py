@@ -15,10 +15,10 @@ from itertools import combinations
 from irbench.core.result import NoWinner
 from irbench.core.row import CellResult, Spans
 from irbench.notices.warnings import OrderRow
-from irbench.stats.compare import excludes_zero, launch_ratios
 from irbench.stats.intervals import interval_at, looks_of
-from irbench.stats.notices.table_state import TableState
+from irbench.stats.notice_rules.table_state import TableState
 from irbench.stats.observed import is_as_loaded
+from irbench.stats.speedups import excludes_zero, launch_ratios
 from irbench.stats.winner import LeadEstimate
 
 _MATTERS = math.log1p(0.1)

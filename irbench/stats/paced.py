@@ -15,10 +15,10 @@ from irbench.notices import Mark
 from irbench.notices.doubts import ReversedPair
 from irbench.notices.marks import LateCalls
 from irbench.spec import Timing
-from irbench.stats.compare import launch_ratios
 from irbench.stats.figures import calls_to_bound, positive_span
 from irbench.stats.intervals import interval_at, looks_of, percentile
-from irbench.stats.notices.table_state import TableState
+from irbench.stats.notice_rules.table_state import TableState
+from irbench.stats.speedups import launch_ratios
 from irbench.stats.winner import log_ratio_by_launch
 
 _MOSTLY_LATE = 0.5

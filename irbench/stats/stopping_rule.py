@@ -18,12 +18,12 @@ from irbench.core.record import LaunchRecord
 from irbench.core.result import StoppedBy
 from irbench.core.row import cell_names
 from irbench.spec import Group, Timing
-from irbench.stats.compare import holm_intervals, launch_ratios, verdict, within_band
 from irbench.stats.eligibility import Admission, Eligibility, decide_eligibility
 from irbench.stats.figures import within_max_latency
 from irbench.stats.intervals import Interval, Looks, bounds, interval_at, looks_of
 from irbench.stats.launch_planning import Scatter, fewest_blocks, parts_of, scatter_of
 from irbench.stats.observed import Observed, log_level, observe
+from irbench.stats.speedups import holm_intervals, launch_ratios, verdict, within_band
 from irbench.stats.winner import find_winner, lead_miss
 
 

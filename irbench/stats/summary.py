@@ -15,7 +15,6 @@ from irbench.core.result import Basis, Condition, GroupResult, Lead, StoppedBy, 
 from irbench.core.row import CellResult, Spans, Speedup, row_of
 from irbench.notices import Reference, Warn
 from irbench.spec import Cell, Group, Timing
-from irbench.stats.compare import speedups
 from irbench.stats.eligibility import Admission, Eligibility, decide_eligibility, first_launch
 from irbench.stats.energy import energy_figures
 from irbench.stats.figures import (
@@ -38,13 +37,14 @@ from irbench.stats.figures import (
     within_max_latency,
 )
 from irbench.stats.intervals import median
-from irbench.stats.notices.comparison_warnings import find_warnings
-from irbench.stats.notices.machine_warnings import uneven_load
-from irbench.stats.notices.row_notices import find_notes, marks_of
-from irbench.stats.notices.table_state import TableState
+from irbench.stats.notice_rules.comparison_warnings import find_warnings
+from irbench.stats.notice_rules.machine_warnings import uneven_load
+from irbench.stats.notice_rules.row_notices import find_notes, marks_of
+from irbench.stats.notice_rules.table_state import TableState
 from irbench.stats.observed import Observed, is_as_loaded, observe
 from irbench.stats.orders import order_doubt
 from irbench.stats.paced import paced_latency, paced_over_launches, paced_runs
+from irbench.stats.speedups import speedups
 from irbench.stats.winner import LeadEstimate, doubt, find_winner
 from irbench.stats.workload_facts import achieved, bound_shapes, given_inputs, table_of
 

@@ -33,11 +33,11 @@ from dataclasses import dataclass, field
 
 from irbench.core.result import Condition, Lead, NoWinner
 from irbench.spec import Timing
-from irbench.stats.compare import launch_ratios, within_band
 from irbench.stats.figures import frames_by_launch, sustained_by_launch
 from irbench.stats.intervals import Interval, interval_at, looks_of
-from irbench.stats.notices.table_state import TableState
+from irbench.stats.notice_rules.table_state import TableState
 from irbench.stats.observed import Observed, is_as_loaded, mostly_disturbed
+from irbench.stats.speedups import launch_ratios, within_band
 
 _DIRECT_SHARE = 0.5
 """Of what a pair may miss that can be compared in two ways, the part of the launches that measured both."""

@@ -12,10 +12,10 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 from click.types import OptionHelpExtra
 
-from irbench.counters.event_names import GROUPS
 from irbench.options import values
 from irbench.options.kinds import Kind
 from irbench.options.option import CommandOptions, Option, flag_of
+from irbench.perf_events.event_names import GROUPS
 from irbench.spec import Precision
 from irbench.terminal.completion import BACKEND, LEVEL, MODEL_NAME, addresses, levels, offer_list, passes, settings
 from irbench.terminal.completion import RUN as RUN_NAME

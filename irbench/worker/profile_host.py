@@ -16,7 +16,7 @@ from irbench.onnx.reading.inventory import Inventory, take_inventory
 from irbench.spec import Artifact, Io, Scalar
 from irbench.spi import InferenceProfile, OperatorTime, ProfiledSession, ProfilingBackend, Session
 from irbench.worker.cell import CellTask, Warmed, plain_scalar
-from irbench.worker.run import RunHost
+from irbench.worker.cell_hosts import RunHost
 from irbench.worker.warming import Asked
 from irbench.worker.watchdog import own_temporary_files
 

@@ -32,7 +32,7 @@ _PARTS = {
     "loop_to_gru": ("recurrence",),
     "pack_attention": ("microsoft",),
 }
-"""Modules of ``irbench.optimizer.rewrite`` in which a pass looks for its pattern, each before those that import it."""
+"""Modules of ``irbench.optimizer.pass_tools`` in which a pass looks for its pattern, those that import others last."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from stored_runs import measured
 
 import irbench as api
 from irbench.notices.warnings import FewCleanBlocks
-from irbench.terminal.stored_runs import how_to_resume
+from irbench.terminal.run_hints import how_to_resume
 
 _COMMAND = re.compile(r"irbench (?:results|show|profile)[^\n]*")
 

@@ -12,11 +12,11 @@ from front_door import Called, irbench
 
 import irbench as public
 from irbench.core.graph_record import Uncuttable
-from irbench.counters.topdown import Processor
 from irbench.errors import IrbenchError
 from irbench.features.profile.counters import counted_launches
 from irbench.features.profile.counters import counted_launches as counted_parts
 from irbench.measure import counter_support
+from irbench.perf_events.topdown import Processor
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 

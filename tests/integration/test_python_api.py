@@ -17,8 +17,8 @@ from fake_environments import RUNTIME
 from processes import workers
 
 import irbench
-from irbench.counters.topdown import Processor
 from irbench.measure import counter_support
+from irbench.perf_events.topdown import Processor
 
 ROOT = Path(__file__).parents[2]
 FENCED = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)

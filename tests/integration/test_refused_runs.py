@@ -9,7 +9,7 @@ import pytest
 from front_door import irbench
 
 from irbench.errors import IrbenchError
-from irbench.runs import comparison
+from irbench.runs import group_measurement as comparison
 
 pytestmark = [pytest.mark.ci, pytest.mark.usefixtures("known_backends")]
 

@@ -26,7 +26,7 @@ from irbench.render.formats.export_formats import FORMATS
 from irbench.store import runs as reading
 from irbench.store.run_document import decode_document
 from irbench.store.runs import Store
-from irbench.terminal import exports
+from irbench.terminal import run_output as exports
 
 
 @pytest.fixture

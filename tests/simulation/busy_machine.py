@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.spec import Timing
-from irbench.stats.compare import excludes_zero, holm_intervals, launch_ratios
 from irbench.stats.intervals import Interval
-from irbench.stats.notices.machine_warnings import most_uneven
+from irbench.stats.notice_rules.machine_warnings import most_uneven
 from irbench.stats.observed import Reduction
+from irbench.stats.speedups import excludes_zero, holm_intervals, launch_ratios
 from irbench.stats.stopping_rule import contenders
 from simulation.criterion import LEAST_COVERAGE, MOST_FALSE_POSITIVES
 from simulation.markdown import markdown_table

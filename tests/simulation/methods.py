@@ -13,7 +13,7 @@ import numpy as np
 
 from irbench.spec import Timing
 from irbench.stats.intervals import Bound, Interval, Looks
-from irbench.stats.notices.comparison_warnings import resembles_neighbours
+from irbench.stats.notice_rules.comparison_warnings import resembles_neighbours
 from simulation.regimes import Array, Order, Regime, launches_of, one_after_the_other, truth_of
 from simulation.shipped import decided_by, hodges_lehmann, run_until_stopped
 

@@ -13,7 +13,7 @@ from numpy.random import Generator
 from irbench.core.record import Round
 from irbench.measure.ledger import WindowLedger
 from irbench.spec import Cell, Load
-from irbench.stats.notices.machine_warnings import in_flight
+from irbench.stats.notice_rules.machine_warnings import in_flight
 from simulation.markdown import markdown_table
 
 _STREAMS = 4

@@ -16,11 +16,12 @@ from unittest.mock import patch
 import numpy as np
 
 from irbench.spec import Timing
-from irbench.stats import compare, stopping_rule, winner
-from irbench.stats.compare import holm_intervals, launch_ratios
+from irbench.stats import speedups as compare
+from irbench.stats import stopping_rule, winner
 from irbench.stats.eligibility import Eligibility
 from irbench.stats.intervals import Interval
 from irbench.stats.observed import Observed
+from irbench.stats.speedups import holm_intervals, launch_ratios
 from irbench.stats.stopping_rule import contenders
 from simulation.regimes import Array
 

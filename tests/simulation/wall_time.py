@@ -15,10 +15,11 @@ from unittest.mock import patch
 
 import numpy as np
 
-from irbench.stats import compare, intervals
-from irbench.stats.compare import holm_intervals, launch_ratios, verdict
+from irbench.stats import intervals
+from irbench.stats import speedups as compare
 from irbench.stats.intervals import Interval, hodges_lehmann, looks_of
 from irbench.stats.launch_planning import LaunchCost, Room, Scatter, launch_size, scatter_of
+from irbench.stats.speedups import holm_intervals, launch_ratios, verdict
 from irbench.stats.stopping_rule import contenders, half_width_wanted, launches_planned
 from irbench.stats.winner import LeadEstimate, find_winner
 from simulation.designs import Design, Host

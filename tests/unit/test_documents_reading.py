@@ -17,7 +17,7 @@ from irbench.errors import ExitCode
 from irbench.notices import Context, Mark, Note, Reference, Warn
 from irbench.render.columns import COLUMNS
 from irbench.render.footer import footer
-from irbench.render.group import headline
+from irbench.render.speed_table import headline
 from irbench.render.table_title import title
 
 ROOT = Path(__file__).parents[2]

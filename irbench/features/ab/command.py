@@ -13,9 +13,9 @@ from irbench.options.run import COMMON, RunOptions
 from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared, headings, strict_option
-from irbench.terminal.exports import refuse_overwriting_models
 from irbench.terminal.formats import OUTPUT, RESULTS, RUN_FORMAT
 from irbench.terminal.groups import SectionedCommand
+from irbench.terminal.run_output import refuse_overwriting_models
 
 _EXAMPLES = """\b
 Examples:

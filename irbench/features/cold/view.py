@@ -13,7 +13,7 @@ from irbench.render.columns import IN_COLD_STARTS
 from irbench.render.columns.declaration import Column, ShownCold
 from irbench.render.columns.row_facts import computed_precision
 from irbench.render.footer import failure_text, whole_warnings
-from irbench.render.group import heading
+from irbench.render.speed_table import heading
 from irbench.render.table import Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
 from irbench.render.verdicts import style_of

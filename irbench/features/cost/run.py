@@ -22,8 +22,8 @@ from irbench.options import values
 from irbench.options.option import names_keywords, read_keywords
 from irbench.options.run import GraphSizes
 from irbench.options.values import ReportWithRowsForm
+from irbench.render.shared_texts import export_notice_text
 from irbench.render.views import Document
-from irbench.render.words import export_notice_text
 from irbench.requests.graph_costs import asked_sizes, cost_at, formulas_at
 from irbench.requests.graphs import StoredGraph, find_graph
 from irbench.spec import TensorSpec

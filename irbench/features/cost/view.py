@@ -15,11 +15,11 @@ from irbench.cost_model.costs import UNCOUNTED_TEXTS, ModelCost, UncountedNode
 from irbench.cost_model.formulas import ModelFormulas, Polynomial
 from irbench.cost_model.rows import CostRow, CostScope, Quantity, cost_rows
 from irbench.onnx.operator_classes import OperatorClass
+from irbench.render.shared_texts import OPERATOR_CLASS_TEXTS
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.render.table_title import SEPARATOR, sizes_text
 from irbench.render.text_formats import csv_cells
 from irbench.render.views import Document
-from irbench.render.words import OPERATOR_CLASS_TEXTS
 from irbench.spec import BATCH, TensorSpec
 from irbench.spec.requested_sizes import with_name_in_file
 

@@ -23,12 +23,12 @@ from irbench.core.counter_row import (
 from irbench.core.record import Failure, Stage
 from irbench.core.result import GroupResult
 from irbench.core.row import ENDED_EARLY, LaunchesStop
-from irbench.counters.counter_plan import Counting
-from irbench.counters.obstacles import Obstacle, Said, ToplevFailed
-from irbench.counters.perf_output import CountedPhase, PerfReading, read_intervals, read_perf
-from irbench.counters.topdown import shares_of
 from irbench.measure.clock import Stopwatch
 from irbench.measure.perf_stat import CountingFailed, PerfStat, TopLev
+from irbench.perf_events.counter_plan import Counting
+from irbench.perf_events.obstacles import Obstacle, Said, ToplevFailed
+from irbench.perf_events.perf_output import CountedPhase, PerfReading, read_intervals, read_perf
+from irbench.perf_events.topdown import shares_of
 from irbench.runner.continuation import as_begun
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener
@@ -42,7 +42,7 @@ from irbench.stats.workload_facts import bound_shapes
 from irbench.store.runs import RunWriter
 from irbench.system.signals import signals_deferred
 from irbench.worker.cell import Prepared, Warmed
-from irbench.worker.run import SoakBlock
+from irbench.worker.cell_hosts import SoakBlock
 
 _COUNTED_NS = 5e8
 """What the counted inferences of a launch take together."""
@@ -92,7 +92,7 @@ class _Launch:
 
     def run(self) -> CountedPhases:
         with self._setting.worker(self._cell) as worker:
-            worker.hold("irbench.worker.run:SoakHost")
+            worker.hold("irbench.worker.cell_hosts:SoakHost")
             self._count(worker, "import", lambda: worker.ask("import", "import_runtime"))
             prepared: Prepared = self._count(worker, "compile", lambda: worker.ask("compile", "prepare", False))
             timing = self._setting.timing

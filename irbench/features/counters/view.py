@@ -17,9 +17,9 @@ from irbench.core.counter_row import (
 )
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.core.row import distinguish, name_of
-from irbench.counters.obstacles import NotCounted, not_counted
-from irbench.counters.perf_output import PHASE_TEXTS, PHASES
-from irbench.counters.topdown import TOPDOWN_TEXTS, kind_and_share
+from irbench.perf_events.obstacles import NotCounted, not_counted
+from irbench.perf_events.perf_output import PHASE_TEXTS, PHASES
+from irbench.perf_events.topdown import TOPDOWN_TEXTS, kind_and_share
 from irbench.render.figure_texts import are_ranges, ends_heading, ends_text
 from irbench.render.footer import failure_text
 from irbench.render.table import Column, Row, TextTable

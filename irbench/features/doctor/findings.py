@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from irbench.core.quantities import gigabytes, listing, percent, plural
-from irbench.counters.obstacles import NotPermitted, Obstacle, not_counted
 from irbench.features.doctor.machine import Facts, Program
 from irbench.notices.base import Notice
 from irbench.options.values import cpu_list
+from irbench.perf_events.obstacles import NotPermitted, Obstacle, not_counted
 from irbench.spec import Timing
 
 _BUSY = Timing().dirty_foreign_share

@@ -17,15 +17,15 @@ from typing import Any
 import msgspec
 import psutil
 
-from irbench.counters.counter_plan import CounterPlan
-from irbench.counters.event_names import GROUPS
-from irbench.counters.obstacles import Obstacle
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch, sleep
 from irbench.measure.core_to_core import CoreLink
 from irbench.measure.counter_support import counting_for
 from irbench.measure.disturbances import MachineSnapshot, cpu_pressure, foreign_cpu_ns, snapshot
 from irbench.measure.kernel_evidence import schedstat_ns
+from irbench.perf_events.counter_plan import CounterPlan
+from irbench.perf_events.event_names import GROUPS
+from irbench.perf_events.obstacles import Obstacle
 from irbench.stats.modes import near_and_far
 from irbench.system import host
 from irbench.system.confinement import ConfinementSupport, confinement_support

@@ -114,7 +114,7 @@ def smallest_difference(self_comparison: Speedup, launches: int, timing: Timing)
 def chance_of_faster(difference: float, scatter: float, launches: int, timing: Timing) -> float:
     """Return how likely a true log ratio is to be called ``faster``, if launches have this standard deviation.
 
-    That verdict (:func:`irbench.stats.compare.verdict`) wants the interval to lie above 0 and not wholly inside the
+    That verdict (:func:`irbench.stats.speedups.verdict`) wants the interval to lie above 0 and not wholly inside the
     band. An interval moves and stretches with its values, so those of standard normal launches serve for all.
     """
     edge = math.log1p(timing.within)

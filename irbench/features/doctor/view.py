@@ -13,7 +13,6 @@ from rich.text import Text
 from irbench.core.plain_text import plain
 from irbench.core.quantities import NOT_MEASURED, age, binary_size, gigabytes, listing, percent, plural, significant
 from irbench.core.row import Speedup
-from irbench.counters.obstacles import not_counted
 from irbench.features.doctor.findings import Finding, findings_summary
 from irbench.features.doctor.machine import Activity, CounterFacts, Machine
 from irbench.features.doctor.report import GOAL_NS, NotKept, PeakReport, Report, quartiles_ns
@@ -21,9 +20,10 @@ from irbench.features.doctor.self_comparison import FOUND, SelfComparison
 from irbench.measure.bandwidth import ACCESSES
 from irbench.measure.overhead import Overhead
 from irbench.options.values import cpu_list
+from irbench.perf_events.obstacles import not_counted
 from irbench.render.figure_texts import ratio_with_ends
-from irbench.render.group import GroupView
 from irbench.render.line_wrapping import wrap
+from irbench.render.speed_table import GroupView
 from irbench.render.table import Column, ListingTable, Row, TextTable
 from irbench.roofline import MEMORY, MachinePeaks, best_bandwidth, ridge_point
 from irbench.system.confinement import SCOPES_SINCE, ConfinementSupport

@@ -14,6 +14,8 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
+from irbench.options.option import options_of
+from irbench.options.run import RunOptions, plan_key
 
 Settings: TypeAlias = Mapping[str, Any]
 """Values by the key that a plan has for them, in the forms that JSON has; a key without a value has its default."""
@@ -47,7 +49,9 @@ AXES = (
 """Keys that may have a list of values, in the order in which cells are named and listed."""
 
 _ID_LENGTH = 12
-_NOT_OF_THE_CELL = ("note", "deadline", "import")
+_NOT_OF_THE_CELL = frozenset(
+    plan_key(name) for name, declared in options_of(RunOptions).items() if not declared.changes_cell
+)
 """What changes nothing that is measured, and so no id."""
 DEFAULTS: Settings = {"streams": 1, "instances": 1, "optimize": "none", "io": "copy", "seed": 0}
 """What a key means that is not there, so that writing it out changes no id."""

@@ -86,7 +86,7 @@ def from_(run: str | None, output: Path | None, results: Path | None) -> None:
     from irbench.features.plan.writing import plan_from, plan_text
     from irbench.store.folders import default_root
     from irbench.terminal.console import print_data
-    from irbench.terminal.stored_runs import say_which_run
+    from irbench.terminal.run_hints import say_which_run
 
     say_which_run(results or default_root(), run)
     print_data(plan_text(plan_from(run or "latest", results=results)), output)

@@ -15,12 +15,12 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from irbench.core.address import BackendAddress
-from irbench.counters.event_names import parse_counters
 from irbench.features.plan.cells import USUAL_ROWS, Comparable
 from irbench.options import kinds, own_code, values
 from irbench.options.kinds import Kind
 from irbench.options.option import Option
 from irbench.options.run import RUN, plan_key
+from irbench.perf_events.event_names import parse_counters
 from irbench.spec import Io, Objective, Precision, shape_text
 
 DOUBLING = "doubling"

@@ -16,9 +16,9 @@ from irbench.options.values import ReportWithRowsForm
 from irbench.terminal.completion import MODEL
 from irbench.terminal.completion import PROFILE as STORED_PROFILE
 from irbench.terminal.declared import Parsed, declared, format_option, given_parameters, headings
-from irbench.terminal.exports import refuse_overwriting_models
 from irbench.terminal.formats import OUTPUT, RESULTS, OutputFile
 from irbench.terminal.groups import OneOf, SectionedCommand
+from irbench.terminal.run_output import refuse_overwriting_models
 
 if TYPE_CHECKING:
     from irbench.features.profile.report import By

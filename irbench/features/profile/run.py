@@ -43,7 +43,7 @@ from irbench.optimizer import UNOPTIMIZED
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.options.values import ReportWithRowsForm
-from irbench.requests.instruments import with_cycles
+from irbench.requests.counters_and_energy import with_cycles
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import planned, refuse_contradictions, requested
 from irbench.runner.plan import PlannedGroup, with_rows

@@ -36,7 +36,7 @@ def command(run: str, output: Path | None, results: Path | None) -> None:
     from irbench.features.receipt.view import receipt_view
     from irbench.store.folders import default_root
     from irbench.terminal.console import print_data, to_text
-    from irbench.terminal.stored_runs import say_which_run
+    from irbench.terminal.run_hints import say_which_run
 
     say_which_run(results or default_root(), run)
     receipt = write_receipt(run, output, results)

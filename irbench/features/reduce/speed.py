@@ -25,11 +25,11 @@ from irbench.runner.request import RunRequest
 from irbench.runs.measurement import measure_planned
 from irbench.runs.run_destination import RunDestination
 from irbench.spec import Cell, Group, Timing
-from irbench.stats.compare import launch_ratios
 from irbench.stats.eligibility import Admission, decide_eligibility
 from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.launch_planning import GUESSED_START_S, expected_seconds
 from irbench.stats.observed import observe
+from irbench.stats.speedups import launch_ratios
 from irbench.stats.stopping_rule import Next, Pace, forecast_s
 
 TRIAL = Timing(

@@ -22,8 +22,8 @@ from irbench.terminal.declared import declared
 from irbench.terminal.formats import COLUMNS, EXPORT_FORMAT, FORMAT, OUTPUT, OutputFile
 from irbench.terminal.formats import RESULTS as RESULTS_FOLDER
 from irbench.terminal.groups import SuggestingGroup
+from irbench.terminal.run_hints import say_which_are_unfinished
 from irbench.terminal.stderr import say
-from irbench.terminal.stored_runs import say_which_are_unfinished
 
 if TYPE_CHECKING:
     from irbench.store.entries import RunEntry
@@ -267,7 +267,7 @@ def _write(root: Path, names: tuple[str | Path, ...], name: str, columns: tuple[
     from irbench.runs.results_export import export_named
     from irbench.store.folders import results_option
     from irbench.terminal.console import print_lines
-    from irbench.terminal.exports import refuse_impossible, write_export
+    from irbench.terminal.run_output import refuse_impossible, write_export
 
     refuse_impossible(name, output, columns)
     _say_which(root, names)
@@ -298,7 +298,7 @@ def _exported(run_ids: Sequence[str]) -> str:
 
 def _say_which(root: Path, names: tuple[str | Path, ...]) -> None:
     """Say which runs are meant where that is not obvious; what cannot be found is reported later."""
-    from irbench.terminal.stored_runs import say_which_run
+    from irbench.terminal.run_hints import say_which_run
 
     for name in names:
         if not isinstance(name, Path):

@@ -15,9 +15,9 @@ from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.terminal.completion import MODEL
 from irbench.terminal.completion import RUN as RUN_NAME
 from irbench.terminal.declared import declared, given_parameters, headings, strict_option
-from irbench.terminal.exports import refuse_overwriting_models
 from irbench.terminal.formats import OUTPUT, RESULTS, RUN_FORMAT
 from irbench.terminal.groups import SectionedCommand
+from irbench.terminal.run_output import refuse_overwriting_models
 from irbench.terminal.stderr import say
 
 _EXAMPLES = """\b

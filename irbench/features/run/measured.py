@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from irbench.terminal.run_hints import say_how_to_resume
 from irbench.terminal.stderr import plugin_warnings_shown, say
-from irbench.terminal.stored_runs import say_how_to_resume
 
 if TYPE_CHECKING:
     from irbench.api.progress import Reporter
@@ -39,7 +39,7 @@ def _written(
 ) -> int:
     from irbench.api.progress import displayed
     from irbench.runs.exit_codes import exit_code
-    from irbench.terminal.exports import refuse_impossible, write_run
+    from irbench.terminal.run_output import refuse_impossible, write_run
 
     refuse_impossible(form, output)
     with plugin_warnings_shown(), displayed() as reporter:

@@ -62,8 +62,8 @@ def command(
     calls of --tail, and `sustained` for the summary of a row's run of --sustain. All checksums are verified before
     anything is printed.
     """
-    from irbench.terminal.exports import refuse_impossible, write_document, write_run
-    from irbench.terminal.stored_runs import say_how_to_resume
+    from irbench.terminal.run_hints import say_how_to_resume
+    from irbench.terminal.run_output import refuse_impossible, write_document, write_run
 
     if samples or form != "table":
         _refuse_options_of_the_table(intervals=intervals, warnings=warnings, memory=memory)
@@ -85,7 +85,7 @@ def _found(run: str | None, results: Path | None) -> tuple[Path, RunDocument]:
     from irbench.store.folders import default_root
     from irbench.store.listing import find_run
     from irbench.store.runs import Store
-    from irbench.terminal.stored_runs import say_which_run
+    from irbench.terminal.run_hints import say_which_run
 
     store = Store(results or default_root())
     say_which_run(store.root, run)

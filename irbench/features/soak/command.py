@@ -12,8 +12,8 @@ from irbench.features.soak.options import SOAK, SoakOptions
 from irbench.options.run import RunOptions
 from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared, strict_option
-from irbench.terminal.exports import refuse_overwriting_models
 from irbench.terminal.formats import OUTPUT, RESULTS, RUN_FORMAT
+from irbench.terminal.run_output import refuse_overwriting_models
 
 _EXAMPLES = """\b
 Examples:

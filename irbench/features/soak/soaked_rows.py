@@ -32,7 +32,7 @@ from irbench.stats.workload_facts import given_inputs, table_of
 from irbench.store.runs import RunWriter
 from irbench.system.signals import signals_deferred
 from irbench.worker.cell import Prepared, Warmed
-from irbench.worker.run import SoakBlock
+from irbench.worker.cell_hosts import SoakBlock
 
 
 def run(
@@ -139,7 +139,7 @@ class _Soak:
         return None
 
     def _warmed(self, row: _Soaked, worker: CellWorker, setting: Setting) -> Warmed:
-        worker.hold("irbench.worker.run:SoakHost")
+        worker.hold("irbench.worker.cell_hosts:SoakHost")
         worker.ask("import", "import_runtime")
         prepared: Prepared = worker.ask("compile", "prepare", setting.expected.outputs is not None)
         row.effective = prepared.effective

@@ -13,9 +13,9 @@ from irbench.options.run import RunOptions
 from irbench.options.values import ReportForm
 from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared, headings
-from irbench.terminal.exports import refuse_overwriting_models
 from irbench.terminal.formats import OUTPUT, REPORT_FORMAT, RESULTS
 from irbench.terminal.groups import SectionedCommand
+from irbench.terminal.run_output import refuse_overwriting_models
 
 _EXAMPLES = """\b
 Examples:

@@ -28,14 +28,14 @@ from irbench.features.tune.tuning_rows import TuningRows
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runs.measurement import StoredRun
 from irbench.spec import Cell, Group
-from irbench.stats.compare import launch_ratios, within_band
 from irbench.stats.eligibility import decide_eligibility
 from irbench.stats.figures import within_max_latency
 from irbench.stats.intervals import Interval, interval_at, looks_of
-from irbench.stats.notices.table_state import TableState
+from irbench.stats.notice_rules.table_state import TableState
 from irbench.stats.observed import is_as_loaded, observe
 from irbench.stats.orders import pair_order_doubt
 from irbench.stats.rederive import planned_mixing, planned_timing, stored_admission
+from irbench.stats.speedups import launch_ratios, within_band
 from irbench.stats.stopping_rule import launches_planned, launches_to_reach
 from irbench.stats.winner import LeadEstimate, doubt, find_winner, throughput_ratio
 from irbench.store.runs import read_launches

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from irbench.core.record import CellLaunch, LaunchRecord, ns_per_completion
 from irbench.features.tune.space import Belief, SearchSpace, Settings, fit
 from irbench.spec import Cell, Goal, Group, Timing
-from irbench.stats.compare import launch_ratios
 from irbench.stats.eligibility import Admission, Eligibility, decide_eligibility
 from irbench.stats.figures import within_max_latency
 from irbench.stats.launch_planning import (
@@ -25,6 +24,7 @@ from irbench.stats.launch_planning import (
     samples_per_round,
 )
 from irbench.stats.observed import Observed, log_level, observe
+from irbench.stats.speedups import launch_ratios
 from irbench.stats.stopping_rule import Next, Pace
 
 _DRAWS = 64

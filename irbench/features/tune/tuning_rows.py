@@ -20,7 +20,7 @@ from irbench.notices.notes import AccuracyOfRandomInputs
 from irbench.optimizer import UNOPTIMIZED
 from irbench.options.run import RunOptions
 from irbench.options.values import AS_IT_IS, alternatives
-from irbench.render.words import accuracy_text, limit_text
+from irbench.render.shared_texts import accuracy_text, limit_text
 from irbench.requests import probes
 from irbench.requests.resolve import able_backends, resolve_backends, resolve_bundles
 from irbench.requests.run_requests import planned, requested

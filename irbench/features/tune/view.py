@@ -28,10 +28,10 @@ from irbench.features.tune.report import (
     nearest_flip,
 )
 from irbench.render.figure_texts import are_ranges, ends_heading, ratio_with_ends
+from irbench.render.shared_texts import accuracy_text, limit_text, measure_text
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.views import CodeBlock, Document
-from irbench.render.words import accuracy_text, limit_text, measure_text
 from irbench.spec import AccuracyLimit, Objective, Timing
 from irbench.store.folders import results_option
 

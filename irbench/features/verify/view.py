@@ -10,10 +10,10 @@ from irbench.features.verify.cases import OUTCOMES, OperatorScore, Outcome, Suit
 from irbench.features.verify.report import DataSets, ModelReport
 from irbench.notices import Context
 from irbench.render.line_wrapping import shorten_middle
+from irbench.render.shared_texts import failure_sentence
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, sizes_text
 from irbench.render.views import Document
-from irbench.render.words import failure_sentence
 
 _LONGEST_REASON = 160
 _LONGEST_HEAD = 30

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import Size, product, sizes_of
+from irbench.optimizer.pass_tools.edit import clean, insert, insert_reshape, is_node, replace
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.passes.remove_redundant import merge_layouts
-from irbench.optimizer.rewrite.edit import clean, insert, insert_reshape, is_node, replace
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ import numpy as np
 
 from irbench.onnx.shapes import infer, reshape_target, reshaped
 from irbench.onnx.sizes import Elements, sizes_of
+from irbench.optimizer.pass_tools.edit import add_constant, clean, is_random, replace
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import add_constant, clean, is_random, replace
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@
 2. Attention of q, k and v that are split into heads, heads joined after it    -> Attention(q, k, v) that does so itself
 3. Attention(q, k + bias, v), the bias a constant, the same for every key      -> Attention(q, k, v)
 
-:mod:`irbench.optimizer.rewrite.attention_chain` says what rule 1 takes for scale and mask, and what may stand in
-between; :mod:`irbench.optimizer.rewrite.attention_mask` says which mask is added. The scale is positive, as ONNX asks.
-Queries, keys and values have axes (batch, heads, length, width), or (batch, length, width) for one head.
+:mod:`irbench.optimizer.pass_tools.attention_chain` says what rule 1 takes for scale and mask, and what may stand in
+between; :mod:`irbench.optimizer.pass_tools.attention_mask` says which mask is added. The scale is positive, as ONNX
+asks. Queries, keys and values have axes (batch, heads, length, width), or (batch, length, width) for one head.
 
 A row of which nothing is kept weighs all keys alike, as it did in the model; where the model put zeros for the weights
 of what is not kept, such a row becomes zero. Where the model put minus infinity, its answer for such a row was not a
@@ -16,7 +16,7 @@ another reason stay so, as those of inputs that are not.
 For rule 2 the axes are (batch, length, heads * width) before they are split and after they are joined. Others may read
 what is split, and rows may be put to zero before heads are joined, whatever the head.
 
-:mod:`irbench.optimizer.rewrite.attention_mask` says beside which masks rule 3 holds.
+:mod:`irbench.optimizer.pass_tools.attention_mask` says beside which masks rule 3 holds.
 
 All rules ask for known sizes, dynamic ones by name, in branches and bodies of loops too.
 """
@@ -29,17 +29,17 @@ import numpy as np
 
 from irbench.onnx.shapes import infer
 from irbench.onnx.sizes import ONE, Size, sizes_of
-from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.passes.remove_redundant import merge_layouts
-from irbench.optimizer.rewrite.attention_chain import AttentionChain, join_heads, read_attention
-from irbench.optimizer.rewrite.attention_mask import (
+from irbench.optimizer.pass_tools.attention_chain import AttentionChain, join_heads, read_attention
+from irbench.optimizer.pass_tools.attention_mask import (
     build_mask,
     build_row_condition,
     drop_key_bias,
     has_zero_rows,
     is_maskable,
 )
-from irbench.optimizer.rewrite.edit import Inserter, clean, insert, is_node, replace, weight
+from irbench.optimizer.pass_tools.edit import Inserter, clean, insert, is_node, replace, weight
+from irbench.optimizer.passes import Rewrite
+from irbench.optimizer.passes.remove_redundant import merge_layouts
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from irbench.onnx.shapes import infer
+from irbench.optimizer.pass_tools.edit import weight
+from irbench.optimizer.pass_tools.microsoft import MICROSOFT, is_read, is_row
+from irbench.optimizer.pass_tools.rules import ANY, ORDERS, Rule, apply_rules
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import weight
-from irbench.optimizer.rewrite.microsoft import MICROSOFT, is_read, is_row
-from irbench.optimizer.rewrite.rules import ANY, ORDERS, Rule, apply_rules
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from irbench.onnx.shapes import infer
+from irbench.optimizer.pass_tools.rules import ORDERS, Rule, any_order, apply_rules, either, holds
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.rules import ORDERS, Rule, any_order, apply_rules, either, holds
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

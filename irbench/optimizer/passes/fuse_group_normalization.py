@@ -23,11 +23,11 @@ import numpy as np
 
 from irbench.onnx.shapes import infer, reshape_target
 from irbench.onnx.sizes import Size, product, sizes_of
+from irbench.optimizer.pass_tools.edit import add_constant, scalar, weight
+from irbench.optimizer.pass_tools.moments import are_moments, forms
+from irbench.optimizer.pass_tools.normalization import axes_of_mean
+from irbench.optimizer.pass_tools.rules import Rule, apply_rules
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import add_constant, scalar, weight
-from irbench.optimizer.rewrite.moments import are_moments, forms
-from irbench.optimizer.rewrite.normalization import axes_of_mean
-from irbench.optimizer.rewrite.rules import Rule, apply_rules
 from irbench.spi import Array, Pass
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from irbench.onnx.shapes import infer
 from irbench.onnx.sizes import sizes_of
+from irbench.optimizer.pass_tools.edit import clean, is_node
+from irbench.optimizer.pass_tools.repetition import read_repetition, write_unrepeated
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import clean, is_node
-from irbench.optimizer.rewrite.repetition import read_repetition, write_unrepeated
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

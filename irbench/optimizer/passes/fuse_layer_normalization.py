@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from irbench.onnx.shapes import infer
+from irbench.optimizer.pass_tools.edit import add_constant, scalar, weight
+from irbench.optimizer.pass_tools.moments import Build, are_moments, forms
+from irbench.optimizer.pass_tools.normalization import as_axes, last_axes, unshare_moments
+from irbench.optimizer.pass_tools.rules import ANY, ORDERS, Rule, apply_rules
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import add_constant, scalar, weight
-from irbench.optimizer.rewrite.moments import Build, are_moments, forms
-from irbench.optimizer.rewrite.normalization import as_axes, last_axes, unshare_moments
-from irbench.optimizer.rewrite.rules import ANY, ORDERS, Rule, apply_rules
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from irbench.onnx.shapes import infer
+from irbench.optimizer.pass_tools.edit import add_constant, scalar, weight
+from irbench.optimizer.pass_tools.normalization import as_axes, last_axes, unshare_moments
+from irbench.optimizer.pass_tools.rules import ANY, ORDERS, Rule, any_order, apply_rules, either, holds, number_beside
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import add_constant, scalar, weight
-from irbench.optimizer.rewrite.normalization import as_axes, last_axes, unshare_moments
-from irbench.optimizer.rewrite.rules import ANY, ORDERS, Rule, any_order, apply_rules, either, holds, number_beside
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ import numpy as np
 
 from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import ONE, Size, product, sizes_of
-from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import (
+from irbench.optimizer.pass_tools.edit import (
     add_constant,
     clean,
     described,
@@ -36,7 +35,8 @@ from irbench.optimizer.rewrite.edit import (
     replace,
     weight,
 )
-from irbench.optimizer.rewrite.rotation import HalfTables, Known, Rotation, cut, read_rotation
+from irbench.optimizer.pass_tools.rotation import HalfTables, Known, Rotation, cut, read_rotation
+from irbench.optimizer.passes import Rewrite
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from irbench.onnx.shapes import infer
 from irbench.onnx.sizes import sizes_of
+from irbench.optimizer.pass_tools.edit import clean, is_node, only_reader, replace
+from irbench.optimizer.pass_tools.microsoft import MICROSOFT, bias_of, is_read, is_row
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import clean, is_node, only_reader, replace
-from irbench.optimizer.rewrite.microsoft import MICROSOFT, bias_of, is_read, is_row
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ import numpy as np
 
 from irbench.onnx.shapes import infer
 from irbench.onnx.sizes import ONE, Elements, Size, sizes_of
+from irbench.optimizer.pass_tools.edit import add_constant, clean, described, insert, replace
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import add_constant, clean, described, insert, replace
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

@@ -29,9 +29,7 @@ import numpy as np
 
 from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import ONE, product, sizes_of
-from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.passes.remove_redundant import merge_layouts
-from irbench.optimizer.rewrite.edit import (
+from irbench.optimizer.pass_tools.edit import (
     LAYOUT,
     Inserter,
     add_constant,
@@ -44,6 +42,8 @@ from irbench.optimizer.rewrite.edit import (
     scalar,
     weight,
 )
+from irbench.optimizer.passes import Rewrite
+from irbench.optimizer.passes.remove_redundant import merge_layouts
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

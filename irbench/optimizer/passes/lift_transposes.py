@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import sizes_of
+from irbench.optimizer.pass_tools.edit import LAYOUT, clean, insert, is_node, only_reader, replace, scalar
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.passes.remove_redundant import merge_layouts
-from irbench.optimizer.rewrite.edit import LAYOUT, clean, insert, is_node, only_reader, replace, scalar
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

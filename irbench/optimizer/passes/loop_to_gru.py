@@ -22,9 +22,7 @@ import numpy as np
 
 from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import ONE, Elements, Size, product, sizes_of
-from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.passes.remove_redundant import merge_layouts
-from irbench.optimizer.rewrite.edit import (
+from irbench.optimizer.pass_tools.edit import (
     add_constant,
     clean,
     insert,
@@ -35,7 +33,7 @@ from irbench.optimizer.rewrite.edit import (
     scalar,
     weight,
 )
-from irbench.optimizer.rewrite.recurrence import (
+from irbench.optimizer.pass_tools.recurrence import (
     WHOLE,
     GatedUnit,
     LoopBody,
@@ -45,6 +43,8 @@ from irbench.optimizer.rewrite.recurrence import (
     reversed_source,
     slice_bounds,
 )
+from irbench.optimizer.passes import Rewrite
+from irbench.optimizer.passes.remove_redundant import merge_layouts
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

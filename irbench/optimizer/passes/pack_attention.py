@@ -20,9 +20,9 @@ import numpy as np
 
 from irbench.onnx.shapes import infer
 from irbench.onnx.sizes import ONE, Size, sizes_of
+from irbench.optimizer.pass_tools.edit import add_constant, clean, is_node, only_reader, replace, weight
+from irbench.optimizer.pass_tools.microsoft import MICROSOFT, bias_of, is_read
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import add_constant, clean, is_node, only_reader, replace, weight
-from irbench.optimizer.rewrite.microsoft import MICROSOFT, bias_of, is_read
 from irbench.spi import Array, Pass
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from irbench.onnx.shapes import infer
 from irbench.onnx.sizes import Elements
 from irbench.onnx.slices import axis_slices, is_whole
+from irbench.optimizer.pass_tools.edit import clean, is_node, replace
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import clean, is_node, replace
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING
 
 from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import sizes_of
+from irbench.optimizer.pass_tools import layout as layouts
+from irbench.optimizer.pass_tools.edit import LAYOUT, clean, insert, is_node, is_random, only_reader, replace
+from irbench.optimizer.pass_tools.layout import write_steps
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite import layout as layouts
-from irbench.optimizer.rewrite.edit import LAYOUT, clean, insert, is_node, is_random, only_reader, replace
-from irbench.optimizer.rewrite.layout import write_steps
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

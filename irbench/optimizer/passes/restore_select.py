@@ -19,9 +19,9 @@ import numpy as np
 
 from irbench.onnx.shapes import infer
 from irbench.onnx.sizes import Size, sizes_of
+from irbench.optimizer.pass_tools.edit import add_constant, clean, insert, is_node, only_reader, replace, weight
+from irbench.optimizer.pass_tools.rules import Rule, apply_rules, either, holds, number_beside
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import add_constant, clean, insert, is_node, only_reader, replace, weight
-from irbench.optimizer.rewrite.rules import Rule, apply_rules, either, holds, number_beside
 from irbench.spi import Array, Pass
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import Size, product, sizes_of
-from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import (
+from irbench.optimizer.pass_tools.edit import (
     clean,
     insert,
     insert_reshape,
@@ -30,6 +29,7 @@ from irbench.optimizer.rewrite.edit import (
     scalar,
     weight,
 )
+from irbench.optimizer.passes import Rewrite
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

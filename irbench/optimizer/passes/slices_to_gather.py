@@ -15,8 +15,8 @@ import numpy as np
 from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import ONE, product, sizes_of
 from irbench.onnx.slices import axis_slices, is_whole
+from irbench.optimizer.pass_tools.edit import add_constant, clean, insert, is_node, only_reader, replace
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import add_constant, clean, insert, is_node, only_reader, replace
 from irbench.spi import Array, Pass
 
 if TYPE_CHECKING:

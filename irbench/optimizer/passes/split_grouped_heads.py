@@ -18,8 +18,8 @@ import numpy as np
 
 from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import ONE, Size, product, sizes_of
+from irbench.optimizer.pass_tools.edit import add_constant, clean, insert, insert_reshape, is_node, only_reader, replace
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import add_constant, clean, insert, insert_reshape, is_node, only_reader, replace
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

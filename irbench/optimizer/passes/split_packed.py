@@ -19,9 +19,7 @@ from irbench.onnx.rewriting.detached_weights import take_name
 from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import ONE, Elements, Size, product, sizes_of
 from irbench.onnx.slices import axis_slices
-from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.passes.remove_redundant import merge_layouts
-from irbench.optimizer.rewrite.edit import (
+from irbench.optimizer.pass_tools.edit import (
     clean,
     insert,
     insert_reshape,
@@ -31,6 +29,8 @@ from irbench.optimizer.rewrite.edit import (
     replace,
     scalar,
 )
+from irbench.optimizer.passes import Rewrite
+from irbench.optimizer.passes.remove_redundant import merge_layouts
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

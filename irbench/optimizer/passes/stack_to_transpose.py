@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import ONE, Size, sizes_of
+from irbench.optimizer.pass_tools.edit import clean, insert, insert_reshape, is_node, replace
+from irbench.optimizer.pass_tools.rotation import Known, cut
 from irbench.optimizer.passes import Rewrite
-from irbench.optimizer.rewrite.edit import clean, insert, insert_reshape, is_node, replace
-from irbench.optimizer.rewrite.rotation import Known, cut
 from irbench.spi import Pass
 
 if TYPE_CHECKING:

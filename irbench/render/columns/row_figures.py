@@ -29,7 +29,7 @@ from irbench.render.columns.declaration import (
 )
 from irbench.render.columns.row_facts import row_counters
 from irbench.render.figure_texts import are_ranges, ends_heading, ends_text, percent, seconds, speedup_cell
-from irbench.render.words import accuracy_text, limit_text
+from irbench.render.shared_texts import accuracy_text, limit_text
 from irbench.spec import Accuracy, InferenceWork
 from irbench.stats.figures import calls_to_bound
 from irbench.stats.intervals import median

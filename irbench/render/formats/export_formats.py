@@ -77,9 +77,11 @@ class ExportFormat:
 
 
 _ALL = (
-    ExportFormat("csv", "runs.run_text:as_csv", (".csv",), takes="table", takes_columns=True),
+    ExportFormat("csv", "render.formats.text_files:as_csv", (".csv",), takes="table", takes_columns=True),
     ExportFormat("md", "runs.run_text:as_documents", (".md",), takes_columns=True),
-    ExportFormat("jsonl", "runs.run_text:as_json_lines", (".jsonl", ".ndjson"), takes="table", takes_columns=True),
+    ExportFormat(
+        "jsonl", "render.formats.text_files:as_json_lines", (".jsonl", ".ndjson"), takes="table", takes_columns=True
+    ),
     ExportFormat(
         "parquet",
         "render.formats.arrow_files:as_parquet",

@@ -170,9 +170,9 @@ def expected_of(method: str) -> Expected:
     """Return what a method of a host returns; anything where it is not known here."""
     from irbench.core.record import PacedRun, Round, Sustained
     from irbench.worker.cell import Prepared, Warmed
+    from irbench.worker.cell_hosts import Share, SoakBlock
     from irbench.worker.cold_start_host import FirstAnswer
     from irbench.worker.profile_host import ProfiledRun
-    from irbench.worker.run import Share, SoakBlock
 
     answers = Expected(tuple[tuple[Any, ...], ...])
     known = {

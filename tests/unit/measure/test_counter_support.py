@@ -8,11 +8,11 @@ from typing import Any
 import fake_perf
 import pytest
 
-from irbench.counters.counter_plan import CounterPlan, Counting
-from irbench.counters.obstacles import Alone, NoPerf, NotCounted, NotPermitted, Said
-from irbench.counters.perf_output import EventCount, PerfReading
-from irbench.counters.topdown import Processor
 from irbench.measure import counter_support
+from irbench.perf_events.counter_plan import CounterPlan, Counting
+from irbench.perf_events.obstacles import Alone, NoPerf, NotCounted, NotPermitted, Said
+from irbench.perf_events.perf_output import EventCount, PerfReading
+from irbench.perf_events.topdown import Processor
 from irbench.system import host
 
 PMU = Processor("GenuineIntel", 6, 143, has_pmu=True)

@@ -12,11 +12,11 @@ from pathlib import Path
 import fake_perf
 import pytest
 
-from irbench.counters.counter_plan import CounterPlan, Counting
-from irbench.counters.perf_output import read_intervals, read_perf
 from irbench.measure import perf_stat
 from irbench.measure.counter_support import counting_for
 from irbench.measure.perf_stat import CountingFailed, PerfStat, TopLev
+from irbench.perf_events.counter_plan import CounterPlan, Counting
+from irbench.perf_events.perf_output import read_intervals, read_perf
 
 PLAN = CounterPlan(("software",))
 SCRIPTED = Counting(PLAN, "perf", "6.8.12", ("task-clock", "minor-faults"))

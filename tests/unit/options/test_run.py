@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from irbench.cli.generating import keywords_modules
+from irbench.cli.keyword_files import keywords_modules
 from irbench.errors import IrbenchError
 from irbench.features.bisect.options import BISECT
 from irbench.features.run.command import command

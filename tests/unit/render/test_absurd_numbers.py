@@ -17,7 +17,7 @@ from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
 from irbench.features.results.view import run_table
 from irbench.render.formats.export_formats import FORMATS
-from irbench.runs.run_text import render_document
+from irbench.runs.document_text import render_document
 from irbench.runs.run_view import DocumentView
 from irbench.store.run_document import decode_document
 from irbench.store.table_outcomes import entry_of

@@ -13,7 +13,7 @@ from rich.console import Console
 from irbench.core.result import RunDocument
 from irbench.core.row import GivenInputs
 from irbench.render.table_title import inputs_text
-from irbench.runs.run_text import render_document
+from irbench.runs.document_text import render_document
 from irbench.runs.run_view import DocumentView
 from irbench.spec import Timing
 from irbench.stats.cold_start import derive_cold_table

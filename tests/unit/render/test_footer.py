@@ -26,8 +26,8 @@ from irbench.notices.doubts import (
 from irbench.notices.marks import ChangesOverLaunches, LateCalls, Oversubscribed
 from irbench.notices.notes import AnotherIrbench
 from irbench.notices.warnings import FewCleanBlocks, by_cost
-from irbench.render.group import context_of
-from irbench.runs.run_text import render_document
+from irbench.render.speed_table import context_of
+from irbench.runs.document_text import render_document
 from irbench.runs.run_view import DocumentView
 
 WIDTHS = (60, 80, 120, 200)

@@ -27,8 +27,8 @@ from irbench.features.profile.run import Profile
 from irbench.features.results.view import run_table
 from irbench.render.formats.export_formats import FORMATS
 from irbench.render.sanitized import Sanitized
+from irbench.runs.document_text import render_document
 from irbench.runs.results import Run
-from irbench.runs.run_text import render_document
 from irbench.runs.run_view import DocumentView
 from irbench.store.run_document import decode_document, encode_document
 from irbench.store.table_outcomes import entry_of

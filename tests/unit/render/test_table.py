@@ -20,10 +20,10 @@ from irbench.core.record import Failure
 from irbench.core.result import RunDocument
 from irbench.core.row import Requested
 from irbench.notices.notes import NativePrecision
-from irbench.render.group import GroupView
 from irbench.render.line_wrapping import wrap
+from irbench.render.speed_table import GroupView
 from irbench.render.table import Column, ListingTable, Row, TextTable
-from irbench.runs.run_text import render_document
+from irbench.runs.document_text import render_document
 
 HOSTILE = "[red]x[/red] [bold] pip install 'irbench[openvino]' \x1b[2Jgone\r\nnext | pipe"
 

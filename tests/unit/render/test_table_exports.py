@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from documents import cell, document, example, failed, group
 
-from irbench.render.group import GroupView
-from irbench.runs.run_text import render_document
+from irbench.render.speed_table import GroupView
+from irbench.runs.document_text import render_document
 
 
 def shown(result: Any, width: int = 200) -> str:

@@ -14,8 +14,8 @@ from irbench.core.result import Winner
 from irbench.core.row import GivenInputs
 from irbench.notices import Reference
 from irbench.notices.marks import AboveMaxLatency
-from irbench.render.group import GroupView
-from irbench.runs.run_text import render_document
+from irbench.render.speed_table import GroupView
+from irbench.runs.document_text import render_document
 from irbench.spec import Goal
 
 

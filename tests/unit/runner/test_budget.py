@@ -23,8 +23,8 @@ from irbench.runner import launch
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.reference import Expected
 from irbench.runner.request import RunRequest
-from irbench.runs import comparison
-from irbench.runs.comparison import Comparison
+from irbench.runs import group_measurement as comparison
+from irbench.runs.group_measurement import Comparison
 from irbench.spec import Cell, Timing
 from irbench.stats.launch_planning import Room
 from irbench.store.runs import RunWriter, Store

@@ -33,14 +33,14 @@ from irbench.runner.continuation import (
     group_so_far,
     without_unfinished,
 )
+from irbench.runner.launch_size import Tempo
 from irbench.runner.launch_state import LaunchInputs, LaunchPlan
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.progress import Progress
 from irbench.runner.reference import Expected
 from irbench.runner.request import RunRequest
-from irbench.runner.tempo import Tempo
-from irbench.runs import comparison
+from irbench.runs import group_measurement as comparison
 from irbench.spec import Bundle, InputSpec, Timing
 from irbench.store.runs import Store
 

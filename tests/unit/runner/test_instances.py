@@ -19,8 +19,8 @@ from irbench.spec import BATCH, Bundle, Cell, Load, Workload
 from irbench.stats.blocks import processors_in_use
 from irbench.system import host
 from irbench.worker.cell import Prepared, Warmed
+from irbench.worker.cell_hosts import Share
 from irbench.worker.failures import CallFailed
-from irbench.worker.run import Share
 
 CELLS = tuple(
     Cell(f"ort-i{instances}", None, "ort", "cpu", Load(threads=threads, instances=instances))

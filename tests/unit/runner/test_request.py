@@ -8,8 +8,8 @@ from pathlib import Path
 import models
 import pytest
 
-from irbench.counters.counter_plan import CounterPlan, Counting
-from irbench.counters.obstacles import NoPmu
+from irbench.perf_events.counter_plan import CounterPlan, Counting
+from irbench.perf_events.obstacles import NoPmu
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest

@@ -9,8 +9,8 @@ from simulation.designs import Design, Host
 from simulation.wall_time import runs_of
 
 from irbench.spec import Timing
-from irbench.stats.compare import holm_intervals
 from irbench.stats.intervals import Looks, bounds, looks_of
+from irbench.stats.speedups import holm_intervals
 
 LOOKS, MISS, DRAWS = looks_of(Timing()), 0.05, 100_000
 IN_CI = pytest.mark.ci

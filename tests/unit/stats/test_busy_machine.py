@@ -17,9 +17,9 @@ from summaries import rows, table
 
 from irbench.core.record import CellLaunch, LaunchRecord
 from irbench.spec import Timing
-from irbench.stats.compare import launch_ratios
-from irbench.stats.notices.machine_warnings import most_uneven
+from irbench.stats.notice_rules.machine_warnings import most_uneven
 from irbench.stats.observed import observe
+from irbench.stats.speedups import launch_ratios
 
 FAST, MANY = 150, 2000
 TELLING = ("0.3 s, 70 %, slows one row", "bursts of 0.3 s, 43 %")

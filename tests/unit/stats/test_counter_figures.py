@@ -8,8 +8,8 @@ import pytest
 
 from irbench.core.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
 from irbench.core.row import Ends, Requested
-from irbench.counters.perf_output import EventCount
-from irbench.counters.topdown import LEVEL_1
+from irbench.perf_events.perf_output import EventCount
+from irbench.perf_events.topdown import LEVEL_1
 from irbench.stats.counter_figures import derive_counter_table
 from irbench.stats.intervals import FEWEST_LAUNCHES
 

@@ -15,9 +15,9 @@ from simulation.shipped import BASELINE, CELL, decided_by, hodges_lehmann, run_u
 
 from irbench.spec import Timing
 from irbench.stats import intervals
-from irbench.stats.compare import holm_intervals, launch_ratios
 from irbench.stats.eligibility import Admission
 from irbench.stats.observed import observe
+from irbench.stats.speedups import holm_intervals, launch_ratios
 from irbench.stats.stopping_rule import Pace, next_launch
 
 FAST, MANY = 700, 4000

@@ -21,7 +21,7 @@ from irbench.notices.marks import (
     OtherThanGraph,
     VendorOperators,
 )
-from irbench.render.group import headline
+from irbench.render.speed_table import headline
 from irbench.spec import Accuracy, AccuracyLimit, Artifact, Disagreement, InferenceWork, Roof, Timing
 from irbench.stats.eligibility import Admission, compares_all, decide_eligibility
 from irbench.stats.summary import summarise

@@ -20,10 +20,10 @@ from irbench.core.record import LaunchRecord, Round
 from irbench.core.result import GroupResult
 from irbench.core.row import Speedup
 from irbench.spec import Group, Timing
-from irbench.stats.compare import launch_ratios
 from irbench.stats.eligibility import Admission
 from irbench.stats.intervals import interval_at, looks_of
 from irbench.stats.observed import observe
+from irbench.stats.speedups import launch_ratios
 from irbench.stats.summary import summarise
 from irbench.stats.winner import find_winner
 

@@ -19,8 +19,8 @@ from irbench.measure.ledger import Window
 from irbench.spec import Artifact, Feeding, Io, Timing
 from irbench.spi import Feed, Outputs
 from irbench.worker.cell import CellTask
+from irbench.worker.cell_hosts import RunHost, SoakHost
 from irbench.worker.feed_turns import turns_of_streams
-from irbench.worker.run import RunHost, SoakHost
 from irbench.worker.warming import median_completion_ns
 
 

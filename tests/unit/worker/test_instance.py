@@ -22,7 +22,7 @@ from irbench.runner.instances import joined_shares
 from irbench.spec import Artifact, Feeding, Io, Timing
 from irbench.spi import Feed, Outputs
 from irbench.worker.cell import CellTask
-from irbench.worker.run import InstanceHost, Place
+from irbench.worker.cell_hosts import InstanceHost, Place
 
 SAMPLES = 6
 

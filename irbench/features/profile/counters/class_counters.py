@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from irbench.core.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
 from irbench.core.row import Requested
-from irbench.counters.perf_output import CountedPhase, EventCount
-from irbench.counters.topdown import kind_and_share
 from irbench.features.profile.joining import JoinedCell
 from irbench.features.profile.record import CountedPart, ProfileCounters
 from irbench.features.profile.report import ClassCounters
 from irbench.onnx.operator_classes import OperatorClass
+from irbench.perf_events.perf_output import CountedPhase, EventCount
+from irbench.perf_events.topdown import kind_and_share
 from irbench.stats.counter_figures import derive_counter_table
 
 _PHASE: CountedPhase = "inference"

@@ -17,7 +17,6 @@ from irbench.core.counter_row import CountedLaunch, counted_with
 from irbench.core.feeds import write_sample
 from irbench.core.record import Failure
 from irbench.core.row import LaunchesStop
-from irbench.counters.counter_plan import Counting
 from irbench.errors import IrbenchError
 from irbench.features.counters.run import count_cell
 from irbench.features.profile.counters.counted_operators import (
@@ -37,6 +36,7 @@ from irbench.measure.clock import Stopwatch
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.onnx.probe_graph import identity
 from irbench.onnx.reading.element_types import numpy_dtype
+from irbench.perf_events.counter_plan import Counting
 from irbench.runner.plan import PlannedGroup, other_form, with_rows
 from irbench.runner.progress import Listener
 from irbench.runner.reference import Expected

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from irbench.core.counter_row import COUNTER_STOP_TEXTS
 from irbench.core.quantities import NOT_MEASURED, listing, percent, plural
-from irbench.counters.obstacles import NotCounted, not_counted
 from irbench.features.counters.view import counting_notes, figure_text, nodes_missing_text, spanned_figure
 from irbench.features.profile.counters.counted_operators import LEAST_CLASS_SHARE
 from irbench.features.profile.record import CountedPart, ProfileCounters, ProfileDocument
@@ -14,9 +13,10 @@ from irbench.features.profile.report import CellSummary, ClassCounters, ProfileR
 from irbench.features.profile.views.sentences import class_name
 from irbench.features.reduce.view import uncuttable_text
 from irbench.onnx.operator_classes import OperatorClass
+from irbench.perf_events.obstacles import NotCounted, not_counted
 from irbench.render.figure_texts import are_ranges, ends_heading
+from irbench.render.shared_texts import failure_sentence
 from irbench.render.table import Column, Row, TextTable
-from irbench.render.words import failure_sentence
 
 COUNTERS_HEADING = "Counters of each class, per inference:"
 _CALL = "empty call"

@@ -28,8 +28,8 @@ from irbench.notices import Context
 from irbench.notices.warnings import BusyMachine
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.render.figure_texts import ratio_with_ends
+from irbench.render.shared_texts import OPERATOR_CLASS_TEXTS, failure_sentence
 from irbench.render.table_title import SEPARATOR, confinement_text, sizes_text
-from irbench.render.words import OPERATOR_CLASS_TEXTS, failure_sentence
 from irbench.spec import Timing
 
 NO_SPEED_TEXTS: Mapping[NoSpeed, str] = {

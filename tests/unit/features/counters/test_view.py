@@ -11,10 +11,10 @@ from golden_files import check_golden
 from irbench.core.counter_row import TimelineStop
 from irbench.core.record import Failure
 from irbench.core.result import RunDocument
-from irbench.counters.event_names import GROUPS
-from irbench.counters.obstacles import NoPmu, NotSupported, Said, ToplevFailed, not_counted
 from irbench.features.counters.view import counter_views, figure_value, sparkline
-from irbench.runs.run_text import render_document
+from irbench.perf_events.event_names import GROUPS
+from irbench.perf_events.obstacles import NoPmu, NotSupported, Said, ToplevFailed, not_counted
+from irbench.runs.document_text import render_document
 
 
 def shown(found: RunDocument, width: int) -> str:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import pytest
 from machines import facts
 
-from irbench.counters.obstacles import Level, NoPerf, NoPmu, NoTopdown, NotPermitted, NotSupported, Obstacle
 from irbench.features.doctor.findings import Finding, find
 from irbench.features.doctor.machine import CoreToCore, CounterFacts, Program
+from irbench.perf_events.obstacles import Level, NoPerf, NoPmu, NoTopdown, NotPermitted, NotSupported, Obstacle
 
 
 class Said(NamedTuple):

@@ -19,8 +19,8 @@ from irbench.features.doctor.self_comparison import (
 )
 from irbench.features.doctor.view import self_comparison_message
 from irbench.spec import Timing
-from irbench.stats.compare import verdict
 from irbench.stats.intervals import interval_at, looks_of
+from irbench.stats.speedups import verdict
 from irbench.stats.stopping_rule import unit_half_width
 
 

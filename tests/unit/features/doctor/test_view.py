@@ -17,14 +17,14 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from irbench.counters.obstacles import NoPerf, NoPmu
 from irbench.features.doctor.findings import Turbo, find, findings_summary
 from irbench.features.doctor.machine import CoreToCore, CounterFacts, Facts, Program
 from irbench.features.doctor.report import PeakReport, Report
 from irbench.features.doctor.run import diagnosis_document, peaks_document
 from irbench.features.doctor.self_comparison import SelfComparison, judge_self_comparison
 from irbench.features.doctor.view import ReportView, bandwidth_table, peaks_message
-from irbench.render.group import GroupView
+from irbench.perf_events.obstacles import NoPerf, NoPmu
+from irbench.render.speed_table import GroupView
 from irbench.spec import InferenceWork, Roof, Timing
 from irbench.system.confinement import ConfinementSupport
 

@@ -25,7 +25,7 @@ from irbench.features.tune.report import FewSettingsTried, FrontPoint, Reservati
 from irbench.spec import Goal, Timing
 from irbench.stats.eligibility import Admission, decide_eligibility
 from irbench.stats.intervals import Bound, Interval
-from irbench.stats.notices.table_state import TableState
+from irbench.stats.notice_rules.table_state import TableState
 from irbench.stats.observed import observe
 from irbench.stats.winner import LeadEstimate, find_winner
 

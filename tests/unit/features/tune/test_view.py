@@ -34,8 +34,8 @@ from irbench.features.tune.view import (
     searching_text,
     tuning_view,
 )
+from irbench.render.shared_texts import accuracy_text, limit_text
 from irbench.render.table import TextTable
-from irbench.render.words import accuracy_text, limit_text
 from irbench.spec import AccuracyLimit
 
 FOUND = TunedSetting("found", "openvino+extended 2x1", "openvino", 4, 1, 1, 2, "fp32", optimize="extended")

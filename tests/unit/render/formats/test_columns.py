@@ -17,8 +17,8 @@ from irbench.core.record import OutputError
 from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
 from irbench.render.columns import COLUMNS, SECTIONS, columns_of
+from irbench.render.columns.column_files import export_tables, run_row_module, shown_table, with_columns
 from irbench.render.columns.declaration import KINDS, Kind
-from irbench.render.columns.generating import export_tables, run_row_module, shown_table, with_columns
 from irbench.render.formats.row_table import row_sources, row_table, row_values
 
 ROOT = Path(__file__).parents[4]

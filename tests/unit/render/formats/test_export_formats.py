@@ -68,4 +68,4 @@ def test_listing_formats_imports_no_writer_and_no_arrays():
     code = "import sys, irbench.render.formats.export_formats; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert not loaded & {"numpy", "pyarrow", "rich", "msgspec", "irbench.runs.run_text"}
+    assert not loaded & {"numpy", "pyarrow", "rich", "msgspec", "irbench.runs.document_text"}

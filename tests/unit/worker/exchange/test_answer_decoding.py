@@ -24,11 +24,11 @@ from irbench.onnx.reading.inventory import Inventory, NodeEntry
 from irbench.spec import Scalar, TensorSpec
 from irbench.system.confinement import Confinement
 from irbench.worker.cell import Prepared, Warmed
+from irbench.worker.cell_hosts import Share, SoakBlock
 from irbench.worker.exchange.answer_decoding import Expected, NotAsked, NotPlain, decoded, expected_of
 from irbench.worker.exchange.answer_encoding import encoded
 from irbench.worker.exchange.wire import OutOfMemory, Problem, Reply, Say
 from irbench.worker.profile_host import ProfiledRun
-from irbench.worker.run import Share, SoakBlock
 
 
 def arrived(value: object, kind: Any = Any) -> Any:

@@ -14,11 +14,11 @@ from golden_files import check_golden
 import irbench as public
 from irbench.core.graph_record import Uncuttable
 from irbench.core.record import Failure
-from irbench.counters.obstacles import Said, ToplevFailed
-from irbench.counters.perf_output import EventCount
 from irbench.features.profile.derivation import derive_report
 from irbench.features.profile.record import ProfileDocument
 from irbench.features.profile.view import ProfileView
+from irbench.perf_events.obstacles import Said, ToplevFailed
+from irbench.perf_events.perf_output import EventCount
 
 
 def view(document: ProfileDocument) -> ProfileView:
