@@ -78,7 +78,7 @@ class ExportFormat:
 
 _ALL = (
     ExportFormat("csv", "render.formats.text_files:as_csv", (".csv",), takes="table", takes_columns=True),
-    ExportFormat("md", "runs.run_text:as_documents", (".md",), takes_columns=True),
+    ExportFormat("md", "runs.document_text:as_documents", (".md",), takes_columns=True),
     ExportFormat(
         "jsonl", "render.formats.text_files:as_json_lines", (".jsonl", ".ndjson"), takes="table", takes_columns=True
     ),

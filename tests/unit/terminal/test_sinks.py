@@ -18,7 +18,7 @@ SINKS = {
     "__main__.py": {"sys.stderr"},
     "terminal/stderr.py": {"click.echo", "sys.stderr"},
     "terminal/console.py": {"click.confirm", "Console", "sys.stdout"},
-    "terminal/exports.py": {"sys.stdout"},
+    "terminal/run_output.py": {"sys.stdout"},
     "terminal/standard_streams.py": STREAMS,
     "api/display.py": {"Console"},
     "api/live_display.py": {"sys.stderr"},
