@@ -1,4 +1,4 @@
-"""Contents of small tensors by ONNX's reference evaluator, and the shapes that follow from them, node by node.
+"""Contents of small tensors, computed with NumPy, and the shapes that follow from them, node by node.
 
 ONNX's inference of a whole graph propagates some sizes, and gives up where they pass through other operators than it
 expects, or into one that wants a constant: ``Range``, ``Expand``, ``Resize``. Behind that it knows nothing more.
@@ -6,7 +6,7 @@ expects, or into one that wants a constant: ``Range``, ``Expand``, ``Resize``. B
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,15 +22,8 @@ SmallValues: TypeAlias = Mapping[str, NDArray[Any]]
 _MAX_ELEMENTS = 64
 """Shapes and axes are shorter; longer tensors are data, which no shape depends on."""
 
-_EVALUATED = frozenset(
-    {
-        "Abs", "Add", "And", "Cast", "Ceil", "Concat", "ConstantOfShape", "Div", "Equal", "Expand", "Floor", "Gather",
-        "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or",
-        "Range", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Slice", "Split", "Squeeze", "Sub",
-        "Unsqueeze", "Where",
-    }
-)  # fmt: skip
-"""Operators by which exporters compute sizes."""
+_Inputs: TypeAlias = Sequence[NDArray[Any] | None]
+_Attributes: TypeAlias = Mapping[str, Any]
 
 
 def constant_values(graph: onnx.GraphProto) -> SmallValues:
@@ -48,55 +41,27 @@ def constant_values(graph: onnx.GraphProto) -> SmallValues:
 
 
 def computed_values(
-    node: onnx.NodeProto, known: SmallValues, shapes: Mapping[str, tuple[int, ...]], opset: int
+    node: onnx.NodeProto, known: SmallValues, shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, NDArray[Any]]:
-    """Return the outputs of a node of ONNX's own operators that are small and follow from what is known."""
+    """Return the outputs of a node that are small and follow from what is known."""
     if node.domain not in ("", "ai.onnx"):
         return {}
     try:
-        outputs = _outputs(node, known, shapes, opset)
-    except Exception:  # noqa: BLE001 - the evaluator fails in ways of its own at what no such operator can have
+        outputs = _outputs(node, known, shapes)
+    except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError):  # what no such operator can have
         return {}
     return {name: value for name, value in zip(node.output, outputs, strict=False) if value.size <= _MAX_ELEMENTS}
 
 
-def _outputs(
-    node: onnx.NodeProto, known: SmallValues, shapes: Mapping[str, tuple[int, ...]], opset: int
-) -> Sequence[NDArray[Any]]:
+def _outputs(node: onnx.NodeProto, known: SmallValues, shapes: Mapping[str, tuple[int, ...]]) -> Sequence[NDArray[Any]]:
     if node.op_type in ("Shape", "Size"):
         return _of_shape(node, shapes[node.input[0]])
-    if node.op_type == "Constant":
-        return (_constant(_attributes(node)),)
-    if node.op_type not in _EVALUATED or not node.input:
+    if node.op_type not in _EVALUATED or (not node.input and node.op_type != "Constant"):
         return ()
-    inputs = {name: known[name] for name in node.input if name}
-    _require_small(node, [inputs.get(name) for name in node.input])
-    from onnx.reference import ReferenceEvaluator
-
-    plain = type(node)()
-    plain.CopyFrom(node)
-    plain.domain = ""
+    inputs = [known[name] if name else None for name in node.input]
     with np.errstate(all="ignore"):
-        outputs = ReferenceEvaluator(plain, opsets={"": opset}).run(None, inputs)
-    return [np.asarray(value) for value in outputs]
-
-
-def _require_small(node: onnx.NodeProto, inputs: Sequence[Any]) -> None:
-    """Refuse what would fill memory, and a division of integers by zero, before the evaluator begins with it."""
-    elements = 0
-    if node.op_type == "Range":
-        start, limit, step = (float(value) for value in inputs)
-        elements = int((limit - start) / step)
-    elif node.op_type == "ConstantOfShape":
-        elements = prod(map(int, inputs[0]))
-    elif node.op_type == "Split":
-        elements = _attributes(node).get("num_outputs", 0)
-    elif node.op_type == "Expand":
-        elements = prod(np.broadcast_shapes(inputs[0].shape, tuple(map(int, inputs[1]))))
-    elif node.op_type in ("Div", "Mod") and inputs[1].dtype.kind in "iu" and not np.all(inputs[1]):
-        raise ZeroDivisionError
-    if elements > _MAX_ELEMENTS:
-        raise ValueError
+        outputs = _EVALUATED[node.op_type](inputs, {**_attributes(node), "outputs": len(node.output)})
+    return [np.asarray(value) for value in (outputs if isinstance(outputs, list) else [outputs])]
 
 
 def _of_shape(node: onnx.NodeProto, shape: tuple[int, ...]) -> Sequence[NDArray[Any]]:
@@ -112,7 +77,7 @@ def _attributes(node: onnx.NodeProto) -> dict[str, Any]:
     return {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
 
 
-def _constant(attributes: Mapping[str, Any]) -> NDArray[Any]:
+def _constant(_: _Inputs, attributes: _Attributes) -> Any:
     from onnx import numpy_helper
 
     for name, dtype in (("value_int", np.int64), ("value_ints", np.int64), ("value_float", np.float32)):
@@ -122,6 +87,186 @@ def _constant(attributes: Mapping[str, Any]) -> NDArray[Any]:
     if prod(tensor.dims) > _MAX_ELEMENTS:
         raise ValueError
     return numpy_helper.to_array(tensor)
+
+
+def _cast(inputs: _Inputs, attributes: _Attributes) -> Any:
+    from onnx import helper
+
+    return _first(inputs).astype(helper.tensor_dtype_to_np_dtype(attributes["to"]))
+
+
+def _gather(inputs: _Inputs, attributes: _Attributes) -> Any:
+    return np.take(_first(inputs), _at(inputs, 1), axis=attributes.get("axis", 0))
+
+
+def _slice(inputs: _Inputs, attributes: _Attributes) -> Any:
+    data = _first(inputs)
+    starts, ends, axes, steps = (
+        _listed(inputs, attributes, place, name) for place, name in enumerate(("starts", "ends", "axes", "steps"), 1)
+    )
+    if starts is None or ends is None:
+        raise ValueError
+    index = [slice(None)] * data.ndim
+    for place, axis in enumerate(axes or range(len(starts))):
+        step = steps[place] if steps else 1
+        end: int | None = ends[place]
+        if step < 0 and ends[place] < -data.shape[axis]:
+            end = None
+        index[axis] = slice(starts[place], end, step)
+    return data[tuple(index)]
+
+
+def _squeeze(inputs: _Inputs, attributes: _Attributes) -> Any:
+    axes = _listed(inputs, attributes, 1, "axes")
+    return np.squeeze(_first(inputs), axis=None if axes is None else tuple(axes))
+
+
+def _unsqueeze(inputs: _Inputs, attributes: _Attributes) -> Any:
+    return np.expand_dims(_first(inputs), tuple(_listed(inputs, attributes, 1, "axes") or ()))
+
+
+def _reshape(inputs: _Inputs, attributes: _Attributes) -> Any:
+    data, target = _first(inputs), [int(size) for size in _at(inputs, 1)]
+    if not attributes.get("allowzero", 0):
+        target = [data.shape[place] if size == 0 else size for place, size in enumerate(target)]
+    return data.reshape(target)
+
+
+def _split(inputs: _Inputs, attributes: _Attributes) -> Any:
+    data, axis = _first(inputs), attributes.get("axis", 0)
+    parts = _listed(inputs, attributes, 1, "split")
+    if parts is None:
+        size = -(-data.shape[axis] // attributes["outputs"])  # the last part may be smaller
+        parts = [size] * attributes["outputs"]
+    return list(np.split(data, np.cumsum(parts)[:-1], axis=axis))
+
+
+def _range(inputs: _Inputs, _: _Attributes) -> Any:
+    start, limit, step = (float(_at(inputs, place)) for place in range(3))
+    if not step or (limit - start) / step > _MAX_ELEMENTS:
+        raise ValueError
+    return np.arange(start, limit, step).astype(_first(inputs).dtype)
+
+
+def _constant_of_shape(inputs: _Inputs, attributes: _Attributes) -> Any:
+    from onnx import numpy_helper
+
+    shape = [int(size) for size in _first(inputs)]
+    if prod(shape) > _MAX_ELEMENTS:
+        raise ValueError
+    value = numpy_helper.to_array(attributes["value"]) if "value" in attributes else np.zeros(1, np.float32)
+    return np.full(shape, value.reshape(-1)[0], value.dtype)
+
+
+def _expand(inputs: _Inputs, _: _Attributes) -> Any:
+    shape = np.broadcast_shapes(_first(inputs).shape, tuple(int(size) for size in _at(inputs, 1)))
+    if prod(shape) > _MAX_ELEMENTS:
+        raise ValueError
+    return np.broadcast_to(_first(inputs), shape)
+
+
+def _quotient(first: NDArray[Any], second: NDArray[Any]) -> Any:
+    """Divide integers as ONNX does: towards zero."""
+    if first.dtype.kind == "f":
+        return first / second
+    if not np.all(second):
+        raise ValueError
+    return (np.sign(first) * np.sign(second) * (np.abs(first) // np.abs(second))).astype(first.dtype)
+
+
+def _remainder(inputs: _Inputs, attributes: _Attributes) -> Any:
+    first, second = _first(inputs), _at(inputs, 1)
+    if not np.all(second):
+        raise ValueError
+    return np.fmod(first, second) if attributes.get("fmod", 0) else np.mod(first, second)
+
+
+def _reduced(compute: Callable[..., Any]) -> Callable[[_Inputs, _Attributes], Any]:
+    def evaluate(inputs: _Inputs, attributes: _Attributes) -> Any:
+        axes = _listed(inputs, attributes, 1, "axes")
+        if not axes and attributes.get("noop_with_empty_axes", 0):
+            return _first(inputs)
+        data = _first(inputs)
+        reduced = compute(data, axis=tuple(axes) if axes else None, keepdims=bool(attributes.get("keepdims", 1)))
+        return np.asarray(reduced).astype(data.dtype)
+
+    return evaluate
+
+
+def _joined(compute: Callable[[Any, Any], Any]) -> Callable[[_Inputs, _Attributes], Any]:
+    def evaluate(inputs: _Inputs, _: _Attributes) -> Any:
+        joined = _first(inputs)
+        for place in range(1, len(inputs)):
+            joined = compute(joined, _at(inputs, place))
+        return joined
+
+    return evaluate
+
+
+def _alone(compute: Callable[[Any], Any]) -> Callable[[_Inputs, _Attributes], Any]:
+    return lambda inputs, _: compute(_first(inputs))
+
+
+def _listed(inputs: _Inputs, attributes: _Attributes, place: int, name: str) -> list[int] | None:
+    value = inputs[place] if place < len(inputs) else None
+    if value is not None:
+        return [int(number) for number in value.reshape(-1)]
+    return list(attributes[name]) if name in attributes else None
+
+
+def _first(inputs: _Inputs) -> NDArray[Any]:
+    return _at(inputs, 0)
+
+
+def _at(inputs: _Inputs, place: int) -> NDArray[Any]:
+    value = inputs[place]
+    if value is None:
+        raise ValueError
+    return value
+
+
+_EVALUATED: Mapping[str, Callable[[_Inputs, _Attributes], Any]] = {
+    "Abs": _alone(np.abs),
+    "Add": _joined(np.add),
+    "And": _joined(np.logical_and),
+    "Cast": _cast,
+    "Ceil": _alone(np.ceil),
+    "Concat": lambda inputs, attributes: np.concatenate(
+        [_at(inputs, place) for place in range(len(inputs))], axis=attributes["axis"]
+    ),
+    "Constant": _constant,
+    "ConstantOfShape": _constant_of_shape,
+    "Div": _joined(_quotient),
+    "Equal": _joined(np.equal),
+    "Expand": _expand,
+    "Floor": _alone(np.floor),
+    "Gather": _gather,
+    "Greater": _joined(np.greater),
+    "GreaterOrEqual": _joined(np.greater_equal),
+    "Identity": _alone(lambda value: value),
+    "Less": _joined(np.less),
+    "LessOrEqual": _joined(np.less_equal),
+    "Max": _joined(np.maximum),
+    "Min": _joined(np.minimum),
+    "Mod": _remainder,
+    "Mul": _joined(np.multiply),
+    "Neg": _alone(np.negative),
+    "Not": _alone(np.logical_not),
+    "Or": _joined(np.logical_or),
+    "Range": _range,
+    "ReduceMax": _reduced(np.max),
+    "ReduceMin": _reduced(np.min),
+    "ReduceProd": _reduced(np.prod),
+    "ReduceSum": _reduced(np.sum),
+    "Reshape": _reshape,
+    "Slice": _slice,
+    "Split": _split,
+    "Squeeze": _squeeze,
+    "Sub": _joined(np.subtract),
+    "Unsqueeze": _unsqueeze,
+    "Where": lambda inputs, _: np.where(_at(inputs, 0), _at(inputs, 1), _at(inputs, 2)),
+}
+"""By operator: the outputs of inputs that are all known; an exception where there are none."""
 
 
 def propagate_sizes(model: onnx.ModelProto) -> tuple[SmallValues, bool]:
@@ -163,7 +308,6 @@ class _SizeWalk:
         self._imports = list(model.opset_import)
         self._ir_version = model.ir_version
         self._versions = {_short(opset.domain): opset.version for opset in model.opset_import}
-        self._opset = self._versions.get("", 1)
         self._values = dict(constant_values(graph))
         self._types: dict[str, onnx.TypeProto] = {
             value.name: value.type for value in (*graph.input, *graph.value_info, *graph.output)
@@ -181,7 +325,7 @@ class _SizeWalk:
                 if name not in self._shapes and (sizes := known_sizes(value_type)) is not None:
                     self.added[name] = self._types[name] = value_type
                     self._shapes[name] = sizes
-        for name, value in computed_values(node, self._values, self._shapes, self._opset).items():
+        for name, value in computed_values(node, self._values, self._shapes).items():
             self._values[name] = self.computed[name] = value
 
     def _inferred(self, node: onnx.NodeProto) -> dict[str, onnx.TypeProto]:
