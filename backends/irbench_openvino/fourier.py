@@ -137,7 +137,7 @@ def _integers(graphs: Sequence[onnx.GraphProto]) -> Iterator[tuple[str, int]]:
         constants = dict(constant_values(graph))
         for node in graph.node:
             if node.op_type == "Constant":
-                constants.update(computed_values(node, constants, {}, 1))
+                constants.update(computed_values(node, constants, {}))
         single = ((name, value) for name, value in constants.items() if value.size == 1 and value.dtype.kind == "i")
         yield from ((name, int(value.item())) for name, value in single)
 
