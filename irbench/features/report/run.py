@@ -1,0 +1,79 @@
+"""``irbench.report``: write a page with the tables and charts of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Unpack
+
+from irbench.api.paths import results_folder
+from irbench.api.progress import ProgressOption, reporting
+from irbench.errors import ExitCode, IrbenchError
+from irbench.features.report.keywords import ReportKeywords
+from irbench.features.report.options import REPORT, ReportOptions
+from irbench.options.signatures import names_keywords
+from irbench.options.values import RunName, run_name
+from irbench.store.listing import find_run
+from irbench.store.reading import load_document
+from irbench.system.file_states import exists
+from irbench.system.files import write_atomically
+
+USUAL_OUTPUT = "report.html"
+
+
+@names_keywords(REPORT)
+def report(*runs: RunName, progress: ProgressOption = "auto", **options: Unpack[ReportKeywords]) -> Path:
+    """Write a page with the verdict, the tables and the charts of runs: one file that opens in any browser, offline.
+
+    Args:
+        runs: Names, ids or folders of stored runs; the newest that was measured where there are none.
+        progress: As :func:`irbench.run` takes it.
+        options: Where it is written.
+
+    Returns:
+        The page.
+
+    Raises:
+        IrbenchError: There is no such run, it is damaged, jinja2 is not installed, or the page exists or cannot be
+            written.
+        TypeError: There is no such option.
+    """
+    with reporting(progress) as reporter:
+        reporter.say("writing the page")
+        return write_page([run_name(run) for run in runs], REPORT.asked(options))
+
+
+def write_page(runs: Sequence[str | None], options: ReportOptions) -> Path:
+    """Write the page of runs, and return its path; raises what :func:`report` does."""
+    output = options.output or Path(USUAL_OUTPUT)
+    _require_templates()
+    if exists(output) and not options.force:
+        raise IrbenchError(f"{output} exists.", hint="Replace it with --force, or give another path with -o.")
+    if not output.absolute().parent.is_dir():
+        raise IrbenchError(f"{output.parent} is not a folder.", hint="Make it, or give another path with -o.")
+    from irbench.features.report.view import html_of, page_of
+
+    root = results_folder(options.results)
+    folders = [find_run(root, run) for run in runs or [None]]
+    text = html_of(page_of([(load_document(folder), folder) for folder in folders]))
+    try:
+        write_atomically(output, text.encode())
+    except OSError as error:
+        raise IrbenchError(
+            f"{output} cannot be written: {error.strerror}.", hint="Give another path with -o."
+        ) from error
+    if options.open:
+        import webbrowser
+
+        webbrowser.open(output.absolute().as_uri())
+    return output
+
+
+def _require_templates() -> None:
+    if find_spec("jinja2") is None:
+        raise IrbenchError(
+            "jinja2 is not installed, which pages are made with.",
+            hint="Install it with: pip install 'irbench[report]'",
+            exit_code=ExitCode.NOT_INSTALLED,
+        )
