@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from irbench.features.receipt.run import Replay, receipt, replay
     from irbench.features.reduce.keywords import ReduceKeywords
     from irbench.features.reduce.run import Reduction, reduce
+    from irbench.features.report.run import report
     from irbench.features.results.run import export_runs, import_runs, load, remove_runs, results
     from irbench.features.run.resume import resume
     from irbench.features.run.run import plan, run
@@ -110,6 +111,7 @@ __all__ = [
     "reduce",
     "remove_runs",
     "replay",
+    "report",
     "results",
     "resume",
     "run",
@@ -178,6 +180,7 @@ _MODULES = {
     "receipt": "features.receipt.run",
     "reduce": "features.reduce.run",
     "remove_runs": "features.results.run",
+    "report": "features.report.run",
     "replay": "features.receipt.run",
     "results": "features.results.run",
     "resume": "features.run.resume",

@@ -58,14 +58,9 @@ def drawn(spec: dict[str, Any], form: ChartFormat) -> bytes:
         IrbenchError: The libraries that draw are not installed.
     """
     require_drawing()
-    standing = json.loads(json.dumps(spec).replace("currentColor", _INK).replace('"transparent"', '"white"'))
-    if form == "vega":
-        return json.dumps(_unmarked(standing), indent=2).encode()
-    return (
-        _LABEL.sub(r'aria-label="\2"', _convert(form, standing).decode()).encode()
-        if form == "svg"
-        else _convert(form, standing)
-    )
+    whole = json.dumps(spec).replace("currentColor", _INK).replace('"transparent"', '"white"')
+    standing = _unmarked(json.loads(whole))
+    return json.dumps(standing, indent=2).encode() if form == "vega" else _convert(form, standing)
 
 
 def _convert(form: ChartFormat, spec: dict[str, Any]) -> bytes:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 from irbench.charts.drawing import ChartFormat, drawn, page_svg, require_drawing
+from irbench.charts.records import chart_rows
+from irbench.core.result import RunDocument
+from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
+from irbench.store.reading import read_launches
 from irbench.system.files import write_atomically
 
 if TYPE_CHECKING:
@@ -61,8 +66,35 @@ class Plot:
     def _repr_html_(self) -> str:
         """Return the chart as SVG; called by Jupyter."""
         require_drawing()
-        return f"<figure><figcaption>{self.caption}</figcaption>{page_svg(self._specification(_WIDTH), self.name)}</figure>"
+        svg = page_svg(self._specification(_WIDTH), self.name)
+        return f"<figure><figcaption>{self.title}. {self.caption}</figcaption>{svg}</figure>"
 
     def __repr__(self) -> str:
         """Return what the chart says, in words."""
         return f"<Plot {self.name}: {self.summary}>"
+
+
+def plots_of_table(document: RunDocument, number: int, folder: Path) -> Iterator[Plot]:
+    """Yield the charts of a table.
+
+    Raises:
+        IrbenchError: The libraries that draw are not installed, or the raw samples are damaged.
+    """
+    require_drawing()
+    from irbench.charts.tables import figures_of_table
+
+    rows = chart_rows(document.groups[number], number)
+    yield from map(Plot, figures_of_table(document, number, rows, list(read_launches(folder, document))))
+
+
+def plot_called(name: str, document: RunDocument, number: int, folder: Path) -> Plot:
+    """Return a chart of a table by its name.
+
+    Raises:
+        IrbenchError: There is none of that name, or what :func:`plots_of_table` raises.
+    """
+    plots = {plot.name: plot for plot in plots_of_table(document, number, folder)}
+    if name not in plots:
+        known = ", ".join(plots) or "none, since no row was measured"
+        raise IrbenchError(f"The table has no chart {name!r}.", hint=f"{did_you_mean(name, plots)}Charts: {known}.")
+    return plots[name]

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import altair as alt
 
 from irbench.charts.records import Record, Setting
-from irbench.core.quantities import significant
+from irbench.core.quantities import ratio, significant
 from irbench.core.row import Verdict
 
 Chart: TypeAlias = alt.Chart | alt.LayerChart
@@ -297,7 +297,12 @@ def _row_axis(records: Sequence[Record]) -> alt.Y:
     """Return an axis with a line for each row: two of one name stay two, since keys tell them apart."""
     names = {str(row["key"]): str(row["row"]) for row in records}
     label = f"{_lookup(names)}[datum.value]"
-    return alt.Y("key:N", title=None, sort=list(names), axis=alt.Axis(labelExpr=label, ticks=False, domain=False))
+    return alt.Y(
+        "key:N",
+        title=None,
+        sort=list(names),
+        axis=alt.Axis(labelExpr=label, ticks=False, domain=False, description=f"rows: {', '.join(names.values())}"),
+    )
 
 
 def _row_colour(records: Sequence[Record]) -> alt.Color:
@@ -307,7 +312,7 @@ def _row_colour(records: Sequence[Record]) -> alt.Color:
         "key:N",
         title=None,
         scale=alt.Scale(domain=list(names), range=colours),
-        legend=alt.Legend(labelExpr=f"{_lookup(names)}[datum.value]"),
+        legend=alt.Legend(labelExpr=f"{_lookup(names)}[datum.value]", description="rows by colour"),
     )
 
 
@@ -347,7 +352,8 @@ def _ratio(row: Record) -> str:
     value, low, high = (_number(row[name]) for name in ("value", "low", "high"))
     if low == high:
         return f"{value:.2f}x"
-    return f"{value:.2f}x {'[' if row['is_interval'] else '('}{low:.2f}, {high:.2f}{']' if row['is_interval'] else ')'}"
+    shown, *ends = ratio(value, low, high)
+    return f"{shown}x [{', '.join(ends)}]" if row["is_interval"] else f"{shown}x (range {' to '.join(ends)})"
 
 
 def _names(records: Sequence[Any]) -> str:

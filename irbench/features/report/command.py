@@ -17,6 +17,7 @@ Examples:
   irbench report
   irbench report monday tuesday -o week.html
   irbench report 01KAJ3WQ --open
+  irbench report latest --format svg -o charts
 """
 
 
@@ -28,9 +29,10 @@ def command(runs: tuple[str, ...], results: Path | None, **options: Any) -> None
     """Write a page with the verdict, the tables and the charts of runs: one file that opens in any browser, offline.
 
     RUN is what `irbench show` takes; without it, the newest run in which at least one row was measured. The page asks
-    for nothing outside of it, and can be read without scripts and printed.
+    for nothing outside of it, and can be read without scripts and printed. With another --format, each chart is a file
+    of its own.
     """
-    from irbench.features.report.run import write_page
+    from irbench.features.report.run import write_report
     from irbench.terminal.stderr import say
 
-    say(f"written: {write_page(runs, ReportOptions(results=results, **options))}")
+    say(f"written: {write_report(runs, ReportOptions(results=results, **options))}")
