@@ -16,7 +16,7 @@ from irbench.render.footer import reason
 from irbench.render.table import Column as TableColumn
 from irbench.render.table import Row, TextTable
 
-_VERDICT_STYLES = {"faster": "green", "slower": "red", "undecided": "yellow", "preview": "dim"}
+VERDICT_STYLES = {"faster": "green", "slower": "red", "undecided": "yellow", "preview": "dim"}
 _STATE_STYLES = {"mismatch": "red", "failed": "red"}
 _WITHOUT_FIGURES_STYLE = "dim"
 
@@ -65,7 +65,7 @@ def _interval(shown: ShownSpeed, cell: CellResult) -> str:
 def _style(cell: CellResult) -> str:
     if cell.state != "ok":
         return _state_style(cell)
-    return _VERDICT_STYLES.get(cell.speedup.verdict, "") if cell.speedup is not None else ""
+    return VERDICT_STYLES.get(cell.speedup.verdict, "") if cell.speedup is not None else ""
 
 
 def _state_style(cell: CellResult) -> str:
