@@ -8,6 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # which costs the import of typing
 if TYPE_CHECKING:
+    from irbench.charts.plots import Plot
     from irbench.core.activity import Activity, Outlook
     from irbench.errors import IrbenchError
     from irbench.features.ab.keywords import AbKeywords
@@ -67,6 +68,7 @@ __all__ = [
     "IrbenchError",
     "OptimizedModel",
     "Outlook",
+    "Plot",
     "Profile",
     "ProfileKeywords",
     "ProfileRow",
@@ -138,6 +140,7 @@ _MODULES = {
     "IrbenchError": "errors",
     "OptimizedModel": "features.optimize.run",
     "Outlook": "core.activity",
+    "Plot": "charts.plots",
     "Profile": "features.profile.run",
     "ProfileKeywords": "features.profile.keywords",
     "ProfileRow": "features.profile.rows",
