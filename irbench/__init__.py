@@ -8,6 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # which costs the import of typing
 if TYPE_CHECKING:
+    from irbench.charts.plots import Plot
     from irbench.core.activity import Activity, Outlook
     from irbench.errors import IrbenchError
     from irbench.features.ab.keywords import AbKeywords
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from irbench.features.receipt.run import Replay, receipt, replay
     from irbench.features.reduce.keywords import ReduceKeywords
     from irbench.features.reduce.run import Reduction, reduce
+    from irbench.features.report.run import report
     from irbench.features.results.run import export_runs, import_runs, load, remove_runs, results
     from irbench.features.run.resume import resume
     from irbench.features.run.run import plan, run
@@ -66,6 +68,7 @@ __all__ = [
     "IrbenchError",
     "OptimizedModel",
     "Outlook",
+    "Plot",
     "Profile",
     "ProfileKeywords",
     "ProfileRow",
@@ -110,6 +113,7 @@ __all__ = [
     "reduce",
     "remove_runs",
     "replay",
+    "report",
     "results",
     "resume",
     "run",
@@ -136,6 +140,7 @@ _MODULES = {
     "IrbenchError": "errors",
     "OptimizedModel": "features.optimize.run",
     "Outlook": "core.activity",
+    "Plot": "charts.plots",
     "Profile": "features.profile.run",
     "ProfileKeywords": "features.profile.keywords",
     "ProfileRow": "features.profile.interchange",
@@ -178,6 +183,7 @@ _MODULES = {
     "receipt": "features.receipt.run",
     "reduce": "features.reduce.run",
     "remove_runs": "features.results.run",
+    "report": "features.report.run",
     "replay": "features.receipt.run",
     "results": "features.results.run",
     "resume": "features.run.resume",

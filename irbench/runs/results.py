@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import RenderableType
 
+    from irbench.charts.plots import Plot
     from irbench.render.formats.export_formats import FormatName
     from irbench.render.sample_lines import Sample
 
@@ -271,6 +272,25 @@ class Run(Displayable):
         """
         target = given_path("output", output)
         export_run(ExportedRun.of(self.document, self.folder), target, format, chosen_columns(columns))
+
+    def plot(self, name: str = "speedups", *, table: int = 0) -> Plot:
+        """Return a chart: shown in notebooks, saved by its ``save``; its ``chart`` is Altair's.
+
+        Args:
+            name: ``speedups``, ``latencies``, ``launches``, ``timeline``, ``tradeoff``, ``accuracy``, or ``fps-batch``,
+                ``fps-threads``, ``fps-streams`` and ``fps-instances`` where rows differ in these.
+            table: Number of the table.
+
+        Raises:
+            IrbenchError: There is no such table or chart, samples are damaged, or ``irbench[report]`` is not installed.
+        """
+        from irbench.charts.plots import plot_called
+
+        if not 0 <= table < len(self.tables):
+            raise IrbenchError(
+                f"The run has no table {table} of speeds.", hint=f"It has {len(self.tables)}, counted from 0."
+            )
+        return plot_called(name, self.document, table, self.folder)
 
     def to_text(self, form: TextFormat = "table", *, warnings: bool = False, memory: bool = False) -> str:
         """Return the run as text: the tables as people read them, JSON, JSON lines, CSV or Markdown.

@@ -1,0 +1,1 @@
+"""Charts of runs: the figures that they show, their specifications, and how they are drawn."""

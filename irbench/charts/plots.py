@@ -1,0 +1,100 @@
+"""A chart as Python has it: shown in notebooks, saved to files, changed with Altair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, cast, get_args
+
+from irbench.charts.drawing import ChartFormat, drawn, page_svg, require_drawing
+from irbench.charts.records import chart_rows
+from irbench.core.result import RunDocument
+from irbench.core.suggestions import did_you_mean
+from irbench.errors import IrbenchError
+from irbench.store.runs import read_launches
+from irbench.system.file_access import write_atomically
+
+if TYPE_CHECKING:
+    from irbench.charts.specs import Chart, Figure
+
+_WIDTH = 480
+
+
+class Plot:
+    """A chart of a run.
+
+    Attributes:
+        name: What :meth:`irbench.Run.plot` calls it.
+        title: What it shows.
+        caption: How it is read.
+        summary: What it says, in words.
+        chart: The chart of Altair, which may be changed.
+    """
+
+    def __init__(self, figure: Figure) -> None:
+        self.name = figure.name
+        self.title = figure.title
+        self.caption = figure.caption
+        self.summary = figure.summary
+        self.chart: Chart = figure.chart
+
+    def save(self, output: str | PathLike[str], *, width: int = _WIDTH) -> None:
+        """Write the chart to a file: ``.svg``, ``.png``, ``.pdf``, or its Vega-Lite specification as ``.json``.
+
+        Args:
+            output: The file; what is there is replaced.
+            width: Of the drawing area in pixels; labels come beside it.
+
+        Raises:
+            IrbenchError: The extension is unknown, a library is not installed, or the file cannot be written.
+        """
+        path = Path(output)
+        form = {"json": "vega"}.get(path.suffix[1:], path.suffix[1:])
+        if form not in get_args(ChartFormat):
+            raise IrbenchError(f"Unknown file format: {path}.", hint="Names end with .svg, .png, .pdf or .json.")
+        try:
+            write_atomically(path, drawn(self._specification(width), cast("ChartFormat", form)))
+        except OSError as error:
+            raise IrbenchError(f"{path} cannot be written: {error.strerror}.", hint="Give another path.") from error
+
+    def _specification(self, width: int) -> dict[str, object]:
+        from irbench.charts.specs import configured
+
+        return configured(self.chart, width)
+
+    def _repr_html_(self) -> str:
+        """Return the chart as SVG; called by Jupyter."""
+        require_drawing()
+        svg = page_svg(self._specification(_WIDTH), self.name)
+        return f"<figure><figcaption>{self.title}. {self.caption}</figcaption>{svg}</figure>"
+
+    def __repr__(self) -> str:
+        """Return what the chart says, in words."""
+        return f"<Plot {self.name}: {self.summary}>"
+
+
+def plots_of_table(document: RunDocument, number: int, folder: Path) -> Iterator[Plot]:
+    """Yield the charts of a table.
+
+    Raises:
+        IrbenchError: The libraries that draw are not installed, or the raw samples are damaged.
+    """
+    require_drawing()
+    from irbench.charts.tables import figures_of_table
+
+    rows = chart_rows(document.groups[number], number)
+    yield from map(Plot, figures_of_table(document, number, rows, list(read_launches(folder, document))))
+
+
+def plot_called(name: str, document: RunDocument, number: int, folder: Path) -> Plot:
+    """Return a chart of a table by its name.
+
+    Raises:
+        IrbenchError: There is none of that name, or what :func:`plots_of_table` raises.
+    """
+    plots = {plot.name: plot for plot in plots_of_table(document, number, folder)}
+    if name not in plots:
+        known = ", ".join(plots) or "none, since no row was measured"
+        raise IrbenchError(f"The table has no chart {name!r}.", hint=f"{did_you_mean(name, plots)}Charts: {known}.")
+    return plots[name]

@@ -1,0 +1,245 @@
+"""The figures that charts of a run show: one record a mark, made of the document and its raw samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from irbench.core.record import CellLaunch, LaunchRecord
+from irbench.core.result import GroupResult, RunDocument
+from irbench.core.row import CellResult, WithEnds, row_names
+from irbench.spi import Array
+from irbench.stats.observed import sort_blocks
+from irbench.stats.rederive import planned_timing
+
+Record: TypeAlias = dict[str, str | float | int | bool | None]
+"""What a mark stands for: ``key`` is the row that it belongs to, and ``text`` what it says to a screen reader."""
+Setting: TypeAlias = Literal["batch", "threads", "streams", "instances"]
+SETTINGS: tuple[Setting, ...] = ("batch", "threads", "streams", "instances")
+
+_MOST_ROWS = 12
+"""Of a chart with a line or a colour for each."""
+_QUANTILES = 120
+
+
+@dataclass(frozen=True)
+class ChartRow:
+    """A row of a table as charts know it.
+
+    Attributes:
+        key: Unique in the page, also where two rows are called the same.
+        label: What the table calls it; no other row of the table is called the same.
+        result: Its figures.
+    """
+
+    key: str
+    label: str
+    result: CellResult
+
+    @property
+    def series(self) -> str:
+        """What runs it, without the settings that differ: its backend, device and form of the model."""
+        row = self.result
+        parts = (row.backend, row.device if row.device != "cpu" else "", row.artifact.partition("+")[2])
+        return " ".join(filter(None, (*parts, str(row.effective.get("precision", row.requested.precision)))))
+
+
+def chart_rows(table: GroupResult, number: int) -> tuple[ChartRow, ...]:
+    """Return the rows of a table, in its order; ``number`` is its place in the page."""
+    names = row_names(table.cells)
+    return tuple(ChartRow(f"t{number}r{place}", names[cell.id], cell) for place, cell in enumerate(table.cells))
+
+
+def fastest(rows: Sequence[ChartRow], most: int = _MOST_ROWS) -> tuple[ChartRow, ...]:
+    """Return the rows with figures, at most ``most`` of them: the first, since tables begin with the fastest."""
+    return tuple(row for row in rows if row.result.latency_ms is not None)[:most]
+
+
+def speedups(rows: Iterable[ChartRow]) -> list[Record]:
+    """Return how many times as fast as the baseline each row is, with its interval or range."""
+    return [
+        {
+            "key": row.key,
+            "row": row.label,
+            "value": found.value,
+            "verdict": found.verdict,
+            **_ends(found, found.value),
+        }
+        for row in rows
+        if (found := row.result.speedup) is not None
+    ]
+
+
+def loads(rows: Sequence[ChartRow], setting: Setting) -> list[Record]:
+    """Return FPS against a setting; empty where no two rows with figures differ in it."""
+    found = [
+        {
+            "key": row.key,
+            "row": row.label,
+            "series": _other_settings(row, setting),
+            "setting": value,
+            "value": row.result.fps,
+            **_ends(row.result.fps_over_launches, row.result.fps),
+        }
+        for row in rows
+        if row.result.fps is not None and (value := _setting(row.result, setting)) is not None
+    ]
+    return found if len({record["setting"] for record in found}) > 1 else []
+
+
+def tradeoffs(rows: Iterable[ChartRow]) -> list[Record]:
+    """Return latency, FPS, memory and accuracy of each row, and whether no other row is better in both speeds."""
+    found = [row for row in rows if row.result.latency_ms is not None and row.result.fps is not None]
+    return [
+        {
+            "key": row.key,
+            "row": row.label,
+            "series": row.series,
+            "p50_ms": latency.p50,
+            "fps": row.result.fps,
+            "memory_mb": (row.result.peak_memory_bytes or {}).get("process", 0) / 1e6,
+            "is_best": not any(_is_better(other.result, row.result) for other in found),
+        }
+        for row in found
+        if (latency := row.result.latency_ms) is not None
+    ]
+
+
+def accuracies(rows: Iterable[ChartRow]) -> list[Record]:
+    """Return the accuracy of each row beside its speed; empty where none was measured."""
+    return [
+        {
+            "key": row.key,
+            "row": row.label,
+            "series": str(row.result.effective.get("precision", row.result.requested.precision)),
+            "fps": row.result.fps,
+            "accuracy": row.result.accuracy.value,
+        }
+        for row in rows
+        if row.result.accuracy is not None and row.result.fps is not None
+    ]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What charts show of the raw samples of a table.
+
+    Attributes:
+        distribution: Cumulative share of calls by latency: ``latency_ms`` and ``share`` of each row.
+        launches: The median of each launch of each row.
+        blocks: Each row in each block, in the order of measurement: its latency relative to the row's median, and what
+            disturbed it.
+    """
+
+    distribution: list[Record]
+    launches: list[Record]
+    blocks: list[Record]
+
+
+def samples(document: RunDocument, number: int, rows: Sequence[ChartRow], launches: Iterable[LaunchRecord]) -> Samples:
+    """Return what charts show of a table's raw samples.
+
+    Args:
+        document: Says which blocks count.
+        number: Of the table in its run.
+        rows: Those that are shown.
+        launches: Of the run; those of other tables are left out.
+    """
+    by_cell = {row.result.id: row for row in rows}
+    timing = planned_timing(document.plan)
+    counted: dict[str, list[Array]] = {cell: [] for cell in by_cell}
+    of_launches: list[Record] = []
+    of_blocks: list[Record] = []
+    for record in launches:
+        if record.group != number:
+            continue
+        sorted_blocks = sort_blocks(record, timing)
+        for launch in record.cells:
+            row = by_cell.get(launch.cell)
+            if row is None:
+                continue
+            taken = _latencies(launch, sorted_blocks.counted)
+            if taken.size:
+                counted[launch.cell].append(taken)
+                of_launches.append(
+                    {"key": row.key, "row": row.label, "launch": record.launch + 1, "value": float(np.median(taken))}
+                )
+            of_blocks += _blocks(row, launch, record.launch, sorted_blocks.dirty, sorted_blocks.counted)
+    return Samples(list(_distribution(counted, by_cell)), of_launches, of_blocks)
+
+
+def _distribution(counted: Mapping[str, Sequence[Array]], rows: Mapping[str, ChartRow]) -> Iterator[Record]:
+    for cell, parts in counted.items():
+        if not parts:
+            continue
+        taken = np.sort(np.concatenate(parts))
+        shares = np.unique(np.linspace(1 / taken.size, 1, min(taken.size, _QUANTILES)))
+        for share in shares:
+            latency_ms = taken[max(0, int(np.ceil(share * taken.size)) - 1)]
+            yield {
+                "key": rows[cell].key, "row": rows[cell].label, "latency_ms": float(latency_ms), "share": float(share),
+            }  # fmt: skip
+
+
+def _blocks(
+    row: ChartRow, launch: CellLaunch, number: int, dirty: frozenset[int], counts: frozenset[int]
+) -> Iterator[Record]:
+    median = row.result.latency_ms.p50 if row.result.latency_ms is not None else None
+    for round_ in launch.rounds:
+        latencies = round_.latency_ns / launch.calls_per_sample / 1e6
+        if not median or not latencies.size:
+            continue
+        state = "disturbed" if round_.block in dirty else "undisturbed"
+        yield {
+            "key": row.key,
+            "row": row.label,
+            "launch": number + 1,
+            "block": round_.block + 1,
+            "relative": float(np.median(latencies)) / median,
+            "state": state if round_.block in counts else f"{state}, excluded",
+        }
+
+
+def _latencies(launch: CellLaunch, counts: frozenset[int]) -> Array:
+    """Return the latencies of the calls that count, in milliseconds."""
+    parts = [round_.latency_ns for round_ in launch.rounds if round_.block in counts]
+    return np.concatenate(parts) / launch.calls_per_sample / 1e6 if parts else np.empty(0)
+
+
+def _ends(figure: WithEnds | None, value: float | None) -> Record:
+    ends = figure.ends if figure is not None else None
+    if ends is None:
+        return {"low": value, "high": value, "is_interval": False}
+    return {"low": ends.low, "high": ends.high, "is_interval": not ends.is_range}
+
+
+def _setting(row: CellResult, setting: Setting) -> int | None:
+    if setting == "batch":
+        return row.batch
+    if setting == "threads":
+        return row.effective.get("threads") if isinstance(row.effective.get("threads"), int) else row.requested.threads  # type: ignore[return-value]
+    return row.requested.streams if setting == "streams" else row.requested.instances
+
+
+def _other_settings(row: ChartRow, setting: Setting) -> str:
+    """Return what a line of the chart has in common: the series, and the settings besides the one that it follows."""
+    others = [
+        f"{name} {value}"
+        for name in SETTINGS
+        if name != setting and (value := _setting(row.result, name)) not in (None, 1)
+    ]
+    model = row.result.model or ""
+    return ", ".join(filter(None, (row.series, model and "", *others)))
+
+
+def _is_better(one: CellResult, other: CellResult) -> bool:
+    """Whether a row is at least as good as another in latency and FPS, and better in one of them."""
+    assert one.latency_ms is not None
+    assert other.latency_ms is not None
+    assert one.fps is not None
+    assert other.fps is not None
+    pairs = (-one.latency_ms.p50, one.fps), (-other.latency_ms.p50, other.fps)
+    return all(a >= b for a, b in zip(*pairs, strict=True)) and pairs[0] != pairs[1]

@@ -1,0 +1,52 @@
+"""Which charts the tables of a run have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from irbench.charts import records, specs
+from irbench.charts.records import ChartRow
+from irbench.charts.specs import Figure
+from irbench.core.record import LaunchRecord
+from irbench.core.result import RunDocument
+
+_MOST_SPEEDUPS = 500
+
+
+def figures_of_table(
+    document: RunDocument, number: int, rows: Sequence[ChartRow], launches: Sequence[LaunchRecord] | None
+) -> Iterator[Figure]:
+    """Yield the charts of a table that have something to show.
+
+    Args:
+        document: The run.
+        number: Of the table in its run.
+        rows: Its rows.
+        launches: The raw samples of the run; ``None`` where they are not to be had.
+    """
+    table = document.groups[number]
+    speedups = records.speedups(rows[:_MOST_SPEEDUPS])
+    baseline = next((row.label for row in rows if row.result.id == table.baseline), "the baseline")
+    if speedups:
+        yield specs.speedup_figure(speedups, baseline)
+    for setting in records.SETTINGS:
+        if loads := records.loads(rows, setting):
+            yield specs.load_figure(loads, setting)
+    if len(tradeoffs := records.tradeoffs(rows)) > 1:
+        yield specs.tradeoff_figure(tradeoffs)
+    if accuracies := records.accuracies(rows):
+        yield specs.accuracy_figure(accuracies)
+    if launches is not None:
+        yield from _of_samples(document, number, records.fastest(rows), launches)
+
+
+def _of_samples(
+    document: RunDocument, number: int, rows: Sequence[ChartRow], launches: Sequence[LaunchRecord]
+) -> Iterator[Figure]:
+    found = records.samples(document, number, rows, launches)
+    if found.distribution:
+        yield specs.distribution_figure(found.distribution)
+    if len({record["launch"] for record in found.launches}) > 1:
+        yield specs.launches_figure(found.launches)
+    if found.blocks:
+        yield specs.timeline_figure(found.blocks)

@@ -1,0 +1,38 @@
+"""``irbench report``: write a page with the tables and charts of runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from irbench.features.report.options import REPORT, ReportOptions
+from irbench.terminal.completion import RUN
+from irbench.terminal.declared import declared
+from irbench.terminal.formats import RESULTS
+
+_EXAMPLES = """\b
+Examples:
+  irbench report
+  irbench report monday tuesday -o week.html
+  irbench report 01KAJ3WQ --open
+  irbench report latest --format svg -o charts
+"""
+
+
+@click.command("report", epilog=_EXAMPLES)
+@click.argument("runs", nargs=-1, type=RUN, metavar="[RUN]...")
+@declared(REPORT)
+@RESULTS
+def command(runs: tuple[str, ...], results: Path | None, **options: Any) -> None:
+    """Write a page with the verdict, the tables and the charts of runs: one file that opens in any browser, offline.
+
+    RUN is what `irbench show` takes; without it, the newest run in which at least one row was measured. The page asks
+    for nothing outside of it, and can be read without scripts and printed. With another --format, each chart is a file
+    of its own.
+    """
+    from irbench.features.report.run import write_report
+    from irbench.terminal.stderr import say
+
+    say(f"written: {write_report(runs, ReportOptions(results=results, **options))}")

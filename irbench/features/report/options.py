@@ -1,0 +1,37 @@
+"""The options of ``irbench report``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from irbench.options import kinds
+from irbench.options.option import CommandOptions, option
+from irbench.options.run import like
+
+ReportFormat: TypeAlias = Literal["html", "vega", "svg", "png", "pdf"]
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """What is written, and where."""
+
+    output: Path | None = option(
+        kinds.PATH,
+        "The page to write, or the folder for charts.",
+        short="-o",
+        metavar="PATH",
+        default_text="report.html, or charts",
+    )
+    format: ReportFormat = option(
+        kinds.one_of(ReportFormat),
+        "A page, or a file for each chart: vega is its Vega-Lite specification.",
+        default="html",
+    )
+    open: bool = option(kinds.FLAG, "Open the page in a browser.", default=False)
+    force: bool = option(kinds.FLAG, "Replace files that exist.", default=False)
+    results: Path | None = like("results")
+
+
+REPORT = CommandOptions("report", ReportOptions)

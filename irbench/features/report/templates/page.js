@@ -1,0 +1,91 @@
+"use strict";
+(() => {
+  for (const part of document.querySelectorAll(".needs-script")) part.hidden = false;
+
+  // the theme: that of the system until somebody chooses
+  const root = document.documentElement, theme = document.getElementById("theme");
+  const dark = () => (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const name = () => { theme.textContent = dark() ? "Light" : "Dark"; };
+  theme.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; name(); });
+  name();
+
+  // numbers sort as numbers, what was not measured comes last in both directions
+  const value = (row, column) => {
+    const cell = row.cells[column];
+    const text = cell ? cell.textContent.trim().replaceAll(",", "") : "";
+    const number = parseFloat(text.replace("±", ""));
+    return Number.isNaN(number) ? (text === "-" ? "" : text) : number;
+  };
+  const compare = (a, b, direction) => {
+    if (a === "" || b === "") return (a === "") - (b === "");
+    return direction * (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b)));
+  };
+  for (const table of document.querySelectorAll("table")) {
+    const heads = [...table.tHead.rows[0].cells];
+    heads.forEach((head, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const direction = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+        heads.forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", direction > 0 ? "ascending" : "descending");
+        const rows = [...table.tBodies[0].rows];
+        rows.sort((a, b) => compare(value(a, column), value(b, column), direction));
+        table.tBodies[0].append(...rows);
+      });
+    });
+  }
+
+  for (const input of document.querySelectorAll("[data-filter]")) {
+    const table = document.getElementById(input.dataset.filter);
+    const count = input.closest("p").querySelector(".count");
+    input.addEventListener("input", () => {
+      const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let shown = 0;
+      for (const row of table.tBodies[0].rows) {
+        const text = row.textContent.toLowerCase();
+        row.hidden = !words.every((word) => text.includes(word));
+        shown += !row.hidden;
+      }
+      count.textContent = words.length ? `${shown} of ${table.tBodies[0].rows.length} rows` : "";
+    });
+  }
+
+  // a row is the same one in its table and in every chart
+  const light = (key) => {
+    for (const part of document.querySelectorAll("[data-row]")) part.classList.toggle("on", part.dataset.row === key);
+    for (const chart of document.querySelectorAll(".chart"))
+      chart.classList.toggle("dimmed", Boolean(key) && Boolean(chart.querySelector("[data-row].on")));
+  };
+  const rowOf = (target) => target instanceof Element && target.closest("[data-row]");
+  document.addEventListener("pointerover", (event) => {
+    const part = rowOf(event.target);
+    light(part ? part.dataset.row : "");
+    const figure = part && part.closest("figure");
+    if (figure) figure.querySelector(".mark").textContent = part.getAttribute("aria-label");
+  });
+
+  // a chart is one stop of the tabulator, the arrow keys go from mark to mark
+  for (const chart of document.querySelectorAll(".chart")) {
+    const marks = [...chart.querySelectorAll("[data-row]")];
+    if (!marks.length) continue;
+    const said = chart.closest("figure").querySelector(".mark");
+    let at = -1;
+    const go = (place) => {
+      if (at >= 0) marks[at].classList.remove("at");
+      at = Math.min(Math.max(place, 0), marks.length - 1);
+      marks[at].classList.add("at");
+      light(marks[at].dataset.row);
+      said.textContent = marks[at].getAttribute("aria-label");
+    };
+    chart.tabIndex = 0;
+    chart.addEventListener("keydown", (event) => {
+      const places = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: marks.length - 1 };
+      if (event.key in places) { event.preventDefault(); go(places[event.key]); }
+      if (event.key === "Escape") { if (at >= 0) marks[at].classList.remove("at"); at = -1; light(""); said.textContent = ""; }
+    });
+    chart.addEventListener("blur", () => { if (at >= 0) marks[at].classList.remove("at"); at = -1; light(""); });
+  }
+})();

@@ -1,0 +1,165 @@
+"""A page made of runs: its words, its tables and its charts, and the HTML of it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import resources
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from irbench.api.display import as_text
+from irbench.charts.drawing import can_draw, page_svg
+from irbench.charts.records import ChartRow, chart_rows
+from irbench.core.plain_text import plain
+from irbench.core.result import RunDocument
+from irbench.errors import IrbenchError
+from irbench.features.cold.view import cold_view
+from irbench.features.counters.view import counter_views
+from irbench.features.report.report import Heading, Page, PageFigure, PageRow, PageRun, PageTable
+from irbench.features.soak.view import soak_view
+from irbench.render.footer import footer, incomplete, mismatches, not_applicable, whole_warnings
+from irbench.render.speed_table import context_of, group_table, headline
+from irbench.render.table import Row
+from irbench.render.table_title import command_text, origin_lines, title
+from irbench.store.runs import read_launches
+
+_WIDE, _NARROW = 440, 200
+"""Of the drawing area of charts in pixels; labels come beside it."""
+_WITHOUT_CHARTS = (
+    "Charts are left out: they need altair and vl-convert-python. Install them with: pip install 'irbench[report]'"
+)
+_WITHOUT_SAMPLES = "Charts of raw samples are left out: {}"
+_STATES = {"green": "faster", "red": "slower", "yellow": "undecided", "dim": "preview"}
+
+
+def page_of(runs: Sequence[tuple[RunDocument, Path]]) -> Page:
+    """Return the page of runs, each with the folder where its raw samples are."""
+    names = [_name(document) for document, _ in runs]
+    return Page(
+        title=f"irbench: {', '.join(dict.fromkeys(names))}",
+        runs=tuple(_run(document, folder, number) for number, (document, folder) in enumerate(runs)),
+        notice="" if can_draw() else _WITHOUT_CHARTS,
+    )
+
+
+def html_of(page: Page) -> str:
+    """Return a page as HTML that asks for nothing outside of it."""
+    style, script = (_template_text(name) for name in ("page.css", "page.js"))
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("irbench.features.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    policy = f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:"
+    return environment.get_template("page.html.j2").render(
+        page=page,
+        policy=policy,
+        style=Markup(style),  # noqa: S704 - irbench's own file
+        script=Markup(script),  # noqa: S704 - irbench's own file
+    )
+
+
+def _run(document: RunDocument, folder: Path, number: int) -> PageRun:
+    context = (document.environment, document.plan)
+    launches, problem = _launches(document, folder)
+    tables = tuple(
+        _table(document, place, f"run{number}t{place}", number * 1000 + place, launches)
+        for place in range(len(document.groups))
+    )
+    texts = [
+        *(cold_view(table, *context) for table in document.cold_starts),
+        *(soak_view(table, *context) for table in document.soaks),
+        *(view for table in document.counters for view in counter_views(table, *context)),
+    ]
+    command = command_text(document)
+    facts_shown = [line for line in origin_lines(document) if line != command]
+    if problem:
+        facts_shown.append(_WITHOUT_SAMPLES.format(problem))
+    return PageRun(
+        key=f"run{number}",
+        name=_name(document),
+        facts=tuple(map(plain, facts_shown)),
+        command=plain(command),
+        note=plain(str(document.plan.get("note") or "")),
+        incomplete=plain(incomplete(document)),
+        tables=tables,
+        texts=tuple(map(as_text, texts)),
+    )
+
+
+def _launches(document: RunDocument, folder: Path) -> tuple[list[Any] | None, str]:
+    """Return the raw samples of a run, and why there are none."""
+    if not can_draw() or not document.groups:
+        return None, ""
+    try:
+        return list(read_launches(folder, document)), ""
+    except IrbenchError as error:
+        return None, error.message
+
+
+def _table(document: RunDocument, place: int, key: str, number: int, launches: Sequence[Any] | None) -> PageTable:
+    result = document.groups[place]
+    context = context_of(result, document.environment, document.plan)
+    rows = chart_rows(result, number)
+    shown = group_table(result, _confidence(document.plan), whole_reasons=True)
+    notes = chain(footer(result, context), mismatches(result, context), not_applicable(result, context))
+    return PageTable(
+        key=key,
+        title=plain(title(result, document.environment, document.plan)),
+        verdict=plain(headline(result, context)),
+        headings=tuple(Heading(plain(column.heading), column.words) for column in shown.columns),
+        rows=tuple(
+            _page_row(chart_row, row, len(shown.columns)) for chart_row, row in zip(rows, shown.rows, strict=True)
+        ),
+        notes=tuple(map(plain, notes)),
+        warnings=tuple(text.removeprefix("warning: ") for text in whole_warnings(result.warnings, context)),
+        figures=tuple(_figures(document, place, key, rows, launches)),
+    )
+
+
+def _figures(
+    document: RunDocument, place: int, key: str, rows: Sequence[ChartRow], launches: Sequence[Any] | None
+) -> Iterator[PageFigure]:
+    if not can_draw():
+        return
+    from irbench.charts.specs import configured
+    from irbench.charts.tables import figures_of_table
+
+    for figure in figures_of_table(document, place, rows, launches):
+        own = f"{key}-{figure.name}"
+        wide, narrow = (page_svg(configured(figure.chart, width), f"{own}-{width}") for width in (_WIDE, _NARROW))
+        yield PageFigure(own, figure.title, figure.caption, figure.summary, Markup(wide), Markup(narrow))  # noqa: S704
+
+
+def _page_row(row: ChartRow, shown: Row, columns: int) -> PageRow:
+    return PageRow(
+        key=row.key,
+        cells=tuple(map(plain, shown.cells)),
+        sentence=plain(shown.sentence),
+        span=columns - len(shown.cells),
+        state="failed" if row.result.state == "failed" else _STATES.get(shown.style, ""),
+    )
+
+
+def _name(document: RunDocument) -> str:
+    models = dict.fromkeys(table.model for table in document.tables)
+    return plain(str(document.plan.get("name") or "") or ", ".join(models) or document.run_id)
+
+
+def _confidence(plan: Mapping[str, Any]) -> float:
+    timing = plan.get("timing")
+    return float(timing.get("confidence", 0.95)) if isinstance(timing, Mapping) else 0.95
+
+
+def _template_text(name: str) -> str:
+    return resources.files("irbench.features.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

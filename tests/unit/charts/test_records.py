@@ -1,0 +1,80 @@
+"""The figures that charts show are those of the document and its raw samples."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from documents import cell, document, example, failed, group, launch
+
+from irbench.charts.records import accuracies, chart_rows, fastest, loads, samples, speedups, tradeoffs
+from irbench.core.row import Requested
+
+
+def test_two_rows_of_one_name_stay_two():
+    rows = chart_rows(group(cell("ort"), cell("ort", id="again")), 0)
+    assert len({row.key for row in rows}) == 2
+    assert len({record["key"] for record in tradeoffs(rows)}) == 2
+
+
+def test_a_speedup_has_the_ends_that_its_table_shows():
+    rows = chart_rows(example(), 0)
+    shown = {record["row"]: record for record in speedups(rows)}
+    for row in rows:
+        speedup = row.result.speedup
+        if speedup is not None and speedup.ends is not None:
+            assert (shown[row.label]["low"], shown[row.label]["high"]) == speedup.ends[:2]
+            assert shown[row.label]["verdict"] == speedup.verdict
+
+
+@pytest.mark.parametrize("setting", ["batch", "threads", "streams", "instances"])
+def test_a_setting_in_which_no_two_rows_differ_has_no_chart(setting: str):
+    assert loads(chart_rows(group(cell("ort"), cell("openvino")), 0), setting) == []  # type: ignore[arg-type]
+
+
+def test_rows_that_differ_in_nothing_but_streams_are_one_line():
+    one, four = cell("ort"), cell("ort", id="x4", requested=Requested(2, 4, "fp32"))
+    found = loads(chart_rows(group(one, four), 0), "streams")
+    assert [record["setting"] for record in found] == [1, 4]
+    assert len({record["series"] for record in found}) == 1
+
+
+def test_no_other_row_beats_those_on_the_front_in_latency_and_fps():
+    rows = chart_rows(group(cell("a", 10.0, fps=100.0), cell("b", 20.0, fps=400.0), cell("c", 30.0, fps=50.0)), 0)
+    assert {record["row"]: record["is_best"] for record in tradeoffs(rows)} == {"a": True, "b": True, "c": False}
+
+
+def test_rows_without_figures_are_in_no_chart():
+    rows = chart_rows(group(cell("ort"), failed("openvino")), 0)
+    assert [row.label for row in fastest(rows)] == ["ort"]
+    assert {record["row"] for record in tradeoffs(rows)} == {"ort"}
+    assert accuracies(rows) == []
+
+
+def test_the_distribution_is_that_of_the_calls_that_count():
+    table, record = example(), launch()
+    rows = chart_rows(table, 0)
+    found = samples(document(table), 0, rows, [record])
+    for row in rows:
+        points = [point for point in found.distribution if point["key"] == row.key]
+        assert [point["share"] for point in points] == sorted(point["share"] for point in points)  # type: ignore[type-var]
+        assert not points or points[-1]["share"] == 1
+
+
+def test_launches_of_other_tables_are_left_out():
+    table = example()
+    found = samples(document(table), 0, chart_rows(table, 0), [replace(launch(), group=1)])
+    assert (found.distribution, found.launches, found.blocks) == ([], [], [])
+
+
+def test_a_launch_is_the_median_of_its_calls():
+    table, record = example(), launch()
+    rows = {row.result.id: row for row in chart_rows(table, 0)}
+    found = samples(document(table), 0, tuple(rows.values()), [record])
+    for one in record.cells:
+        if one.cell not in rows:
+            continue
+        (point,) = [point for point in found.launches if point["key"] == rows[one.cell].key]
+        everything = np.concatenate([round_.latency_ns for round_ in one.rounds]) / one.calls_per_sample / 1e6
+        assert everything.min() <= point["value"] <= everything.max()  # type: ignore[operator]

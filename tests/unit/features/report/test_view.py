@@ -1,0 +1,103 @@
+"""A page says what its runs say, asks for nothing outside of it, and holds untrusted text as text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from documents import cell, document, example, failed, group
+
+from irbench.charts import drawing
+from irbench.features.report import view
+from irbench.features.report.view import html_of, page_of
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def page(*documents: Any) -> str:
+    return html_of(page_of([(one, Path("nowhere")) for one in documents]))
+
+
+def tags(text: str) -> list[tuple[str, dict[str, str | None]]]:
+    parser = _Tags()
+    parser.feed(text)
+    return parser.found
+
+
+@pytest.fixture(autouse=True)
+def without_charts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view, "can_draw", lambda: False)
+
+
+def test_the_verdict_stands_before_the_table():
+    text = page(document(example()))
+    assert text.index('class="verdict"') < text.index("<table")
+
+
+def test_every_row_is_in_the_table_with_a_key_of_its_own():
+    table = group(cell("ort"), cell("ort", id="again"), failed("openvino"))
+    keys = [attributes["data-row"] for tag, attributes in tags(page(document(table))) if tag == "tr" and attributes]
+    assert len(keys) == len(set(keys)) == 3
+
+
+def test_two_runs_share_no_key():
+    identifiers = [
+        attributes["id"] for _, attributes in tags(page(document(example()), document(example()))) if "id" in attributes
+    ]
+    assert len(identifiers) == len(set(identifiers))
+
+
+def test_style_and_script_are_those_that_the_policy_allows_and_nothing_else_is():
+    text = page(document(example()))
+    policy = next(a["content"] for tag, a in tags(text) if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None
+    for tag in ("style", "script"):
+        (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none'")
+
+
+def test_nothing_outside_the_page_is_asked_for():
+    for _, attributes in tags(page(document(example()))):
+        assert not {name for name in attributes if name.startswith("on")}
+        assert not attributes.get("src")
+        assert (attributes.get("href") or "#").startswith("#")
+
+
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", '"><img src=x onerror=1>', "\u202egnp.exe", "a" * 4000])
+def test_names_of_others_stay_text(name: str):
+    table = replace(group(cell("ort", label=name)), model=name)
+    text = page(document(table, plan={"name": name, "note": name, "command": [name]}))
+    assert [tag for tag, _ in tags(text)].count("script") == 1
+    assert "img" not in [tag for tag, _ in tags(text)]
+    assert "\u202e" not in text
+
+
+def test_without_the_libraries_that_draw_the_page_has_its_tables_and_says_what_is_missing():
+    text = page(document(example()))
+    assert "irbench[report]" in text
+    assert "<svg" not in text
+    assert "<table" in text
+
+
+def test_samples_that_are_gone_leave_out_their_charts_alone(monkeypatch: pytest.MonkeyPatch):
+    if not drawing.can_draw():
+        pytest.skip("pip install 'irbench[report]'")
+    monkeypatch.setattr(view, "can_draw", drawing.can_draw)
+    text = page(document(example(), launches={"0000.bin": "0" * 64}))
+    assert "speedups" in text
+    assert "nowhere" in text
