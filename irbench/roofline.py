@@ -73,7 +73,14 @@ class Bandwidth:
 
 @dataclass(frozen=True)
 class BandwidthSamples:
-    """The raw times that one :class:`Bandwidth` is derived from: of each launch one for each thread."""
+    """The raw times that one :class:`Bandwidth` is derived from.
+
+    Attributes:
+        level: As there.
+        threads: As there.
+        access: As there.
+        launches: The times of each launch: one for each thread.
+    """
 
     level: str
     threads: int

@@ -1,4 +1,4 @@
-"""What irbench does, for Python and for the command line alike: typed requests in, results as values out.
+"""What the functions of Python share: how arguments are checked, and how results and progress are shown.
 
 The public names are those of :data:`irbench.__all__`; everything here may change.
 """

@@ -1,4 +1,4 @@
-"""The command line: one module per command, loaded only when it is called."""
+"""The command line: finds the commands of all features, imports the one that is called, and makes errors exit codes."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class PerfReading:
     metrics: Mapping[str, tuple[float | None, str]] = field(default_factory=dict[str, tuple[float | None, str]])
 
     def count(self, names: Collection[str]) -> EventCount:
-        """Return the sum over names of one event, which those of :func:`names_told` are; no value without any."""
+        """Return the sum over the names that perf writes for one event; no value where none of them is there."""
         return _sum([self.events[name] for name in names if name in self.events])
 
 

@@ -1,4 +1,4 @@
-"""A table with a title above it and sentences below: what tables of cold starts and soaks are shown as."""
+"""How reports are laid out as text: a table with a title and sentences, or paragraphs, tables and code in turn."""
 
 from __future__ import annotations
 

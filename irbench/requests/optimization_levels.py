@@ -1,4 +1,4 @@
-"""Options of a run that have no effect: refused, or reported if they affect some rows only."""
+"""Levels of optimisation of a run: refused where they change nothing, fitted to its backends, and noted."""
 
 from __future__ import annotations
 

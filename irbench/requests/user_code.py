@@ -1,4 +1,4 @@
-"""The user's own code, refused where it cannot be found."""
+"""The user's own code, refused where it cannot be found, and the limit on accuracy that may be measured by it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""List models, backends and exported bundles."""
+"""The models that can be exported by name, all of them or those of a family."""
 
 from __future__ import annotations
 

@@ -37,10 +37,14 @@ class CountedPart:
     """A model that was counted, and what it stands for.
 
     Attributes:
+        id: Unique in its document.
+        cell: Id of the cell.
+        kind: What it is.
         operators: Places of the operators in their cell, those of the counted model first; only of operators.
         nodes: Names of the nodes of the counted model, of the graph that the cell runs; only of operators.
         times: How many such models an inference consists of.
-        launches: A round that it lacks is one that failed, or that there was no time for.
+        launches: Its counted launches; a round that it lacks is one that failed, or that there was no time for.
+        failure: Why there are no launches, or no more of them.
         uncuttable: Why the operators are no model, so that there was nothing to launch; ``None`` where they are one.
     """
 
@@ -85,7 +89,12 @@ class GraphNode:
     """A node of an ONNX graph.
 
     Attributes:
+        name: Unique in its graph.
+        op_type: Its operator.
         domain: Its operator set; empty for ONNX's own.
+        operator_class: To which class of work it belongs.
+        inputs: Names of the tensors that it reads.
+        outputs: Names of the tensors that it computes.
         shapes: Of its outputs, as far as they are known.
         flops: Floating-point operations of one inference; ``None`` where they are unknown.
         original: Names of the exported nodes that it stands for, in an optimised graph; itself where there are none.
@@ -110,6 +119,8 @@ class OperatorProfile:
         name: The runtime's own name of it.
         kind: The runtime's own operator type.
         nodes: Names of the nodes that it computes, as far as the runtime tells.
+        device: Where it ran.
+        implementation: The kernel that was chosen.
         shapes: Of its outputs, where the runtime tells.
         is_overhead: Whether this is the runtime's own work, and computes no node.
         executions: How often it was executed in an inference.
@@ -135,6 +146,7 @@ class TimelineSpan:
     Attributes:
         operator: Place of the operator in its cell.
         start_ns: Since the inference's first operator; ``None`` where the runtime tells none.
+        duration_ns: How long it took.
         thread: Number of the thread or queue; ``None`` where the runtime does not tell.
     """
 
@@ -149,7 +161,9 @@ class Disturbance:
     """What else happened on the machine during a launch, with the compilation and the calls without profiling.
 
     Attributes:
+        wall_ns: How long the launch took.
         foreign_cpu_ns: CPU time that processes outside irbench's own tree used on the measured processors.
+        processors: How many processors the cell uses.
     """
 
     wall_ns: int
@@ -186,6 +200,8 @@ class LaunchLatencies:
     """Latencies of one launch, issue to completion, of each call.
 
     Attributes:
+        launch: Its number, counted from 0.
+        profiled_ns: Of the calls that were profiled.
         plain_ns: Of calls of a session without profiling, before and after those.
         counted: Places of the profiled calls that count: the middle half by latency, or all where the runtime tells
             only the mean of all.
@@ -210,9 +226,12 @@ class ProfiledCell(CellHead):
     Attributes:
         level: The level of optimisation; ``none`` for the graph as it was exported.
         graph: Key of the graph that its operators are joined with; empty where there is none.
+        effective: What the runtime reported of the profiled session.
         operators: In the order in which they were first executed.
         launches: Its latencies; durations of operators are in the same order.
         timeline: The inference of the first launch whose latency is the median.
+        failure: Why there are no figures, or no more of them.
+        output_error: How far its outputs are from the reference.
     """
 
     level: str = ""
@@ -230,12 +249,21 @@ class ProfileDocument(TableHead):
     """A whole profile.
 
     Attributes:
+        profile_version: Format of the document.
+        profile_id: Its ULID.
+        created: When it began, ISO 8601, UTC.
+        irbench_version: Which irbench wrote it.
         inferences: Profiled inferences of each launch.
         launches: How many launches were asked for.
+        environment: The machine and its software.
         plan: What was asked for, as run documents have it.
         graphs: ONNX graphs that operators are joined with, by key; the graph as it was exported is ``none``.
+        cells: In the order in which they were asked for.
         compared: The two levels of ``--compare``; empty where none were compared.
+        stopped_by: Why no further launch was made.
+        seconds: How long it took.
         kinds: The class of operators that compute no node, by backend, then by the runtime's own operator type.
+        warnings: What speaks against the figures.
         verified_against: Where the expected outputs came from; ``None`` where nothing could be checked.
         peaks: What was known of the machine's peaks, without raw times; ``None`` where nothing was.
         counters: What counters saw of each class of work, in launches of their own; ``None`` without ``--counters``.

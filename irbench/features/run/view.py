@@ -1,4 +1,4 @@
-"""Words for what keeps a run from being continued."""
+"""Words for why a run cannot be continued, and for what the first run of a model is going to do."""
 
 from __future__ import annotations
 

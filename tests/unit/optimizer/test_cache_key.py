@@ -73,7 +73,7 @@ def test_the_version_of_the_distribution_that_brings_a_pass_decides(monkeypatch:
 
 
 CODE = ["onnx/one.py", "optimizer/one.py"]
-CODE += ["optimizer/passes/one.py", "optimizer/rewrite/one.py"]
+CODE += ["optimizer/passes/one.py", "optimizer/pass_tools/one.py"]
 CODE += ["core/feeds.py", "core/output_check.py", "worker/inference.py", "worker/reference_answers.py"]
 
 
