@@ -17,8 +17,7 @@ import click
 from irbench import __version__, features
 from irbench.errors import ExitCode, IrbenchError, first_line, one_line
 from irbench.terminal.commands import Command, Heading
-from irbench.terminal.completion import COMPLETION
-from irbench.terminal.groups import SuggestingGroup
+from irbench.terminal.groups import COMPLETION, SuggestingGroup
 from irbench.terminal.interrupts import as_interrupts
 from irbench.terminal.standard_streams import OutputFailed, guarded_streams, is_unread
 from irbench.terminal.stderr import home_warnings_shown, say, say_in_width

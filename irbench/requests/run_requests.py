@@ -14,7 +14,6 @@ from irbench.core import registry
 from irbench.core.address import BackendAddress
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
-from irbench.features.cold.run import refuse_several_samples
 from irbench.notices import Context
 from irbench.optimizer import variant
 from irbench.options.option import refuse_excluded
@@ -144,7 +143,7 @@ def planned(
         plan(request, prepare(request, scratch, in_words(say, status or _silent))), say if tells_refused else _silent
     )
     if request.cold:
-        refuse_several_samples(groups)
+        _refuse_several_samples(groups)
     levels, layouts = tuple(ineffective_levels(request, groups)), tuple(ineffective_layouts(groups))
     for note in (*request.notes, *levels):
         say(note.text(Context()))
@@ -158,6 +157,16 @@ def planned(
 
 
 def _silent(_line: str) -> None: ...
+
+
+def _refuse_several_samples(groups: Sequence[PlannedGroup]) -> None:
+    """Refuse data of which only the first sample would be the input of a first inference."""
+    most = max(planned.group.feeds for planned in groups)
+    if most > 1:
+        raise IrbenchError(
+            f"--cold and --data with {most} samples cannot be combined: a process that starts answers one.",
+            hint="Give --data one sample, for example a single file with one, or a --batch that joins them.",
+        )
 
 
 def budget_s(options: RunOptions) -> float:

@@ -14,23 +14,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 
-VARIABLE = "IRBENCH_HOME"
-"""Names the folder."""
-
-
-class HomeWarning(UserWarning):
-    """irbench's folder cannot be written, and another one stands in for it; issued once in a process.
-
-    Attributes:
-        wanted: The folder; ``None`` where the user has no home folder.
-    """
-
-    def __init__(self, wanted: Path | None, used: Path) -> None:
-        self.wanted, self.used = wanted, used
-        # words outside of render/, because Python itself shows them to whoever calls irbench from Python
-        reason = "The user has no home folder" if wanted is None else f"{wanted} cannot be written"
-        super().__init__(f"{reason}: models are kept in {used}. Set {VARIABLE} to a folder that you can write.")
-
+from irbench.system.home_warning import HOME_VARIABLE, HomeWarning
 
 _PRIVATE, _OF_OTHERS = 0o700, 0o077
 
@@ -39,7 +23,7 @@ def home() -> Path:
     """Return the folder in which things are kept; it may have to be made.
 
     It is ``IRBENCH_HOME``, or one in the user's cache folder. Where this user may not write there, it is a folder among
-    the temporary files that no other user can read, and a :class:`~irbench.system.home.HomeWarning` says so.
+    the temporary files that no other user can read, and a :class:`~irbench.system.home_warning.HomeWarning` says so.
     """
     chosen = _wanted()
     if chosen is not None and _may_be_written(chosen):
@@ -62,7 +46,7 @@ def homes() -> tuple[Path, ...]:
 
 def _wanted() -> Path | None:
     """Return the folder that was named, or that in the user's cache; ``None`` for a user without a home folder."""
-    chosen = os.environ.get(VARIABLE)
+    chosen = os.environ.get(HOME_VARIABLE)
     if chosen:
         return Path(os.path.expanduser(chosen)).absolute()  # noqa: PTH111 - Path's raises where no home is known
     import platformdirs

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 Heading: TypeAlias = Literal["Measure", "Decide", "Understand", "Models", "Results", "Machine"]
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A command of the command line, which lies beside this declaration.
 
     Attributes:

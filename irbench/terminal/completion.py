@@ -12,9 +12,6 @@ from click.shell_completion import CompletionItem
 
 from irbench.errors import IrbenchError
 
-COMPLETION = "_IRBENCH_COMPLETE"
-"""Set by the shell while it completes a command line."""
-
 _MODEL_FILES = (".onnx", ".keras")
 
 

@@ -10,6 +10,9 @@ import click
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
 
+COMPLETION = "_IRBENCH_COMPLETE"
+"""Set by the shell while it completes a command line."""
+
 
 class OneOf(click.Choice[str]):
     """One of several words; a mistyped one is answered with the nearest."""

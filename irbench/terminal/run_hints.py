@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irbench.store.folders import results_option
-from irbench.store.listing import LATEST, find_run, latest_run, runs_called
 from irbench.terminal.stderr import say
 
 if TYPE_CHECKING:
@@ -41,6 +39,9 @@ def how_to_resume(run: str, results: Path | None) -> str:
 
 def say_which_run(root: Path, name: str | None) -> None:
     """Say which run is meant, where ``latest`` is not simply the newest, or a name is that of several runs."""
+    from irbench.store.folders import results_option
+    from irbench.store.listing import LATEST, find_run, runs_called
+
     if name is None or name == LATEST:
         _say_which_latest(root)
         return
@@ -51,6 +52,8 @@ def say_which_run(root: Path, name: str | None) -> None:
 
 
 def _say_which_latest(root: Path) -> None:
+    from irbench.store.listing import latest_run
+
     latest = latest_run(root)
     if not latest.entry.measured:
         say("no stored run has a measured row; this is the newest")

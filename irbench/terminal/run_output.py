@@ -14,9 +14,6 @@ from irbench.terminal.stderr import say
 
 if TYPE_CHECKING:
     from irbench.core.result import RunDocument
-
-if TYPE_CHECKING:
-    from irbench.core.result import RunDocument
     from irbench.render.formats.exported_run import Export
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from irbench.core.plain_text import plain_lines
-from irbench.system.home import HomeWarning
+from irbench.system.home_warning import HomeWarning
 
 if TYPE_CHECKING:
     from irbench.across_runs.changes import Unjudged

@@ -13,7 +13,6 @@ from irbench.core.activity import Activity
 from irbench.core.cold_row import CacheState, ColdLaunch, ColdRow, ColdTable
 from irbench.core.result import RunDocument
 from irbench.core.row import LaunchesStop
-from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch, now_ns
 from irbench.runner.plan import GraphRefused, PlannedGroup, with_other_graphs
 from irbench.runner.progress import Listener
@@ -64,16 +63,6 @@ def with_caches_in(cell: Cell, folder: Path) -> Cell:
 
 
 _CACHES = cast("tuple[CacheState, ...]", get_args(CacheState))
-
-
-def refuse_several_samples(groups: Sequence[PlannedGroup]) -> None:
-    """Refuse data of which only the first sample would be the input of a first inference."""
-    most = max(planned.group.feeds for planned in groups)
-    if most > 1:
-        raise IrbenchError(
-            f"--cold and --data with {most} samples cannot be combined: a process that starts answers one.",
-            hint="Give --data one sample, for example a single file with one, or a --batch that joins them.",
-        )
 
 
 def run(

@@ -20,7 +20,7 @@ To enable it:
 def command(ctx: click.Context, shell: str) -> None:
     """Print a script that completes commands, options, backends, backend options, models and runs."""
     from irbench.features.completion.shells import completion_class
-    from irbench.terminal.completion import COMPLETION
     from irbench.terminal.console import print_data
+    from irbench.terminal.groups import COMPLETION
 
     print_data(completion_class(shell)(ctx.find_root().command, {}, "irbench", COMPLETION).source(), None)

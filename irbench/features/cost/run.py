@@ -17,13 +17,12 @@ from irbench.cost_model.rows import CostRow, CostScope, cost_rows
 from irbench.errors import IrbenchError
 from irbench.features.cost.keywords import CostKeywords
 from irbench.features.cost.options import COST
-from irbench.features.cost.view import GraphCosts, cost_csv, cost_view, exact_text
+from irbench.features.cost.quantities import exact_text
 from irbench.options import values
 from irbench.options.option import names_keywords, read_keywords
 from irbench.options.run import GraphSizes
 from irbench.options.values import ReportWithRowsForm
 from irbench.render.shared_texts import export_notice_text
-from irbench.render.views import Document
 from irbench.requests.graph_costs import asked_sizes, cost_at, formulas_at
 from irbench.requests.graphs import StoredGraph, find_graph
 from irbench.spec import TensorSpec
@@ -32,6 +31,9 @@ from irbench.worker.model_files import problem_of_weights, read_signature
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import RenderableType
+
+    from irbench.features.cost.view import GraphCosts
+    from irbench.render.views import Document
 
 
 class GraphCost(Displayable):
@@ -157,12 +159,16 @@ class GraphCost(Displayable):
         if form == "json":
             return json.dumps(self.to_dict(), indent=2)
         if form == "csv":
+            from irbench.features.cost.view import cost_csv
+
             return cost_csv(self._costs(), per_node=per_node)
         view = self.view(per_node=per_node)
         return view.as_markdown() if form == "md" else as_text(view)
 
     def view(self, *, per_node: bool = False) -> Document:
         """Return what ``irbench cost`` prints, for rich."""
+        from irbench.features.cost.view import cost_view
+
         return cost_view(self._costs(), per_node=per_node)
 
     def __repr__(self) -> str:
@@ -174,6 +180,8 @@ class GraphCost(Displayable):
         return self.view()
 
     def _costs(self) -> GraphCosts:
+        from irbench.features.cost.view import GraphCosts
+
         return GraphCosts(self.name, self.cost, self.formulas, self.inputs, self._batch_in_file)
 
 

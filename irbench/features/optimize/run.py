@@ -16,7 +16,6 @@ from irbench.core.plain_text import plain
 from irbench.errors import IrbenchError
 from irbench.features.optimize.keywords import OptimizeKeywords
 from irbench.features.optimize.options import OPTIMIZE, OptimizeOptions
-from irbench.features.optimize.view import advice, steps_view
 from irbench.optimizer import CheckInputs, Conversion, Lineage, Optimized, Recipe, build_recipe, copy_model, drawn_from
 from irbench.optimizer import optimize as optimize_graph
 from irbench.options.input_request import InputRequest
@@ -68,6 +67,8 @@ class OptimizedModel(Displayable):
     @property
     def advice(self) -> tuple[str, ...]:
         """Warnings of the result, each with its remedy, and how to go on."""
+        from irbench.features.optimize.view import advice
+
         options = self._options
         files = [f"--data {quote(str(options.data))}"] if isinstance(options.data, Path) else []
         constants = ((name, ",".join(map(str, values))) for name, values in options.value.items())
@@ -105,6 +106,8 @@ class OptimizedModel(Displayable):
 
     def __rich__(self) -> RenderableType:
         """Return the passes with what each changed, as ``irbench optimize`` prints them; called by rich."""
+        from irbench.features.optimize.view import steps_view
+
         original = self.bundle.artifact(("onnx",)) or self._optimized.artifact
         before, after = (read_inventory(path).opsets.get("ai.onnx", 0) for path in (original.path, self.kept_path))
         return steps_view(self.bundle.name, self.lineage, (before, after), self.bound, self.bound_by_default)

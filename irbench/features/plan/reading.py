@@ -32,7 +32,6 @@ from irbench.system.file_states import is_file
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-if TYPE_CHECKING:
     from irbench.features.plan.document import MatrixDocument, PlanDocument, SettingsDocument
 
 PlanSource: TypeAlias = "str | PathLike[str] | Mapping[str, Any]"

@@ -12,7 +12,7 @@ from small_bundles import IMAGE, make_bundle, put
 from irbench.errors import ExitCode, IrbenchError
 from irbench.store import bundles
 from irbench.system import host
-from irbench.system.home import HomeWarning
+from irbench.system.home_warning import HomeWarning
 
 
 def test_a_bundle_is_read_as_it_was_written_with_absolute_paths():

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from irbench.system.home import HomeWarning, home, homes
+from irbench.system.home import home, homes
+from irbench.system.home_warning import HomeWarning
 
 
 @pytest.fixture(autouse=True)

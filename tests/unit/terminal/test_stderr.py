@@ -10,7 +10,7 @@ import pytest
 
 from irbench.core.registry import PluginWarning
 from irbench.errors import IrbenchError
-from irbench.system.home import HomeWarning
+from irbench.system.home_warning import HomeWarning
 from irbench.terminal.stderr import home_warnings_shown, plugin_warnings_shown, say, say_in_width
 
 LINE = "error: one two three four five"

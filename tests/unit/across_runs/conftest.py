@@ -1,4 +1,4 @@
-"""Tables that tests of views display are whole."""
+"""Tables that tests of texts display are whole."""
 
 from __future__ import annotations
 
