@@ -12,7 +12,7 @@ from irbench.charts.records import Record, Setting
 from irbench.core.quantities import ratio, significant
 from irbench.core.row import Verdict
 
-Chart: TypeAlias = alt.Chart | alt.LayerChart
+Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
 
 INK = "currentColor"
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
@@ -73,7 +73,9 @@ def speedup_figure(records: Sequence[Record], baseline: str) -> Figure:
     """Return speedups over the baseline with their intervals, by row."""
     said = [f"{row['row']}: {_ratio(row)}, {row['verdict']}" for row in records]
     shown = _described(records, lambda row: f"{row['row']}: {_ratio(row)} ({row['verdict']})")
-    verdicts = [verdict for verdict in VERDICT_COLOURS if any(row["verdict"] == verdict for row in records)]
+    verdicts: list[Verdict] = [
+        verdict for verdict in VERDICT_COLOURS if any(row["verdict"] == verdict for row in records)
+    ]
     colour = alt.Color(
         "verdict:N", title="verdict", scale=alt.Scale(domain=verdicts, range=[VERDICT_COLOURS[one] for one in verdicts])
     )
@@ -267,17 +269,16 @@ def timeline_figure(records: Sequence[Record]) -> Figure:
 
 def configured(chart: Chart, width: int) -> dict[str, Any]:
     """Return the specification of a chart as it is drawn: its width in pixels, and colours that follow the page's."""
-    ink = {"labelColor": INK, "titleColor": INK}
     drawn = (
         chart.properties(width=width, padding={"left": 4, "right": 12, "top": 6, "bottom": 4})
         .configure(background="transparent", font=FONT)
         .configure_axis(
             gridColor=INK, gridOpacity=0.15, domainColor=INK, tickColor=INK, labelFontSize=12, titleFontSize=12,
-            titleFontWeight="normal", labelLimit=_LONGEST_LABEL, **ink,
+            titleFontWeight="normal", labelLimit=_LONGEST_LABEL, labelColor=INK, titleColor=INK,
         )
         .configure_legend(
             orient="bottom", columns=2, labelFontSize=12, titleFontSize=12, symbolLimit=0,
-            labelLimit=_LONGEST_LABEL, **ink,
+            labelLimit=_LONGEST_LABEL, labelColor=INK, titleColor=INK,
         )
         .configure_view(stroke=None)
     )  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 
 from irbench.exporter.reads import ReadRecorder, Reads, ReadsRequest, is_counted, reads_request, top_level
 from irbench.exporter.source import Source
-from irbench_tf import reference_run
+from irbench_tf import file_reads
 
 NOTHING_MORE = ReadsRequest("no_package", (), ())
 
@@ -85,7 +85,7 @@ def test_a_file_that_is_read_before_it_is_replaced_counts_and_has_no_known_conte
 @pytest.mark.parametrize(("mode", "counts"), [("r", True), ("r+", True), ("a", True), ("w-", True), ("w", False)])
 def test_the_mode_of_an_announced_file_tells_whether_its_content_is_used(mode: str, counts: bool):
     Path("net.h5").write_bytes(bytes(8))
-    assert ("net.h5" in here(recorded(lambda: reference_run.opened("net.h5", mode)))) is counts
+    assert ("net.h5" in here(recorded(lambda: file_reads.opened("net.h5", mode)))) is counts
 
 
 def test_the_users_files_count_in_the_folder_of_irbench_and_bundles_do_not(monkeypatch: pytest.MonkeyPatch):

@@ -32,7 +32,7 @@ def test_the_worker_runs_in_the_other_interpreter_and_with_our_irbench(python: s
     assert Path(found.origin).parent == source_folder() / "irbench"  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("module", ["worker.__main__", "worker.run", "worker.probing", "features.verify.trial"])
+@pytest.mark.parametrize("module", ["worker.__main__", "worker.cell_hosts", "worker.probing", "features.verify.trial"])
 def test_what_other_interpreters_run_needs_no_library_that_their_environments_lack(module: str) -> None:
     lacking = "import sys; sys.modules.update(dict.fromkeys(('msgspec', 'rich', 'click')));"
     subprocess.run([sys.executable, "-c", f"{lacking} import irbench.{module}"], check=True)
