@@ -16,6 +16,7 @@ from irbench.features.cold.view import cold_view
 from irbench.features.counters.view import counter_views
 from irbench.features.soak.view import soak_view
 from irbench.render.footer import incomplete, reason
+from irbench.render.interval_plot import interval_plot
 from irbench.render.line_wrapping import wrap, wrap_message
 from irbench.render.outcome_texts import best_text
 from irbench.render.speed_table import GroupView
@@ -49,6 +50,7 @@ class DocumentView:
         intervals: Whether latencies and FPS are shown with their intervals over launches.
         warnings: Whether warnings are shown whole, with their remedies; otherwise each has one line.
         memory: Whether the memory of rows is shown in place of their speed.
+        plot: Whether speedups are drawn below their table.
         call: What shows the warnings whole; by default the command.
     """
 
@@ -59,9 +61,11 @@ class DocumentView:
         intervals: bool = False,
         warnings: bool = False,
         memory: bool = False,
+        plot: bool = False,
         call: str = "",
     ) -> None:
         self._document = document
+        self._plots = document.groups if plot else ()
         self._call = call or f"irbench show {document.run_id} --warnings"
         facts = (document.environment, document.plan)
         self._groups: list[GroupView | PlainView] = [
@@ -82,9 +86,9 @@ class DocumentView:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines; called by rich."""
-        yield from self.as_lines(options.max_width)
+        yield from self.as_lines(options.max_width, unicode=not options.ascii_only)
 
-    def as_lines(self, width: int) -> Iterator[Text]:
+    def as_lines(self, width: int, *, unicode: bool = True) -> Iterator[Text]:
         """Yield the tables as lines of at most ``width`` cells, an empty line between two of them.
 
         What shows the warnings whole is to be typed: no line break is in it, however long it is.
@@ -93,6 +97,8 @@ class DocumentView:
             if number:
                 yield Text()
             yield from group.as_lines(width)
+            if number < len(self._plots):
+                yield from interval_plot(self._plots[number], width, unicode=unicode)
         for sentence in self._below():
             yield from (Text(line) for line in wrap(sentence, width))
         if whole := self._whole(width):

@@ -81,10 +81,11 @@ def write_document(
     intervals: bool = False,
     warnings: bool = False,
     memory: bool = False,
+    plot: bool = False,
 ) -> None:
     """Write a run to ``output`` or stdout in one of the formats, a table on demand with intervals or whole warnings.
 
-    With ``memory`` the table is about that in place of speed.
+    With ``memory`` the table is about that in place of speed; with ``plot`` speedups are drawn below it.
     """
     from irbench.runs.document_text import render_document
     from irbench.runs.run_view import DocumentView
@@ -93,7 +94,7 @@ def write_document(
 
     if form == "table":
         call = f"irbench show {run_argument(folder)} --warnings"
-        view = DocumentView(document, call=call, intervals=intervals, warnings=warnings, memory=memory)
+        view = DocumentView(document, call=call, intervals=intervals, warnings=warnings, memory=memory, plot=plot)
         print_data(to_text(view, to_file=output is not None, crop=False), output)
     else:
         print_data(render_document(document, form), output)

@@ -21,6 +21,7 @@ Examples:
   irbench show
   irbench show 01KAJ3WQ --format json -o run.json
   irbench show --format csv --columns label,p50_ms,speedup
+  irbench show --plot
   irbench show latest --samples -o samples.csv
 """
 
@@ -33,6 +34,7 @@ Examples:
 @click.option(
     "--memory", is_flag=True, help="Show the memory of the rows instead: peak, private, and what added to it."
 )
+@click.option("--plot", is_flag=True, help="Draw speedups with their confidence intervals below the table.")
 @RUN_FORMAT
 @COLUMNS
 @OUTPUT
@@ -46,6 +48,7 @@ def command(
     intervals: bool,
     warnings: bool,
     memory: bool,
+    plot: bool,
     form: str,
     columns: tuple[str, ...],
     output: Path | None,
@@ -66,7 +69,7 @@ def command(
     from irbench.terminal.run_output import refuse_impossible, write_document, write_run
 
     if samples or form != "table":
-        _refuse_options_of_the_table(intervals=intervals, warnings=warnings, memory=memory)
+        _refuse_options_of_the_table(intervals=intervals, warnings=warnings, memory=memory, plot=plot)
     if samples:
         sample_format = _sample_format(context, form, columns)
         _write_samples(*_found(run, results), sample_format, output)
@@ -75,7 +78,8 @@ def command(
     folder, document = _found(run, results)
     if form == "table":
         _refuse_memory_of_others(document, memory=memory)
-        write_document(document, folder, form, output, intervals=intervals, warnings=warnings, memory=memory)
+        _refuse_plots_of_others(document, plot=plot)
+        write_document(document, folder, form, output, intervals=intervals, warnings=warnings, memory=memory, plot=plot)
         say_how_to_resume(document, results)
     else:
         write_run(document, folder, form, output, columns)
@@ -99,6 +103,7 @@ _FIELDS_OF_OPTIONS = {
     "intervals": "p50_over_launches, ...",
     "warnings": "groups[].warnings in JSON",
     "memory": "private_memory_bytes, peak_memory_bytes",
+    "plot": "speedup, speedup_low, speedup_high",
 }
 """Where other formats have what an option adds to the table."""
 
@@ -108,6 +113,13 @@ def _refuse_memory_of_others(document: RunDocument, *, memory: bool) -> None:
         raise IrbenchError(
             "--memory applies to runs that compare speeds.",
             hint="The table of a soak has its memory, and that of cold starts none: leave --memory out.",
+        )
+
+
+def _refuse_plots_of_others(document: RunDocument, *, plot: bool) -> None:
+    if plot and not document.groups:
+        raise IrbenchError(
+            "--plot applies to runs that compare speeds.", hint="Tables of cold starts and soaks: leave --plot out."
         )
 
 
