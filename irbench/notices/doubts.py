@@ -34,9 +34,9 @@ class Regime(msgspec.Struct, frozen=True):
 
     def text(self, caches: str, context: Context) -> str:
         """Return what was measured in a state that is called so."""
-        speedups = listing(f"{context.name(row.cell)} {times(row.speedup)}" for row in self.rows)
+        speedups = [f"{context.name(row.cell)} {times(row.speedup)}" for row in self.rows]
         where = f"{caches} ({self.core_to_core_ns:.0f} ns, {plural(self.blocks, 'block')})"
-        return f"{where} {speedups}" if speedups else where
+        return f"{where} {listing(speedups)}" if speedups else where
 
 
 class RegimeChange(Warn):
