@@ -11,9 +11,10 @@ from typing import Any, Literal, TypeAlias
 from irbench.errors import ExitCode, IrbenchError
 
 ChartFormat: TypeAlias = Literal["vega", "svg", "png", "pdf"]
-CHART_FORMATS: tuple[ChartFormat, ...] = ("vega", "svg", "png", "pdf")
 
 _LIBRARIES = {"altair": "altair", "vl_convert": "vl-convert-python"}
+SEPARATOR = "\x1f"
+"""Between the key of a row and what a mark says, in the description of a mark."""
 _LABEL = re.compile(r'aria-label="([^"]*?)(?:\x1f|&#x1[fF];|&#31;)([^"]*)"')
 _INK = "#1b1f24"
 
@@ -84,4 +85,4 @@ def _unmarked(value: Any) -> Any:
         return {key: _unmarked(part) for key, part in value.items()}
     if isinstance(value, list):
         return list(map(_unmarked, value))
-    return value.partition("\x1f")[2] if isinstance(value, str) and "\x1f" in value else value
+    return value.partition(SEPARATOR)[2] if isinstance(value, str) and SEPARATOR in value else value

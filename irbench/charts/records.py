@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -12,13 +12,13 @@ from irbench.core.record import CellLaunch, LaunchRecord
 from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult, WithEnds, row_names
 from irbench.spi import Array
-from irbench.stats.observed import sort_blocks
+from irbench.stats.observed import call_latency_ns, sort_blocks
 from irbench.stats.rederive import planned_timing
 
 Record: TypeAlias = dict[str, str | float | int | bool | None]
 """What a mark stands for: ``key`` is the row that it belongs to, and ``text`` what it says to a screen reader."""
 Setting: TypeAlias = Literal["batch", "threads", "streams", "instances"]
-SETTINGS: tuple[Setting, ...] = ("batch", "threads", "streams", "instances")
+SETTINGS: tuple[Setting, ...] = get_args(Setting)
 
 _MOST_ROWS = 12
 """Of a chart with a line or a colour for each."""
@@ -33,24 +33,35 @@ class ChartRow:
         key: Unique in the page, also where two rows are called the same.
         label: What the table calls it; no other row of the table is called the same.
         result: Its figures.
+        model: What it runs, where the rows of its table run several; otherwise empty.
     """
 
     key: str
     label: str
     result: CellResult
+    model: str = ""
 
     @property
     def series(self) -> str:
         """What runs it, without the settings that differ: its backend, device and form of the model."""
         row = self.result
-        parts = (row.backend, row.device if row.device != "cpu" else "", row.artifact.partition("+")[2])
+        parts = (
+            self.model,
+            row.backend,
+            row.device if row.device != "cpu" else "",
+            row.artifact.partition("+")[2],
+        )
         return " ".join(filter(None, (*parts, str(row.effective.get("precision", row.requested.precision)))))
 
 
 def chart_rows(table: GroupResult, number: int) -> tuple[ChartRow, ...]:
     """Return the rows of a table, in its order; ``number`` is its place in the page."""
     names = row_names(table.cells)
-    return tuple(ChartRow(f"t{number}r{place}", names[cell.id], cell) for place, cell in enumerate(table.cells))
+    is_of_several = len({cell.model for cell in table.cells}) > 1
+    return tuple(
+        ChartRow(f"t{number}r{place}", names[cell.id], cell, (cell.model or "") if is_of_several else "")
+        for place, cell in enumerate(table.cells)
+    )
 
 
 def fastest(rows: Sequence[ChartRow], most: int = _MOST_ROWS) -> tuple[ChartRow, ...]:
@@ -189,7 +200,7 @@ def _blocks(
 ) -> Iterator[Record]:
     median = row.result.latency_ms.p50 if row.result.latency_ms is not None else None
     for round_ in launch.rounds:
-        latencies = round_.latency_ns / launch.calls_per_sample / 1e6
+        latencies = call_latency_ns(round_, launch.calls_per_sample) / 1e6
         if not median or not latencies.size:
             continue
         state = "disturbed" if round_.block in dirty else "undisturbed"
@@ -205,8 +216,9 @@ def _blocks(
 
 def _latencies(launch: CellLaunch, counts: frozenset[int]) -> Array:
     """Return the latencies of the calls that count, in milliseconds."""
-    parts = [round_.latency_ns for round_ in launch.rounds if round_.block in counts]
-    return np.concatenate(parts) / launch.calls_per_sample / 1e6 if parts else np.empty(0)
+    calls = launch.calls_per_sample
+    parts = [call_latency_ns(round_, calls) for round_ in launch.rounds if round_.block in counts]
+    return np.concatenate(parts) / 1e6 if parts else np.empty(0)
 
 
 def _ends(figure: WithEnds | None, value: float | None) -> Record:
@@ -231,8 +243,7 @@ def _other_settings(row: ChartRow, setting: Setting) -> str:
         for name in SETTINGS
         if name != setting and (value := _setting(row.result, name)) not in (None, 1)
     ]
-    model = row.result.model or ""
-    return ", ".join(filter(None, (row.series, model and "", *others)))
+    return ", ".join((row.series, *others))
 
 
 def _is_better(one: CellResult, other: CellResult) -> bool:

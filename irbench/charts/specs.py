@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import altair as alt
 
+from irbench.charts.drawing import SEPARATOR
 from irbench.charts.records import Record, Setting
-from irbench.core.quantities import ratio, significant
-from irbench.core.row import Verdict
+from irbench.core.quantities import significant
+from irbench.core.row import Ends, Verdict
+from irbench.render.interval_plot import BEYOND, speedup_figures, speedup_span
 
 Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
 
@@ -35,11 +38,7 @@ _STATE_COLOURS = {
     "undisturbed, excluded": "#6b7280",
     "disturbed, excluded": "#8f7512",
 }
-SEPARATOR = "\x1f"
-"""Between the key of a row and what a mark says, in its description; see :mod:`irbench.charts.drawing`."""
 _LONGEST_LABEL = 260
-_BEYOND = 2.5
-"""How far beyond the values a chart shows intervals: those of a busy machine may span orders of magnitude."""
 _ROW_HEIGHT = 22
 _USUAL_HEIGHT = 280
 _SETTING_TITLES: Mapping[Setting, str] = {
@@ -83,8 +82,10 @@ def speedup_figure(records: Sequence[Record], baseline: str) -> Figure:
         "verdict:N", title="verdict", scale=alt.Scale(domain=verdicts, range=[_VERDICT_SHAPES[one] for one in verdicts])
     )
     base = alt.Chart(_data(shown)).encode(y=_row_axis(shown))
+    values, lows, highs = ([_number(row[name]) for row in records] for name in ("value", "low", "high"))
+    span = speedup_span(values, [*lows, *highs])
     position = alt.X(
-        "value:Q", title=f"speedup over {baseline}", scale=alt.Scale(type="log", domain=_span(shown), clamp=True)
+        "value:Q", title=f"speedup over {baseline}", scale=alt.Scale(type="log", domain=list(span), clamp=True)
     )
     chart = (
         alt.Chart(_data([{"one": 1}])).mark_rule(strokeDash=[4, 4], color=INK, aria=False).encode(x="one:Q")
@@ -326,8 +327,6 @@ def _row_dash(records: Sequence[Record]) -> alt.StrokeDash:
 
 def _lookup(names: Mapping[str, str]) -> str:
     """Return an object of Vega's expressions; JSON's texts are valid in it, and a ``<`` cannot end a script."""
-    import json
-
     return json.dumps(names).replace("<", "\\u003c")
 
 
@@ -335,26 +334,15 @@ def _settings(records: Sequence[Record]) -> list[int]:
     return sorted({int(_number(record["setting"])) for record in records})
 
 
-def _span(records: Sequence[Record]) -> list[float]:
-    """Return between which ratios a chart lies: all values, 1, and of wide intervals a part."""
-    values = [1.0, *(_number(row["value"]) for row in records)]
-    ends = [_number(row[end]) for row in records for end in ("low", "high")]
-    low, high = min(values), max(values)
-    return [max(low / _BEYOND, min([low * 0.95, *filter(None, ends)])), min(high * _BEYOND, max([high * 1.05, *ends]))]
-
-
 def _top(records: Sequence[Record]) -> float:
     """Return where a chart ends that begins at 0: above all values, and of wide intervals a part."""
     highest = max(_number(row["value"]) for row in records)
-    return min(highest * _BEYOND, max(highest * 1.05, *(_number(row["high"]) for row in records)))
+    return min(highest * BEYOND, max(highest * 1.05, *(_number(row["high"]) for row in records)))
 
 
 def _ratio(row: Record) -> str:
     value, low, high = (_number(row[name]) for name in ("value", "low", "high"))
-    if low == high:
-        return f"{value:.2f}x"
-    shown, *ends = ratio(value, low, high)
-    return f"{shown}x [{', '.join(ends)}]" if row["is_interval"] else f"{shown}x (range {' to '.join(ends)})"
+    return speedup_figures(value, None if low == high else Ends(low, high, is_range=not row["is_interval"]))
 
 
 def _names(records: Sequence[Any]) -> str:

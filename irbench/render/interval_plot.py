@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from irbench.core.quantities import ratio
 from irbench.core.result import GroupResult
-from irbench.core.row import Speedup, row_names
+from irbench.core.row import Ends, Speedup, row_names
+from irbench.render.figure_texts import ratio_with_ends
 from irbench.render.line_wrapping import cell_count, shorten_middle
 from irbench.render.verdicts import style_of
 
 _LONGEST_NAME = 30
 _NARROWEST = 20
-_BEYOND = 2.5
+BEYOND = 2.5
 """How far beyond the values intervals are shown: those of a busy machine may span orders of magnitude."""
 
 
@@ -57,10 +57,12 @@ def interval_plot(result: GroupResult, width: int, *, unicode: bool = True) -> I
         return
     marks = UNICODE if unicode else ASCII
     labels = [shorten_middle(name, _LONGEST_NAME, _LONGEST_NAME // 2) for name, _ in rows]
-    texts = [_figures(speedup) for _, speedup in rows]
+    texts = [speedup_figures(speedup.value, speedup.ends) for _, speedup in rows]
     left, right = max(map(cell_count, labels)), max(map(len, texts))
     plot = max(_NARROWEST, width - left - right - 4)
-    scale = _Scale.around([speedup for _, speedup in rows], plot)
+    values = [speedup.value for _, speedup in rows]
+    ends = [end for _, speedup in rows if speedup.ends for end in speedup.ends[:2]]
+    scale = _Scale(*speedup_span(values, ends), plot)
     for label, text, (_, speedup) in zip(labels, texts, rows, strict=True):
         line = Text(f" {label}{' ' * (left - cell_count(label))} ")
         line.append(_line(speedup, scale, marks), style=style_of(speedup.verdict))
@@ -75,16 +77,6 @@ class _Scale:
     low: float
     high: float
     width: int
-
-    @classmethod
-    def around(cls, speedups: Sequence[Speedup], width: int) -> _Scale:
-        values = [1.0, *(speedup.value for speedup in speedups)]
-        ends = [end for speedup in speedups if speedup.ends for end in speedup.ends[:2] if end > 0]
-        return cls(
-            max(min(values) / _BEYOND, min([min(values) * 0.97, *ends])),
-            min(max(values) * _BEYOND, max([max(values) * 1.03, *ends])),
-            width,
-        )
 
     def place(self, value: float) -> int:
         """Return the column of a value, of the nearest one where it lies beyond the scale."""
@@ -106,8 +98,14 @@ def _line(speedup: Speedup, scale: _Scale, marks: Marks) -> str:
     return "".join(cells)
 
 
-def _figures(speedup: Speedup) -> str:
-    if speedup.ends is None:
-        return f"{speedup.value:.2f}x"
-    value, low, high = ratio(speedup.value, speedup.ends.low, speedup.ends.high)
-    return f"{value}x ({low} to {high})" if speedup.ends.is_range else f"{value}x [{low}, {high}]"
+def speedup_span(values: Sequence[float], ends: Sequence[float]) -> tuple[float, float]:
+    """Return between which ratios a plot lies: all values, 1, and of wide intervals a part."""
+    low, high = min(1.0, *values), max(1.0, *values)
+    known = [end for end in ends if end > 0]
+    return max(low / BEYOND, min([low * 0.97, *known])), min(high * BEYOND, max([high * 1.03, *known]))
+
+
+def speedup_figures(value: float, ends: Ends | None) -> str:
+    """Return ``1.31x [1.29, 1.33]``, with a word where the brackets hold a range."""
+    shown, brackets = ratio_with_ends(value, ends, marks_ranges=True)
+    return f"{shown}x{brackets}"

@@ -65,7 +65,7 @@ class GroupView:
         self._plan = plan or {}
         self._context = context_of(result, self._environment, self._plan)
         self._whole_warnings = warnings
-        self._table = group_table(result, self._confidence, intervals=intervals, whole_reasons=warnings)
+        self._table = group_table(result, confidence_of(self._plan), intervals=intervals, whole_reasons=warnings)
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the width that shows every column; called by rich."""
@@ -115,10 +115,11 @@ class GroupView:
             return warnings
         return tuple(warning for warning in warnings if not isinstance(warning, Disturbed))
 
-    @property
-    def _confidence(self) -> float:
-        timing = self._plan.get("timing")
-        return float(timing.get("confidence", 0.95)) if isinstance(timing, Mapping) else 0.95
+
+def confidence_of(plan: Mapping[str, Any]) -> float:
+    """Return the confidence of the intervals of a run with this plan."""
+    timing = plan.get("timing")
+    return float(timing.get("confidence", 0.95)) if isinstance(timing, Mapping) else 0.95
 
 
 def group_table(

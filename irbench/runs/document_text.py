@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irbench.core.result import GroupResult, RunDocument
-from irbench.features.cold.view import cold_view
-from irbench.features.counters.view import counter_views
-from irbench.features.soak.view import soak_view
 from irbench.render.footer import footer, incomplete, mismatches, not_applicable, whole_warnings
 from irbench.render.formats.exported_run import Export
 from irbench.render.formats.row_table import row_table
@@ -15,6 +12,7 @@ from irbench.render.formats.text_files import as_csv, as_json_lines, as_markdown
 from irbench.render.speed_table import context_of, group_table, headline
 from irbench.render.table_title import origin_lines, title
 from irbench.render.text_formats import bullets, heading, markdown_text, without_control_characters
+from irbench.runs.run_view import mode_views
 from irbench.store.run_document import encode_document
 
 
@@ -44,10 +42,7 @@ def render_document(document: RunDocument, form: str) -> str:
 
 def _tables(document: RunDocument) -> Iterator[str]:
     yield from (_markdown(group, document) for group in document.groups)
-    facts = (document.environment, document.plan)
-    yield from (cold_view(table, *facts).as_markdown() for table in document.cold_starts)
-    yield from (soak_view(table, *facts).as_markdown() for table in document.soaks)
-    yield from (view.as_markdown() for table in document.counters for view in counter_views(table, *facts))
+    yield from (view.as_markdown() for view in mode_views(document))
 
 
 def _markdown(group: GroupResult, document: RunDocument) -> str:

@@ -72,11 +72,7 @@ class DocumentView:
             memory_view(group, *facts) if memory else GroupView(group, *facts, intervals=intervals, warnings=warnings)
             for group in document.groups
         ]
-        self._groups += [
-            *(cold_view(table, *facts) for table in document.cold_starts),
-            *(soak_view(table, *facts) for table in document.soaks),
-            *(view for table in document.counters for view in counter_views(table, *facts)),
-        ]
+        self._groups += mode_views(document)
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the width that shows every column; called by rich."""
@@ -119,6 +115,14 @@ class DocumentView:
         )
         texts = [text for text, is_shortened in shortened if is_shortened]
         return f"{' and '.join(texts).capitalize()}: {self._call}" if texts else ""
+
+
+def mode_views(document: RunDocument) -> Iterator[PlainView]:
+    """Yield the views of a run's tables that are not of speeds: cold starts, soaks and counters."""
+    facts = (document.environment, document.plan)
+    yield from (cold_view(table, *facts) for table in document.cold_starts)
+    yield from (soak_view(table, *facts) for table in document.soaks)
+    yield from (view for table in document.counters for view in counter_views(table, *facts))
 
 
 def memory_view(result: GroupResult, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> PlainView:

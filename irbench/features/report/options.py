@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from irbench.charts.drawing import ChartFormat
 from irbench.options import kinds
 from irbench.options.option import CommandOptions, option
 from irbench.options.run import like
 
-ReportFormat: TypeAlias = Literal["html", "vega", "svg", "png", "pdf"]
+ReportFormat: TypeAlias = Literal["html", ChartFormat]
 
 
 @dataclass(frozen=True)

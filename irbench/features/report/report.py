@@ -27,7 +27,7 @@ class PageRow:
         cells: Its texts.
         sentence: Takes the place of the columns that are left; empty where there are none.
         span: How many columns that are.
-        state: What colours it: ``faster``, ``slower``, ``failed`` or nothing.
+        state: What colours it: its verdict, or its state where its outputs are not valid; empty for neither.
     """
 
     key: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from itertools import chain
 from pathlib import Path
@@ -18,15 +18,14 @@ from irbench.charts.drawing import can_draw, page_svg
 from irbench.charts.records import ChartRow, chart_rows
 from irbench.core.plain_text import plain
 from irbench.core.result import RunDocument
+from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
-from irbench.features.cold.view import cold_view
-from irbench.features.counters.view import counter_views
 from irbench.features.report.report import Heading, Page, PageFigure, PageRow, PageRun, PageTable
-from irbench.features.soak.view import soak_view
 from irbench.render.footer import footer, incomplete, mismatches, not_applicable, whole_warnings
-from irbench.render.speed_table import context_of, group_table, headline
+from irbench.render.speed_table import confidence_of, context_of, group_table, headline
 from irbench.render.table import Row
 from irbench.render.table_title import command_text, origin_lines, title
+from irbench.runs.run_view import mode_views
 from irbench.store.runs import read_launches
 
 _WIDE, _NARROW = 440, 200
@@ -35,7 +34,6 @@ _WITHOUT_CHARTS = (
     "Charts are left out: they need altair and vl-convert-python. Install them with: pip install 'irbench[report]'"
 )
 _WITHOUT_SAMPLES = "Charts of raw samples are left out: {}"
-_STATES = {"green": "faster", "red": "slower", "yellow": "undecided", "dim": "preview"}
 
 
 def page_of(runs: Sequence[tuple[RunDocument, Path]]) -> Page:
@@ -66,17 +64,11 @@ def html_of(page: Page) -> str:
 
 
 def _run(document: RunDocument, folder: Path, number: int) -> PageRun:
-    context = (document.environment, document.plan)
     launches, problem = _launches(document, folder)
     tables = tuple(
         _table(document, place, f"run{number}t{place}", number * 1000 + place, launches)
         for place in range(len(document.groups))
     )
-    texts = [
-        *(cold_view(table, *context) for table in document.cold_starts),
-        *(soak_view(table, *context) for table in document.soaks),
-        *(view for table in document.counters for view in counter_views(table, *context)),
-    ]
     command = command_text(document)
     facts_shown = [line for line in origin_lines(document) if line != command]
     if problem:
@@ -89,7 +81,7 @@ def _run(document: RunDocument, folder: Path, number: int) -> PageRun:
         note=plain(str(document.plan.get("note") or "")),
         incomplete=plain(incomplete(document)),
         tables=tables,
-        texts=tuple(map(as_text, texts)),
+        texts=tuple(map(as_text, mode_views(document))),
     )
 
 
@@ -107,7 +99,7 @@ def _table(document: RunDocument, place: int, key: str, number: int, launches: S
     result = document.groups[place]
     context = context_of(result, document.environment, document.plan)
     rows = chart_rows(result, number)
-    shown = group_table(result, _confidence(document.plan), whole_reasons=True)
+    shown = group_table(result, confidence_of(document.plan), whole_reasons=True)
     notes = chain(footer(result, context), mismatches(result, context), not_applicable(result, context))
     return PageTable(
         key=key,
@@ -143,18 +135,20 @@ def _page_row(row: ChartRow, shown: Row, columns: int) -> PageRow:
         cells=tuple(map(plain, shown.cells)),
         sentence=plain(shown.sentence),
         span=columns - len(shown.cells),
-        state="failed" if row.result.state == "failed" else _STATES.get(shown.style, ""),
+        state=_state(row.result),
     )
+
+
+def _state(row: CellResult) -> str:
+    """Return the verdict of a row with valid outputs, otherwise its state."""
+    if row.state != "ok":
+        return row.state
+    return row.speedup.verdict if row.speedup is not None else ""
 
 
 def _name(document: RunDocument) -> str:
     models = dict.fromkeys(table.model for table in document.tables)
     return plain(str(document.plan.get("name") or "") or ", ".join(models) or document.run_id)
-
-
-def _confidence(plan: Mapping[str, Any]) -> float:
-    timing = plan.get("timing")
-    return float(timing.get("confidence", 0.95)) if isinstance(timing, Mapping) else 0.95
 
 
 def _template_text(name: str) -> str:

@@ -78,3 +78,8 @@ def test_a_launch_is_the_median_of_its_calls():
         (point,) = [point for point in found.launches if point["key"] == rows[one.cell].key]
         everything = np.concatenate([round_.latency_ns for round_ in one.rounds]) / one.calls_per_sample / 1e6
         assert everything.min() <= point["value"] <= everything.max()  # type: ignore[operator]
+
+
+def test_rows_of_two_models_are_on_no_common_line():
+    one, other = cell("ort", model="a"), cell("ort", id="x4", model="b", requested=Requested(2, 4, "fp32"))
+    assert len({record["series"] for record in loads(chart_rows(group(one, other), 0), "streams")}) == 2
