@@ -179,6 +179,8 @@ def samples(document: RunDocument, number: int, rows: Sequence[ChartRow], launch
                     {"key": row.key, "row": row.label, "launch": record.launch + 1, "value": float(np.median(taken))}
                 )
             of_blocks += _blocks(row, launch, record.launch, sorted_blocks.dirty, sorted_blocks.counted)
+    places = {row.key: place for place, row in enumerate(rows)}
+    of_launches.sort(key=lambda record: places[str(record["key"])])
     return Samples(list(_distribution(counted, by_cell)), of_launches, of_blocks)
 
 

@@ -85,7 +85,9 @@ def speedup_figure(records: Sequence[Record], baseline: str) -> Figure:
     values, lows, highs = ([_number(row[name]) for row in records] for name in ("value", "low", "high"))
     span = speedup_span(values, [*lows, *highs])
     position = alt.X(
-        "value:Q", title=f"speedup over {baseline}", scale=alt.Scale(type="log", domain=list(span), clamp=True)
+        "value:Q",
+        title=f"speedup over {baseline}",
+        scale=alt.Scale(type="log", domain=list(span), nice=False, clamp=True),
     )
     chart = (
         alt.Chart(_data([{"one": 1}])).mark_rule(strokeDash=[4, 4], color=INK, aria=False).encode(x="one:Q")
@@ -163,8 +165,8 @@ def tradeoff_figure(records: Sequence[Record]) -> Figure:
     )
     base = alt.Chart(_data(shown))
     best = sorted((row for row in shown if row["is_best"]), key=lambda row: _number(row["p50_ms"]))
-    x = alt.X("p50_ms:Q", title="median latency in ms", scale=alt.Scale(type="log"))
-    y = alt.Y("fps:Q", title="FPS", scale=alt.Scale(type="log"))
+    x = alt.X("p50_ms:Q", title="median latency in ms", scale=alt.Scale(type="log", nice=False, padding=8))
+    y = alt.Y("fps:Q", title="FPS", scale=alt.Scale(type="log", nice=False, padding=8))
     chart = alt.Chart(_data(best)).mark_line(strokeDash=[4, 4], color=INK, aria=False).encode(
         x="p50_ms:Q", y="fps:Q"
     ) + base.mark_point(filled=True, opacity=0.8).encode(
@@ -246,7 +248,11 @@ def timeline_figure(records: Sequence[Record]) -> Figure:
         .mark_point(filled=True, size=30)
         .encode(
             x=alt.X("place:Q", title="in the order of measurement", axis=alt.Axis(labels=False, ticks=False)),
-            y=alt.Y("relative:Q", title="latency relative to the row's median", scale=alt.Scale(type="log")),
+            y=alt.Y(
+                "relative:Q",
+                title="latency relative to the row's median",
+                scale=alt.Scale(type="log", nice=False, padding=8),
+            ),
             color=alt.Color(
                 "state:N", title=None, scale=alt.Scale(domain=states, range=[_STATE_COLOURS[one] for one in states])
             ),

@@ -16,6 +16,7 @@ from irbench.render.verdicts import style_of
 
 _LONGEST_NAME = 30
 _NARROWEST = 20
+_MARGIN = 1.03
 BEYOND = 2.5
 """How far beyond the values intervals are shown: those of a busy machine may span orders of magnitude."""
 
@@ -102,7 +103,7 @@ def speedup_span(values: Sequence[float], ends: Sequence[float]) -> tuple[float,
     """Return between which ratios a plot lies: all values, 1, and of wide intervals a part."""
     low, high = min(1.0, *values), max(1.0, *values)
     known = [end for end in ends if end > 0]
-    return max(low / BEYOND, min([low * 0.97, *known])), min(high * BEYOND, max([high * 1.03, *known]))
+    return max(low / BEYOND, min([low, *known]) / _MARGIN), min(high * BEYOND, max([high, *known]) * _MARGIN)
 
 
 def speedup_figures(value: float, ends: Ends | None) -> str:
