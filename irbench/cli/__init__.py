@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import pkgutil
 import sys
 import tempfile
 import traceback
@@ -68,9 +67,9 @@ _EXIT_CODES = {
 @cache
 def _commands() -> Mapping[str, tuple[str, Command]]:
     declared = [
-        (f"{features.__name__}.{folder.name}.{command.module}", command)
-        for folder in pkgutil.iter_modules(features.__path__)
-        for command in getattr(importlib.import_module(f"{features.__name__}.{folder.name}"), "COMMANDS", ())
+        (f"{package}.{command.module}", command)
+        for package, commands in features.declared("COMMANDS")
+        for command in commands
     ]
     declared.sort(key=lambda entry: (get_args(Heading).index(entry[1].heading), entry[1].rank, entry[1].name))
     return {command.name: (module, command) for module, command in declared}

@@ -12,7 +12,7 @@ from irbench.render.formats.text_files import as_csv, as_json_lines, as_markdown
 from irbench.render.speed_table import context_of, group_table, headline
 from irbench.render.table_title import origin_lines, title
 from irbench.render.text_formats import bullets, heading, markdown_text, without_control_characters
-from irbench.runs.run_view import mode_views
+from irbench.runs.run_modes import mode_views
 from irbench.store.run_document import encode_document
 
 

@@ -10,7 +10,6 @@ from irbench.core.activity import Activity, Outlook
 from irbench.core.record import CellLaunch, LaunchRecord
 from irbench.core.result import GroupResult, RunDocument, StoppedBy
 from irbench.core.row import ENDED_EARLY
-from irbench.features.counters.run import count_tables
 from irbench.measure.clock import Stopwatch
 from irbench.measure.core_to_core import CoreLink
 from irbench.measure.lock import Holder
@@ -26,6 +25,7 @@ from irbench.runner.prepare import same_inputs, swept_sizes
 from irbench.runner.progress import Listener, Progress, batch_facts
 from irbench.runner.reference import Expected, expected_outputs, mismatch, references
 from irbench.runner.request import RunRequest
+from irbench.runs.run_modes import mode_asked_for
 from irbench.spec import Cell, Group
 from irbench.stats.eligibility import Admission
 from irbench.stats.launch_planning import Room, parts_of
@@ -77,8 +77,9 @@ def run(
             result, so_far = measured.run(), None
             if result.stopped_by in ENDED_EARLY:
                 return writer.document
-    if request.counting is not None and not count_tables(request, groups, scratch, writer, listen):
-        return writer.document
+    following = mode_asked_for(request, follows_speeds=True)
+    if following is not None:
+        return following(request, groups, scratch, writer, listen)
     return writer.commit(replace(writer.document, complete=True))
 
 

@@ -13,8 +13,6 @@ from irbench.api.progress import GuardedListener, Reporter, Say
 from irbench.core.record import Failure
 from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
-from irbench.features.cold import run as cold
-from irbench.features.soak import soaked_rows as soak
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.notices import Note
 from irbench.options.run import RunOptions
@@ -28,6 +26,7 @@ from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runs import group_measurement as comparison
 from irbench.runs.run_destination import Destination, RunDestination, describe_environment
+from irbench.runs.run_modes import mode_asked_for
 from irbench.runs.run_plan import name_taken_text, outline, settings, too_many_threads
 from irbench.runs.work import known_peaks, with_work
 from irbench.spec import Accuracy, Cell, SoakPlan
@@ -100,10 +99,9 @@ def measure_planned(
     writer, so_far = destination.open(describe_environment(), request, groups)
     listener = GuardedListener(reporter.show)
     with _ending(writer):
-        if request.soak is not None:
-            document = soak.run(request, groups, scratch, writer, listener)
-        elif request.cold:
-            document = cold.run(request, groups, scratch, writer, listener)
+        alone = mode_asked_for(request, follows_speeds=False)
+        if alone is not None:
+            document = alone(request, groups, scratch, writer, listener)
         else:
             document = comparison.run(request, groups, scratch, writer, listener, lock.others, so_far, schedule)
     if listener.error is not None:

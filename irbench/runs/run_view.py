@@ -12,9 +12,6 @@ from rich.text import Text
 from irbench.core.quantities import NOT_MEASURED
 from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult, row_names
-from irbench.features.cold.view import cold_view
-from irbench.features.counters.view import counter_views
-from irbench.features.soak.view import soak_view
 from irbench.render.footer import incomplete, reason
 from irbench.render.interval_plot import interval_plot
 from irbench.render.line_wrapping import wrap, wrap_message
@@ -23,6 +20,7 @@ from irbench.render.speed_table import GroupView
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import title
 from irbench.render.views import PlainView
+from irbench.runs.run_modes import mode_views
 from irbench.store.table_outcomes import best_of_run
 
 _COLUMNS = (
@@ -115,14 +113,6 @@ class DocumentView:
         )
         texts = [text for text, is_shortened in shortened if is_shortened]
         return f"{' and '.join(texts).capitalize()}: {self._call}" if texts else ""
-
-
-def mode_views(document: RunDocument) -> Iterator[PlainView]:
-    """Yield the views of a run's tables that are not of speeds: cold starts, soaks and counters."""
-    facts = (document.environment, document.plan)
-    yield from (cold_view(table, *facts) for table in document.cold_starts)
-    yield from (soak_view(table, *facts) for table in document.soaks)
-    yield from (view for table in document.counters for view in counter_views(table, *facts))
 
 
 def memory_view(result: GroupResult, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> PlainView:

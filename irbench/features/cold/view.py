@@ -25,13 +25,13 @@ _STILL_WARM = 0.1
 """From this share on, a cold launch found too much of its files in memory to be called cold without a word."""
 
 
-def cold_view(table: ColdTable, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> PlainView:
-    """Return the view of a table of cold starts."""
+def cold_views(table: ColdTable, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[PlainView, ...]:
+    """Return the one view of a table of cold starts."""
     names = cold_names(table)
     cells = distinguish({row.id: name_of(row) for row in table.rows})
     shared = shared_facts(table.rows, environment, plan)
     facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "cold starts", inputs_text(table.given_inputs))
-    return PlainView(
+    view = PlainView(
         title=SEPARATOR.join(fact for fact in facts if fact),
         headline=f"preview: intervals need {FEWEST_LAUNCHES} rounds (--budget)"
         if table.preview and table.rounds
@@ -40,6 +40,7 @@ def cold_view(table: ColdTable, environment: Mapping[str, Any], plan: Mapping[st
         notes=(*_notes(table), *(note.text(Context(cells)) for note in table.notes)),
         warnings=(*_still_warm(table, names), *whole_warnings(table.warnings, Context(cells))),
     )
+    return (view,)
 
 
 def _table(table: ColdTable, cells: Mapping[str, str]) -> TextTable:

@@ -21,7 +21,7 @@ from irbench.core.counter_row import (
     counted_with,
 )
 from irbench.core.record import Failure, Stage
-from irbench.core.result import GroupResult
+from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import ENDED_EARLY, LaunchesStop
 from irbench.measure.clock import Stopwatch
 from irbench.measure.perf_stat import CountingFailed, PerfStat, TopLev
@@ -163,10 +163,13 @@ def _timeline(phase: CountedPhase, steps: tuple[tuple[float, PerfReading], ...],
     )
 
 
-def count_tables(
+def run(
     request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, writer: RunWriter, listen: Listener
-) -> bool:
-    """Count the rows of every table that has none, and put that into the store's document."""
+) -> RunDocument:
+    """Count the rows of every table that has none, and return the document, which is also in the store.
+
+    An interrupt ends the run; every finished launch is in the document, whose last table says so.
+    """
     finished = tuple(table for table in writer.document.counters if table.stopped_by not in ENDED_EARLY)
     writer.commit(replace(writer.document, counters=finished))
     timed_s = sum(table.seconds for table in writer.document.groups)
@@ -177,8 +180,8 @@ def count_tables(
         table = _Measurement(planned, speeds, number, share, scratch / f"counted-{number}", writer, listen).run()
         is_last = number + 1 == len(groups)
         if table.stopped_by == "interrupt" or (table.timelines_stopped_by == "interrupt" and not is_last):
-            return False
-    return True
+            return writer.document
+    return writer.commit(replace(writer.document, complete=True))
 
 
 @dataclass(kw_only=True)

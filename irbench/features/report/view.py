@@ -25,7 +25,7 @@ from irbench.render.footer import footer, incomplete, mismatches, not_applicable
 from irbench.render.speed_table import confidence_of, context_of, group_table, headline
 from irbench.render.table import Row
 from irbench.render.table_title import command_text, origin_lines, title
-from irbench.runs.run_view import mode_views
+from irbench.runs.run_modes import mode_views
 from irbench.store.runs import read_launches
 
 _WIDE, _NARROW = 440, 200

@@ -20,18 +20,19 @@ from irbench.render.views import PlainView
 from irbench.stats.soak import FEWEST_VALUES, blocks_left_out
 
 
-def soak_view(table: SoakTable, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> PlainView:
-    """Return the view of a table of soaks."""
+def soak_views(table: SoakTable, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[PlainView, ...]:
+    """Return the one view of a table of soaks."""
     names = distinguish({row.id: name_of(row) for row in table.rows})
     shared = shared_facts(table.rows, environment, plan)
     facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "soak", inputs_text(table.given_inputs))
-    return PlainView(
+    view = PlainView(
         title=SEPARATOR.join(fact for fact in facts if fact),
         headline=_headline(table, names),
         table=_table(table, names),
         notes=(*_notes(table), *(note.text(Context(names)) for note in table.notes)),
         warnings=tuple(whole_warnings(table.warnings, Context(names))),
     )
+    return (view,)
 
 
 def _headline(table: SoakTable, names: Mapping[str, str]) -> str:

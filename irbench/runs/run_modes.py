@@ -1,0 +1,89 @@
+"""What a run can measure beside speeds: each mode is declared by its feature, and imported when a run asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+from irbench import features
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from irbench.core.result import RunDocument
+    from irbench.render.views import PlainView
+    from irbench.runner.plan import PlannedGroup
+    from irbench.runner.progress import Listener
+    from irbench.runner.request import RunRequest
+    from irbench.store.runs import RunWriter
+
+
+class RunMode(NamedTuple):
+    """A mode of a run, which the ``__init__`` of a feature declares as ``RUN_MODE``.
+
+    Attributes:
+        asked_by: The field of :class:`~irbench.runner.request.RunRequest` that asks for it.
+        tables: The field of :class:`~irbench.core.result.RunDocument` that has its tables.
+        measure: The module and the function of the feature that measures it: ``"run.run"``; see :class:`Measure`.
+        views: The module and the function of the feature that shows a table; see :class:`Views`.
+        follows_speeds: Whether it is measured after the speeds; otherwise in place of them.
+    """
+
+    asked_by: Literal["cold", "soak", "counting"]
+    tables: Literal["cold_starts", "soaks", "counters"]
+    measure: str
+    views: str
+    follows_speeds: bool = False
+
+
+class Measure(Protocol):
+    """Measures the planned groups, and returns the document, which is also in the store."""
+
+    def __call__(
+        self,
+        request: RunRequest,
+        groups: Sequence[PlannedGroup],
+        scratch: Path,
+        writer: RunWriter,
+        listen: Listener,
+    ) -> RunDocument:
+        """Measure; an interrupt ends the run, and the document's last table says so."""
+        ...
+
+
+class Views(Protocol):
+    """Returns what a person sees of a table of the mode."""
+
+    def __call__(self, table: Any, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterable[PlainView]:
+        """Return the views of a table, in order."""
+        ...
+
+
+def mode_asked_for(request: RunRequest, *, follows_speeds: bool) -> Measure | None:
+    """Return what measures the mode that is asked for in place of speeds, or after them; ``None`` without one."""
+    for package, mode in _modes():
+        if mode.follows_speeds == follows_speeds and getattr(request, mode.asked_by):
+            measure: Measure = _function(package, mode.measure)
+            return measure
+    return None
+
+
+def mode_views(document: RunDocument) -> Iterator[PlainView]:
+    """Yield the views of a run's tables that are not of speeds: cold starts, counters and soaks."""
+    for package, mode in _modes():
+        for table in getattr(document, mode.tables):
+            views: Views = _function(package, mode.views)
+            yield from views(table, document.environment, document.plan)
+
+
+@cache
+def _modes() -> tuple[tuple[str, RunMode], ...]:
+    return tuple(features.declared("RUN_MODE"))
+
+
+def _function(package: str, name: str) -> Any:
+    module, _, function = name.partition(".")
+    return getattr(import_module(f"{package}.{module}"), function)
