@@ -9,4 +9,4 @@ backend: Backend = OrtBackend()
 """What entry point ``ort`` of ``irbench.backends`` names."""
 
 reference: Backend = OrtBackend(optimised=False)
-"""Graph optimisations off, so that its answers show none of their faults."""
+"""Graph optimisations off, so that their faults do not affect its answers."""

@@ -91,7 +91,7 @@ def refuse_fallback(active: Sequence[str], nodes: Sequence[AssignedNode] | None)
         )
     if nodes and all(node.provider != PROVIDER for node in nodes):
         raise Refusal(
-            f"The OpenVINO provider takes none of the {len(nodes)} nodes, so that ONNX Runtime's own kernels would run"
+            f"The OpenVINO provider does not take the {len(nodes)} nodes, so that ONNX Runtime's own kernels would run"
             " all of them.",
             hint="Measure it with --backends ort, or with --backends openvino.",
         )

@@ -1,6 +1,6 @@
 """The events of ONNX Runtime's profile: which belong to which inference, the time in each, and what they say of CUDA.
 
-On CUDA a node's own event lasts until its work is handed over, not until it is done, so it is no time of the GPU. A
+On CUDA a node's own event lasts until its work is handed over, not until it is done, so it is not time of the GPU. A
 build with ``--enable_cuda_profiling`` has CUPTI record what the GPU did: an event of the category ``Kernel`` for each
 kernel and each copy, which stands behind the event of the node that asked for it and names that as its parent. The
 builds on PyPI have none.
@@ -158,7 +158,7 @@ def _is_node(event: Event) -> bool:
 
 
 def _shapes(reported: Any) -> tuple[TensorShape, ...]:
-    """Return what a list of ``{"float": [1, 3]}`` describes; nothing of what is no such list."""
+    """Return what a list of ``{"float": [1, 3]}`` describes; nothing where it is not such a list."""
     described = reported if isinstance(reported, list) else []
     return tuple(
         TensorShape(_DTYPES.get(dtype) or str(dtype), tuple(shape))
@@ -177,8 +177,8 @@ def gpu_inferences_of(events: Sequence[Event], count: int, contained: Contained)
     """Return the profiles of the last so many runs on CUDA; ``None`` where fewer were recorded.
 
     An operator has the time of its kernels and copies on the GPU, or that of the host where it ran on the CPU. The
-    runtime's own work on the host is no operator: the GPU computes meanwhile. Without events of the GPU, there are no
-    operators.
+    runtime's own work on the host is not an operator: the GPU computes meanwhile. Without events of the GPU, there
+    are no operators.
     """
     runs = runs_of(events, count)
     return None if runs is None else tuple(_Run(run, contained).profile() for run in runs)

@@ -114,7 +114,7 @@ class _Rewriter:
         raise unsupported(node)
 
     def _each(self, node: Any, inputs: list[Parts]) -> Parts:
-        """Copy a node for both parts of its complex inputs; those that are no complex tensors stay."""
+        """Copy a node for both parts of its complex inputs; those that are not complex stay."""
         real = self._copied(node, [parts.real for parts in inputs])
         if all(parts.imaginary is None for parts in inputs):
             return Parts(real, None)

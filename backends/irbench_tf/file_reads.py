@@ -49,7 +49,7 @@ def _hear_checkpoint(filepattern: Any) -> None:
 
 
 def opened(path: Any, mode: str) -> None:
-    """Announce a file that is opened in a mode of h5py or TensorFlow; what is no path is left out."""
+    """Announce a file that is opened in a mode of h5py or TensorFlow; what is not a path is left out."""
     if isinstance(path, str | bytes | os.PathLike):
         sys.audit("open", path, mode, _flags(mode))
 

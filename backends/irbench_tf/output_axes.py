@@ -99,7 +99,7 @@ class _Step:
 
     @property
     def rows(self) -> int | None:
-        """How many rows the axis has for each of the dimension; ``None`` where it is no multiple."""
+        """How many rows the axis has for each of the dimension; ``None`` where it is not a multiple."""
         rows, rest = divmod(self.axis[0], self.sizes[0])
         return rows if not rest and self.axis[1] == rows * self.sizes[1] else None
 

@@ -175,7 +175,7 @@ def _why_unjudged(
     """Return why a change decides nothing, which was measured beside other programs on the older or the newer side.
 
     Load makes figures worse: that of the older side hides a loss or makes a gain, and that of the newer side makes a
-    loss or hides a gain. It is no obstacle to what was measured side by side, nor where runs are counted: their scatter
+    loss or hides a gain. It does not affect what was measured side by side, nor where runs are counted: their scatter
     contains it.
     """
     if change is None or _shift(condition, change) is None:

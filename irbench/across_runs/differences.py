@@ -1,6 +1,6 @@
 """In what two runs differ besides their figures: the machine, which forbids to compare them, and all that may be meant.
 
-Documents of older versions lack some facts. What is not known on one side is no difference.
+Documents of older versions lack some facts. What is not known on one side does not count as a difference.
 """
 
 from __future__ import annotations

@@ -382,6 +382,6 @@ def measured_graphs(document: RunDocument) -> tuple[MeasuredGraph, ...]:
 
 
 def is_another_graph(known: Collection[MeasuredGraph], artifact: str, batch: int, files: GraphFiles | None) -> bool:
-    """Return whether none of these graphs is the one that would be measured; a kind none of them is of may be new."""
+    """Return whether none of these graphs is the one that would be measured; another kind may be new."""
     alike = [graph for graph in known if graph.artifact == artifact]
     return bool(alike) and all((graph.batch, graph.files) != (batch, files) for graph in alike)

@@ -349,7 +349,7 @@ def cells_of(side: Side) -> dict[CellKey, tuple[MeasuredCell, ...]]:
     """Return each cell of a side with the runs that count for it, oldest first.
 
     These are the newest run that measured it, and those before on the same machine, with the same versions, settings
-    and data and the same graph or program: what changed in between is no scatter.
+    and data and the same graph or program: a change in between would be mistaken for scatter.
     """
     cells_by_key: dict[CellKey, list[MeasuredCell]] = {}
     for run in side.runs:

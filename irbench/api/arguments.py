@@ -45,7 +45,7 @@ def require_rows(kind: str, kinds: Any) -> None:
 
 
 def require_form(form: str, forms: Any) -> None:
-    """Refuse a form that is none of the words of the ``Literal`` ``forms``."""
+    """Refuse a form that is not one of the words of the ``Literal`` ``forms``."""
     _require(form, get_args(forms), "There is no form {!r}.")
 
 

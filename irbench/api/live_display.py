@@ -47,7 +47,7 @@ class LiveDisplay:
 
     def show(self, progress: Progress) -> None:
         """Take in one moment of the run."""
-        with contextlib.suppress(OSError):  # a terminal that was closed is no reason to lose a launch
+        with contextlib.suppress(OSError):  # a closed terminal must not lose a launch
             if self._live is not None:
                 self._live.start()
                 self._live.update(Sanitized(_picture(progress)), refresh=True)

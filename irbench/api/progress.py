@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Say: TypeAlias = Callable[[str], None]
 ProgressOption: TypeAlias = "Literal['auto'] | Listener | None"
-"""``auto`` displays on a terminal and in a notebook; a function hears each :class:`Progress`; ``None`` is silence.
+"""``auto`` displays on a terminal and in a notebook; a function gets each :class:`Progress`; ``None`` shows nothing.
 
 What a function raises ends a run as Ctrl-C does, and is raised again when all that was measured is stored.
 """
@@ -27,7 +27,7 @@ _LOG = logging.getLogger("irbench")
 
 @dataclass(frozen=True)
 class Reporter:
-    """Who hears what is done.
+    """The functions that progress is reported to.
 
     Attributes:
         say: Receives lines of text: what is chosen, exported or optimised, and warnings.
@@ -65,7 +65,7 @@ class GuardedListener:
 
 @contextmanager
 def reporting(progress: ProgressOption) -> Iterator[Reporter]:
-    """Yield who hears what is done, as ``progress`` asks for it.
+    """Yield the functions that progress is reported to, as ``progress`` asks for it.
 
     What is said in words, and not displayed, is logged by the logger ``irbench``.
     """

@@ -40,7 +40,7 @@ class ColdLaunch:
         round: Counted from 0; launches of one round are compared with each other.
         phases_ns: Duration of each of :data:`COLD_PHASES`, in nanoseconds. ``start`` lasts from before the process is
             started to its first line; ``import`` includes NumPy.
-        own_ns: What irbench itself took in between, which is in none of the phases.
+        own_ns: What irbench itself took in between, which no phase includes.
         resident_share: How much of the files that the row reads was in the page cache when it began, from 0 to 1; null
             where the kernel does not report it.
         read_bytes: What the process fetched from disks; null where the kernel does not report it.

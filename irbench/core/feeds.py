@@ -84,7 +84,7 @@ def _elements(element_type: str, values: Sequence[Number]) -> Array:
     if element_type == STRING:
         return np.asarray([str(value) for value in values], dtype)
     elements = np.asarray([number_of_text(value) if isinstance(value, str) else value for value in values])
-    array = elements.astype(dtype)  # raises ValueError for a text that is no number
+    array = elements.astype(dtype)  # raises ValueError for a text that is not a number
     if dtype.kind in "biu" and not np.array_equal(array, elements):
         raise ValueError(f"{element_type} cannot hold {', '.join(map(str, values))}")
     return array
@@ -200,7 +200,7 @@ def _draw(spec: InputSpec, shape: tuple[int, ...], entropy: tuple[int, ...], dra
         return _mask(generator, shape).astype(dtype)
     if dtype.kind == "b":
         return np.asarray(generator.random(shape) < 0.5)
-    if dtype.kind in "iuO" or "int" in dtype.name:  # also integers of four bits, which are no kind of NumPy's
+    if dtype.kind in "iuO" or "int" in dtype.name:  # also integers of four bits, which NumPy has no kind for
         integers = generator.integers(int(spec.low), max(int(spec.high), int(spec.low) + 1), shape)
         return (integers.astype(str) if dtype.hasobject else integers).astype(dtype)
     if drawn == "normal":

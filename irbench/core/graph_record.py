@@ -37,7 +37,7 @@ UncheckedReason = Literal["not-reached", "other-shapes", "original-fails", "not-
 """Why a body was not compared: no input that was tried leads there, only inputs of other shapes do, the original fails
 there or does not answer finite numbers there, or it could not be followed which bodies are executed."""
 UNCHECKED_TEXTS: Mapping[UncheckedReason, str] = {
-    "not-reached": "none of the inputs leads there",
+    "not-reached": "no input leads there",
     "other-shapes": "shapes decide, and none that was tried leads there",
     "original-fails": "the original fails there",
     "not-finite": "the original's outputs are not finite there",

@@ -80,7 +80,7 @@ class Lead(WithEnds):
             one.
         high: Upper end; null likewise.
         launches: How many measured both.
-        reason: Why it is no winner; null where it is.
+        reason: Why it has not won; null where it has.
         assumes_one_mode: Whether the interval assumes launches to scatter around one most frequent speed.
         range_low: The smallest of few launches, over all rivals; null with an interval, and after a single launch.
         range_high: The largest of them for the nearest rival; null likewise.

@@ -372,7 +372,7 @@ def all_threads(effective: Mapping[str, Scalar], requested: Requested) -> int | 
 
 
 def is_too_slow(row: CellResult) -> bool:
-    """Whether a row answers later than was asked for, so that it is no candidate for the best."""
+    """Whether a row answers later than was asked for, so that it cannot be the best."""
     return any(isinstance(mark, AboveMaxLatency) for mark in row.marks)
 
 

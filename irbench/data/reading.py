@@ -32,7 +32,7 @@ _DAMAGED = (
     ValueError,
     EOFError,
     TypeError,  # a header that is not a mapping
-    SyntaxError,  # a header that is no literal
+    SyntaxError,  # a header that is not a literal
     tokenize.TokenError,
     RuntimeError,  # encrypted, or too deep
     NotImplementedError,  # an unknown compression

@@ -33,7 +33,7 @@ def worker_requirements() -> dict[str, str]:
 def pinned_requirements(but: str) -> tuple[str, ...]:
     """Return the same in the versions that irbench runs with, so that environments differ in their runtime alone.
 
-    The distribution of the runtime is no part of it.
+    It does not include the distribution of the runtime.
     """
     return tuple(f"{name}=={metadata.version(name)}" for name in worker_requirements() if name != but)
 

@@ -62,7 +62,7 @@ _SHOWN = 8
 
 
 def unknown_source(source: Source) -> IrbenchError:
-    """Return why a source is no model, with what is nearest to it."""
+    """Return why a source is not a model, with what is nearest to it."""
     text, path = source.text, Path(source.text)
     if path.suffix == ".onnx":
         return IrbenchError(f"{text} is already an ONNX model.", hint=f"Measure it: irbench run {quote(text)}")

@@ -64,7 +64,7 @@ def _from_any_finder(top: str) -> importlib.machinery.ModuleSpec | None:
 
 
 def require_possible(text: str) -> None:
-    """Refuse a text that can be no path, so that nothing has to expect it later."""
+    """Refuse a text that cannot be a path, so that nothing has to expect it later."""
     try:
         Path(text, "card.json").exists()
     except PermissionError as error:

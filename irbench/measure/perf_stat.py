@@ -19,7 +19,7 @@ from irbench.perf_events.perf_output import read_toplev
 from irbench.system.programs import clean_environment
 
 PERF_ENVIRONMENT: Mapping[str, str] = {"LC_ALL": "C"}
-"""perf writes numbers in the locale's form, in which they are no JSON."""
+"""perf writes numbers in the locale's form, in which they are not valid JSON."""
 
 _ANSWER_S = 30.0
 """perf opens an event for each thread before it listens."""

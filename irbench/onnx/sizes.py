@@ -38,7 +38,7 @@ ONE = Size(1)
 def parse(dimension: int | str) -> Size:
     """Return the size that a dimension of a shape writes; the inverse of :func:`text`.
 
-    What is no plain product with a name in it, such as ``2*length + 1`` or ``7``, is one name.
+    What is not a plain product with a name in it, such as ``2*length + 1`` or ``7``, is one name.
     """
     if isinstance(dimension, int):
         return Size(dimension)

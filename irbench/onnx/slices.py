@@ -100,7 +100,7 @@ def _axis_slice(axis: Size | None, start: Size | None, end: Size | None, step: S
 
 
 def is_whole(part: AxisSlice, value: ir.Value) -> bool:
-    """Whether a slice takes all of its axis of a value; a size that is no number is taken to be below 10**9."""
+    """Whether a slice takes all of its axis of a value; a size that is not a number is taken to be below 10**9."""
     sizes = partial_sizes(value)
     size = sizes[part.axis] if sizes is not None else None
     if part.start != Size(0) or part.step != 1:

@@ -324,7 +324,7 @@ def _more_given(question: Question, answer: Answer, left_bytes: int) -> list[Exp
 
 
 def _is_stable(question: Question, answer: Answer, expected: ExpectedAnswer) -> bool:
-    """Whether answers do not depend on rounding: a constant row that is normalised is nothing but its errors."""
+    """Whether answers do not depend on rounding: a constant row that is normalised contains only its errors."""
     shaken = perturbed(question.arrays(expected.case))
     if shaken is None:
         return True

@@ -72,7 +72,7 @@ def read_condition(text: str) -> Condition:
     """Return the condition that a text such as ``p50>5%``, ``fps<-3%`` or ``peak_memory>50MB`` spells.
 
     Raises:
-        ValueError: It is no condition, names no figure or a wrong unit, or is met where nothing changed.
+        ValueError: It is not a condition, names no figure or a wrong unit, or is met where nothing changed.
     """
     match = _FORM.fullmatch(text)
     if match is None:

@@ -69,7 +69,7 @@ def parse_expectation(text: str) -> Expectation:
     the same as the first one.
 
     Raises:
-        ValueError: It is no such sentence, names one backend twice, or the number is not above 1x.
+        ValueError: It is not such a sentence, names one backend twice, or the number is not above 1x.
     """
     text = " ".join(text.split())
     speed = _SPEED.fullmatch(text)

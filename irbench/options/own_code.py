@@ -40,7 +40,7 @@ def cells(value: OwnCells) -> Programs:
     """Return the code of each row: of ``{"mine": my_function}`` or ``{"mine": "./loop {model}"}``.
 
     Raises:
-        TypeError: One is no text, no list of words and no function.
+        TypeError: One is neither a text nor a list of words nor a function.
         ValueError: A name is none, or a function cannot be found by its name.
     """
     if not isinstance(value, Mapping):
@@ -133,7 +133,7 @@ def metric(value: OwnMetric) -> Metric:
     """Return a measure: of ``"file.py:fn>=0.9"``, a function, or ``(function, ">=0.9")``.
 
     Raises:
-        TypeError: It is none of them.
+        TypeError: It is not one of them.
         ValueError: It names no function that another process can import, or the limit is not a number.
     """
     if isinstance(value, str):

@@ -14,7 +14,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "branch": ("cycles", "instructions", "branches", "branch-misses"),
     "topdown": ("cycles", "instructions"),
 }
-"""Events by the name of a group. ``topdown`` also has the shares of pipeline slots, which are no events."""
+"""Events by the name of a group. ``topdown`` also has the shares of pipeline slots, which are not events."""
 
 SOFTWARE_EVENTS = frozenset(
     {

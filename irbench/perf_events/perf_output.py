@@ -216,7 +216,7 @@ def _lines(text: str) -> Iterator[Mapping[str, str]]:
 
 
 def _share(line: Mapping[str, str]) -> float | None:
-    """Return a node's share; ``None`` for a metric that is no share of slots, and where there is no number."""
+    """Return a node's share; ``None`` for a metric that is not a share of slots, and where there is no number."""
     if not line.get("Unit", "").startswith("% Slots"):
         return None
     try:

@@ -145,7 +145,7 @@ def shares_named(reading: PerfReading) -> frozenset[str]:
 def kind_and_share(name: str) -> tuple[str, str]:
     """Return the kind of core that the name of a share of slots begins with, and the share.
 
-    The kind is empty where there is one alone, and of names that are no share's.
+    The kind is empty where there is one alone, and of names that are not names of shares.
     """
     kind, share = _split(name)
     return (kind, share) if share in SHARES else ("", name)

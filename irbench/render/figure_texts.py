@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from irbench.core.row import Ends, Speedup, WithEnds
 
 RANGE = "range"
-"""What the smallest and the largest of a few launches are called, which are no confidence interval."""
+"""What the smallest and the largest of a few launches are called, which are not a confidence interval."""
 
 
 def percent(fraction: float | None) -> str:
@@ -57,7 +57,7 @@ def as_fast_text(name: str, other: str, speedup: Speedup) -> str:
 
 
 def range_note(speedup: Speedup) -> str:
-    """Return ``, the range over 3 launches`` where the brackets before it are no interval; empty where they are.
+    """Return ``, the range over 3 launches`` where the brackets before it are not an interval; empty where they are.
 
     Several launches without either are those of a load that is tied to turns, of which there is no interval.
     """

@@ -73,7 +73,7 @@ def shared_facts(rows: Sequence[_TableRow], environment: Mapping[str, Any], plan
 
 
 def is_own_code(backend: str, plan: Mapping[str, Any]) -> bool:
-    """Return whether what a row names is no backend, but the user's own code, which is never confined."""
+    """Return whether what a row names is not a backend but the user's own code, which is never confined."""
     own = plan.get("cells")
     return isinstance(own, Mapping) and backend in own
 

@@ -17,8 +17,8 @@ _FORMULA = re.compile(r"\s*[=+\-@]")
 _QUANTITY = re.compile(r"\s*[+-]?(\d[\w.,]*(e[+-]\d+)?( ?%)?)?\s*", re.ASCII)
 _ACTIVE = re.compile(
     r"[\\`*|<~]"
-    r"|(?<!\w)_|_(?!\w)"  # within words it is none of Markdown's
-    r"|\](?=[(\[:])"  # of a link or image, or of the definition of one; an interval is none of these
+    r"|(?<!\w)_|_(?!\w)"  # within words it has no meaning in Markdown
+    r"|\](?=[(\[:])"  # of a link or image, or of the definition of one; an interval is not one of these
     r"|&(?=#?\w+;)"
     r"|(?<=:)/(?=/)|(?<=(?i:www))\."
 )
@@ -37,7 +37,7 @@ def csv_cell(value: Any) -> Any:
     """Return a value as a cell: numbers as they are, text on one line.
 
     A text that a spreadsheet would take for a formula (see OWASP, CSV Injection) gets an apostrophe in front. Digits
-    with a sign and a unit are no formula, and neither is a lone sign.
+    with a sign and a unit are not a formula, and neither is a lone sign.
     """
     return _text_cell(value) if isinstance(value, str) else value
 

@@ -97,7 +97,7 @@ def _probed(cell: Cell, held: str) -> Failure | None:
 
 
 def native_notes(backends: Sequence[BackendAddress], precisions: Sequence[str], say: Say) -> tuple[Note, ...]:
-    """Return a note for each backend whose default precision here is none of those that are measured.
+    """Return a note for each backend whose default precision here is not measured.
 
     Backends that never looked at this machine are asked to, once for each version.
     """

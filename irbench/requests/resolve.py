@@ -93,7 +93,7 @@ def _every_bundle(names: Sequence[str]) -> tuple[Path, ...]:
 
 
 def require_model(name: str, imports: tuple[str, ...] = ()) -> None:
-    """Refuse what is no model, without exporting or reading one."""
+    """Refuse what is not a model, without exporting or reading one."""
     require_possible(name)
     path = Path(name)
     if path.suffix == ".onnx":

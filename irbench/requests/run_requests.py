@@ -131,7 +131,7 @@ def planned(
         scratch: A folder that is gone after the run.
         say: Receives what is exported and optimised, and which options change nothing.
         status: Receives each step of that; ``None`` where nobody watches.
-        tells_refused: Whether it hears which rows are known to be impossible; not where nobody asked for them.
+        tells_refused: Whether rows that are known to be impossible are reported; not where nobody asked for them.
     """
     bundles = disambiguate(resolve_bundles(options.models, everything=options.all, say=say, imports=options.imports))
     swept = {} if request.sweep is None or not request.sweep[0] else {request.sweep[0]: ()}

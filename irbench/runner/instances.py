@@ -32,7 +32,7 @@ from irbench.worker.process import Worker
 
 
 def cpu_shares(cpus: Sequence[int], count: int) -> tuple[tuple[int, ...], ...]:
-    """Return disjoint shares of equally many physical cores; what is left over is in none of them.
+    """Return disjoint shares of equally many physical cores; no share has what is left over.
 
     Hardware threads of a core stay together. Where there are fewer cores than shares, hardware threads are divided.
     Neighbours go into the same share: they often have a cache or memory in common.

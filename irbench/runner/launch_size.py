@@ -142,7 +142,7 @@ class Tempo:
     stride: int = 0
 
     def blocks_that_count(self, blocks: int) -> int:
-        """Return how many of a launch's first blocks are none of its burn-in."""
+        """Return how many of a launch's first blocks are not part of its burn-in."""
         return max(0, blocks - self.timing.burn_in_blocks)
 
 

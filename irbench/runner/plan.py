@@ -140,7 +140,7 @@ def _chosen(
 
 
 def with_rows(planned: PlannedGroup, rows: Collection[str]) -> PlannedGroup:
-    """Return a group with some of its rows; its first row is the baseline where the group's is none of them.
+    """Return a group with some of its rows; its first row is the baseline where the group's is not among them.
 
     Ids of rows of other tables may be among ``rows``.
     """

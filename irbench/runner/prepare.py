@@ -261,7 +261,7 @@ def same_inputs(first: Workload, second: Workload) -> bool:
 
 
 def _joins(table: Sequence[SizedModel], model: SizedModel, networks: frozenset[str]) -> bool:
-    """Whether a model is a row of a table: it fits one of its models, and is no other network of the zoo than any."""
+    """Whether a model is a row of a table: it fits one of its models, and none is another network of the zoo."""
     sources = {known.bundle.source for known in table} & networks
     if model.bundle.source in networks and sources - {model.bundle.source}:
         return False

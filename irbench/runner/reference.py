@@ -208,7 +208,7 @@ def worst_error(answers: Sequence[Outputs], reference: Outputs, classifier: bool
 
 
 def worse(first: OutputError | None, second: OutputError | None) -> OutputError | None:
-    """Return the larger of two errors; ``None`` is no error that was measured."""
+    """Return the larger of two errors; ``None`` stands for an error that was not measured."""
     known = [error for error in (first, second) if error is not None]
     return max(known, key=lambda error: error.max_rel, default=None)
 

@@ -25,7 +25,7 @@ _CONDITIONS = ("streams", "instances", "precision", "batch", "threads", "optimiz
 _AS_IT_IS: tuple[Mapping[str, str], ...] = ({},)
 """The only alternative where no option is varied."""
 _FRAMEWORK_PRECISION: Precision = "fp32"
-"""What is asked of an artifact that is no ONNX graph."""
+"""What is asked of an artifact that is not an ONNX graph."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def render_document(document: RunDocument, form: str) -> str:
             from).
 
     Raises:
-        ValueError: It is none of these.
+        ValueError: It is not one of these.
     """
     if form == "json":
         return without_control_characters(encode_document(document).decode())

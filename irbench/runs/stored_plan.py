@@ -66,7 +66,7 @@ _RELEASE = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==[A-Za-z0-9][A-Za-z0-9.+!_-]*"
 
 
 def own_code_obstacle(stored: RunOptions) -> Obstacle | None:
-    """Return an obstacle that names all code of a stored plan that is no part of irbench; ``None`` without any.
+    """Return an obstacle that names all code of a stored plan that is not part of irbench; ``None`` without any.
 
     These are the rows of the user's own code, models that a function makes, a measure of accuracy, modules to import
     for an export, and options that name files or folders: a runtime reads compiled code and settings from there, and

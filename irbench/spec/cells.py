@@ -44,7 +44,7 @@ class PythonEnvironment:
 
 @dataclass(frozen=True)
 class Program:
-    """What runs a row that is no backend's.
+    """What runs a row that no backend runs.
 
     Attributes:
         kind: ``callable``: a function of Python that the row's process imports, and irbench times. ``command``: a

@@ -58,7 +58,7 @@ def size_of(dimension: int | str, sizes: Mapping[str, int]) -> int | None:
 
 
 def names_in(dimension: int | str) -> tuple[str, ...]:
-    """Return the names that a dimension is computed from: itself, where it is no arithmetic of names."""
+    """Return the names that a dimension is computed from: itself, where it is not an arithmetic expression."""
     tree = _parsed(dimension) if isinstance(dimension, str) else None
     if tree is None:
         return (dimension,) if isinstance(dimension, str) else ()
@@ -87,7 +87,7 @@ def shape_text(shape: Sequence[int | str]) -> str:
 
 @lru_cache(maxsize=1024)
 def _parsed(dimension: str) -> ast.expr | None:
-    """Return the tree of an arithmetic expression; ``None`` for a plain name, and for what is no arithmetic."""
+    """Return the tree of an arithmetic expression; ``None`` for a plain name, and for what is not arithmetic."""
     if len(dimension) > _LONGEST or dimension.isidentifier() or "\n" in dimension:
         return None
     try:

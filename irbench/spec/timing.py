@@ -150,7 +150,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class SoakPlan:
-    """How long each row is called, and how its memory is judged.
+    """How long each row is called, and how its use of memory is assessed.
 
     Attributes:
         seconds: For how long each row is called; without meaning where ``calls`` is given.

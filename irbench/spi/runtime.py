@@ -55,7 +55,7 @@ class Description:
         reserved: Keys that irbench sets itself, each with the argument it follows: ``--threads`` for example.
         is_original: Whether it runs models in the framework that they were made with; its row is the usual baseline.
         reference_rank: References answer in the order of their ranks, the lowest first, then by name: a quick one has a
-            low rank. Without meaning for a backend that is no reference.
+            low rank. Without meaning for a backend that is not a reference.
         reference_name: What tables call its answers as a reference; ``the reference`` and its name unless given.
         int8_methods: How an ONNX graph may be quantised so that it is computed in integers: ``static``, ``dynamic``.
         tunable: Options that are worth trying when the best setting is searched for, with their values.
@@ -150,7 +150,7 @@ class Session(Protocol):
         ...
 
     def open_slots(self, count: int, io: Io, /) -> Sequence[Slot]:
-        """Return ``count`` slots. With ``io="bound"`` inputs and outputs live where the runtime wants them."""
+        """Return ``count`` slots. With ``io="bound"`` inputs and outputs lie where the runtime wants them."""
         ...
 
     def close(self) -> None:

@@ -3,7 +3,7 @@
 A launch costs every cell a start, a compilation and a warm-up. After the first few launches most pairs are decided, so
 only those run on whose order is still open, together with the leader and its nearest rival, whose difference the
 headline states. The intervals that decide hold at all looks together (:mod:`irbench.stats.intervals`), so that leaving
-early, and because of what was seen, costs none of their confidence.
+early, and because of what was seen, costs no confidence.
 """
 
 from __future__ import annotations

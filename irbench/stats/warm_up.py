@@ -2,7 +2,7 @@
 
 A process is slow from its first call on until it is warm, however many calls that takes: a just-in-time compiler,
 caches that fill, kernels that are chosen by timing them. The rule therefore looks for one thing only: calls that are
-slower than the last ones *from the beginning on*. What slows calls for a while later, as other programs do, is no
+slower than the last ones *from the beginning on*. What slows calls for a while later, as other programs do, is not
 warm-up.
 """
 

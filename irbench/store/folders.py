@@ -119,7 +119,7 @@ def removal_of(folder: Path) -> str:
 
 
 def profiles_folder(root: Path) -> Path:
-    """Return the folder of operator profiles, which are no runs."""
+    """Return the folder of operator profiles, which are not runs."""
     return root / _PROFILES
 
 
@@ -175,7 +175,7 @@ def folders_of_runs(folder: Path, unsearched: Callable[[Unsearched], object] = l
 
 
 def _why_unsearched(entry: os.DirEntry[str], searched: Path) -> UnsearchedReason | None:
-    """Return why something that is no folder is reported; ``None`` for files, and links to what is searched anyway."""
+    """Return why something other than a folder is reported; ``None`` for files, and links to what is searched."""
     if not entry.is_symlink():
         return None if entry.is_file(follow_symlinks=False) else "not-a-file"
     leads_to = Path(os.path.realpath(entry))  # Path.resolve fails where links lead to each other

@@ -41,7 +41,7 @@ def require_bounded(data: bytes) -> None:
             break
     else:
         raise ValueError(f"it is nested more than {_DEEPEST} levels deep")
-    # digits behind a point are no integer, and most documents have no others of such a length
+    # digits behind a point are not an integer, and most documents have no others of such a length
     if _LONG not in data.translate(_DIGITS).replace(b"." + _LONG, b"."):
         return
     for number in _LONG_NUMBER.finditer(_STRING.sub(b"", data)):
@@ -144,7 +144,7 @@ def _require_sense(document: RunDocument) -> None:
 
 
 def _require_table(group: GroupResult) -> None:
-    """Raise ValueError where a row has an empty batch, or who leads is no row."""
+    """Raise ValueError where a row has an empty batch, or who leads is not one of the rows."""
     for cell in group.cells:
         if cell.batch < 1:
             raise ValueError(f"{cell.id} has batches of {cell.batch}")

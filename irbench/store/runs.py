@@ -137,7 +137,7 @@ class RunWriter:
     def discard(self) -> None:
         """Remove the run: nothing of it was measured."""
         with contextlib.suppress(OSError):
-            (self.folder / RUN_FILE).unlink()  # what is left of a removal that is cut short is no run
+            (self.folder / RUN_FILE).unlink()  # what is left of a removal that is cut short is not a run
             shutil.rmtree(self.folder)
         self.release()
 

@@ -117,7 +117,7 @@ def _machine(environment: Mapping[str, Any]) -> str:
 
 
 def outcome_of(group: GroupResult) -> Outcome:
-    """Return who won by how much, or who leads and why it is no winner, or why there is nobody."""
+    """Return who won by how much, or who leads and why it has not won, or why there is nobody."""
     names = row_names(group.cells)
     lead = group.lead or group.winner  # a document from before leads were stored has winners alone
     if lead is not None:

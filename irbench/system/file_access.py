@@ -122,7 +122,7 @@ def open_regular(path: Path | str, *, follow: bool = True, folder: int | None = 
         folder: Descriptor of the folder that ``path`` is relative to; ``None`` for the present one.
 
     Raises:
-        OSError: It cannot be opened, is no regular file, or is a link that is not to be followed.
+        OSError: It cannot be opened, is not a regular file, or is a link that is not to be followed.
     """
     return os.fdopen(_opened(path, follow=follow, folder=folder)[0], "rb")
 

@@ -39,7 +39,7 @@ def digest(path: Path, *, follow: bool = True) -> str:
 
 
 def exists(path: Path) -> bool:
-    """Return whether there is a file or folder; a name that none can have is no error."""
+    """Return whether there is a file or folder; an invalid name is not an error."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -47,7 +47,7 @@ def exists(path: Path) -> bool:
 
 
 def is_file(path: Path) -> bool:
-    """Return whether there is a regular file; a name that none can have, or a closed folder around it, is no error."""
+    """Return whether there is a regular file; an invalid name or an unreadable folder around it is not an error."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -55,7 +55,7 @@ def is_file(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether there is a folder; a name that none can have, or a closed folder around it, is no error."""
+    """Return whether there is a folder; an invalid name or an unreadable folder around it is not an error."""
     try:
         return path.is_dir()
     except (OSError, ValueError):
@@ -122,7 +122,7 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 
 def names_digest(folder: Path, settled_before_ns: int | None = None) -> str:
-    """Return a digest of the names in a folder; empty where it is no folder, or was changed since that moment."""
+    """Return a digest of the names in a folder; empty where it is not a folder, or was changed since that moment."""
     try:
         names = sorted(path.name for path in folder.iterdir() if path.name != _UNCOUNTED)
         changed_ns = folder.stat().st_ctime_ns

@@ -36,7 +36,7 @@ def home() -> Path:
 
 
 def homes() -> tuple[Path, ...]:
-    """Return the folders in which things are looked for, the one where they are kept first; makes none of them."""
+    """Return the folders in which things are looked for, the one where they are kept first; does not make any."""
     chosen = _wanted()
     if chosen is not None and _may_be_written(chosen):
         return (chosen,)

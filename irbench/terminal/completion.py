@@ -113,7 +113,7 @@ def files_begun(begun: str) -> Iterator[str]:
         return
     for entry in entries:
         path = f"{folder}{slash}{entry.name}"
-        shown = f"./{path}" if path.startswith("-") else path  # a file is no option
+        shown = f"./{path}" if path.startswith("-") else path  # a file is not an option
         if entry.name.endswith(_MODEL_FILES):
             yield shown
         elif begun and entry.is_dir() and (name or not entry.name.startswith(".")):

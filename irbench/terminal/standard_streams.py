@@ -1,4 +1,4 @@
-"""Standard output and standard error, guarded: an output that breaks is no reason to lose what a command does."""
+"""Standard output and standard error, guarded: a command goes on when its output breaks."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _open_closed_descriptors() -> None:
 
 
 def _guarded(stream: TextIO | None, descriptor: int) -> tuple[TextIO, GuardedFile | None]:
-    """Return a guarded stream in place of one, and its file; a stream that is no file is returned as it is."""
+    """Return a guarded stream in place of one, and its file; a stream that is not a file is returned as it is."""
     if stream is not None:
         with contextlib.suppress(OSError, ValueError):
             stream.flush()

@@ -14,7 +14,7 @@ from irbench.worker.watchdog import own_temporary_files
 
 
 def infer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
-    """Run a slot once and return its outputs; what is no tensor but a sequence of them stays a list."""
+    """Run a slot once and return its outputs; a sequence of tensors stays a list."""
     slot.stage(feed)
     slot.run()
     return tuple(output if isinstance(output, list) else np.asarray(output) for output in slot.fetch())

@@ -43,7 +43,7 @@ _DEADLINE_S = 60.0
 _LEAST_BYTES = 1 << 30
 """Python and onnx themselves need room, however little is free."""
 _BASE_BYTES, _BYTES_PER_BYTE = 1 << 29, 64
-"""An honest graph of small nodes is some thirty times larger as Python objects; its weights are never objects."""
+"""A harmless graph of small nodes is some thirty times larger as Python objects; its weights are never objects."""
 _HARMFUL = "The file may be damaged, or made to do harm: export or download it again."
 _SLOW = (
     "Try again while no other program is busy: a graph of very many nodes takes long."

@@ -282,7 +282,7 @@ def _started(python: str | None, channel: Channel, folder: Path) -> Iterator[Non
 
 
 _REMARK = re.compile(r"[IW]\d{4} |\d{4}-\d\d-\d\d [\d:.]+: [IW] |WARNING: All log messages before absl")
-"""How what libraries log with glog or absl begins where it is no error: which devices there are, for example."""
+"""How what libraries log with glog or absl begins where it is not an error: which devices there are, for example."""
 _LAST_WORDS = 200
 
 

@@ -282,7 +282,7 @@ def test_a_regression_that_is_not_found_again_is_no_alarm(model: Path):
     assert compared("before", "after", "--fail-on", "p50>5%").code == 1
     called = compared("before", "after", "--fail-on", "p50>5%", "--confirm")
     assert called.code == 0, called.err
-    assert "not confirmed, so it is no regression" in called.out
+    assert "not confirmed, so it is not a regression" in called.out
 
 
 @pytest.mark.slow

@@ -72,8 +72,8 @@ def _name_excluded(model: onnx.ModelProto, operators: Collection[str]) -> list[s
 def _is_excluded(node: onnx.NodeProto, axes: Mapping[str, int]) -> bool:
     """Whether a node has only the name of an operator that is quantised, or weights that no kernel takes.
 
-    The tool does not look at domains. Where the weights of a MatMul are no matrix, it gives them scales along an axis
-    that the runtime's kernels refuse.
+    The tool does not look at domains. Where the weights of a MatMul are not a matrix, it gives them scales along an
+    axis that the runtime's kernels refuse.
     """
     if (node.domain or "ai.onnx") != _CONTRIBUTED.get(node.op_type, "ai.onnx"):
         return True
@@ -184,7 +184,7 @@ _WITH_BIAS = frozenset({"Conv", "ConvTranspose", "Gemm"})
 
 
 def _separate_biases(model: onnx.ModelProto) -> None:
-    """Write a copy of each bias for every further layer that reads it, and of one that is no vector, in place."""
+    """Write a copy of each bias for every further layer that reads it, and of one that is not a vector, in place."""
     constants = {initializer.name: initializer for initializer in model.graph.initializer}
     taken, seen = names_in(DetachedModel(model, {})), set[str]()
     for node in model.graph.node:

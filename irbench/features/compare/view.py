@@ -36,7 +36,7 @@ _ORDER: tuple[Verdict, ...] = ("slower", "faster", "same", "undecided", "preview
 
 _CONFIRMATIONS: Mapping[ConfirmationOutcome, str] = {
     "confirmed": "confirmed",
-    "not-confirmed": "not confirmed, so it is no regression",
+    "not-confirmed": "not confirmed, so it is not a regression",
     "undecided": "undecided",
     "not-possible": "not possible",
 }

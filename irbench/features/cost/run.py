@@ -93,7 +93,7 @@ class GraphCost(Displayable):
         Sizes that the formulas do not hold for are counted, which reads the file again.
 
         Raises:
-            IrbenchError: A dimension has no size, there is no such dimension, or a size is no number of 1 or more.
+            IrbenchError: A dimension has no size, there is no such dimension, or a size is not an integer of 1 or more.
         """
         formulas = self.formulas
         names = () if formulas is None else formulas.names

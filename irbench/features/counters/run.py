@@ -76,7 +76,7 @@ def timeline_of_cell(
 ) -> tuple[PhaseTimeline, ...]:
     """Start a cell once more, and return what was counted in each step of its phases; raises as :func:`count_cell`.
 
-    Reading the counters that often takes time of its own, so such a launch is no sample.
+    Reading the counters that often takes time of its own, so such a launch is not a sample of latency.
     """
     return tuple(_Launch(cell, setting, counting, folder, step_ms).run().timeline)
 

@@ -113,7 +113,7 @@ def measure_peaks(
 
 
 def keep_whole_peaks(peaks: MachinePeaks, options: DoctorOptions) -> NotKept | None:
-    """Keep peaks for this machine in place of those that were known, and return why not where they are no substitute.
+    """Keep peaks for this machine in place of those that were known, and return why not where they cannot replace them.
 
     Roofs are those of the whole machine: peaks of one backend or of some processors would have others exceed them, and
     an environment without backends says nothing of what is known.

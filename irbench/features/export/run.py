@@ -102,7 +102,7 @@ def export(
     Args:
         model: A name of :func:`irbench.models`, a .keras file, a SavedModel folder, ``package.module:function`` or
             ``path/to/file.py:function``; the function takes nothing and returns a Keras model.
-        progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.
+        progress: ``"auto"`` or ``None``: whether a terminal or notebook shows progress.
         options: How it is exported, and what it is compared with the original on.
 
     Raises:

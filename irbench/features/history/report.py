@@ -35,7 +35,7 @@ _FEWEST_BEFORE = 5
 """So many runs on a level say what is usual for it."""
 _WINDOW = 250
 """Changes of level are looked for among so many of the newest runs of a row: the test takes the square of their number,
-and older levels are no news."""
+and older levels are known already."""
 _CONFIRMING_RUNS = 3
 """A change is confirmed when so many runs lie on the new level: the first that showed it, and two that repeated it."""
 

@@ -123,7 +123,7 @@ def optimize(
 
     Args:
         model: An exported bundle, an ONNX file, or anything that :func:`irbench.export` takes.
-        progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.
+        progress: ``"auto"`` or ``None``: whether a terminal or notebook shows progress.
         options: What is done, and what it is checked on.
 
     Raises:

@@ -92,7 +92,7 @@ def command(
 
     MODEL is what `irbench run` takes. Each backend's own profiler is switched on in processes of its own; the executed
     operators are joined with the nodes of the graph. Beside it the same inference is timed without profiling, so that
-    the cost of profiling is known. Latencies of a profile are no benchmark: `irbench run` measures speed.
+    the cost of profiling is known. Do not use latencies of a profile as a benchmark: `irbench run` measures speed.
     """
     from irbench.features.profile.run import load_profile
     from irbench.terminal.console import print_data

@@ -118,7 +118,7 @@ class _Names:
             self._by_stem[node.name.partition(_MADE_BY_CONVERTER)[0]] += (place,)
 
     def match(self, operator: OperatorProfile) -> Match | None:
-        """Return the nodes that an operator names; ``None`` where it names none of the graph."""
+        """Return the nodes that an operator names; ``None`` where it names no node of the graph."""
         if operator.is_overhead:
             return Match((), "overhead")
         reported = operator.nodes or (operator.name,)
@@ -178,7 +178,7 @@ def _signature(own_class: OperatorClass, op_type: str, shapes: Sequence[TensorSh
     """Return what an operator and the node that it computes have in common; ``None`` where too little is known.
 
     Sizes are sorted and those of 1 left out: runtimes order axes as they like. What moves data must be of the same
-    type: a runtime's own reorder is no node.
+    type: a runtime's own reorder is not a node of the graph.
     """
     if own_class is OperatorClass.OTHER or not shapes or shapes[0].shape is None:
         return None
@@ -307,7 +307,7 @@ class JoinedOperator:
     def compared_types(self) -> tuple[str, ...]:
         """The types by which it is a row beside other backends and levels: of a product or recurrence, that alone.
 
-        They are those of the exported nodes, unless a product is among these that is none of its own work. Some
+        They are those of the exported nodes, unless a product is among these that is not its own work. Some
         backends fuse much into products and others little, so that all of their types are seldom equal.
         """
         if not self.nodes or self.is_part:

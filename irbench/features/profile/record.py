@@ -45,7 +45,7 @@ class CountedPart:
         times: How many such models an inference consists of.
         launches: Its counted launches; a round that it lacks is one that failed, or that there was no time for.
         failure: Why there are no launches, or no more of them.
-        uncuttable: Why the operators are no model, so that there was nothing to launch; ``None`` where they are one.
+        uncuttable: Why the operators cannot be made a model, so that nothing was launched; ``None`` where they can.
     """
 
     id: str

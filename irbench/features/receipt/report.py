@@ -1,7 +1,7 @@
 """A receipt: what a run claims, with everything that is needed to check it elsewhere, in one file.
 
 The file is JSON. Its digest is over the whole document, with keys that no class here has, and finds what was changed by
-accident or by hand; it is no signature. Format history:
+accident or by hand; it is not a signature. Format history:
 
 1. The first. Claims were verdicts and intervals alone; their reservations are unknown.
 2. Claims have a condition and reservations, and the receipt says what is not claimed.

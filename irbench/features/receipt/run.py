@@ -143,7 +143,7 @@ def replay(
         options: What is replayed, and how.
 
     Raises:
-        IrbenchError: The file is no receipt, of a newer format, or was changed after it was written.
+        IrbenchError: The file is not a receipt, of a newer format, or was changed after it was written.
     """
     request = REPLAY.asked(options, claim=Path(claim), models=tuple(map(str, models)))
     with reporting(progress) as reporter:
@@ -186,7 +186,7 @@ def _obstacle(claimed: Receipt) -> Obstacle | None:
 
 
 def _own_code(planned: RunOptions, options: ReplayOptions) -> Obstacle | None:
-    """Return why a plan is not run that names code of whoever made the receipt; a model that was given is no such."""
+    """Return why a plan is not run that names code of the receipt's author; a model that was given does not count."""
     if options.allow_own_code:
         return None
     return own_code_obstacle(replace(planned, models=()) if options.models else planned)

@@ -84,7 +84,7 @@ class Candidate:
         verdict: Whether it shows what was expected.
         evidence: What the backends did with it; ``None`` where nothing was run.
         failure: Why it could not be tested; ``None`` unless the verdict is ``other``.
-        uncuttable: Why it is no graph; ``None`` where it is one.
+        uncuttable: Why it cannot be made a graph; ``None`` where it can.
     """
 
     nodes: int

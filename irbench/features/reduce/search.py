@@ -52,7 +52,7 @@ _PARTS_ALONE = 4
 """In how many parts a graph is divided at most where each part is tried alone: smaller ones hardly show what none of
 these does, and there are many."""
 SHORTEST_TRIAL_S = 5.0
-"""Less is no time for a measurement."""
+"""Less is too little for a measurement."""
 _SHARE_OF_WHOLE = 0.3
 """Of the budget, what measuring the whole graph may take, or more where that is too little for an interval."""
 _SHARE_OF_CONFIRMATION = 0.25

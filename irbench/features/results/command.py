@@ -319,7 +319,7 @@ def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
 
     RUN is a run's name, its id or the beginning of its id, its folder, or `latest`. If any RUN is not found, or is
     the name of several runs, nothing is deleted. A run that is still being measured is not deleted. One that another
-    call deletes meanwhile is no error.
+    call deletes meanwhile is not an error.
     """
     from irbench.features.results.run import find_runs, remove_folders
     from irbench.store.folders import default_root

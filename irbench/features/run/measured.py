@@ -46,7 +46,7 @@ def _written(
         stored = measure(reporter)
     try:
         write_run(stored.document, stored.folder, form, output)
-    finally:  # a file that cannot be written any more is no loss
+    finally:  # a file that cannot be written any more loses nothing
         say(f"stored in {stored.folder}")
         say_how_to_resume(stored.document, results, began_here=True)
     return int(exit_code(stored.document, strict=strict))

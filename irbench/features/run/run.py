@@ -24,7 +24,7 @@ def run(*models: str | PathLike[str], progress: ProgressOption = "auto", **optio
         models: Names of zoo models, exported bundles, ONNX files, or anything that :func:`irbench.export` takes;
             the model exported last where there is none.
         progress: ``"auto"`` shows how it goes on a terminal and in a notebook; a function is called with each
-            :class:`irbench.Progress`; ``None`` is silence. What the function raises ends the run as Ctrl-C does,
+            :class:`irbench.Progress`; ``None`` shows nothing. What the function raises ends the run as Ctrl-C does,
             and is raised when all that was measured is stored.
         options: Those of a run.
 

@@ -1,7 +1,7 @@
 """What happens in a sweep: one file of JSON lines that only grows, and what its events come to.
 
 Layout, beside the runs: ``sweeps/<name>/state.jsonl``, which is on the disk after every line. The first line says what
-was begun; each other line is an event. A line that a crash cut short is no event.
+was begun; each other line is an event. A line that a crash cut short is ignored.
 """
 
 from __future__ import annotations

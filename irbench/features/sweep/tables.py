@@ -116,7 +116,7 @@ class _Rows:
         self._models = tuple(map(str, table.values("models")))
 
     def keep(self, request: RunRequest, groups: tuple[PlannedGroup, ...]) -> tuple[PlannedGroup, ...]:
-        """Return the groups without rows that are no cells, and without groups that have no cell."""
+        """Return the groups without rows that are not cells, and without groups that have no cell."""
         kept = (self._kept(request, planned) for planned in groups)
         return tuple(planned for planned in kept if planned.group.cells)
 

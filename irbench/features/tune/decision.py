@@ -328,7 +328,7 @@ class Finalists:
     def of(cls, rows: TuningRows, best: Sequence[str]) -> Finalists:
         """Return the ``best`` rows of a search, in their order, with the references of the first.
 
-        The first of these references is the baseline. There may be no best row.
+        The first of these references is the baseline. Sometimes no row is the best.
         """
         cells = {cell.id: cell for cell in rows.planned.group.cells}
         leader = cells[best[0]] if best else rows.defaults[0]

@@ -157,7 +157,7 @@ class SuiteReport:
             return ExitCode.DIFFERENT if any(change.is_of_outcome for change in self.changes) else ExitCode.OK
         if "wrong" in outcomes:
             return ExitCode.DIFFERENT
-        return ExitCode.FAILED_CELL if "crashed" in outcomes else ExitCode.OK  # what is unsupported is no failure
+        return ExitCode.FAILED_CELL if "crashed" in outcomes else ExitCode.OK  # what is unsupported is not a failure
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def verify(
 
     Args:
         model: Anything that :func:`irbench.run` takes.
-        progress: ``"auto"`` or ``None``: whether a terminal or notebook hears how it goes.
+        progress: ``"auto"`` or ``None``: whether a terminal or notebook shows progress.
         options: What is verified, on which backends and inputs.
 
     Raises:

@@ -178,8 +178,9 @@ def difference(before: Inventory, after: Inventory) -> Difference:
     Nodes are the same when they have the same name, or, where tools rename nodes, the same operator and outputs. A
     fusion is found by walking, in the first graph, from the outputs of a new node back to its inputs, so it is seen
     where the tool kept the names of the tensors between which it worked, made new ones by adding to them, or cast or
-    reshaped them (:func:`irbench.onnx.reading.difference.find_origins`). What computes sizes is no part of it, nor what
-    may lie behind an input of which the origin is unknown. A node that several new ones depend on is part of the first.
+    reshaped them (:func:`irbench.onnx.reading.difference.find_origins`). What computes sizes is not part of it, nor
+    what may lie behind an input of which the origin is unknown. A node that several new ones depend on is part of the
+    first.
     """
     named = {node.name: node for node in before.nodes if node.name}
     same_name = [(named[node.name], node) for node in after.nodes if node.name in named]

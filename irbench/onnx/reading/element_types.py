@@ -27,7 +27,7 @@ NAMES: Mapping[int, str] = dict(
 
 
 _SHAPE_TYPES = frozenset({"int32", "int64", "bool", "string"})
-"""Types of sizes, axes, masks and strings: constants of this kind are no parameters."""
+"""Types of sizes, axes, masks and strings: constants of this kind are not parameters."""
 
 
 @cache

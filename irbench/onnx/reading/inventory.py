@@ -35,7 +35,7 @@ def node_label(name: str | bytes, op_type: str | bytes, outputs: Iterable[str | 
 
 
 def decoded(name: str | bytes) -> str:
-    """Return a name; one that is no valid text comes as bytes."""
+    """Return a name; one that is not valid text comes as bytes."""
     return name.decode(errors="replace") if isinstance(name, bytes) else name
 
 

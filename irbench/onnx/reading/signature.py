@@ -44,7 +44,7 @@ class DimensionNames:
         self._generated: dict[tuple[str, int], str] = {}
 
     def name(self, tensor: str, axis: int) -> str:
-        """Return a name that no other axis has: ``<tensor>_<axis>``, with what is no letter or digit as ``_``."""
+        """Return a name that no other axis has: ``<tensor>_<axis>``, with anything but letters and digits as ``_``."""
         if (tensor, axis) not in self._generated:
             name = re.sub(r"\W", "_", tensor) + f"_{axis}"
             while name in self._taken:

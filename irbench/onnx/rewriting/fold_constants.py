@@ -92,7 +92,7 @@ def _values(node: onnx.NodeProto, detached: DetachedModel, opset: int) -> dict[s
         results = ReferenceEvaluator(node, opsets={"": opset}).run(None, inputs)
     except Exception:  # noqa: BLE001 - the evaluator does not know every operation; the runtime will
         return None
-    if not all(isinstance(result, np.ndarray | np.generic) for result in results):  # a sequence is no weight
+    if not all(isinstance(result, np.ndarray | np.generic) for result in results):  # a sequence is not a weight
         return None
     arrays = {name: np.asarray(result) for name, result in zip(node.output, results, strict=True) if name}
     grown = sum(array.nbytes for array in arrays.values()) - sum(array.nbytes for array in inputs.values())

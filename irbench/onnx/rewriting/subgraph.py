@@ -38,7 +38,7 @@ class SubgraphBoundary:
 def names_read(node: onnx.NodeProto) -> Iterator[str]:
     """Yield the names that a node reads, and those that graphs inside it read, each once.
 
-    Names that a graph inside defines are among them; ONNX gives no two values one name, so that they are no name of the
+    Names that a graph inside defines are among them; ONNX gives no two values one name, so they are not names of the
     graph around it. ``onnx.utils.Extractor`` overlooks what graphs inside a node read.
     """
     seen = set[str]()

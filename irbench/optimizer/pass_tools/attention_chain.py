@@ -106,7 +106,7 @@ _Steps = Iterator[tuple["ir.Value | None", _Way]]
 
 
 def read_attention(node: ir.Node) -> AttentionChain | None:
-    """Return what a product of weights and values is computed from, or ``None`` if it is no attention."""
+    """Return what a product of weights and values is computed from, or ``None`` if it is not an attention."""
     weights, values = node.inputs
     open_ways: list[tuple[ir.Value | None, ir.Node, _Way]] = [(weights, node, _Way())]
     while open_ways and values is not None:

@@ -85,7 +85,7 @@ def _is_scaled(factor: ir.Node) -> bool:
 
 
 def _moments(inverse: ir.Node) -> list[ir.Node]:
-    """Return what computes 1 / sqrt(mean(d * d) + epsilon), d = x or x - mean(x), in order; none if it is nothing such.
+    """Return what computes 1 / sqrt(mean(d * d) + epsilon), d = x or x - mean(x), in order; none if it is another.
 
     The mean is over the last axes. Its negative is part of what is returned.
     """

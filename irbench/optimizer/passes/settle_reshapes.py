@@ -3,10 +3,10 @@
 1. Operations on rows between reshapes that only regroup rows     -> the same on the other grouping, without them
 
 Operations on rows treat every row of a tensor alike. A row is what the last axis holds. How rows are grouped by the
-axes before it matters to none of them, so a region of them can work on any grouping, such as (batch, height, width)
-instead of (batch, tokens). They change to the other grouping only together with all that they exchange rows with, or
-with as much of it as saves most, and only where fewer reshapes are left. Convolutions and attention ask for groupings
-of their own, and what stands between them can be in either.
+axes before it does not matter to any of them, so a region of them can work on any grouping, such as (batch, height,
+width) instead of (batch, tokens). They change to the other grouping only together with all that they exchange rows
+with, or with as much of it as saves most, and only where fewer reshapes are left. Convolutions and attention ask for
+groupings of their own, and what stands between them can be in either.
 """
 
 from __future__ import annotations

@@ -205,17 +205,17 @@ _FPS = OverLaunches("fps", "", lambda cell: cell.fps_over_launches,
     "Median over launches of samples per second, which the interval is about.",
     "Samples per second with disturbed blocks included.")  # fmt: skip
 _SUSTAINED = OverLaunches("sustained_fps", "", lambda cell: cell.sustained_over_launches,
-    "The same: median over launches.", "The same over all blocks; null, as it is no figure of blocks.")  # fmt: skip
+    "The same: median over launches.", "The same over all blocks; null, as it is not measured in blocks.")  # fmt: skip
 _NEW_SHAPE = OverLaunches("new_shape", "_ms", lambda cell: cell.new_shape_over_launches,
-    "The same: median over launches.", "The same over all blocks; null, as it is no figure of blocks.")  # fmt: skip
+    "The same: median over launches.", "The same over all blocks; null, as it is not measured in blocks.")  # fmt: skip
 _PACED_P50 = OverLaunches("paced_p50", "_ms", lambda cell: cell.paced_p50_over_launches,
     "Median over launches of the median at the pace.", "The same with all blocks.")  # fmt: skip
 _PACED_P90 = OverLaunches("paced_p90", "_ms", lambda cell: cell.paced_p90_over_launches,
     "Median over launches of the 90th percentile at the pace.", "The same with all blocks.")  # fmt: skip
 _ENERGY = OverLaunches("energy_per_inference", "_j", lambda cell: cell.energy_over_launches,
-    "Median over launches of the energy of one inference.", "Null: energy is no figure of blocks.")  # fmt: skip
+    "Median over launches of the energy of one inference.", "Null: energy is not measured in blocks.")  # fmt: skip
 _ABOVE_IDLE = OverLaunches("energy_above_idle_per_inference", "_j", lambda cell: cell.energy_above_idle_over_launches,
-    "The same above idle: median over launches.", "Null: energy is no figure of blocks.")  # fmt: skip
+    "The same above idle: median over launches.", "Null: energy is not measured in blocks.")  # fmt: skip
 
 LATENCY = (
     Column("p50_ms", NUMBER, "Median latency of one batch.", speed=_latency(lambda latency: latency.p50),

@@ -18,7 +18,7 @@ class _Figure:
     Attributes:
         columns: Of the figure: the first of them that has a value.
         interval: Columns of the ends of the interval of the first; none where there is no interval.
-        slug: Bencher's name of the measure; empty where the figure is none of Bencher's.
+        slug: Bencher's name of the measure; empty where Bencher has no such measure.
         scale: Makes the unit of Bencher's measure of the column's.
     """
 

@@ -249,7 +249,7 @@ def _too_few_launches(state: TableState) -> Iterator[Warn]:
 def _wide_interval(state: TableState) -> Iterator[Warn]:
     aim = aim_of(state.launches, state.eligibility, state.timing)
     if aim is None or aim.interval.confidence is None:
-        return  # the range of a preview is no interval, and has no target
+        return  # the range of a preview is not an interval, and has no target
     if aim.interval.half_width <= aim.half_width:
         return
     yield WideInterval(

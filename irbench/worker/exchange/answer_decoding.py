@@ -44,7 +44,7 @@ _MOST_AXES = 64
 
 
 class NotPlain(Exception):
-    """Bytes that are no answer, or damaged."""
+    """Bytes that are not an answer, or damaged."""
 
 
 class NotAsked(NotPlain):
@@ -71,7 +71,7 @@ def decoded(data: bytes, expected: Expected) -> Reply | Problem | Say | OutOfMem
 
     Raises:
         NotAsked: It answers with something else than was asked for.
-        NotPlain: It is no message, or damaged.
+        NotPlain: It is not a message, or damaged.
     """
     match _tree(data):
         case ["Reply", value]:

@@ -66,7 +66,7 @@ class Channel:
         """Send a message; waits until the other end has room for it.
 
         Raises:
-            TimeoutError: The other end had no room for it in time; what was sent of it is no whole message.
+            TimeoutError: The other end had no room for it in time; what was sent of it is not a whole message.
             OSError: The other end has hung up.
             Exception: ``dump`` does not take it; nothing was sent.
         """

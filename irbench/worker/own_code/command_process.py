@@ -71,7 +71,7 @@ class CommandProcess:
 
         Raises:
             CommandEnded: There is none to come.
-            IrbenchError: It is no text, or endless.
+            IrbenchError: It is not text, or endless.
         """
         while (end := self._arrived.find(b"\n")) < 0:
             if len(self._arrived) > _LONGEST_LINE_BYTES:

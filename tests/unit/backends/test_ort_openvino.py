@@ -125,7 +125,7 @@ def test_a_provider_that_could_not_start_is_refused() -> None:
 
 
 def test_a_provider_that_takes_no_node_is_refused() -> None:
-    with pytest.raises(Refusal, match="takes none of the 2 nodes"):
+    with pytest.raises(Refusal, match="does not take the 2 nodes"):
         read_back(Session(Part(CPU, "NonZero", "Unique")), "openvino")
 
 

@@ -24,7 +24,7 @@ _Described: TypeAlias = tuple[object, ...]
 _CONTENT = ("INT32", "INT64", "BOOL")
 """Element types of constants that say what is to be done, axes and sizes for example; others are only multiplied."""
 _TELLING_INPUTS = {"Pow": 1}
-"""By operator, the place of the input whose values say what is to be done, of whatever type: a square is no root."""
+"""By operator, the place of the input whose values say what is to be done, of any type: a square is not a root."""
 
 
 @dataclass(frozen=True)

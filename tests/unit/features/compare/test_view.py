@@ -104,7 +104,7 @@ def test_the_p50_of_a_run_is_over_included_blocks_and_a_latency_where_the_times_
 @pytest.mark.parametrize(
     ("confirmation", "said"),
     [
-        (Confirmation("not-confirmed", "new", "01C"), "measured again: not confirmed, so it is no regression"),
+        (Confirmation("not-confirmed", "new", "01C"), "measured again: not confirmed, so it is not a regression"),
         (Confirmation("undecided", "new", "01C"), "measured again: undecided"),
         (
             Confirmation("not-possible", obstacle=OtherSoftware(names=("onnx", "openvino"))),
