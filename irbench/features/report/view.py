@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator, Sequence
-from importlib import resources
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from markupsafe import Markup
 
 from irbench.api.display import as_text
@@ -21,6 +17,7 @@ from irbench.core.result import RunDocument
 from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
 from irbench.features.report.report import Heading, Page, PageFigure, PageRow, PageRun, PageTable
+from irbench.features.report.templating import html_from
 from irbench.render.footer import footer, incomplete, mismatches, not_applicable, whole_warnings
 from irbench.render.speed_table import confidence_of, context_of, group_table, headline
 from irbench.render.table import Row
@@ -48,19 +45,7 @@ def page_of(runs: Sequence[tuple[RunDocument, Path]]) -> Page:
 
 def html_of(page: Page) -> str:
     """Return a page as HTML that asks for nothing outside of it."""
-    style, script = (_template_text(name) for name in ("page.css", "page.js"))
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("irbench.features.report", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    policy = f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:"
-    return environment.get_template("page.html.j2").render(
-        page=page,
-        policy=policy,
-        style=Markup(style),  # noqa: S704 - irbench's own file
-        script=Markup(script),  # noqa: S704 - irbench's own file
-    )
+    return html_from("page.html.j2", page=page)
 
 
 def _run(document: RunDocument, folder: Path, number: int) -> PageRun:
@@ -149,11 +134,3 @@ def _state(row: CellResult) -> str:
 def _name(document: RunDocument) -> str:
     models = dict.fromkeys(table.model for table in document.tables)
     return plain(str(document.plan.get("name") or "") or ", ".join(models) or document.run_id)
-
-
-def _template_text(name: str) -> str:
-    return resources.files("irbench.features.report").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-def _digest(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

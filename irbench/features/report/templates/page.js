@@ -3,17 +3,20 @@
   for (const part of document.querySelectorAll(".needs-script")) part.hidden = false;
 
   // the theme: that of the system until somebody chooses
+  // which other pages of a site keep, where the browser lets them
+  const kept = (choice) => { try { if (choice) localStorage.setItem("irbench-theme", choice); return localStorage.getItem("irbench-theme"); } catch { return null; } };
   const root = document.documentElement, theme = document.getElementById("theme");
   const dark = () => (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
   const name = () => { theme.textContent = dark() ? "Light" : "Dark"; };
-  theme.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; name(); });
+  theme.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; kept(root.dataset.theme); name(); });
+  if (["light", "dark"].includes(kept())) root.dataset.theme = kept();
   name();
 
   // numbers sort as numbers, what was not measured comes last in both directions
-  const value = (row, column) => {
+  const value = (row, column, isWords) => {
     const cell = row.cells[column];
     const text = cell ? cell.textContent.trim().replaceAll(",", "") : "";
-    const number = parseFloat(text.replace("±", ""));
+    const number = isWords ? NaN : parseFloat(text.replace("±", ""));
     return Number.isNaN(number) ? (text === "-" ? "" : text) : number;
   };
   const compare = (a, b, direction) => {
@@ -31,25 +34,30 @@
         const direction = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
         heads.forEach((other) => other.removeAttribute("aria-sort"));
         head.setAttribute("aria-sort", direction > 0 ? "ascending" : "descending");
-        const rows = [...table.tBodies[0].rows];
-        rows.sort((a, b) => compare(value(a, column), value(b, column), direction));
-        table.tBodies[0].append(...rows);
+        const isWords = head.classList.contains("words");
+        const rows = [...table.tBodies[0].rows].map((row) => [value(row, column, isWords), row]);
+        rows.sort((a, b) => compare(a[0], b[0], direction));
+        table.tBodies[0].append(...rows.map(([, row]) => row));
       });
     });
   }
 
-  for (const input of document.querySelectorAll("[data-filter]")) {
-    const table = document.getElementById(input.dataset.filter);
-    const count = input.closest("p").querySelector(".count");
-    input.addEventListener("input", () => {
-      const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+  // a row is shown where it holds every word, and what is chosen of each column
+  for (const form of document.querySelectorAll("[data-filter]")) {
+    const rows = [...document.getElementById(form.dataset.filter).tBodies[0].rows];
+    const search = form.querySelector("input"), choices = [...form.querySelectorAll("select")], count = form.querySelector(".count");
+    let texts;
+    form.addEventListener("input", () => {
+      texts ||= rows.map((row) => row.textContent.toLowerCase());
+      const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const chosen = choices.filter((choice) => choice.value);
       let shown = 0;
-      for (const row of table.tBodies[0].rows) {
-        const text = row.textContent.toLowerCase();
-        row.hidden = !words.every((word) => text.includes(word));
+      rows.forEach((row, place) => {
+        const fits = (choice) => row.cells[choice.dataset.column].textContent === choice.value;
+        row.hidden = !(words.every((word) => texts[place].includes(word)) && chosen.every(fits));
         shown += !row.hidden;
-      }
-      count.textContent = words.length ? `${shown} of ${table.tBodies[0].rows.length} rows` : "";
+      });
+      count.textContent = words.length || chosen.length ? `${shown} of ${rows.length} rows` : "";
     });
   }
 
