@@ -17,7 +17,7 @@ from irbench.core.record import LaunchRecord
 from irbench.core.result import RunDocument
 from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
-from irbench.stats.rederive import rederive
+from irbench.stats.rederive import rederive_speeds
 from irbench.store.folders import RUN_FILE, UNSEARCHED_TEXTS, UnsearchedReason
 from irbench.store.launch_files import decode_launch
 from irbench.store.runs import load_document, read_launch
@@ -274,25 +274,19 @@ def _altered_rows(document: RunDocument, records: tuple[LaunchRecord, ...]) -> t
     if document.irbench_version != __version__:
         return ()
     try:
-        again = rederive(document, records)
+        again = rederive_speeds(document, records)
     except IrbenchError:  # a table of an older irbench does not say what it was derived from
         return ()
-    labels: list[str] = []
-    for table, derived in zip(document.groups, again.groups, strict=True):
-        rows = {row.id: row for row in derived.cells}
-        labels += [row.label for row in table.cells if not _same_figures(row, rows.get(row.id))]
-    return tuple(labels)
+    return tuple(
+        row.label
+        for table, derived in zip(document.groups, again, strict=True)
+        for row in table.cells
+        if row.id not in derived or not all(map(_same, _speeds(row), derived[row.id]))
+    )
 
 
-def _same_figures(stored: CellResult, derived: CellResult | None) -> bool:
-    if derived is None:
-        return False
-    pairs = zip(_figures(stored), _figures(derived), strict=True)
-    return all(_same(before, after) for before, after in pairs)
-
-
-def _figures(row: CellResult) -> tuple[float | None, ...]:
-    return (row.latency_ms.p50 if row.latency_ms is not None else None, row.fps)
+def _speeds(row: CellResult) -> tuple[float | None, float | None]:
+    return row.latency_ms.p50 if row.latency_ms is not None else None, row.fps
 
 
 def _same(before: float | None, after: float | None) -> bool:

@@ -333,9 +333,12 @@ def _several_graphs(rows: Iterable[CellResult]) -> bool:
 def _samples(run: CheckedRun, number: int, table: GroupResult) -> Iterator[CellSamples]:
     timing = planned_timing(run.document.plan)
     records = [record for record in run.records if record.group == number]
-    yield from (
-        CellSamples(row, records, observed_launches(table, row, records, timing), timing) for row in table.cells
-    )
+    observed: dict[tuple[str, int], Sequence[Observed]] = {}
+    for row in table.cells:
+        alike = (row.mode, row.batch)  # whose rows are reduced together
+        if alike not in observed:
+            observed[alike] = observed_launches(table, row, records, timing)
+        yield CellSamples(row, records, observed[alike], timing)
 
 
 def _cell(key: CellKey, run: CheckedRun, parts: Sequence[tuple[CellSamples, GroupResult]]) -> MeasuredCell:

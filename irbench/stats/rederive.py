@@ -17,7 +17,8 @@ from irbench.notices import Reference
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Group, InputSpec, Load, TensorSpec, Timing, Workload
 from irbench.stats.cold_start import derive_cold_table
 from irbench.stats.counter_figures import derive_counter_table
-from irbench.stats.eligibility import Admission, compares_all
+from irbench.stats.eligibility import Admission, compares_all, decide_eligibility
+from irbench.stats.figures import frames_per_second, percentile_ms, rounds_that_count
 from irbench.stats.intervals import MOST_LAUNCHES
 from irbench.stats.observed import Observed, observe
 from irbench.stats.soak import derive_soak_table
@@ -45,6 +46,38 @@ def rederive(document: RunDocument, launches: Sequence[LaunchRecord]) -> RunDocu
         soaks=tuple(map(derive_soak_table, document.soaks)),
         counters=tuple(map(derive_counter_table, document.counters)),
     )
+
+
+def rederive_speeds(
+    document: RunDocument, launches: Sequence[LaunchRecord]
+) -> tuple[Mapping[str, tuple[float | None, float | None]], ...]:
+    """Return the median latency in milliseconds and the FPS of every row by its id, for each table of speeds.
+
+    They are those of :func:`rederive`, in a tenth of its time. A row without figures has ``None`` twice.
+    """
+    timing, mixed = planned_timing(document.plan), planned_mixing(document.plan)
+    return tuple(
+        _speeds(table, [launch for launch in launches if launch.group == number], timing, mixed)
+        for number, table in enumerate(document.groups)
+    )
+
+
+def _speeds(
+    table: GroupResult, records: Sequence[LaunchRecord], timing: Timing, mixed: bool
+) -> Mapping[str, tuple[float | None, float | None]]:
+    basis = _basis(table)
+    group, timing = _group(table, basis), replace(timing, budget=basis.budget_s)
+    launches = observe(group, records, timing)
+    states = decide_eligibility(group, records, stored_admission(table, records, allow_mixed=mixed)).states
+    rounds = {
+        cell.id: rounds_that_count(records, launches, cell.id) if states[cell.id] in ("ok", "mismatch") else ()
+        for cell in group.cells
+    }
+    return {
+        cell.id: (percentile_ms(50)(own), frames_per_second(own, cell.load.batch)) if own else (None, None)
+        for cell in group.cells
+        for own in (rounds[cell.id],)
+    }
 
 
 def planned_timing(plan: Mapping[str, Any]) -> Timing:

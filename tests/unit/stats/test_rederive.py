@@ -21,7 +21,7 @@ from irbench.notices.warnings import Unverified
 from irbench.spec import Accuracy, AccuracyLimit, Timing
 from irbench.stats.eligibility import Admission
 from irbench.stats.observed import log_level
-from irbench.stats.rederive import observed_launches, planned_timing, rederive
+from irbench.stats.rederive import observed_launches, planned_timing, rederive, rederive_speeds
 from irbench.stats.summary import summarise
 from irbench.store.run_document import decode_document, encode_document
 
@@ -58,6 +58,10 @@ def stored(records: list[LaunchRecord]) -> RunDocument:
     return decode_document(encode_document(document(table, plan=plan)), "run.json")
 
 
+def speeds(run: RunDocument) -> dict[str, tuple[float | None, float | None]]:
+    return {row.id: (row.latency_ms.p50 if row.latency_ms else None, row.fps) for row in run.groups[0].cells}
+
+
 def test_a_stored_table_follows_from_its_samples_again():
     records = launches()
     run = stored(records)
@@ -68,6 +72,7 @@ def test_a_stored_table_follows_from_its_samples_again():
     others = {row.id: row.verified_against for row in run.groups[0].cells if row.verified_against is not None}
     assert others == {"wrong": Reference("backend", "ort")}
     assert rederive(run, records) == run
+    assert rederive_speeds(run, records) == (speeds(run),)
 
 
 def test_accuracy_and_what_it_excluded_stay():
@@ -89,6 +94,7 @@ def test_accuracy_and_what_it_excluded_stay():
     assert rows["off"].marks == (BeyondTolerance(max_rel=0.4, precision="fp32"),)
     assert rows["base"].marks == ()
     assert rederive(run, records) == run
+    assert rederive_speeds(run, records) == (speeds(run),)
 
 
 def test_inputs_of_a_row_stay_where_they_are_not_those_of_the_table():
@@ -99,6 +105,7 @@ def test_inputs_of_a_row_stay_where_they_are_not_those_of_the_table():
     rows = tuple(replace(row, given_inputs=own) if row.id == "fast" else row for row in table.cells)
     run = replace(run, groups=(replace(table, cells=rows),))
     assert rederive(run, records) == run
+    assert rederive_speeds(run, records) == (speeds(run),)
 
 
 def test_other_samples_give_another_table():
