@@ -16,7 +16,7 @@ from irbench.store.runs import read_launches
 from irbench.system.file_access import write_atomically
 
 if TYPE_CHECKING:
-    from irbench.charts.specs import Chart, Figure
+    from irbench.charts.figure import Chart, Figure
 
 _WIDTH = 480
 
@@ -59,7 +59,7 @@ class Plot:
             raise IrbenchError(f"{path} cannot be written: {error.strerror}.", hint="Give another path.") from error
 
     def _specification(self, width: int) -> dict[str, object]:
-        from irbench.charts.specs import configured
+        from irbench.charts.figure import configured
 
         return configured(self.chart, width)
 

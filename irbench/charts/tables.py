@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irbench.charts import records, specs
+from irbench.charts.figure import Figure
 from irbench.charts.records import ChartRow
-from irbench.charts.specs import Figure
 from irbench.core.record import LaunchRecord
 from irbench.core.result import RunDocument
 

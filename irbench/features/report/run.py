@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Unpack
 
@@ -11,11 +10,12 @@ from irbench.api.arguments import results_folder
 from irbench.api.progress import ProgressOption, reporting
 from irbench.charts.drawing import ChartFormat, require_drawing
 from irbench.core.result import RunDocument
-from irbench.errors import ExitCode, IrbenchError
+from irbench.errors import IrbenchError
 from irbench.features.report.keywords import ReportKeywords
 from irbench.features.report.options import REPORT, ReportOptions
 from irbench.options.option import names_keywords
 from irbench.options.values import RunName, run_name
+from irbench.pages.html import html_of, require_templates
 from irbench.store.listing import find_run
 from irbench.store.runs import load_document
 from irbench.system.file_access import write_atomically
@@ -77,8 +77,8 @@ def write_report(runs: Sequence[str | None], options: ReportOptions) -> Path:
 
 
 def _page(runs: Sequence[tuple[RunDocument, Path]]) -> str:
-    _require_templates()
-    from irbench.features.report.view import html_of, page_of
+    require_templates()
+    from irbench.features.report.view import page_of
 
     return html_of(page_of(runs))
 
@@ -94,12 +94,3 @@ def _write_charts(runs: Sequence[tuple[RunDocument, Path]], folder: Path, form: 
         own.mkdir(parents=True, exist_ok=True)
         for plot in plots_of_table(document, number, run):
             plot.save(own / f"{plot.name}.{'json' if form == 'vega' else form}")
-
-
-def _require_templates() -> None:
-    if find_spec("jinja2") is None:
-        raise IrbenchError(
-            "jinja2 is not installed, which pages are made with.",
-            hint="Install it with: pip install 'irbench[report]'",
-            exit_code=ExitCode.NOT_INSTALLED,
-        )

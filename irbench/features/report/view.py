@@ -1,4 +1,4 @@
-"""A page made of runs: its words, its tables and its charts, and the HTML of it."""
+"""A page made of runs: its words, its tables and its charts."""
 
 from __future__ import annotations
 
@@ -7,29 +7,21 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from irbench.api.display import as_text
-from irbench.charts.drawing import can_draw, page_svg
+from irbench.charts.drawing import can_draw
 from irbench.charts.records import ChartRow, chart_rows
 from irbench.core.plain_text import plain
 from irbench.core.result import RunDocument
 from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
-from irbench.features.report.report import Heading, Page, PageFigure, PageRow, PageRun, PageTable
-from irbench.features.report.templating import html_from
+from irbench.pages.html import WITHOUT_CHARTS, drawn_figures, headings_of, page_row
+from irbench.pages.values import Page, PageFigure, PageRun, PageTable
 from irbench.render.footer import footer, incomplete, mismatches, not_applicable, whole_warnings
 from irbench.render.speed_table import confidence_of, context_of, group_table, headline
-from irbench.render.table import Row
 from irbench.render.table_title import command_text, origin_lines, title
 from irbench.runs.run_modes import mode_views
 from irbench.store.runs import read_launches
 
-_WIDE, _NARROW = 440, 200
-"""Of the drawing area of charts in pixels; labels come beside it."""
-_WITHOUT_CHARTS = (
-    "Charts are left out: they need altair and vl-convert-python. Install them with: pip install 'irbench[report]'"
-)
 _WITHOUT_SAMPLES = "Charts of raw samples are left out: {}"
 
 
@@ -39,13 +31,8 @@ def page_of(runs: Sequence[tuple[RunDocument, Path]]) -> Page:
     return Page(
         title=f"irbench: {', '.join(dict.fromkeys(names))}",
         runs=tuple(_run(document, folder, number) for number, (document, folder) in enumerate(runs)),
-        notice="" if can_draw() else _WITHOUT_CHARTS,
+        notice="" if can_draw() else WITHOUT_CHARTS,
     )
-
-
-def html_of(page: Page) -> str:
-    """Return a page as HTML that asks for nothing outside of it."""
-    return html_from("page.html.j2", page=page)
 
 
 def _run(document: RunDocument, folder: Path, number: int) -> PageRun:
@@ -90,9 +77,10 @@ def _table(document: RunDocument, place: int, key: str, number: int, launches: S
         key=key,
         title=plain(title(result, document.environment, document.plan)),
         verdict=plain(headline(result, context)),
-        headings=tuple(Heading(plain(column.heading), column.words) for column in shown.columns),
+        headings=headings_of(shown),
         rows=tuple(
-            _page_row(chart_row, row, len(shown.columns)) for chart_row, row in zip(rows, shown.rows, strict=True)
+            page_row(row, len(shown.columns), chart_row.key, _state(chart_row.result))
+            for chart_row, row in zip(rows, shown.rows, strict=True)
         ),
         notes=tuple(map(plain, notes)),
         warnings=tuple(text.removeprefix("warning: ") for text in whole_warnings(result.warnings, context)),
@@ -103,25 +91,10 @@ def _table(document: RunDocument, place: int, key: str, number: int, launches: S
 def _figures(
     document: RunDocument, place: int, key: str, rows: Sequence[ChartRow], launches: Sequence[Any] | None
 ) -> Iterator[PageFigure]:
-    if not can_draw():
-        return
-    from irbench.charts.specs import configured
-    from irbench.charts.tables import figures_of_table
+    if can_draw():
+        from irbench.charts.tables import figures_of_table
 
-    for figure in figures_of_table(document, place, rows, launches):
-        own = f"{key}-{figure.name}"
-        wide, narrow = (page_svg(configured(figure.chart, width), f"{own}-{width}") for width in (_WIDE, _NARROW))
-        yield PageFigure(own, figure.title, figure.caption, figure.summary, Markup(wide), Markup(narrow))  # noqa: S704
-
-
-def _page_row(row: ChartRow, shown: Row, columns: int) -> PageRow:
-    return PageRow(
-        key=row.key,
-        cells=tuple(map(plain, shown.cells)),
-        sentence=plain(shown.sentence),
-        span=columns - len(shown.cells),
-        state=_state(row.result),
-    )
+        yield from drawn_figures(figures_of_table(document, place, rows, launches), key)
 
 
 def _state(row: CellResult) -> str:

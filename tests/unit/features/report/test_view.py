@@ -15,7 +15,8 @@ from documents import cell, document, example, failed, group
 
 from irbench.charts import drawing
 from irbench.features.report import view
-from irbench.features.report.view import html_of, page_of
+from irbench.features.report.view import page_of
+from irbench.pages.html import html_of
 
 
 class _Tags(HTMLParser):

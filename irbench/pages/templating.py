@@ -20,8 +20,9 @@ def html_from(template: str, **values: Any) -> str:
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("irbench.features.report", "templates"),
+        loader=jinja2.PackageLoader("irbench.pages", "templates"),
         autoescape=True,
+        trim_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
     style, script = (_template_text(name) for name in ("page.css", "page.js"))
@@ -34,7 +35,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _template_text(name: str) -> str:
-    return resources.files("irbench.features.report").joinpath("templates", name).read_text(encoding="utf-8")
+    return resources.files("irbench.pages").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:

@@ -1,8 +1,9 @@
-"""What a page shows, as values."""
+"""What a page shows, as values: every text is what it says, and HTML is only what draws it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,56 @@ class PageRun:
 
 
 @dataclass(frozen=True)
+class PageGrid:
+    """A table without a verdict of its own.
+
+    Attributes:
+        key: Unique in the page.
+        headings: Of its columns.
+        rows: From top to bottom; their keys are empty where no chart shows them.
+    """
+
+    key: str
+    headings: tuple[Heading, ...]
+    rows: tuple[PageRow, ...]
+
+
+@dataclass(frozen=True)
+class PageCode:
+    """Code to copy."""
+
+    code: str
+
+
+PagePart: TypeAlias = str | PageGrid | PageCode
+
+
+@dataclass(frozen=True)
+class PageSection:
+    """A result that is no run: a profile, a search, a history, a comparison.
+
+    Attributes:
+        key: Unique in the page.
+        name: What it is called.
+        question: What was asked.
+        verdict: The answer.
+        parts: Sentences, tables and code, in their order.
+        warnings: What speaks against its figures.
+        command: That shows it again; empty for none.
+        figures: Its charts.
+    """
+
+    key: str
+    name: str
+    question: str
+    verdict: str
+    parts: tuple[PagePart, ...]
+    warnings: tuple[str, ...]
+    command: str
+    figures: tuple[PageFigure, ...]
+
+
+@dataclass(frozen=True)
 class Page:
     """A page.
 
@@ -116,8 +167,10 @@ class Page:
         title: Of the page.
         runs: In their order.
         notice: What is missing from it, and how to have it; empty where nothing is.
+        sections: Results besides the runs, which stand before them.
     """
 
     title: str
     runs: tuple[PageRun, ...]
     notice: str
+    sections: tuple[PageSection, ...] = ()

@@ -1,0 +1,111 @@
+"""Pages as HTML that asks for nothing outside of it, and the parts that are made of results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from irbench.charts.drawing import can_draw, page_svg
+from irbench.core.plain_text import plain
+from irbench.errors import ExitCode, IrbenchError
+from irbench.pages.result import PageResult, Part
+from irbench.pages.values import Heading, Page, PageCode, PageFigure, PageGrid, PagePart, PageRow, PageSection
+from irbench.render.table import ListingTable, Row, TextTable
+from irbench.render.views import CodeBlock
+
+if TYPE_CHECKING:
+    from irbench.charts.figure import Figure
+
+WITHOUT_CHARTS = (
+    "Charts are left out: they need altair and vl-convert-python. Install them with: pip install 'irbench[report]'"
+)
+_WIDE, _NARROW = 440, 200
+"""Of the drawing area of charts in pixels; labels come beside it."""
+_STATES = {"red": "slower", "green": "faster", "yellow": "undecided"}
+"""How a row of a page is coloured, by its style on a terminal."""
+
+
+def page_of_results(results: Iterable[PageResult]) -> Page:
+    """Return a page of results that are no runs."""
+    sections = tuple(section_of(result, f"result{number}") for number, result in enumerate(results))
+    names = dict.fromkeys(section.name for section in sections)
+    return Page(f"irbench: {', '.join(names)}", (), "" if can_draw() else WITHOUT_CHARTS, sections)
+
+
+def section_of(result: PageResult, key: str) -> PageSection:
+    """Return a result as a page shows it; ``key`` is unique in the page."""
+    return PageSection(
+        key=key,
+        name=plain(result.name),
+        question=plain(result.question),
+        verdict=plain(result.verdict),
+        parts=tuple(_part(part, f"{key}-{number}") for number, part in enumerate(result.parts)),
+        warnings=tuple(plain(warning.removeprefix("warning: ")) for warning in result.warnings),
+        command=plain(result.command),
+        figures=tuple(drawn_figures(result.figures(), key) if can_draw() else ()),
+    )
+
+
+def drawn_figures(figures: Iterable[Figure], key: str) -> Iterator[PageFigure]:
+    """Yield charts as a page has them, drawn for wide and for narrow screens; ``key`` is unique in the page."""
+    from markupsafe import Markup
+
+    from irbench.charts.figure import configured
+
+    for figure in figures:
+        own = f"{key}-{figure.name}"
+        wide, narrow = (page_svg(configured(figure.chart, width), f"{own}-{width}") for width in (_WIDE, _NARROW))
+        yield PageFigure(own, figure.title, figure.caption, figure.summary, Markup(wide), Markup(narrow))  # noqa: S704
+
+
+def headings_of(table: TextTable) -> tuple[Heading, ...]:
+    """Return the head of a table."""
+    return tuple(Heading(plain(column.heading), column.words) for column in table.columns)
+
+
+def page_row(row: Row, columns: int, key: str = "", state: str = "") -> PageRow:
+    """Return a row of a table of so many columns; ``key`` is that of its marks, ``state`` what colours it."""
+    return PageRow(
+        key=key,
+        cells=tuple(map(plain, row.cells)),
+        sentence=plain(row.sentence),
+        span=columns - len(row.cells),
+        state=state,
+    )
+
+
+def _part(part: Part, key: str) -> PagePart:
+    if isinstance(part, str):
+        return plain(part)
+    if isinstance(part, CodeBlock):
+        return PageCode(part.code)
+    table = part.table if isinstance(part, ListingTable) else part
+    rows = (page_row(row, len(table.columns), state=_STATES.get(row.style, "")) for row in table.rows)
+    return PageGrid(key, headings_of(table), tuple(rows))
+
+
+def require_templates() -> None:
+    """Refuse where the library that makes pages is missing.
+
+    Raises:
+        IrbenchError: It is not installed.
+    """
+    if find_spec("jinja2") is None:
+        raise IrbenchError(
+            "jinja2 is not installed, which pages are made with.",
+            hint="Install it with: pip install 'irbench[report]'",
+            exit_code=ExitCode.NOT_INSTALLED,
+        )
+
+
+def html_of(page: Page) -> str:
+    """Return a page as HTML that asks for nothing outside of it.
+
+    Raises:
+        IrbenchError: The library that makes pages is not installed.
+    """
+    require_templates()
+    from irbench.pages.templating import html_from
+
+    return html_from("page.html.j2", page=page)
