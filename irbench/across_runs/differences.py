@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from irbench.core.result import RunDocument
+from irbench.core.row import CellResult
 from irbench.spec import GraphFiles
 
 DifferenceKind = Literal["machine", "software", "model", "settings", "inputs"]
@@ -112,6 +113,19 @@ def facts_digest(document: RunDocument) -> str:
     """Return a digest of all that :func:`differences_between` compares: equal where it would find nothing."""
     facts = [of_kind(document) for of_kind in _FACTS.values()]
     return hashlib.sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()[: 2 * _DIGEST_DIGITS]
+
+
+def setup_of(document: RunDocument, row: CellResult, inputs: str) -> tuple[object, ...]:
+    """Return what is equal for two runs of a cell of which one only repeats the other, besides the cell and its graph.
+
+    These are the machine, the versions, the inputs (a digest), and how the cell was set up.
+    """
+    plan = document.plan
+    options = plan.get("options")
+    properties = (options.get(row.backend) or {}) if isinstance(options, Mapping) else {}
+    python = row.environment and (row.environment.python_version, dict(row.environment.distributions))
+    machine, software = fingerprint(document.environment), software_facts(document)
+    return machine, software, inputs, properties, plan.get("cpus"), row.program, python
 
 
 def _different(kind: DifferenceKind, base: list[dict[str, str]], new: list[dict[str, str]]) -> Iterator[Difference]:

@@ -348,12 +348,13 @@ def _cell(key: CellKey, run: CheckedRun, parts: Sequence[tuple[CellSamples, Grou
         run=run,
         rows=tuple(samples.row for samples, _ in parts),
         samples=tuple(samples for samples, _ in parts),
-        inputs=_inputs(table, first.row),
+        inputs=inputs_digest(table, first.row),
         on_busy_machine=any(table.is_mostly_disturbed for _, table in parts),
     )
 
 
-def _inputs(table: GroupResult, row: CellResult) -> str:
+def inputs_digest(table: GroupResult, row: CellResult) -> str:
+    """Return digests of the inputs that a row was given; empty where they were generated."""
     inputs = row.given_inputs or table.given_inputs
     return "" if inputs is None else msgspec.json.encode(inputs.sha256, order="sorted").decode()
 

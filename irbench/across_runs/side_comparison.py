@@ -22,7 +22,7 @@ from irbench.across_runs.differences import (
     differences_between,
     fingerprint,
     graph_difference,
-    software_facts,
+    setup_of,
 )
 from irbench.across_runs.measured_cells import FIGURES, CellKey, MeasuredCell, key_names, measured_cells, without_model
 from irbench.across_runs.summaries import SummarisedRun, read_summaries, shared_names
@@ -334,7 +334,7 @@ def read_side(name: str, root: Path, scratch: Path, unpack: Unpack) -> Side:
     runs = sorted((run for run, _ in read if run is not None), key=lambda run: run.run_id)
     problems: list[Problem] = [NotSearched(str(found.path), Why(found.reason)) for found in unsearched]
     problems += [_named_as_given(problem, name, scratch) for _, found in read for problem in found]
-    return Side(name, tuple(runs), (*problems, *(problem for run in runs for problem in shared_names(run))))
+    return Side(name, tuple(runs), (*problems, *(problem for run in runs for problem in shared_names(run.document))))
 
 
 def _named_as_given(problem: Problem, name: str, unpacked: Path) -> Problem:
@@ -414,15 +414,8 @@ def _is_alike(cell: MeasuredCell, newest: MeasuredCell) -> bool:
     same_graph = (
         None in (cell.row.graph_files, newest.row.graph_files) or cell.row.graph_files == newest.row.graph_files
     )
-    before, now = cell.run.document, newest.run.document
-    same_machine = fingerprint(before.environment) == fingerprint(now.environment)
-    same_software = software_facts(before) == software_facts(now)
-    return same_graph and same_machine and same_software and _asked(cell) == _asked(newest)
+    return same_graph and _setup(cell) == _setup(newest)
 
 
-def _asked(cell: MeasuredCell) -> tuple[object, ...]:
-    """Return what was asked of a cell besides its key: what it computed with, and how it was set up."""
-    plan, row = cell.run.document.plan, cell.row
-    properties = (plan.get("options") or {}).get(row.backend) or {}
-    python = row.environment and (row.environment.python_version, dict(row.environment.distributions))
-    return cell.inputs, properties, plan.get("cpus"), row.program, python
+def _setup(cell: MeasuredCell) -> tuple[object, ...]:
+    return setup_of(cell.run.document, cell.row, cell.inputs)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import combinations
 from pathlib import Path
 
 import msgspec
 
-from irbench.across_runs.checked_runs import CheckedRun, Files, Models, Problem, SameNames, SeveralFiles, read_document
+from irbench.across_runs.checked_runs import Files, Models, Problem, SameNames, SeveralFiles, read_document
 from irbench.across_runs.differences import facts_digest, fingerprint
+from irbench.across_runs.kept_readings import read_each_once
 from irbench.across_runs.measured_cells import FIGURES, CellKey, ambiguous_cells, ambiguous_models, key_of
 from irbench.core.result import SEARCH_RUN, GroupResult, RunDocument
 from irbench.core.row import CellResult
 from irbench.spec import GraphFiles
-from irbench.store.folders import RUN_FILE, Stamp
 from irbench.store.listing import Index
 from irbench.store.runs import load_document
 
@@ -31,8 +29,6 @@ Not of irbench: two of its versions that share a folder of results would drop ea
 _PLACES = {name: place for place, name in enumerate(FIGURES)}
 _BEYOND_ANY = 1e21
 """No figure is so large; squares of larger ones exceed what a float holds."""
-_STAMP_BYTES = 7
-"""A digest of so many bytes fits into SQLite's integers."""
 
 
 class RowSummary(msgspec.Struct, frozen=True, array_like=True):
@@ -112,26 +108,16 @@ def read_summaries(
     A run whose files have the sizes and times that they had when it was read last is not read again. Another is, and
     every file of it compared with its checksum.
     """
-    stamps = {folder: _stamp(f"{root}/{folder}") for folder in folders}
-    index = Index(root / _FILE, RunSummary, VERSION)
-    known = {
-        folder: summary
-        for folder, (stamp, summary) in index.known(stamps).items()
-        if stamps.get(folder) == stamp and _is_possible(folder, summary)
-    }
-    missing = [folder for folder in stamps if folder not in known]
-    unknown(len(missing))
-    problems: list[Problem] = []
-    changed: dict[str, tuple[Stamp, RunSummary]] = {}
-    for folder in missing:
-        document, damage = read_document(root / folder)
-        problems += damage
-        if document is not None:
-            changed[folder] = (stamps[folder], summary_of(document))
-    index.update(changed, _gone(root, index) if changed else ())
-    read = {**known, **{folder: summary for folder, (_, summary) in changed.items()}}
+    read, problems = read_each_once(
+        root, folders, Index(root / _FILE, RunSummary, VERSION), _read_summary, _is_possible, unknown
+    )
     runs = [SummarisedRun(root / folder, summary) for folder, summary in read.items()]
-    return tuple(sorted(runs, key=lambda run: run.run_id)), tuple(problems)
+    return tuple(sorted(runs, key=lambda run: run.run_id)), problems
+
+
+def _read_summary(folder: Path) -> tuple[RunSummary | None, tuple[Problem, ...]]:
+    document, damage = read_document(folder)
+    return None if document is None else summary_of(document), damage
 
 
 def forget_summaries(root: Path) -> None:
@@ -156,31 +142,11 @@ def _row(table: GroupResult, row: CellResult, ambiguous: frozenset[CellKey]) -> 
     return RowSummary(key, figures, row.graph_files, key in ambiguous)
 
 
-def _stamp(folder: str) -> Stamp:
-    """Return the size of what belongs to a run, and a digest of the names, sizes and times of its files."""
-    try:
-        with os.scandir(folder) as entries:
-            files = sorted((entry.name, entry.stat(follow_symlinks=False)) for entry in entries if _is_part(entry.name))
-    except OSError:
-        return (-1, 0)  # whoever reads the run says why
-    text = ",".join(f"{name}:{state.st_mode}:{state.st_size}:{state.st_mtime_ns}" for name, state in files)
-    digest = blake2b(text.encode(), digest_size=_STAMP_BYTES).digest()
-    return sum(state.st_size for _, state in files), int.from_bytes(digest, "big")
-
-
-def _is_part(name: str) -> bool:
-    return name == RUN_FILE or name.startswith("launch-")
-
-
-def _gone(root: Path, index: Index[RunSummary]) -> Iterator[str]:
-    yield from (folder for folder in index.folders() if not os.path.lexists(f"{root}/{folder}/{RUN_FILE}"))
-
-
-def shared_names(run: CheckedRun) -> Iterator[Problem]:
+def shared_names(document: RunDocument) -> Iterator[Problem]:
     """Yield the names that several models of a run have, in one problem."""
-    models = ambiguous_models(run.document)
+    models = ambiguous_models(document)
     if models:
-        yield SameNames(run.run_id, Models(tuple(models)))
+        yield SameNames(document.run_id, Models(tuple(models)))
 
 
 def name_problems(model: str, runs: Iterable[RunSummary], used: Iterable[RunSummary]) -> Iterator[Problem]:

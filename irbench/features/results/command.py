@@ -90,6 +90,7 @@ def _as_options(names: list[str]) -> str:
 
 def _rebuild(root: Path, others: list[str]) -> None:
     from irbench.across_runs.summaries import forget_summaries
+    from irbench.across_runs.timed_runs import forget_times
     from irbench.store.listing import list_runs
     from irbench.terminal.console import print_lines
 
@@ -97,6 +98,7 @@ def _rebuild(root: Path, others: list[str]) -> None:
         raise IrbenchError(f"--rebuild and {_as_options(others)} cannot be combined.", hint="Rebuild first, then list.")
     listing = list_runs(root, anew=True)
     forget_summaries(root)
+    forget_times(root)
     _warn(listing.problems)
     print_lines(
         f"index of {root} made anew: {plural(len(listing.entries), 'run')}, {len(listing.problems)} cannot be read"
