@@ -6,9 +6,8 @@ import io
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
 
-_HTML = '<pre style="white-space:pre;overflow-x:auto;font-family:monospace">{code}</pre>'
 _WIDEST = 1000
 """More than any table needs: a notebook scrolls."""
 
@@ -26,16 +25,13 @@ class Displayable:
 
     def _repr_html_(self: _HasView) -> str:
         """Return the view as HTML; called by Jupyter."""
-        return _printed(self.__rich__()).export_html(inline_styles=True, code_format=_HTML)
+        from irbench.render.html import html_of
+
+        return html_of(self.__rich__())
 
 
 def as_text(view: RenderableType) -> str:
     """Return a view as plain text in full width, without colours."""
-    lines = _printed(view).export_text().splitlines()
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def _printed(view: RenderableType) -> Console:
     from rich.console import Console
     from rich.measure import Measurement
 
@@ -44,4 +40,4 @@ def _printed(view: RenderableType) -> Console:
     console = Console(file=io.StringIO(), record=True, force_terminal=False, force_jupyter=False, width=_WIDEST)
     console.width = Measurement.get(console, console.options, view).maximum
     console.print(Sanitized(view), highlight=False, crop=False)
-    return console
+    return "\n".join(line.rstrip() for line in console.export_text().splitlines())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
@@ -67,7 +68,7 @@ class Plot:
         """Return the chart as SVG; called by Jupyter."""
         require_drawing()
         svg = page_svg(self._specification(_WIDTH), self.name)
-        return f"<figure><figcaption>{self.title}. {self.caption}</figcaption>{svg}</figure>"
+        return f"<figure><figcaption>{html.escape(f'{self.title}. {self.caption}')}</figcaption>{svg}</figure>"
 
     def __repr__(self) -> str:
         """Return what the chart says, in words."""

@@ -11,6 +11,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from irbench.render.html import sorting_script
+
 
 def html_from(template: str, **values: Any) -> str:
     """Return the page that a template makes of these values, all of which are text, whatever they hold."""
@@ -25,7 +27,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    style, script = (_template_text(name) for name in ("page.css", "page.js"))
+    style, script = _template_text("page.css"), f"{sorting_script()}{_template_text('page.js')}"
     environment.globals.update(
         policy=f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:",
         style=Markup(style),  # noqa: S704 - irbench's own file

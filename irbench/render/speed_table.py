@@ -33,9 +33,11 @@ from irbench.render.table import Column as TableColumn
 from irbench.render.table import Row, TextTable
 from irbench.render.table_title import compared_how, title
 from irbench.render.verdicts import NO_WINNER_TEXTS, style_of
-from irbench.render.views import hidden_columns, paragraph, table_lines, width_of
+from irbench.render.views import Block, Sentence, hidden_columns, paragraph, table_lines, width_of
 
 _WITHOUT_FIGURES_STYLE = "dim"
+_BRIEF_WIDTH = 120
+"""Warnings of fewer characters are shown whole where the others can be opened."""
 _Columns: TypeAlias = Sequence[tuple[Column[Any], ShownSpeed]]
 
 
@@ -64,7 +66,7 @@ class GroupView:
         self._environment = environment or {}
         self._plan = plan or {}
         self._context = context_of(result, self._environment, self._plan)
-        self._whole_warnings = warnings
+        self._whole_warnings, self._intervals = warnings, intervals
         self._table = group_table(result, confidence_of(self._plan), intervals=intervals, whole_reasons=warnings)
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
@@ -85,6 +87,19 @@ class GroupView:
         for mismatch in (*mismatches(self._result, self._context), *not_applicable(self._result, self._context)):
             yield from paragraph(mismatch, width, "yellow", hanging="  ")
         yield from self._warnings(width)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the parts, whatever draws them; warnings and reasons are whole."""
+        result, context = self._result, self._context
+        yield Sentence(title(result, self._environment, self._plan), "title")
+        yield Sentence(headline(result, context), "verdict")
+        yield group_table(result, confidence_of(self._plan), intervals=self._intervals)
+        yield from (Sentence(note, "note") for note in footer(result, context))
+        yield from (Sentence(text, "warning") for text in mismatches(result, context))
+        yield from (Sentence(text, "warning") for text in not_applicable(result, context))
+        brief = short_warnings(result.warnings, context, _BRIEF_WIDTH)
+        for text, whole in zip(brief, whole_warnings(result.warnings, context), strict=True):
+            yield Sentence(text, "warning", "" if text == whole else whole)
 
     def shortens(self, width: int) -> bool:
         """Whether some warning has more to say than is shown at this width."""

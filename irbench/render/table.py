@@ -306,6 +306,10 @@ class ListingTable:
     elsewhere: str = ""
     repeated: int = 0
 
+    def blocks(self) -> Iterator[TextTable]:
+        """Yield the table, with every column."""
+        yield self.table
+
     def as_markdown(self) -> str:
         """Return a GitHub-flavoured Markdown table with every column."""
         return self.table.as_markdown()

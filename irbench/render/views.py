@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
@@ -16,6 +17,21 @@ from irbench.render.text_formats import bullets, code_block, heading, markdown_t
 
 _NARROWEST = 100
 _INDENT = " "
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A text of a view, whatever draws it.
+
+    Attributes:
+        text: What it says; may be empty.
+        role: What it is for.
+        whole: All that there is to say, where ``text`` is less; otherwise empty.
+    """
+
+    text: str
+    role: Literal["title", "verdict", "text", "note", "warning"] = "text"
+    whole: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,6 +62,14 @@ class PlainView:
             yield from paragraph(note, width, "dim")
         for warning in self.warnings:
             yield from paragraph(warning, width, "yellow")
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the parts, whatever draws them."""
+        yield Sentence(self.title, "title")
+        yield Sentence(self.headline, "verdict")
+        yield self.table
+        yield from (Sentence(note, "note") for note in self.notes)
+        yield from (Sentence(warning, "warning") for warning in self.warnings)
 
     def as_markdown(self) -> str:
         """Return a heading, the table and a list of the sentences below it, as Markdown."""
@@ -114,6 +138,16 @@ class Document:
 
     parts: tuple[str | TextTable | ListingTable | CodeBlock, ...]
 
+    def blocks(self) -> Iterator[Block]:
+        """Yield the parts, whatever draws them."""
+        for part in self.parts:
+            if isinstance(part, str):
+                yield Sentence(part)
+            elif isinstance(part, ListingTable):
+                yield from part.blocks()
+            else:
+                yield part
+
     def as_markdown(self) -> str:
         """Return the paragraphs and tables as Markdown."""
         parts = (markdown_text(part) if isinstance(part, str) else part.as_markdown() for part in self.parts)
@@ -131,3 +165,15 @@ class Document:
 def _paragraph(text: str, width: int) -> Iterator[Text]:
     """Yield the lines of a paragraph; a command that it ends with is to be typed, and has no line break in it."""
     return (Text(line, no_wrap=True, overflow="ignore") for line in wrap_message(text, width))
+
+
+Block: TypeAlias = Sentence | TextTable | CodeBlock
+"""What views are made of."""
+
+
+@runtime_checkable
+class HasBlocks(Protocol):
+    """A view that is made of blocks, with every column of its tables."""
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the parts, whatever draws them."""

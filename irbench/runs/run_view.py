@@ -19,7 +19,7 @@ from irbench.render.outcome_texts import best_text
 from irbench.render.speed_table import GroupView
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.table_title import title
-from irbench.render.views import PlainView
+from irbench.render.views import Block, PlainView, Sentence
 from irbench.runs.run_modes import mode_views
 from irbench.store.table_outcomes import best_of_run
 
@@ -97,6 +97,12 @@ class DocumentView:
             yield from (Text(line) for line in wrap(sentence, width))
         if whole := self._whole(width):
             yield from (Text(line, no_wrap=True, overflow="ignore") for line in wrap_message(whole, width))
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the parts, whatever draws them; nothing in them is shortened."""
+        for group in self._groups:
+            yield from group.blocks()
+        yield from map(Sentence, self._below())
 
     def _below(self) -> Iterator[str]:
         if not self._groups:

@@ -42,7 +42,7 @@ from irbench.render.figure_texts import ends_text
 from irbench.render.line_wrapping import wrap_message
 from irbench.render.table import Column, Row, TextTable
 from irbench.render.text_formats import bullets, heading, markdown_text
-from irbench.render.views import paragraph
+from irbench.render.views import Block, Sentence, paragraph
 
 _WIDEST = 1000
 _USUAL = 100
@@ -102,6 +102,14 @@ class ProfileView:
             # a command is there to be copied: the terminal breaks it without a line break in what is copied
             lines = wrap_message(command, width)
             yield from (Text(line, style="dim", no_wrap=True, overflow="ignore") for line in lines)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the parts, whatever draws them."""
+        yield Sentence(profile_title(self.document), "title")
+        yield from (Sentence(sentence, "verdict") for sentence in self._above())
+        for part in self._parts(_WIDEST):
+            yield Sentence(part) if isinstance(part, str) else part.table
+        yield from (Sentence(sentence, "note") for sentence in (*self._below(), *self._next()))
 
     def as_markdown(self) -> str:
         """Return a heading, the sentences and the tables, as Markdown."""
