@@ -12,7 +12,7 @@ from math import comb
 
 from benchmarks.claims import SHIPPED, Claim
 from benchmarks.truth_figures import percent
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.stats.intervals import Bound, Interval, Looks, interval_at
 from irbench.stats.observed import Observed
 
@@ -74,9 +74,14 @@ def ablation_table(claims: Sequence[Claim]) -> TextTable:
     keys = {(claim.subject, claim.way) for claim in claims}
     subjects = dict.fromkeys(claim.subject for claim in claims)
     columns = (
-        *(Column("backend", words=True), Column("measured", words=True)),
-        *(Column("equals told apart"), Column("5 % held"), Column("5 % found")),
-        *(Column("median error"), Column("median half-width"), Column("launches"), Column("s per run")),
+        *(TableColumn("backend", words=True), TableColumn("measured", words=True)),
+        *(TableColumn("equals told apart"), TableColumn("5 % held"), TableColumn("5 % found")),
+        *(
+            TableColumn("median error"),
+            TableColumn("median half-width"),
+            TableColumn("launches"),
+            TableColumn("s per run"),
+        ),
     )
     rows = (
         _row([claim for claim in claims if (claim.subject, claim.way) == (subject, way)])

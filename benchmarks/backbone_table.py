@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from benchmarks.backbone_check import GraphError
 from benchmarks.backbone_notes import WHAT_STAYS
 from irbench.core.quantities import NOT_MEASURED, error_size
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 
 LEVELS = ("basic", "extended", "all")
 _SHOWN = "extended"
@@ -58,10 +58,13 @@ class Backbone:
 def as_table(backbones: Sequence[Backbone], backends: Sequence[str]) -> TextTable:
     """Return a row for each backbone."""
     columns = (
-        *(Column("backbone", words=True), Column("export"), *map(Column, LEVELS)),
-        *(Column(f"fused at {_SHOWN}", words=True, folds=True), Column("Microsoft's at all", words=True, folds=True)),
-        *(Column(f"{backend} max err") for backend in backends),
-        *(Column(f"{backend} as exported") for backend in backends),
+        *(TableColumn("backbone", words=True), TableColumn("export"), *map(TableColumn, LEVELS)),
+        *(
+            TableColumn(f"fused at {_SHOWN}", words=True, folds=True),
+            TableColumn("Microsoft's at all", words=True, folds=True),
+        ),
+        *(TableColumn(f"{backend} max err") for backend in backends),
+        *(TableColumn(f"{backend} as exported") for backend in backends),
     )
     return TextTable(columns, tuple(_row(backbone, backends) for backbone in backbones))
 

@@ -8,7 +8,7 @@ from benchmarks.fusion_figures import Comparison, Graph, Share
 from irbench.core.quantities import NOT_MEASURED, error_size, significant
 from irbench.optimizer import UNOPTIMIZED
 from irbench.render.figure_texts import speedup_cell
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 
 _GOAL = 0.9
 _LARGEST_SHARE = 10
@@ -18,9 +18,14 @@ _LARGEST_SHARE = 10
 def graph_table(comparisons: Sequence[Comparison]) -> TextTable:
     """Return a row for each graph."""
     columns = (
-        *(Column("model", words=True), Column("backend", words=True), Column("level", words=True)),
-        *(Column("nodes"), Column("p50 ms"), Column(f"speedup [{_span(comparisons)}]"), Column("verdict", words=True)),
-        *(Column("max err"), Column("remark", words=True)),
+        *(TableColumn("model", words=True), TableColumn("backend", words=True), TableColumn("level", words=True)),
+        *(
+            TableColumn("nodes"),
+            TableColumn("p50 ms"),
+            TableColumn(f"speedup [{_span(comparisons)}]"),
+            TableColumn("verdict", words=True),
+        ),
+        *(TableColumn("max err"), TableColumn("remark", words=True)),
     )
     return TextTable(columns, tuple(row for comparison in comparisons for row in _graph_rows(comparison)))
 
@@ -28,9 +33,13 @@ def graph_table(comparisons: Sequence[Comparison]) -> TextTable:
 def share_table(comparisons: Sequence[Comparison]) -> TextTable:
     """Return a row for each model and backend."""
     columns = (
-        *(Column("model", words=True), Column("backend", words=True), Column("best level", words=True)),
-        *(Column("speedup"), Column("by hand", words=True), Column("speedup")),
-        *(Column(f"share of its gain [{_span(comparisons)}]"), Column("nine tenths", words=True), Column("launches")),
+        *(TableColumn("model", words=True), TableColumn("backend", words=True), TableColumn("best level", words=True)),
+        *(TableColumn("speedup"), TableColumn("by hand", words=True), TableColumn("speedup")),
+        *(
+            TableColumn(f"share of its gain [{_span(comparisons)}]"),
+            TableColumn("nine tenths", words=True),
+            TableColumn("launches"),
+        ),
     )
     return TextTable(columns, tuple(_share_row(comparison) for comparison in comparisons))
 

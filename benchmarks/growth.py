@@ -24,7 +24,7 @@ from irbench.core.record import LaunchRecord
 from irbench.core.result import RunDocument
 from irbench.measure.clock import utc_now
 from irbench.onnx.probe_graph import matmul
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.stats.rederive import rederive
 from irbench.store.folders import RUN_FILE, new_ulid, place_of
 from irbench.store.launch_files import encode_launch
@@ -98,7 +98,7 @@ def table_of(found: Sequence[Cost]) -> TextTable:
     """Return a line for each call, with medians for each number of runs or nodes."""
     counts = sorted({cost.count for cost in found})
     cells = {(cost.what, cost.count): f"{median(cost.cpu_s):.2f} s, {median(cost.peaks_mb):.0f} MB" for cost in found}
-    columns = (Column("processor time, peak memory", words=True), *(Column(f"{count:,}") for count in counts))
+    columns = (TableColumn("processor time, peak memory", words=True), *(TableColumn(f"{count:,}") for count in counts))
     rows = (
         Row((what, *(cells.get((what, count), "-") for count in counts)))
         for what in dict.fromkeys(cost.what for cost in found)

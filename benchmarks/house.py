@@ -118,6 +118,7 @@ def figures() -> dict[str, str]:
     generated = sum(module.lines for module in plumbing if module.path.name in _GENERATED)
     folders = Counter(module.path.parent for module in found)
     names = Counter(module.path.name for module in found if module.path.name != "__init__.py")
+    classes = Counter(node.name for module in found for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef))
     tests = list(modules(("tests", "benchmarks")))
     return {
         "modules": f"{len(found):,}",
@@ -133,6 +134,7 @@ def figures() -> dict[str, str]:
         ),
         "modules at the root of the package": str(folders[Path("irbench")]),
         "file names that stand twice or more": str(sum(count > 1 for count in names.values())),
+        "class names that stand twice or more": str(sum(count > 1 for count in classes.values())),
     }
 
 

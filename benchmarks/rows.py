@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from irbench.core.quantities import plural
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.stats.intervals import Interval, Looks, interval_at
 
 Judged = Literal["own", "ratio", "difference"]
@@ -146,14 +146,14 @@ def as_table(findings: Sequence[Finding]) -> TextTable:
     Where parity is judged, that is its interval instead, with its confidence.
     """
     columns = (
-        Column("subject", words=True),
-        Column("what", words=True, folds=True),
-        Column("irbench"),
-        Column("other"),
-        Column("ratio [range]"),
-        Column("goal", words=True),
-        Column("met", words=True),
-        Column("remark", words=True, folds=True),
+        TableColumn("subject", words=True),
+        TableColumn("what", words=True, folds=True),
+        TableColumn("irbench"),
+        TableColumn("other"),
+        TableColumn("ratio [range]"),
+        TableColumn("goal", words=True),
+        TableColumn("met", words=True),
+        TableColumn("remark", words=True, folds=True),
     )
     return TextTable(columns, tuple(_row(finding) for finding in findings))
 

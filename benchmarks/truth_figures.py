@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from benchmarks.claims import Claim, known
 from irbench.core.result import GroupResult
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 
 LARGEST_ERROR = 0.01
 """Of a throughput, and of a speedup between backends that do what a clock says."""
@@ -150,9 +150,14 @@ def ratio_table(figures: Sequence[RatioFigures]) -> TextTable:
     """Return a row for each ratio, and for each subject where they have names."""
     named = any(figure.subject for figure in figures)
     columns = (
-        *([Column("backend", words=True)] if named else []),
-        *(Column("true ratio"), Column("intervals that hold it"), Column("median error"), Column("median half-width")),
-        *(Column("verdicts", words=True, folds=True), Column("launches"), Column("s per run")),
+        *([TableColumn("backend", words=True)] if named else []),
+        *(
+            TableColumn("true ratio"),
+            TableColumn("intervals that hold it"),
+            TableColumn("median error"),
+            TableColumn("median half-width"),
+        ),
+        *(TableColumn("verdicts", words=True, folds=True), TableColumn("launches"), TableColumn("s per run")),
     )
     rows = (
         Row(
@@ -182,7 +187,7 @@ def throughput_table(figures: Sequence[ThroughputFigures]) -> TextTable:
         )
         for figure in figures
     )
-    columns = (Column("load", words=True), *(Column(heading) for heading in headings))
+    columns = (TableColumn("load", words=True), *(TableColumn(heading) for heading in headings))
     return TextTable(columns, tuple(rows))
 
 

@@ -26,7 +26,7 @@ from irbench.features.tune.decision import decide, pair_evidence
 from irbench.features.tune.report import ReferenceKind
 from irbench.features.tune.search_schedule import SEARCH, ConfirmationPlan, SearchSchedule, confirmation_timing
 from irbench.features.tune.space import SearchSpace
-from irbench.runner.launch_schedule import UNTIL_PRECISE, Schedule
+from irbench.runner.launch_schedule import UNTIL_PRECISE, LaunchSchedule
 from irbench.runner.launch_size import Forecast
 from irbench.spec import Bundle, Cell, Goal, Group, InputSpec, Load, TensorSpec, Timing, Workload
 from irbench.stats.eligibility import Admission, decide_eligibility
@@ -203,7 +203,7 @@ class Measurement:
         """How long it has taken."""
         return self.machine.clock_s - self._began_s
 
-    def run(self, schedule: Schedule) -> str:
+    def run(self, schedule: LaunchSchedule) -> str:
         """Launch what a schedule asks for, and return why it ended."""
         while True:
             pace = Pace(self.seconds, self._launches_s, _CLOSING_S)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from irbench.core.quantities import error_size, significant
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.spi import ModelSource
 
 
@@ -46,14 +46,14 @@ def as_table(tours: Sequence[Tour]) -> TextTable:
     labels = list(dict.fromkeys(cell.label for tour in tours if tour.group for cell in tour.group.cells))
     labels.sort(key=lambda label: (label.partition("+")[0] != "tf", label))
     columns = (
-        Column("model", words=True),
-        Column("M params"),
-        Column("GMACs"),
-        Column("nodes"),
-        Column("optimised"),
-        *(Column(f"{label} ms") for label in labels),
-        Column("max err"),
-        Column("marks", words=True, folds=True),
+        TableColumn("model", words=True),
+        TableColumn("M params"),
+        TableColumn("GMACs"),
+        TableColumn("nodes"),
+        TableColumn("optimised"),
+        *(TableColumn(f"{label} ms") for label in labels),
+        TableColumn("max err"),
+        TableColumn("marks", words=True, folds=True),
     )
     return TextTable(columns, tuple(_row(tour, labels) for tour in tours))
 

@@ -11,7 +11,7 @@ import onnx
 from fuzz_models import Files
 from onnx import TensorProto, helper
 
-from irbench.onnx.reading.protobuf import Attribute, Graph, Model, Node, encode_length_delimited
+from irbench.onnx.reading.protobuf import Attribute, GraphField, Model, Node, encode_length_delimited
 
 _INTEGERS = (-(2**63), -(2**31), -1, 0, 1, 2, 3, 4, 5, 8, 17, 255, 2**31 - 1, 2**31, 2**40, 2**63 - 1)
 _STRINGS = ("", "x", "y", "../x", "/etc/passwd", "\n\x1b[31mred", "☃", "a" * 5000, "ai.onnx.ml", "com.microsoft")
@@ -237,7 +237,7 @@ def _nest(data: bytes, chance: random.Random) -> bytes:
     model.ClearField("graph")
     inner = graph if chance.random() < 0.5 else b""
     for _ in range(chance.choice((1, 20, 40, 500))):
-        for number in (Attribute.GRAPH, Node.ATTRIBUTE, Graph.NODE):
+        for number in (Attribute.GRAPH, Node.ATTRIBUTE, GraphField.NODE):
             inner = encode_length_delimited(number, len(inner)) + inner
     return model.SerializeToString() + encode_length_delimited(Model.GRAPH, len(graph + inner)) + graph + inner
 

@@ -21,7 +21,7 @@ from irbench.runner.reference import expected_outputs
 from irbench.runner.request import RunRequest
 from irbench.spec import Bundle, Cell, Group, Timing
 from irbench.spi import Outputs
-from irbench.worker.cell import CellTask, Prepared
+from irbench.worker.cell import CellTask, PreparedSession
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
 from irbench.worker.model_files import UnreadableFile
 from irbench.worker.process import Worker
@@ -93,7 +93,7 @@ class Laboratory:
             worker = self._worker(cell.backend)
             worker.ask("irbench.worker.cell:CellHost", task, hold=True, deadline_s=_DEADLINE_S)
             worker.ask("import_runtime", deadline_s=_DEADLINE_S)
-            prepared: Prepared = worker.ask("prepare", True, deadline_s=_DEADLINE_S)
+            prepared: PreparedSession = worker.ask("prepare", True, deadline_s=_DEADLINE_S)
         except CallFailed as error:
             outcome.backends[cell.backend], outcome.reasons[cell.backend] = "refused", error.message
         except WorkerDied as error:
@@ -149,7 +149,7 @@ def _request(bundle: Bundle) -> RunRequest:
     return RunRequest((bundle,), backends, precisions=("native",), shapes=shapes)
 
 
-def _judged(prepared: Prepared, expected: Outputs | None) -> str:
+def _judged(prepared: PreparedSession, expected: Outputs | None) -> str:
     if expected is None:
         return "not compared"
     try:

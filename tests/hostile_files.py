@@ -132,11 +132,11 @@ def huge(folder: Path) -> Path:
 
 def deep(folder: Path) -> Path:
     """A graph inside a graph inside a graph, beyond any reader's depth."""
-    from irbench.onnx.reading.protobuf import Attribute, Graph, Model, Node, encode_length_delimited
+    from irbench.onnx.reading.protobuf import Attribute, GraphField, Model, Node, encode_length_delimited
 
     content = b""
     for _ in range(2000):
-        for number in (Attribute.GRAPH, Node.ATTRIBUTE, Graph.NODE):
+        for number in (Attribute.GRAPH, Node.ATTRIBUTE, GraphField.NODE):
             content = encode_length_delimited(number, len(content)) + content
     path = models.mlp(folder).path
     model = onnx.load(path)
@@ -150,11 +150,11 @@ def of_empty_nodes(count: int) -> Build:
     """A valid model with as many nodes that say nothing, two bytes each."""
 
     def build(folder: Path) -> Path:
-        from irbench.onnx.reading.protobuf import Graph, Model, encode_length_delimited
+        from irbench.onnx.reading.protobuf import GraphField, Model, encode_length_delimited
 
         path = models.mlp(folder).path
         model = onnx.load(path)
-        graph = model.graph.SerializeToString() + encode_length_delimited(Graph.NODE, 0) * count
+        graph = model.graph.SerializeToString() + encode_length_delimited(GraphField.NODE, 0) * count
         model.ClearField("graph")
         path.write_bytes(model.SerializeToString() + encode_length_delimited(Model.GRAPH, len(graph)) + graph)
         return path
@@ -166,11 +166,11 @@ def with_small_nodes(count: int) -> Build:
     """A model with as many of the smallest nodes that have an operator."""
 
     def build(folder: Path) -> Path:
-        from irbench.onnx.reading.protobuf import Graph, Model, Node, encode_bytes, encode_length_delimited
+        from irbench.onnx.reading.protobuf import GraphField, Model, Node, encode_bytes, encode_length_delimited
 
         path = models.mlp(folder).path
         model = onnx.load(path)
-        node = encode_bytes(Graph.NODE, encode_bytes(Node.OUTPUT, b"a") + encode_bytes(Node.OP_TYPE, b"A"))
+        node = encode_bytes(GraphField.NODE, encode_bytes(Node.OUTPUT, b"a") + encode_bytes(Node.OP_TYPE, b"A"))
         graph = model.graph.SerializeToString() + node * count
         model.ClearField("graph")
         path.write_bytes(model.SerializeToString() + encode_length_delimited(Model.GRAPH, len(graph)) + graph)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from irbench.features.doctor.machine import Activity, Cache, CoreToCore, Facts, Machine
+from irbench.features.doctor.machine import Cache, CoreToCore, Facts, Machine, MachineActivity
 from irbench.measure.overhead import Overhead, Repeats
 from irbench.system.confinement import ConfinementSupport
 
@@ -41,7 +41,7 @@ QUIET = Machine(
     schedstat=True,
     confinement=ConfinementSupport(landlock=7, seccomp=True),
 )
-IDLE = Activity(
+IDLE = MachineActivity(
     seconds=1.5,
     foreign_share=0.01,
     programs=(),

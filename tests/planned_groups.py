@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from irbench.core.record import Failure
-from irbench.runner.plan import PlannedGroup, Prepared, PreparedModel, plan
+from irbench.runner.plan import PlannedGroup, PreparedModel, PreparedRun, plan
 from irbench.runner.prepare import compared_together
 from irbench.runner.request import RunRequest
 from irbench.runner.requested_cells import BackendInfo, SizedModel
@@ -31,7 +31,7 @@ def backend_info(name: str) -> BackendInfo:
     return BackendInfo(kinds, Description(name, f"{name}-runtime", "1.0", is_original=original))
 
 
-def prepared(request: RunRequest, made: Mapping[str, Artifact | Failure], precision: Any) -> Prepared:
+def prepared(request: RunRequest, made: Mapping[str, Artifact | Failure], precision: Any) -> PreparedRun:
     """Return each model at each batch with every artifact, but what ``made`` says of a level."""
     models = [
         SizedModel(Workload(bundle, {"batch": batch}), precision)
@@ -43,7 +43,7 @@ def prepared(request: RunRequest, made: Mapping[str, Artifact | Failure], precis
     own = {
         name: BackendInfo(("onnx",), Description(name, "", None), program) for name, program in request.programs.items()
     }
-    return Prepared({**{name: backend_info(name) for name, _ in request.backends}, **own}, tuple(tables))
+    return PreparedRun({**{name: backend_info(name) for name, _ in request.backends}, **own}, tuple(tables))
 
 
 def with_artifacts(model: SizedModel, request: RunRequest, made: Mapping[str, Artifact | Failure]) -> PreparedModel:

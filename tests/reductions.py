@@ -8,11 +8,11 @@ from pathlib import Path
 from documents import speedup
 
 from irbench.core.record import Failure
-from irbench.features.reduce.cutting import GraphOutline, GraphSource, OutlineNode, Part
-from irbench.features.reduce.judge import Decision, WholeGraph
+from irbench.features.reduce.cutting import GraphOutline, GraphPart, GraphSource, OutlineNode
+from irbench.features.reduce.judge import GraphDecision, WholeGraph
 from irbench.features.reduce.report import (
     BackendFacts,
-    Evidence,
+    GraphEvidence,
     Verdict,
 )
 from irbench.options.expectation import SlowerThan
@@ -28,11 +28,11 @@ CHAIN = GraphOutline(
 )
 
 
-def evidence(verdict: str) -> Evidence:
+def evidence(verdict: str) -> GraphEvidence:
     """Return evidence that says what is decided from it."""
     found = {"shows": speedup(2.0, 1.9, 2.1), "absent": speedup(1.0, 0.9, 1.1), "undecided": speedup(1.5, 1.0, 2.0)}
     rows = tuple(BackendFacts(name, "irbench-fake", "1.0", "fp32", "ok", 1.0) for name in SLOWER.backends)
-    return Evidence(rows, found.get(verdict))
+    return GraphEvidence(rows, found.get(verdict))
 
 
 class Judge:
@@ -66,22 +66,22 @@ class Judge:
         self.whole_budget_s = budget_s
         return WholeGraph(evidence(self._whole), SOURCE)
 
-    def part(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
+    def part(self, part: GraphPart, budget_s: float, scratch: Path, /) -> GraphEvidence:
         self.seen += 1
         if self.seen == self._stop_at:
             raise KeyboardInterrupt
         kept = kept_in(part)
         return evidence("shows" if self.needed <= kept else self._untold(kept))
 
-    def confirm(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
+    def confirm(self, part: GraphPart, budget_s: float, scratch: Path, /) -> GraphEvidence:
         return evidence(self._confirmed(kept_in(part)))
 
-    def decide(self, found: Evidence, /) -> Decision:
+    def decide(self, found: GraphEvidence, /) -> GraphDecision:
         for verdict in ("shows", "absent", "undecided"):
             if found.speedup == evidence(verdict).speedup:
-                return Decision(verdict)  # type: ignore[arg-type]
-        return Decision("other", Failure("run", "it crashed"))
+                return GraphDecision(verdict)  # type: ignore[arg-type]
+        return GraphDecision("other", Failure("run", "it crashed"))
 
 
-def kept_in(part: Part) -> set[int]:
+def kept_in(part: GraphPart) -> set[int]:
     return set(map(int, part.model.read_text().split()))

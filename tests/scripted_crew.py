@@ -16,15 +16,15 @@ from irbench.measure.core_to_core import CoreLink
 from irbench.runner import launch
 from irbench.runner.launch import Launch
 from irbench.runner.launch_state import LaunchInputs, LaunchPlan
-from irbench.runner.reference import Expected
+from irbench.runner.reference import ReferenceOutputs
 from irbench.spec import Cell, Deadline, Feeding, Group, Timing
 from irbench.stats.launch_planning import Room
-from irbench.worker.cell import CellTask, Prepared, Warmed
+from irbench.worker.cell import CellTask, PreparedSession, Warmed
 
 CALL_NS = {"slow": 2_000_000_000.0, "short": 5_000.0}
 CALLS_PER_SAMPLE = {"slow": 1, "short": 10}
 DEADLINE_S = 100.0
-NOTHING = Expected(None, None)
+NOTHING = ReferenceOutputs(None, None)
 
 
 class ScriptedCrew:
@@ -50,7 +50,7 @@ class ScriptedCrew:
         self.asked.append((cell, method, args))
         match method:
             case "prepare":
-                return Prepared({"precision": "fp32"}, (), CALL_NS[cell] / 1e9)
+                return PreparedSession({"precision": "fp32"}, (), CALL_NS[cell] / 1e9)
             case "warm_up":
                 return Warmed(
                     CALL_NS[cell], CALL_NS[cell], CALLS_PER_SAMPLE[cell], {}, {"load": 7, "warm_up": 5}, {"import": 3}

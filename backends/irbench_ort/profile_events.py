@@ -34,7 +34,7 @@ Contained: TypeAlias = Callable[[str, Mapping[str, Any]], tuple[str, ...]]
 
 
 @dataclass
-class Interval:
+class HostEvent:
     """An event of the host with the time of those that lie within it.
 
     Attributes:
@@ -102,13 +102,13 @@ def _run_event(run: Iterable[Event]) -> Event:
     return next(event for event in run if event["name"] == _RUN)
 
 
-def _intervals_of(run: Iterable[Event]) -> list[Interval]:
+def _intervals_of(run: Iterable[Event]) -> list[HostEvent]:
     """Return what the host did in a run, in the order of the starts, each with the time of those directly within it."""
     hosts = [event for event in run if event.get("cat") == "Session" or _is_node(event)]
-    intervals: list[Interval] = []
-    open_on: dict[int, list[Interval]] = {}
+    intervals: list[HostEvent] = []
+    open_on: dict[int, list[HostEvent]] = {}
     for event in sorted(hosts, key=lambda event: (int(event["ts"]), -int(event["dur"]), _is_node(event))):
-        interval = Interval(event)
+        interval = HostEvent(event)
         around = open_on.setdefault(int(event.get("tid", 0)), [])
         while around and around[-1].end_us <= int(event["ts"]):
             around.pop()
@@ -119,7 +119,7 @@ def _intervals_of(run: Iterable[Event]) -> list[Interval]:
     return intervals
 
 
-def operator_of(interval: Interval, start_us: int, thread: int, contained: Contained) -> OperatorTime:
+def operator_of(interval: HostEvent, start_us: int, thread: int, contained: Contained) -> OperatorTime:
     """Return an operator with the time that the host spent in it alone."""
     event = interval.event
     reported = _reported_of(event)
@@ -181,18 +181,18 @@ def gpu_inferences_of(events: Sequence[Event], count: int, contained: Contained)
     are no operators.
     """
     runs = runs_of(events, count)
-    return None if runs is None else tuple(_Run(run, contained).profile() for run in runs)
+    return None if runs is None else tuple(_Inference(run, contained).profile() for run in runs)
 
 
 @dataclass(frozen=True)
 class _Work:
     """Kernels and copies that one event of the host asked for; of ``None`` it is unknown who did."""
 
-    node: Interval | None
+    node: HostEvent | None
     events: Sequence[Event]
 
 
-class _Run:
+class _Inference:
     """One inference."""
 
     def __init__(self, events: Sequence[Event], contained: Contained) -> None:
@@ -286,7 +286,7 @@ class _Run:
         return self._threads.setdefault(name, len(self._threads))
 
 
-def _is_on_cpu(interval: Interval) -> bool:
+def _is_on_cpu(interval: HostEvent) -> bool:
     return interval.is_node and _reported_of(interval.event).get("provider") == "CPUExecutionProvider"
 
 

@@ -32,7 +32,7 @@ def contained_nodes(original: Path, optimised: Path) -> Mapping[str, tuple[str, 
     """
     inventory, nodes = take_inventory(original), tuple(_nodes(read_outline(optimised).graph))
     weights = (weight.name for weight in inventory.weights)
-    walk = _Walk(ContainedNodes(inventory.nodes, weights, kept=frozenset(map(_label, nodes))))
+    walk = _ProfileWalk(ContainedNodes(inventory.nodes, weights, kept=frozenset(map(_label, nodes))))
     return {_label(node): walk.claim(node) for node in nodes}
 
 
@@ -48,7 +48,7 @@ def unnamed_node(nodes: Sequence[NodeEntry], op_type: str, index: int) -> NodeEn
     return matches[0] if len(matches) == 1 else None
 
 
-class _Walk:
+class _ProfileWalk:
     """Follows the optimised graph in the order of execution, and knows which original tensor each of its own is."""
 
     def __init__(self, graph: ContainedNodes) -> None:

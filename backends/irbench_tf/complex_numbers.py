@@ -30,7 +30,7 @@ _QUOTIENTS = frozenset({"Div", "RealDiv"})
 def rewrite_complex_numbers(graph: Any, operations: list[Any]) -> list[Any]:
     """Replace what computes real numbers from complex ones, in place; complex nodes are left without consumers."""
     if any(_is_complex(graph, output) for node in operations for output in node.output):
-        rewriter = _Rewriter(graph)
+        rewriter = _ComplexRewriter(graph)
         for node in list(operations):  # which grows
             if any(_is_complex(graph, tensor) for tensor in node.input) and not _is_complex(graph, node.output[0]):
                 rewriter.replace(node)
@@ -42,7 +42,7 @@ def _is_complex(graph: Any, tensor: str) -> bool:
     return graph.get_dtype(tensor) in COMPLEX
 
 
-class _Rewriter:
+class _ComplexRewriter:
     """Finds the parts of complex tensors, each once."""
 
     def __init__(self, graph: Any) -> None:

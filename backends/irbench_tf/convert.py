@@ -25,7 +25,7 @@ from irbench.spec import Shape, TensorSpec
 from irbench.spi import Array
 from irbench_tf.complex_numbers import rewrite_complex_numbers
 from irbench_tf.frozen import hoist_constants, hoist_weights
-from irbench_tf.tracing import Traced
+from irbench_tf.tracing import TracedFunction
 
 
 def _custom_handlers() -> dict[str, tuple[Any, list[Any]]]:
@@ -135,7 +135,7 @@ MAX_OPSET = 18
 _NHWC_TO_NCHW = (0, 3, 1, 2)
 
 
-def convert(traced: Traced, opset: int, nchw: Collection[str]) -> DetachedModel:
+def convert(traced: TracedFunction, opset: int, nchw: Collection[str]) -> DetachedModel:
     """Convert to ONNX, unfolded."""
     logging.getLogger("tf2onnx").setLevel(logging.ERROR)
     function = traced.function

@@ -20,7 +20,7 @@ from irbench_tf.random_draws import blaming_draws
 if TYPE_CHECKING:
     from irbench_tf.loading.sources import Loaded
     from irbench_tf.reference_run import ReferenceRun
-    from irbench_tf.tracing import Traced
+    from irbench_tf.tracing import TracedFunction
 
 _ONNX_FILE, _REFERENCE_FILE = "model.onnx", "reference.npz"
 _TOOLS = ("irbench", "tensorflow", "keras", "tf2onnx", "onnx", "numpy")
@@ -192,7 +192,9 @@ def _only_inferring(loaded: Loaded) -> Mapping[str, Scalar]:
     return {"training_layers": ", ".join(layers[:_NAMED_LAYERS])} if layers else {}
 
 
-def _write_onnx(traced: Traced, run: ReferenceRun, request: ExportRequest) -> tuple[Artifact, Mapping[str, Scalar]]:
+def _write_onnx(
+    traced: TracedFunction, run: ReferenceRun, request: ExportRequest
+) -> tuple[Artifact, Mapping[str, Scalar]]:
     from irbench.onnx.rewriting.detached_weights import opset_of, write
     from irbench.onnx.rewriting.upgrade_opset import upgrade_opset
     from irbench_tf.convert import MAX_OPSET, convert, name_dimensions, nchw_spec, require_draws

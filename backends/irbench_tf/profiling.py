@@ -247,10 +247,10 @@ def inferences_of(space: Any, count: int, contained: Contained) -> tuple[Inferen
     if len(runs) != count:
         return None
     modules = dict(modules_of(space))
-    return tuple(_Run(run, operators, modules, contained).profile() for run in runs)
+    return tuple(_TracedInference(run, operators, modules, contained).profile() for run in runs)
 
 
-class _Run:
+class _TracedInference:
     """One inference."""
 
     def __init__(

@@ -19,7 +19,7 @@ from irbench_tf.loading.sources import Loaded
 from irbench_tf.model_errors import blaming_model
 from irbench_tf.output_axes import OutputAxes, axes_of_fixed_batch, follow, is_batch_first
 from irbench_tf.random_draws import draws_of
-from irbench_tf.tracing import Traced
+from irbench_tf.tracing import TracedFunction
 
 
 def with_sizes(loaded: Loaded, request: ExportRequest) -> Loaded:
@@ -58,7 +58,7 @@ class ReferenceRun:
     draws: tuple[str, ...]
 
 
-def run_reference(traced: Traced, loaded: Loaded, seed: int) -> ReferenceRun:
+def run_reference(traced: TracedFunction, loaded: Loaded, seed: int) -> ReferenceRun:
     """Run a model."""
     pool = _run_pool(traced, loaded, seed)
     output_axes = _output_axes(traced, loaded, pool)
@@ -111,7 +111,7 @@ def _difference(answer: Array, expected: Array) -> float:
     return float(np.abs(wide - right).max(initial=0.0)) / (float(np.abs(right).max(initial=0.0)) or 1.0)
 
 
-def _run_pool(traced: Traced, loaded: Loaded, seed: int) -> _Pool:
+def _run_pool(traced: TracedFunction, loaded: Loaded, seed: int) -> _Pool:
     """Return the model's outputs for the first :data:`irbench.core.feeds.POOL` samples at its default sizes.
 
     A fixed batch is filled with repeats of the pool, and there is one set of outputs for each batch.
@@ -154,7 +154,7 @@ def _joined(parts: Sequence[Array], axis: int | None, samples: int) -> Array:
     return joined
 
 
-def _output_axes(traced: Traced, loaded: Loaded, pool: _Pool) -> tuple[OutputAxes, ...]:
+def _output_axes(traced: TracedFunction, loaded: Loaded, pool: _Pool) -> tuple[OutputAxes, ...]:
     static = [_static_shape(output) for output in traced.function.outputs]
     shapes = [output.shape for output in pool[0]]
     if traced.batch is not None:
@@ -167,7 +167,10 @@ def _output_axes(traced: Traced, loaded: Loaded, pool: _Pool) -> tuple[OutputAxe
 
 
 def _axes_of_fixed_batch(
-    traced: Traced, loaded: Loaded, static: Sequence[Sequence[int | None] | None], pool: Sequence[tuple[int, ...]]
+    traced: TracedFunction,
+    loaded: Loaded,
+    static: Sequence[Sequence[int | None] | None],
+    pool: Sequence[tuple[int, ...]],
 ) -> tuple[OutputAxes, ...]:
     assert traced.batch is not None
     shapes: Sequence[Shape] = pool
@@ -187,17 +190,17 @@ def _static_shape(output: Any) -> tuple[int | None, ...] | None:
     return None if output.shape.rank is None else tuple(output.shape.as_list())
 
 
-def _free_sizes(traced: Traced, loaded: Loaded) -> dict[str, int]:
+def _free_sizes(traced: TracedFunction, loaded: Loaded) -> dict[str, int]:
     """Return the default sizes of the dynamic dimensions besides the batch."""
     free = {name for spec in traced.inputs for name in spec.dynamic_dimensions} - {BATCH}
     return {name: size for name, size in loaded.defaults.items() if name in free}
 
 
-def _shapes_at(traced: Traced, loaded: Loaded, sizes: Mapping[str, int]) -> list[tuple[int, ...]]:
+def _shapes_at(traced: TracedFunction, loaded: Loaded, sizes: Mapping[str, int]) -> list[tuple[int, ...]]:
     return [output.shape for output in _answer(traced, loaded, sizes, 0)]
 
 
-def _answer(traced: Traced, loaded: Loaded, sizes: Mapping[str, int], seed: int) -> list[Array]:
+def _answer(traced: TracedFunction, loaded: Loaded, sizes: Mapping[str, int], seed: int) -> list[Array]:
     import tensorflow as tf
 
     arrays = feeds.generate(loaded.inputs, {BATCH: traced.batch or 1, **loaded.defaults, **sizes}, seed)

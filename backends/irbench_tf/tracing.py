@@ -14,7 +14,7 @@ from irbench_tf.random_draws import drawing_without_seeds
 
 
 @dataclass(frozen=True)
-class Traced:
+class TracedFunction:
     """A concrete function over positional tensors.
 
     Attributes:
@@ -29,7 +29,7 @@ class Traced:
     batch: int | None
 
 
-def trace(loaded: Loaded, batch: int | None) -> Traced:
+def trace(loaded: Loaded, batch: int | None) -> TracedFunction:
     """Trace the model in inference mode with a free batch, or with ``batch`` samples."""
     import tensorflow as tf
 
@@ -48,7 +48,7 @@ def trace(loaded: Loaded, batch: int | None) -> Traced:
         function = _concrete(loaded, specs)
     names = _output_names(loaded.output_names, len(function.outputs), {spec.name for spec in inputs})
     _refuse_complex(function.outputs, names)
-    return Traced(function, inputs, names, batch)
+    return TracedFunction(function, inputs, names, batch)
 
 
 def _concrete(loaded: Loaded, specs: Sequence[Any]) -> Any:

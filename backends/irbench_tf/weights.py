@@ -64,11 +64,11 @@ def fit(model: Any, inputs: Sequence[NDArray[Any]]) -> None:
             a factor (``moving_variance``).
         inputs: One array per model input.
     """
-    with intercept(model, _Fit()):
+    with intercept(model, _LayerFit()):
         run(model, inputs)
 
 
-class _Fit:
+class _LayerFit:
     """Fits each layer when it is first called, from the inputs that the layers before it then give."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from benchmarks.real.tour import INT8, UNOPTIMIZED, Tour
 from irbench.core.quantities import NOT_MEASURED, error_size, significant
 from irbench.core.row import CellResult
 from irbench.render.figure_texts import speedup_cell
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.stats.intervals import Interval
 
 _JUDGE = "ort, unoptimised"
@@ -22,9 +22,18 @@ def as_table(tours: Sequence[Tour]) -> TextTable:
     relative error on real inputs, and ``error`` and ``decisions kept`` tell what int8 changes on them.
     """
     columns = (
-        *(Column("model", words=True), Column("backend", words=True), Column("graph", words=True)),
-        *(Column("p50 ms"), Column(f"speedup [{_span(tours)}]"), Column("verdict", words=True), Column("max err")),
-        *(Column("int8 error % [95 %]"), Column("decisions kept % [95 %]"), Column("remark", words=True, folds=True)),
+        *(TableColumn("model", words=True), TableColumn("backend", words=True), TableColumn("graph", words=True)),
+        *(
+            TableColumn("p50 ms"),
+            TableColumn(f"speedup [{_span(tours)}]"),
+            TableColumn("verdict", words=True),
+            TableColumn("max err"),
+        ),
+        *(
+            TableColumn("int8 error % [95 %]"),
+            TableColumn("decisions kept % [95 %]"),
+            TableColumn("remark", words=True, folds=True),
+        ),
     )
     return TextTable(columns, tuple(row for tour in tours for row in _rows(tour)))
 

@@ -35,7 +35,7 @@ second measurement neither confirmed nor refuted it."""
 
 
 @dataclass(frozen=True)
-class Change:
+class FigureChange:
     """How much a figure changed.
 
     Attributes:
@@ -65,7 +65,7 @@ class Change:
 
 def change_between(
     figure: ComparedFigure, base: Sequence[MeasuredCell], new: Sequence[MeasuredCell], confidence: float
-) -> Change | None:
+) -> FigureChange | None:
     """Return the change of a figure; ``None`` where a side does not have it."""
     counted: Counted = "runs" if min(len(base), len(new)) >= FEWEST_RUNS else "launches"
     before, after = _values(figure, base, counted), _values(figure, new, counted)
@@ -77,10 +77,10 @@ def change_between(
 
 def change_of_values(
     figure: ComparedFigure, base: Sequence[float], new: Sequence[float], counted: Counted, confidence: float
-) -> Change:
+) -> FigureChange:
     """Return the change between two samples of a figure, at least one value each."""
     positive = min(*base, *new) > 0
-    return Change(
+    return FigureChange(
         figure=figure.name,
         unit=figure.unit,
         base=statistics.median(base),
@@ -94,7 +94,7 @@ def change_of_values(
     )
 
 
-def verdict_of(change: Change, within: float) -> Verdict:
+def verdict_of(change: FigureChange, within: float) -> Verdict:
     """Return what the interval of a time says of the newer side."""
     shift = change.relative
     if shift is None or shift.confidence is None:
@@ -133,7 +133,7 @@ class CheckedCondition:
 
     condition: str
     outcome: ConditionOutcome
-    change: Change | None
+    change: FigureChange | None
     relative: bool = True
     excluded: bool = False
     unjudged: UnjudgedReason | None = None
@@ -151,11 +151,11 @@ class Unjudged:
     row: str
     condition: str
     reason: UnjudgedReason
-    change: Change | None = None
+    change: FigureChange | None = None
 
 
 def checked_condition(
-    condition: Condition, change: Change | None, *, busy_base: bool = False, busy_new: bool = False
+    condition: Condition, change: FigureChange | None, *, busy_base: bool = False, busy_new: bool = False
 ) -> CheckedCondition:
     """Return a condition with what a change of its figure says of it."""
     outcome = outcome_of(condition, change)
@@ -170,7 +170,7 @@ def checked_condition(
 
 
 def _why_unjudged(
-    condition: Condition, change: Change | None, busy: tuple[bool, bool], *, is_met: bool
+    condition: Condition, change: FigureChange | None, busy: tuple[bool, bool], *, is_met: bool
 ) -> UnjudgedReason | None:
     """Return why a change decides nothing, which was measured beside other programs on the older or the newer side.
 
@@ -194,7 +194,7 @@ def _why_unjudged(
     return ("base-busy" if busy_base else None) if is_loss else "new-busy" if busy_new else None
 
 
-def outcome_of(condition: Condition, change: Change | None) -> ConditionOutcome:
+def outcome_of(condition: Condition, change: FigureChange | None) -> ConditionOutcome:
     """Return whether a change meets a condition.
 
     It does where the estimate lies beyond the limit and the interval excludes that nothing changed. Without an
@@ -209,7 +209,7 @@ def outcome_of(condition: Condition, change: Change | None) -> ConditionOutcome:
     return "met" if change.exact or _excludes_nothing_changed(shift, direction) else "undecided"
 
 
-def _is_excluded(condition: Condition, change: Change | None) -> bool:
+def _is_excluded(condition: Condition, change: FigureChange | None) -> bool:
     """Return whether a change certainly does not meet a condition: its whole interval lies within the limit."""
     shift = _shift(condition, change)
     if change is None or shift is None:
@@ -221,7 +221,7 @@ def _is_excluded(condition: Condition, change: Change | None) -> bool:
     return shift.confidence is not None and direction * farthest <= direction * condition.limit
 
 
-def _shift(condition: Condition, change: Change | None) -> Shift | None:
+def _shift(condition: Condition, change: FigureChange | None) -> Shift | None:
     """Return the change in the unit of the condition's limit."""
     return None if change is None else change.relative if condition.relative else change.difference
 

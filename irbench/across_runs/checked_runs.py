@@ -23,7 +23,7 @@ from irbench.store.launch_files import decode_launch
 from irbench.store.runs import load_document, read_launch
 
 
-class Nothing(msgspec.Struct, frozen=True):
+class NoFacts(msgspec.Struct, frozen=True):
     """No facts."""
 
 
@@ -34,7 +34,7 @@ class Error(msgspec.Struct, frozen=True):
     hint: str
 
 
-class Problem(msgspec.Struct, frozen=True, tag_field="code"):
+class RunProblem(msgspec.Struct, frozen=True, tag_field="code"):
     """Why a run is left out, or used only in part.
 
     Attributes:
@@ -58,7 +58,7 @@ class Problem(msgspec.Struct, frozen=True, tag_field="code"):
         raise NotImplementedError
 
 
-class Unreadable(Problem, frozen=True, tag="unreadable"):
+class Unreadable(RunProblem, frozen=True, tag="unreadable"):
     """It is damaged, of a newer format, or was changed after it was stored."""
 
     facts: Error
@@ -71,10 +71,10 @@ class Unreadable(Problem, frozen=True, tag="unreadable"):
         return self.facts.message
 
 
-class WithoutSamples(Problem, frozen=True, tag="without-samples"):
+class WithoutSamples(RunProblem, frozen=True, tag="without-samples"):
     """A document without the files that it was derived from."""
 
-    facts: Nothing = msgspec.field(default_factory=Nothing)
+    facts: NoFacts = msgspec.field(default_factory=NoFacts)
 
     def text(self) -> str:
         return f"{self.run} is stored without its samples, and is not used."
@@ -86,7 +86,7 @@ class Altered(msgspec.Struct, frozen=True):
     rows: tuple[str, ...]
 
 
-class FiguresAltered(Problem, frozen=True, tag="figures-altered"):
+class FiguresAltered(RunProblem, frozen=True, tag="figures-altered"):
     """Its figures do not follow from its samples."""
 
     facts: Altered
@@ -98,19 +98,19 @@ class FiguresAltered(Problem, frozen=True, tag="figures-altered"):
         )
 
 
-class NoSpeeds(Problem, frozen=True, tag="no-speeds"):
+class NoSpeeds(RunProblem, frozen=True, tag="no-speeds"):
     """A run of cold starts, or a soak."""
 
-    facts: Nothing = msgspec.field(default_factory=Nothing)
+    facts: NoFacts = msgspec.field(default_factory=NoFacts)
 
     def text(self) -> str:
         return f"{self.run} measured cold starts or memory and not speeds, and is not used."
 
 
-class NotMeasured(Problem, frozen=True, tag="not-measured"):
+class NotMeasured(RunProblem, frozen=True, tag="not-measured"):
     """No launch was finished."""
 
-    facts: Nothing = msgspec.field(default_factory=Nothing)
+    facts: NoFacts = msgspec.field(default_factory=NoFacts)
 
     def text(self) -> str:
         return f"{self.run} has no launch, and is not used."
@@ -122,7 +122,7 @@ class Finished(msgspec.Struct, frozen=True):
     launches: int
 
 
-class Incomplete(Problem, frozen=True, tag="incomplete"):
+class Incomplete(RunProblem, frozen=True, tag="incomplete"):
     """It ended early, and what is there is used."""
 
     facts: Finished
@@ -137,7 +137,7 @@ class Models(msgspec.Struct, frozen=True):
     models: tuple[str, ...]
 
 
-class SameNames(Problem, frozen=True, tag="same-names"):
+class SameNames(RunProblem, frozen=True, tag="same-names"):
     """Rows of different models have one name, and are not used."""
 
     facts: Models
@@ -156,7 +156,7 @@ class Files(msgspec.Struct, frozen=True):
     runs: Mapping[str, int]
 
 
-class SeveralFiles(Problem, frozen=True, tag="several-files"):
+class SeveralFiles(RunProblem, frozen=True, tag="several-files"):
     """A name of different files with different graphs, which are used."""
 
     facts: Files
@@ -175,7 +175,7 @@ class Why(msgspec.Struct, frozen=True):
     reason: UnsearchedReason
 
 
-class NotSearched(Problem, frozen=True, tag="unsearched"):
+class NotSearched(RunProblem, frozen=True, tag="unsearched"):
     """A link, a pipe or a closed folder among the runs; ``run`` is its path."""
 
     facts: Why
@@ -202,7 +202,7 @@ class CheckedRun:
         return self.document.run_id
 
 
-def read_run(folder: Path) -> tuple[CheckedRun | None, tuple[Problem, ...]]:
+def read_run(folder: Path) -> tuple[CheckedRun | None, tuple[RunProblem, ...]]:
     """Return a run with its samples, and everything that is wrong with it.
 
     Every launch's file is compared with its checksum, and the figures of every row with those that follow from the
@@ -227,7 +227,7 @@ def read_run(folder: Path) -> tuple[CheckedRun | None, tuple[Problem, ...]]:
     return CheckedRun(folder, document, records), incomplete
 
 
-def read_document(folder: Path) -> tuple[RunDocument | None, tuple[Problem, ...]]:
+def read_document(folder: Path) -> tuple[RunDocument | None, tuple[RunProblem, ...]]:
     """Return the document of a run, whose files are compared with their checksums all the same."""
     document, unreadable = _document(folder)
     if document is None:
@@ -236,16 +236,16 @@ def read_document(folder: Path) -> tuple[RunDocument | None, tuple[Problem, ...]
     return (None, damaged) if damaged else (document, ())
 
 
-def _document(folder: Path) -> tuple[RunDocument | None, tuple[Problem, ...]]:
+def _document(folder: Path) -> tuple[RunDocument | None, tuple[RunProblem, ...]]:
     try:
         return load_document(folder), ()
     except IrbenchError as error:
         return None, (_unreadable(str(folder / RUN_FILE), error),)
 
 
-def _records(folder: Path, document: RunDocument) -> tuple[tuple[LaunchRecord, ...], tuple[Problem, ...]]:
+def _records(folder: Path, document: RunDocument) -> tuple[tuple[LaunchRecord, ...], tuple[RunProblem, ...]]:
     records: list[LaunchRecord] = []
-    problems: list[Problem] = []
+    problems: list[RunProblem] = []
     for name in sorted(document.launches):
         try:
             records.append(decode_launch(read_launch(folder, name, document), str(folder / name)))
@@ -254,7 +254,7 @@ def _records(folder: Path, document: RunDocument) -> tuple[tuple[LaunchRecord, .
     return tuple(records), tuple(problems)
 
 
-def _changed(folder: Path, name: str, document: RunDocument) -> tuple[Problem, ...]:
+def _changed(folder: Path, name: str, document: RunDocument) -> tuple[RunProblem, ...]:
     try:
         read_launch(folder, name, document)
     except IrbenchError as error:
@@ -262,7 +262,7 @@ def _changed(folder: Path, name: str, document: RunDocument) -> tuple[Problem, .
     return ()
 
 
-def _unreadable(run: str, error: IrbenchError) -> Problem:
+def _unreadable(run: str, error: IrbenchError) -> RunProblem:
     return Unreadable(run, Error(error.message, error.hint))
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from irbench.across_runs.changes import Change, Unjudged, change_between, checked_condition, verdict_of
+from irbench.across_runs.changes import FigureChange, Unjudged, change_between, checked_condition, verdict_of
 from irbench.across_runs.measured_cells import FIGURES, CellSamples, ComparedFigure, MeasuredCell
-from irbench.across_runs.repetition_obstacles import Interrupted, Obstacle
+from irbench.across_runs.repetition_obstacles import RepetitionInterrupted, RepetitionObstacle
 from irbench.across_runs.side_comparison import ComparedRow, RunComparison
 from irbench.options.conditions import Condition
 from irbench.stats.intervals import interval_at, looks_of
@@ -35,12 +35,12 @@ class Confirmation:
     method: Method | None = None
     run: str = ""
     rows: tuple[ComparedRow, ...] = ()
-    obstacle: Obstacle | None = None
+    obstacle: RepetitionObstacle | None = None
 
     @property
     def interrupted(self) -> bool:
         """Whether the second measurement was ended before it could say anything."""
-        return isinstance(self.obstacle, Interrupted)
+        return isinstance(self.obstacle, RepetitionInterrupted)
 
 
 def has_regressed(comparison: RunComparison, confirmation: Confirmation | None) -> bool:
@@ -123,7 +123,7 @@ def confirmed_row(
 
 def _change(
     figure: ComparedFigure, base: Sequence[MeasuredCell], new: MeasuredCell, confidence: float
-) -> Change | None:
+) -> FigureChange | None:
     """Return a change: in pairs where both were measured side by side, which no drift of the machine can pretend."""
     independent = change_between(figure, base, [new], confidence)
     paired = _paired(figure, base[-1], new, confidence)

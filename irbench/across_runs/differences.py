@@ -38,7 +38,7 @@ _PROTOCOL = ("warm_up", "settle", "round_seconds", "stream_round_seconds", "burn
 
 
 @dataclass(frozen=True)
-class Difference:
+class RunDifference:
     """One fact in which two runs differ.
 
     Attributes:
@@ -79,10 +79,10 @@ def _machine_facts(environment: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in facts.items() if value not in (None, "")}
 
 
-def graph_difference(name: str, before: GraphFiles | None, after: GraphFiles | None) -> Iterator[Difference]:
+def graph_difference(name: str, before: GraphFiles | None, after: GraphFiles | None) -> Iterator[RunDifference]:
     """Yield that a row's graph differs, by the first digits of its checksum, where both sides know it."""
     if before is not None and after is not None and before.sha256 != after.sha256:
-        yield Difference("model", name, (before.sha256[:_DIGEST_DIGITS],), (after.sha256[:_DIGEST_DIGITS],))
+        yield RunDifference("model", name, (before.sha256[:_DIGEST_DIGITS],), (after.sha256[:_DIGEST_DIGITS],))
 
 
 def fingerprint(environment: Mapping[str, Any]) -> str:
@@ -99,7 +99,7 @@ def software_facts(document: RunDocument) -> dict[str, str]:
     return {name: str(version) for name, version in versions_by_name.items() if version}
 
 
-def differences_between(base: Iterable[RunDocument], new: Iterable[RunDocument]) -> tuple[Difference, ...]:
+def differences_between(base: Iterable[RunDocument], new: Iterable[RunDocument]) -> tuple[RunDifference, ...]:
     """Return every fact of their environments and plans in which two sides differ, those that block first."""
     before, after = tuple(base), tuple(new)
     return tuple(
@@ -128,12 +128,12 @@ def setup_of(document: RunDocument, row: CellResult, inputs: str) -> tuple[objec
     return machine, software, inputs, properties, plan.get("cpus"), row.program, python
 
 
-def _different(kind: DifferenceKind, base: list[dict[str, str]], new: list[dict[str, str]]) -> Iterator[Difference]:
+def _different(kind: DifferenceKind, base: list[dict[str, str]], new: list[dict[str, str]]) -> Iterator[RunDifference]:
     for name in dict.fromkeys(name for facts in (*base, *new) for name in facts):
         before = tuple(sorted({facts[name] for facts in base if name in facts}))
         after = tuple(sorted({facts[name] for facts in new if name in facts}))
         if before and after and (before != after or len(before) > 1):
-            yield Difference(kind, name, before, after)
+            yield RunDifference(kind, name, before, after)
 
 
 def _settings(document: RunDocument) -> dict[str, str]:

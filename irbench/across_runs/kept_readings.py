@@ -8,7 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
 
-from irbench.across_runs.checked_runs import Problem
+from irbench.across_runs.checked_runs import RunProblem
 from irbench.store.folders import RUN_FILE, Stamp
 from irbench.store.listing import Index
 
@@ -21,10 +21,10 @@ def read_each_once(
     root: Path,
     folders: Iterable[str],
     index: Index[Reading],
-    read: Callable[[Path], tuple[Reading | None, tuple[Problem, ...]]],
+    read: Callable[[Path], tuple[Reading | None, tuple[RunProblem, ...]]],
     is_possible: Callable[[str, Reading], bool],
     unknown: Callable[[int], object] = lambda _count: None,
-) -> tuple[dict[str, Reading], tuple[Problem, ...]]:
+) -> tuple[dict[str, Reading], tuple[RunProblem, ...]]:
     """Return what is read of each run, by its folder, and what is wrong with the others.
 
     A run whose files have the sizes and times that they had when it was read last is not read again.
@@ -45,7 +45,7 @@ def read_each_once(
     }
     missing = [folder for folder in stamps if folder not in known]
     unknown(len(missing))
-    problems: list[Problem] = []
+    problems: list[RunProblem] = []
     changed: dict[str, tuple[Stamp, Reading]] = {}
     for folder in missing:
         reading, damage = read(root / folder)

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from irbench.across_runs.changes import FEWEST_RUNS, Change, change_of_values, verdict_of
-from irbench.across_runs.differences import Difference, differences_between, fingerprint, setup_of
+from irbench.across_runs.changes import FEWEST_RUNS, FigureChange, change_of_values, verdict_of
+from irbench.across_runs.differences import RunDifference, differences_between, fingerprint, setup_of
 from irbench.across_runs.measured_cells import FIGURES, CellKey, inputs_digest, key_of
 from irbench.across_runs.timed_runs import TimedRun
 from irbench.core.result import GroupResult
@@ -70,10 +70,10 @@ class ComparedMachine:
     """
 
     cell: MachineCell
-    change: Change
+    change: FigureChange
     verdict: Verdict
     is_judged: bool
-    differences: tuple[Difference, ...]
+    differences: tuple[RunDifference, ...]
 
     @property
     def speedup(self) -> tuple[float, Ends]:
@@ -146,7 +146,7 @@ def compare_cells(base: MachineCell, new: MachineCell, within: float, confidence
     )
 
 
-def _change(base: Sequence[Sequence[float]], new: Sequence[Sequence[float]], confidence: float) -> Change:
+def _change(base: Sequence[Sequence[float]], new: Sequence[Sequence[float]], confidence: float) -> FigureChange:
     if min(len(base), len(new)) >= FEWEST_RUNS:
         values = [[statistics.median(launches) for launches in side] for side in (base, new)]
         return change_of_values(FIGURES["time"], values[0], values[1], "runs", confidence)

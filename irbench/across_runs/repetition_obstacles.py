@@ -9,22 +9,22 @@ from irbench.notices.base import Notice
 from irbench.runner.continuation import confinement_change
 
 
-class Obstacle(Notice):
+class RepetitionObstacle(Notice):
     """Why nothing could be measured again."""
 
-    known: ClassVar[list[type[Obstacle]]] = []
+    known: ClassVar[list[type[RepetitionObstacle]]] = []
 
     def text(self) -> str:
         """Return it as the rest of a sentence."""
         return self.says
 
 
-class OtherMachine(Obstacle):
+class OtherMachine(RepetitionObstacle):
     code = "other-machine"
     says = "this is not the machine that it was measured on"
 
 
-class OtherSoftware(Obstacle):
+class OtherSoftware(RepetitionObstacle):
     code = "other-software"
     says = "other versions are installed now"
 
@@ -34,7 +34,7 @@ class OtherSoftware(Obstacle):
         return f"{self.says}: {listing(self.names)}"
 
 
-class OtherConfinement(Obstacle):
+class OtherConfinement(RepetitionObstacle):
     code = "other-confinement"
     says = "its workers were confined and would not be now, or the other way round"
 
@@ -45,7 +45,7 @@ class OtherConfinement(Obstacle):
         return f"{confinement_change(is_set=self.is_set)}: {how} to measure as it was measured"
 
 
-class ModelChanged(Obstacle):
+class OtherGraph(RepetitionObstacle):
     code = "model-changed"
     says = "a graph is not the one that was measured"
 
@@ -55,7 +55,7 @@ class ModelChanged(Obstacle):
         return f"the graph of {listing(self.names)} is not the one that was measured"
 
 
-class OwnCode(Obstacle):
+class OwnCode(RepetitionObstacle):
     code = "own-code"
     says = "the stored plan runs code, or uses files, of whoever stored it"
     in_documents: ClassVar[dict[str, str]] = {"named": "code"}
@@ -69,7 +69,7 @@ class OwnCode(Obstacle):
         )
 
 
-class NotRepeatable(Obstacle):
+class NotRepeatable(RepetitionObstacle):
     code = "not-repeatable"
     says = "it cannot be asked for again"
 
@@ -80,7 +80,7 @@ class NotRepeatable(Obstacle):
         return f"{self.message} {self.hint}".strip()
 
 
-class Interrupted(Obstacle):
+class RepetitionInterrupted(RepetitionObstacle):
     code = "interrupted"
     says = "it was interrupted"
 

@@ -9,16 +9,16 @@ from pathlib import Path
 import msgspec
 
 from irbench.across_runs.changes import (
-    Change,
     CheckedCondition,
+    FigureChange,
     Unjudged,
     change_between,
     checked_condition,
     verdict_of,
 )
-from irbench.across_runs.checked_runs import CheckedRun, Error, NotSearched, Problem, Unreadable, Why, read_run
+from irbench.across_runs.checked_runs import CheckedRun, Error, NotSearched, RunProblem, Unreadable, Why, read_run
 from irbench.across_runs.differences import (
-    Difference,
+    RunDifference,
     differences_between,
     fingerprint,
     graph_difference,
@@ -69,7 +69,7 @@ class ComparedRow:
     key: CellKey
     base_key: CellKey
     verdict: Verdict
-    time: Change
+    time: FigureChange
     base_runs: tuple[str, ...]
     new_runs: tuple[str, ...]
     conditions: tuple[CheckedCondition, ...] = ()
@@ -122,14 +122,14 @@ class RunComparison:
     new: ComparedSide
     rows: tuple[ComparedRow, ...]
     unmatched: tuple[UnmatchedRow, ...]
-    differences: tuple[Difference, ...]
-    problems: tuple[Problem, ...]
+    differences: tuple[RunDifference, ...]
+    problems: tuple[RunProblem, ...]
     confidence: float
     within: float
     asked: tuple[str, ...] = ()
 
     @property
-    def blocking(self) -> tuple[Difference, ...]:
+    def blocking(self) -> tuple[RunDifference, ...]:
         """The differences for which times are not comparable."""
         return tuple(difference for difference in self.differences if difference.blocks)
 
@@ -277,37 +277,39 @@ def _checked(condition: Condition, match: _Match, confidence: float) -> CheckedC
 
 def _differences(
     base: Side, new: Side, matches: Sequence[_Match], names: Mapping[CellKey, str]
-) -> tuple[Difference, ...]:
+) -> tuple[RunDifference, ...]:
     before = [cell.run.document for match in matches for cell in match.base] or [base.runs[-1].document]
     after = [cell.run.document for match in matches for cell in match.new] or [new.runs[-1].document]
     of_cells = (difference for match in matches for difference in _of_cell(match, names[match.key]))
     return tuple(dict.fromkeys((*differences_between(before, after), *of_cells)))
 
 
-def _of_cell(match: _Match, name: str) -> Iterator[Difference]:
+def _of_cell(match: _Match, name: str) -> Iterator[RunDifference]:
     before, after = match.base[-1], match.new[-1]
     if before.key.model != after.key.model:
-        yield Difference("model", "name", (before.key.model,), (after.key.model,))
+        yield RunDifference("model", "name", (before.key.model,), (after.key.model,))
     yield from graph_difference(f"graph of {name}", before.row.graph_files, after.row.graph_files)
     precisions = [str(cell.row.effective.get("precision", "")) for cell in (before, after)]
     if precisions[0] != precisions[1]:
-        yield Difference("settings", f"effective precision of {name}", (precisions[0],), (precisions[1],))
+        yield RunDifference("settings", f"effective precision of {name}", (precisions[0],), (precisions[1],))
     programs = [cell.row.program.target if cell.row.program is not None else "" for cell in (before, after)]
     if programs[0] != programs[1]:
-        yield Difference("settings", f"program of {name}", (programs[0],), (programs[1],))
+        yield RunDifference("settings", f"program of {name}", (programs[0],), (programs[1],))
     yield from _of_environments(before, after, name)
     if before.inputs != after.inputs:
-        yield Difference("inputs", f"data of {name}", (before.inputs or "generated",), (after.inputs or "generated",))
+        yield RunDifference(
+            "inputs", f"data of {name}", (before.inputs or "generated",), (after.inputs or "generated",)
+        )
 
 
-def _of_environments(before: MeasuredCell, after: MeasuredCell, name: str) -> Iterator[Difference]:
+def _of_environments(before: MeasuredCell, after: MeasuredCell, name: str) -> Iterator[RunDifference]:
     pythons = [cell.row.environment for cell in (before, after)]
     base, new = (
         {} if python is None else {"python": python.python_version, **python.distributions} for python in pythons
     )
     for package in sorted(base.keys() & new.keys()):
         if base[package] != new[package]:
-            yield Difference("software", f"{package} of {name}", (base[package],), (new[package],))
+            yield RunDifference("software", f"{package} of {name}", (base[package],), (new[package],))
 
 
 @dataclass(frozen=True)
@@ -316,7 +318,7 @@ class Side:
 
     name: str
     runs: tuple[CheckedRun, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[RunProblem, ...]
 
 
 def read_side(name: str, root: Path, scratch: Path, unpack: Unpack) -> Side:
@@ -332,12 +334,12 @@ def read_side(name: str, root: Path, scratch: Path, unpack: Unpack) -> Side:
     unsearched: list[Unsearched] = []
     read = [read_run(folder) for folder in _folders(name, root, scratch, unpack, unsearched)]
     runs = sorted((run for run, _ in read if run is not None), key=lambda run: run.run_id)
-    problems: list[Problem] = [NotSearched(str(found.path), Why(found.reason)) for found in unsearched]
+    problems: list[RunProblem] = [NotSearched(str(found.path), Why(found.reason)) for found in unsearched]
     problems += [_named_as_given(problem, name, scratch) for _, found in read for problem in found]
     return Side(name, tuple(runs), (*problems, *(problem for run in runs for problem in shared_names(run.document))))
 
 
-def _named_as_given(problem: Problem, name: str, unpacked: Path) -> Problem:
+def _named_as_given(problem: RunProblem, name: str, unpacked: Path) -> RunProblem:
     run = named_by_archive(problem.run, unpacked, name)
     if isinstance(problem, Unreadable):
         said = (named_by_archive(text, unpacked, name) for text in (problem.facts.message, problem.facts.hint))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from irbench.across_runs.checked_runs import Files, Models, Problem, SameNames, SeveralFiles, read_document
+from irbench.across_runs.checked_runs import Files, Models, RunProblem, SameNames, SeveralFiles, read_document
 from irbench.across_runs.differences import facts_digest, fingerprint
 from irbench.across_runs.kept_readings import read_each_once
 from irbench.across_runs.measured_cells import FIGURES, CellKey, ambiguous_cells, ambiguous_models, key_of
@@ -102,7 +102,7 @@ def summary_of(document: RunDocument) -> RunSummary:
 
 def read_summaries(
     root: Path, folders: Iterable[str], unknown: Callable[[int], object] = lambda _count: None
-) -> tuple[tuple[SummarisedRun, ...], tuple[Problem, ...]]:
+) -> tuple[tuple[SummarisedRun, ...], tuple[RunProblem, ...]]:
     """Return the runs in these folders that can be read, oldest first, and what is wrong with the others.
 
     A run whose files have the sizes and times that they had when it was read last is not read again. Another is, and
@@ -115,7 +115,7 @@ def read_summaries(
     return tuple(sorted(runs, key=lambda run: run.run_id)), problems
 
 
-def _read_summary(folder: Path) -> tuple[RunSummary | None, tuple[Problem, ...]]:
+def _read_summary(folder: Path) -> tuple[RunSummary | None, tuple[RunProblem, ...]]:
     document, damage = read_document(folder)
     return None if document is None else summary_of(document), damage
 
@@ -142,14 +142,14 @@ def _row(table: GroupResult, row: CellResult, ambiguous: frozenset[CellKey]) -> 
     return RowSummary(key, figures, row.graph_files, key in ambiguous)
 
 
-def shared_names(document: RunDocument) -> Iterator[Problem]:
+def shared_names(document: RunDocument) -> Iterator[RunProblem]:
     """Yield the names that several models of a run have, in one problem."""
     models = ambiguous_models(document)
     if models:
         yield SameNames(document.run_id, Models(tuple(models)))
 
 
-def name_problems(model: str, runs: Iterable[RunSummary], used: Iterable[RunSummary]) -> Iterator[Problem]:
+def name_problems(model: str, runs: Iterable[RunSummary], used: Iterable[RunSummary]) -> Iterator[RunProblem]:
     """Yield where a name stands for different models.
 
     Args:
@@ -164,7 +164,7 @@ def name_problems(model: str, runs: Iterable[RunSummary], used: Iterable[RunSumm
     yield from _several_files(model, used)
 
 
-def _several_files(model: str, runs: Iterable[RunSummary]) -> Iterator[Problem]:
+def _several_files(model: str, runs: Iterable[RunSummary]) -> Iterator[RunProblem]:
     """Yield that a name stood for different files with different graphs, in one problem.
 
     Another graph in the same file is another version of the model, and the same graph in another file is a copy of it.

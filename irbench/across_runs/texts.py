@@ -7,14 +7,14 @@ from functools import partial
 
 from irbench.across_runs.changes import (
     FEWEST_RUNS,
-    Change,
     CheckedCondition,
     ConditionOutcome,
     Counted,
+    FigureChange,
     Unjudged,
     UnjudgedReason,
 )
-from irbench.across_runs.differences import Difference, DifferenceKind
+from irbench.across_runs.differences import DifferenceKind, RunDifference
 from irbench.across_runs.side_comparison import RunComparison
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.errors import ExitCode
@@ -66,7 +66,7 @@ _SCALES: Mapping[Unit, float] = {"bytes": 1e6, "ms": 1, "fps": 1, "J": 1, "": 1}
 _NAMES: Mapping[Unit, str] = {"bytes": "MB", "ms": "ms", "fps": "FPS", "J": "J", "": ""}
 
 
-def difference_text(difference: Difference) -> str:
+def difference_text(difference: RunDifference) -> str:
     """Return ``software: onnxruntime 1.22.0 → 1.23.0``."""
     before, after = (_values(values) for values in (difference.base, difference.new))
     return f"{_DIFFERENCES[difference.kind]}: {difference.name} {before} → {after}"
@@ -91,7 +91,7 @@ def _outcome(checked: CheckedCondition) -> str:
     return _REACHES if checked.outcome == "not-met" and not checked.excluded else CONDITION_TEXTS[checked.outcome]
 
 
-def _why_unjudged(reason: UnjudgedReason, change: Change | None) -> str:
+def _why_unjudged(reason: UnjudgedReason, change: FigureChange | None) -> str:
     return _WITHOUT_INTERVAL[change.counted] if reason == "too-few" and change is not None else _UNJUDGED[reason]
 
 
@@ -108,7 +108,7 @@ def unjudged_text(unjudged: Iterable[Unjudged], *, regressed: bool) -> str:
     return f"warning: not judged{code}: {reasons}." if reasons else ""
 
 
-def change_text(change: Change, *, relative: bool = True) -> str:
+def change_text(change: FigureChange, *, relative: bool = True) -> str:
     """Return ``37.1 ms → 39.4 ms, +6.2 % [+3.0 %, +8.2 %]``, the change in the figure's unit unless ``relative``.
 
     Of pairs the change is not that of two medians, so that only one of them stands beside it.

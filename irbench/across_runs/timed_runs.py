@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from irbench.across_runs.checked_runs import Error, Finished, Incomplete, Problem, Unreadable, read_run
+from irbench.across_runs.checked_runs import Error, Finished, Incomplete, RunProblem, Unreadable, read_run
 from irbench.across_runs.kept_readings import read_each_once
 from irbench.across_runs.measured_cells import FIGURES, CellKey, measured_cells
 from irbench.across_runs.summaries import shared_names
@@ -53,7 +53,7 @@ class TimedRun:
 
 def read_timed_runs(
     root: Path, folders: Sequence[Path], unknown: Callable[[int], object] = lambda _count: None
-) -> tuple[tuple[TimedRun, ...], tuple[Problem, ...]]:
+) -> tuple[tuple[TimedRun, ...], tuple[RunProblem, ...]]:
     """Return the runs of speeds that can be used, newest first, and what is wrong with them or with others.
 
     Args:
@@ -85,13 +85,13 @@ def _timed(folder: Path, reading: RunTimes) -> TimedRun:
     return TimedRun(folder, load_document(folder), {cell.key: cell.launches_ms for cell in reading.cells})
 
 
-def _reservations(document: RunDocument) -> Iterator[Problem]:
+def _reservations(document: RunDocument) -> Iterator[RunProblem]:
     if not document.complete:
         yield Incomplete(document.run_id, Finished(len(document.launches)))
     yield from shared_names(document)
 
 
-def _read(folder: Path) -> tuple[RunTimes | None, tuple[Problem, ...]]:
+def _read(folder: Path) -> tuple[RunTimes | None, tuple[RunProblem, ...]]:
     try:
         run, problems = read_run(folder)
         if run is None:

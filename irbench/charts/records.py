@@ -135,7 +135,7 @@ def accuracies(rows: Iterable[ChartRow]) -> list[Record]:
 
 
 @dataclass(frozen=True)
-class Samples:
+class ChartSamples:
     """What charts show of the raw samples of a table.
 
     Attributes:
@@ -150,7 +150,9 @@ class Samples:
     blocks: list[Record]
 
 
-def samples(document: RunDocument, number: int, rows: Sequence[ChartRow], launches: Iterable[LaunchRecord]) -> Samples:
+def samples(
+    document: RunDocument, number: int, rows: Sequence[ChartRow], launches: Iterable[LaunchRecord]
+) -> ChartSamples:
     """Return what charts show of a table's raw samples.
 
     Args:
@@ -181,7 +183,7 @@ def samples(document: RunDocument, number: int, rows: Sequence[ChartRow], launch
             of_blocks += _blocks(row, launch, record.launch, sorted_blocks.dirty, sorted_blocks.counted)
     places = {row.key: place for place, row in enumerate(rows)}
     of_launches.sort(key=lambda record: places[str(record["key"])])
-    return Samples(list(_distribution(counted, by_cell)), of_launches, of_blocks)
+    return ChartSamples(list(_distribution(counted, by_cell)), of_launches, of_blocks)
 
 
 def _distribution(counted: Mapping[str, Sequence[Array]], rows: Mapping[str, ChartRow]) -> Iterator[Record]:

@@ -46,7 +46,7 @@ UNCHECKED_TEXTS: Mapping[UncheckedReason, str] = {
 
 
 @dataclass(frozen=True)
-class Obstacle:
+class PassObstacle:
     """Why a pass could do nothing, where that is not for want of anything to do.
 
     Attributes:
@@ -92,7 +92,7 @@ class GraphStep:
     operators: Mapping[str, int] = field(default_factory=dict[str, int])
     max_rel_error: float | None = None
     vendor: str | None = None
-    obstacle: Obstacle | None = None
+    obstacle: PassObstacle | None = None
 
     @property
     def nodes(self) -> int:

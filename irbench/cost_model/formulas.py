@@ -292,11 +292,11 @@ def model_formulas(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> Mode
     """Return what a model costs as polynomials in the dimensions of its inputs that have no size."""
     dimensions = (dimension for spec in inputs for dimension in spec.dynamic_dimensions)
     names = tuple(dict.fromkeys(name for dimension in dimensions for name in names_in(dimension)))
-    tried: list[tuple[_Search, FormulaSums | NoFormulas]] = []
+    tried: list[tuple[_FormulaSearch, FormulaSums | NoFormulas]] = []
     for step in (*_STEPS, *_LONG_STEPS):
         if step in _LONG_STEPS and not _is_too_short(tried[0][1]):
             break
-        search = _Search(model, inputs, names, step)
+        search = _FormulaSearch(model, inputs, names, step)
         tried.append((search, search.sums()))
         if _is_final(tried[-1][1]):
             break
@@ -332,7 +332,7 @@ class _TooManyError(Exception):
 
 
 @dataclass
-class _Search:
+class _FormulaSearch:
     """The evaluations of one model at multiples of one step."""
 
     model: onnx.ModelProto

@@ -20,7 +20,7 @@ _DEADLINE_S = 60.0
 
 
 @dataclass(frozen=True)
-class Candidate:
+class EnvironmentCandidate:
     """An environment, and the backends whose runtimes it has.
 
     Attributes:
@@ -41,18 +41,18 @@ class Candidate:
     indexes: tuple[str, ...] = ()
 
 
-def candidate(text: str, source: Source, say: Callable[[str], None]) -> Candidate:
+def candidate(text: str, source: Source, say: Callable[[str], None]) -> EnvironmentCandidate:
     """Return what is known of an environment; one for a release is built if it is not there."""
     if isinstance(source, Installed):
-        return Candidate(text, _own(), None, "", "", registry.describe_all(registry.BACKENDS))
+        return EnvironmentCandidate(text, _own(), None, "", "", registry.describe_all(registry.BACKENDS))
     if isinstance(source, Release):
         built = build(source, say)
         inspection, backends = _looked_at(built.python)
-        return Candidate(
+        return EnvironmentCandidate(
             text, inspection, built.python, source.requirement, source.distribution, backends, built.indexes
         )
     inspection, backends = _looked_at(str(source.path))
-    return Candidate(text, inspection, inspection.python, "", "", backends)
+    return EnvironmentCandidate(text, inspection, inspection.python, "", "", backends)
 
 
 def _looked_at(python: str) -> tuple[Inspection, Mapping[str, Description]]:
@@ -63,7 +63,7 @@ def _looked_at(python: str) -> tuple[Inspection, Mapping[str, Description]]:
     )
 
 
-def shared_backend(candidates: Sequence[Candidate], backend: str | None) -> str:
+def shared_backend(candidates: Sequence[EnvironmentCandidate], backend: str | None) -> str:
     """Return the backend that is compared.
 
     Without a name it is the only one whose runtime all environments have. Of several it is the one that a release was
@@ -90,7 +90,7 @@ def shared_backend(candidates: Sequence[Candidate], backend: str | None) -> str:
     )
 
 
-def _meant(shared: list[str], candidates: Sequence[Candidate]) -> list[str]:
+def _meant(shared: list[str], candidates: Sequence[EnvironmentCandidate]) -> list[str]:
     """Return those of the shared backends that are most probably meant, or all of them."""
     released = {each.distribution for each in candidates if each.distribution}
     of_release = [
@@ -101,7 +101,7 @@ def _meant(shared: list[str], candidates: Sequence[Candidate]) -> list[str]:
     return differing or left
 
 
-def as_environment(key: str, backend: str, candidate: Candidate) -> PythonEnvironment:
+def as_environment(key: str, backend: str, candidate: EnvironmentCandidate) -> PythonEnvironment:
     """Return an environment as cells name it, called by its runtime's version."""
     description = candidate.backends[backend]
     version = str(description.version)
@@ -133,12 +133,12 @@ def _own() -> Inspection:
     return Inspection(sys.executable, tuple(sys.version_info[:3]), distributions, has_pip=True)
 
 
-def _has(backend: str, environment: Candidate) -> bool:
+def _has(backend: str, environment: EnvironmentCandidate) -> bool:
     description = environment.backends.get(backend)
     return description is not None and description.version is not None
 
 
-def _require(backend: str, environment: Candidate) -> None:
+def _require(backend: str, environment: EnvironmentCandidate) -> None:
     if _has(backend, environment):
         return
     description = environment.backends.get(backend)
@@ -151,7 +151,7 @@ def _require(backend: str, environment: Candidate) -> None:
     )
 
 
-def _runtimes(candidates: Sequence[Candidate]) -> Iterator[str]:
+def _runtimes(candidates: Sequence[EnvironmentCandidate]) -> Iterator[str]:
     for environment in candidates:
         names = [name for name in environment.backends if _has(name, environment)]
         yield f"{environment.text} has {', '.join(names) or 'none'}"

@@ -21,7 +21,7 @@ PROC_SELF = Path("/proc/self")
 
 
 @dataclass(frozen=True)
-class Counters:
+class KernelCounters:
     """Running totals of the calling process at one moment; times in nanoseconds, ``None`` where not known."""
 
     at_ns: int
@@ -54,10 +54,10 @@ def schedstat_ns(process: Path) -> tuple[int, int]:
     return cpu_ns, wait_ns
 
 
-def read_counters() -> Counters:
+def read_counters() -> KernelCounters:
     """Read the calling process's totals."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    return Counters(
+    return KernelCounters(
         at_ns=now_ns(),
         cpu_ns=round((usage.ru_utime + usage.ru_stime) * 1e9),
         run_queue_wait_ns=wait_in_run_queue_ns(),
@@ -68,7 +68,7 @@ def read_counters() -> Counters:
     )
 
 
-def evidence_between(before: Counters, after: Counters) -> Evidence:
+def evidence_between(before: KernelCounters, after: KernelCounters) -> Evidence:
     """Return what happened between two readings."""
     return Evidence(
         wall_ns=after.at_ns - before.at_ns,
@@ -171,13 +171,13 @@ def descendant_folders(process: int | None = None) -> Iterator[Path]:
                 yield from descendant_folders(int(child))
 
 
-def with_descendants(own: Counters) -> Counters:
+def with_descendants(own: KernelCounters) -> KernelCounters:
     """Return this process's totals with those of all that it has started, ended ones included where it waited for them.
 
     The run-queue wait of a process that has ended is not known any more.
     """
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    total = Counters(
+    total = KernelCounters(
         at_ns=own.at_ns,
         cpu_ns=own.cpu_ns + round((ended.ru_utime + ended.ru_stime) * 1e9),
         run_queue_wait_ns=own.run_queue_wait_ns,
@@ -192,10 +192,10 @@ def with_descendants(own: Counters) -> Counters:
     return total
 
 
-def _read(folder: Path) -> Counters:
+def _read(folder: Path) -> KernelCounters:
     voluntary, involuntary = _switches(folder)
     fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
-    return Counters(
+    return KernelCounters(
         at_ns=0,
         cpu_ns=process_cpu_ns(int(folder.name)),
         run_queue_wait_ns=schedstat_ns(folder)[1],
@@ -217,9 +217,9 @@ def _switches(folder: Path) -> tuple[int, int]:
     return voluntary, involuntary
 
 
-def _sum(first: Counters, second: Counters) -> Counters:
+def _sum(first: KernelCounters, second: KernelCounters) -> KernelCounters:
     waits = (first.run_queue_wait_ns, second.run_queue_wait_ns)
-    return Counters(
+    return KernelCounters(
         at_ns=first.at_ns,
         cpu_ns=first.cpu_ns + second.cpu_ns,
         run_queue_wait_ns=None if None in waits else sum(wait or 0 for wait in waits),

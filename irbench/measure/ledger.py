@@ -101,7 +101,7 @@ class CommonWindow:
     calls: int
 
 
-class Counters:
+class WindowCounters:
     """How far the processes are that share a window, in memory that all of them see.
 
     Each process writes its own count only. A value is written by a single store of the processor, so that no other
@@ -141,7 +141,7 @@ class SharedLedger:
     the next one. It costs what a call is lengthened by.
     """
 
-    def __init__(self, counters: Counters, process: int, window: CommonWindow, streams: int = 1) -> None:
+    def __init__(self, counters: WindowCounters, process: int, window: CommonWindow, streams: int = 1) -> None:
         self._counters = counters
         self._values = counters.values
         self._place = FIRST_COUNT + process

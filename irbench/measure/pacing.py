@@ -24,7 +24,7 @@ _LEAD_NS = 20_000_000
 
 
 @dataclass(frozen=True)
-class Schedule:
+class CallSchedule:
     """When calls are due, and who makes which of them.
 
     Attributes:
@@ -62,7 +62,9 @@ def start_soon() -> int:
     return now_ns() + _LEAD_NS
 
 
-def issue_on_schedule(calls: Sequence[Callable[[], object]], schedule: Schedule, process: int = 0) -> NDArray[np.int64]:
+def issue_on_schedule(
+    calls: Sequence[Callable[[], object]], schedule: CallSchedule, process: int = 0
+) -> NDArray[np.int64]:
     """Make the calls of one process.
 
     Returns:
@@ -77,7 +79,7 @@ def issue_on_schedule(calls: Sequence[Callable[[], object]], schedule: Schedule,
     return np.array(times, np.int64).reshape(-1, 3)
 
 
-def join_paced(times_ns: Sequence[NDArray[np.int64]], schedule: Schedule) -> PacedRun:
+def join_paced(times_ns: Sequence[NDArray[np.int64]], schedule: CallSchedule) -> PacedRun:
     """Return what all processes did as one run, without its untimed calls."""
     merged = np.concatenate(times_ns)
     timed = merged[np.argsort(merged[:, 0])][schedule.untimed_calls :]
@@ -88,7 +90,7 @@ def join_paced(times_ns: Sequence[NDArray[np.int64]], schedule: Schedule) -> Pac
 
 
 def _side_by_side(
-    calls: Sequence[Callable[[], object]], schedule: Schedule, process: int
+    calls: Sequence[Callable[[], object]], schedule: CallSchedule, process: int
 ) -> Iterator[tuple[int, int, int]]:
     by_slot: list[list[tuple[int, int, int]]] = [[] for _ in calls]
     failures: list[BaseException] = []
@@ -109,7 +111,7 @@ def _side_by_side(
     return (times for slot in by_slot for times in slot)
 
 
-def _calls_of_slot(call: Callable[[], object], schedule: Schedule, numbers: range) -> list[tuple[int, int, int]]:
+def _calls_of_slot(call: Callable[[], object], schedule: CallSchedule, numbers: range) -> list[tuple[int, int, int]]:
     times: list[tuple[int, int, int]] = []
     for number in numbers:
         left_ns = schedule.start_ns + number * schedule.pace_ns - now_ns()

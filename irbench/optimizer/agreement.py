@@ -25,7 +25,7 @@ from irbench.core.record import OutputError
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.rewriting.bind import bind, is_rewritten, with_sizes
 from irbench.optimizer.check_plan import ExpectedAnswer, arrays_of
-from irbench.optimizer.samples import Samples
+from irbench.optimizer.samples import CheckSamples
 from irbench.spec import BATCH, Artifact, Disagreement, Distribution, Load
 from irbench.spi import Array, Backend
 from irbench.worker.inference import OpenSession
@@ -63,7 +63,7 @@ def disagreement(error: OutputError, precision: str) -> Disagreement | None:
 
 
 def measure_agreement(
-    samples: Samples,
+    samples: CheckSamples,
     converted: Artifact,
     reference: str,
     scratch: Path,
@@ -114,7 +114,7 @@ def measure_agreement(
 
 def _agreements_elsewhere(
     distributions: Sequence[Distribution],
-    samples: Samples,
+    samples: CheckSamples,
     graphs: tuple[Artifact, Artifact],
     backends: tuple[Backend, Backend],
     classifier: bool,
@@ -143,7 +143,7 @@ def _error_elsewhere(
 
 
 def _first_answers(
-    converted: Artifact, samples: Samples, reference: str
+    converted: Artifact, samples: CheckSamples, reference: str
 ) -> tuple[str, Backend, tuple[tuple[Array, ...], ...]]:
     reasons: list[str] = []
     for name, backend in _candidates(reference):
@@ -158,7 +158,7 @@ def _first_answers(
 
 
 def _errors_at_other_sizes(
-    at_other_sizes: Sequence[ExpectedAnswer], samples: Samples, converted: Artifact, backend: Backend
+    at_other_sizes: Sequence[ExpectedAnswer], samples: CheckSamples, converted: Artifact, backend: Backend
 ) -> list[OutputError]:
     """Return the errors at other sizes, all answered by one session; none where samples are given.
 
@@ -174,7 +174,7 @@ def _errors_at_other_sizes(
 
 
 def _answers_at_other_sizes(
-    at_other_sizes: Sequence[ExpectedAnswer], samples: Samples, converted: Artifact, backend: Backend
+    at_other_sizes: Sequence[ExpectedAnswer], samples: CheckSamples, converted: Artifact, backend: Backend
 ) -> list[tuple[Array, ...]]:
     feeding = replace(samples.feeding, seed=samples.bundle.seed)
     sizes = at_other_sizes[0].case.sizes
@@ -190,7 +190,7 @@ def _answers_at_other_sizes(
     return answers
 
 
-def _sized(samples: Samples, converted: Artifact, reference: str, scratch: Path) -> tuple[Artifact, ...]:
+def _sized(samples: CheckSamples, converted: Artifact, reference: str, scratch: Path) -> tuple[Artifact, ...]:
     """Return both graphs with the sizes of the samples: bound, or dynamic where the reference refuses them bound."""
     graphs = (samples.artifact, converted)
     bound = tuple(bind(artifact, samples.sizes, scratch) for artifact in graphs)
@@ -199,7 +199,7 @@ def _sized(samples: Samples, converted: Artifact, reference: str, scratch: Path)
     return tuple(with_sizes(artifact, samples.sizes) for artifact in graphs)
 
 
-def _loads(backend: Backend, artifact: Artifact, samples: Samples) -> bool:
+def _loads(backend: Backend, artifact: Artifact, samples: CheckSamples) -> bool:
     try:
         with OpenSession(backend, artifact, _load(samples.sizes)):
             return True
@@ -219,7 +219,9 @@ def _candidates(reference: str) -> Iterator[tuple[str, Backend]]:
             yield name, backend
 
 
-def answers_of(backend: Backend, artifact: Artifact, bundles: Sequence[Samples]) -> list[tuple[tuple[Array, ...], ...]]:
+def answers_of(
+    backend: Backend, artifact: Artifact, bundles: Sequence[CheckSamples]
+) -> list[tuple[tuple[Array, ...], ...]]:
     """Return the outputs of a graph to each sample of each bundle."""
     with OpenSession(backend, artifact, _load(bundles[0].sizes)) as session:
         return [tuple(session.answer(feed) for feed in samples.feeds(artifact)) for samples in bundles]

@@ -26,7 +26,7 @@ import numpy as np
 from irbench.core.graph_record import UncheckedBody, UncheckedReason
 from irbench.onnx.body_shapes import bodies_of
 from irbench.onnx.rewriting.detached_weights import take_name
-from irbench.optimizer.check_plan import Case, is_finite
+from irbench.optimizer.check_plan import CheckCase, is_finite
 from irbench.optimizer.pass_tools.edit import is_random, names_in, weight
 from irbench.spec import TensorSpec
 from irbench.spi import Array
@@ -310,7 +310,7 @@ _LIMITS: tuple[Literal[0, 1], ...] = (0, 1)
 
 
 @dataclass(frozen=True)
-class Run:
+class TracedAnswers:
     """What a traced graph answers.
 
     Attributes:
@@ -321,10 +321,10 @@ class Run:
     counts: Sequence[int]
 
 
-class Traced(Protocol):
+class TracedGraph(Protocol):
     """A traced graph that can be asked."""
 
-    def __call__(self, case: Case, directions: Directions, /) -> Run:
+    def __call__(self, case: CheckCase, directions: Directions, /) -> TracedAnswers:
         """Return what it answers; raises where it cannot."""
         ...
 
@@ -332,7 +332,7 @@ class Traced(Protocol):
 class Compare(Protocol):
     """Compares the last graph with the first."""
 
-    def __call__(self, case: Case, directions: Directions, outputs: Sequence[Array], /) -> None:
+    def __call__(self, case: CheckCase, directions: Directions, outputs: Sequence[Array], /) -> None:
         """Raise where the last graph does not answer ``outputs``."""
         ...
 
@@ -346,7 +346,7 @@ class BodyReport:
 
 
 def check_bodies(
-    bodies: Sequence[Body], kept: frozenset[int], cases: Sequence[Case], original: Traced, check: Compare
+    bodies: Sequence[Body], kept: frozenset[int], cases: Sequence[CheckCase], original: TracedGraph, check: Compare
 ) -> BodyReport:
     """Compare all bodies that the last graph still has.
 
@@ -365,8 +365,8 @@ def check_bodies(
 @dataclass
 class _BodyCheck:
     bodies: Sequence[Body]
-    cases: Sequence[Case]
-    original: Traced
+    cases: Sequence[CheckCase]
+    original: TracedGraph
     check: Compare
     executed: set[int] = field(default_factory=set[int])
     lengths: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
@@ -402,7 +402,7 @@ class _BodyCheck:
                 return None
         return UncheckedBody(body.operator, body.node, body.part, iterations, reason)
 
-    def _ask(self, case: Case, directions: Directions) -> tuple[Run | None, UncheckedReason]:
+    def _ask(self, case: CheckCase, directions: Directions) -> tuple[TracedAnswers | None, UncheckedReason]:
         try:
             run = self.original(case, directions)
         except Exception:  # noqa: BLE001 - each runtime reports in a way of its own that it cannot run a graph
@@ -413,6 +413,6 @@ class _BodyCheck:
         way = [self.bodies[number] for number in (*body.outer, body.number)]
         return Directions(frozenset(part.number for part in way if part.operator == "If" and part.data_decides))
 
-    def _note(self, run: Run) -> None:
+    def _note(self, run: TracedAnswers) -> None:
         self.executed |= {number for number, count in enumerate(run.counts) if count}
         self.lengths |= {(body.number, int(run.counts[body.number])) for body in self.bodies if not body.outer}

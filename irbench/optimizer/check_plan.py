@@ -96,7 +96,7 @@ _PERTURBATION = 8
 
 
 @dataclass(frozen=True)
-class Case:
+class CheckCase:
     """One input of a check.
 
     Attributes:
@@ -119,7 +119,7 @@ def edge_kinds(specs: Sequence[InputSpec]) -> tuple[InputKind, ...]:
     return ("mask-half", *plain[:1], "mask-none", *plain[1:], "mask-ones")
 
 
-def arrays_of(case: Case, specs: Sequence[InputSpec], feeding: Feeding) -> tuple[Array, ...]:
+def arrays_of(case: CheckCase, specs: Sequence[InputSpec], feeding: Feeding) -> tuple[Array, ...]:
     """Return the logical inputs of a case."""
     if case.kind == "given":
         return logical_inputs(specs, case.sizes, feeding, case.sample)
@@ -218,7 +218,7 @@ class Question:
     precision: str
     room_bytes: int = sys.maxsize
 
-    def arrays(self, case: Case) -> tuple[Array, ...]:
+    def arrays(self, case: CheckCase) -> tuple[Array, ...]:
         """Return the logical inputs of a case."""
         return arrays_of(case, self.specs, self.feeding)
 
@@ -227,7 +227,7 @@ class Question:
 class ExpectedAnswer:
     """What the original graph answers."""
 
-    case: Case
+    case: CheckCase
     outputs: Sequence[Array]
     scale: float
 
@@ -255,17 +255,17 @@ class CheckPlan:
 def plan_check(question: Question, answer: Answer) -> CheckPlan:
     """Return the inputs on which a graph is compared with the original, and what that answers."""
     base, dynamic = question.base, question.dynamic
-    plain = _asked(question, answer, Case("given" if question.feeding.samples else "seeded", base))
-    other = _first_that_runs(question, answer, (Case("seeded", sizes) for sizes in other_sizes(base, dynamic)))
+    plain = _asked(question, answer, CheckCase("given" if question.feeding.samples else "seeded", base))
+    other = _first_that_runs(question, answer, (CheckCase("seeded", sizes) for sizes in other_sizes(base, dynamic)))
     sizes = other.case.sizes if other is not None else base
     held_bytes = sum(expected.nbytes for expected in (plain, other) if expected is not None)
     edges, left_out = _edges(question, answer, sizes, question.room_bytes - held_bytes)
     held_bytes += sum(expected.nbytes for expected in edges)
     samples = _more_given(question, answer, question.room_bytes - held_bytes)
-    ones = [Case("seeded", all_ones(base, dynamic))] if dynamic else []
+    ones = [CheckCase("seeded", all_ones(base, dynamic))] if dynamic else []
     smallest = _first_that_runs(question, answer, iter(ones))
     seeded = [expected for expected in (other, smallest) if expected is not None]
-    more = (Case("seeded", base, seed) for seed in range(1, _PER_STEP))
+    more = (CheckCase("seeded", base, seed) for seed in range(1, _PER_STEP))
     missing = max(0, _PER_STEP - 1 - len(edges) - len(seeded))
     chosen = [*edges, *seeded, *(_asked(question, answer, case) for case, _ in zip(more, range(missing), strict=False))]
     first, rest = chosen[: _PER_STEP - 1], chosen[_PER_STEP - 1 :]
@@ -288,8 +288,8 @@ def _edges(
     answers: list[ExpectedAnswer] = []
     left_out: dict[InputKind, LeftOut] = {}
     for kind in edge_kinds(question.specs):
-        case = Case(kind, one_sample(question.base, question.dynamic) if answers else sizes)
-        if _equal(question.arrays(case), question.arrays(Case("seeded", case.sizes))):
+        case = CheckCase(kind, one_sample(question.base, question.dynamic) if answers else sizes)
+        if _equal(question.arrays(case), question.arrays(CheckCase("seeded", case.sizes))):
             continue
         if left_bytes < 0:
             left_out[kind] = "too-large"
@@ -317,7 +317,7 @@ def _more_given(question: Question, answer: Answer, left_bytes: int) -> list[Exp
     for place in places:
         if left_bytes < 0:
             break
-        expected = _first_that_runs(question, answer, iter([Case("given", question.base, sample=place)]))
+        expected = _first_that_runs(question, answer, iter([CheckCase("given", question.base, sample=place)]))
         answers += [] if expected is None else [expected]
         left_bytes -= 0 if expected is None else expected.nbytes
     return answers
@@ -335,7 +335,7 @@ def _is_stable(question: Question, answer: Answer, expected: ExpectedAnswer) -> 
     return error.max_rel <= _STABLE_SHARE * tolerance(question.precision)
 
 
-def _first_that_runs(question: Question, answer: Answer, cases: Iterator[Case]) -> ExpectedAnswer | None:
+def _first_that_runs(question: Question, answer: Answer, cases: Iterator[CheckCase]) -> ExpectedAnswer | None:
     for case in cases:
         try:
             expected = _asked(question, answer, case)
@@ -346,7 +346,7 @@ def _first_that_runs(question: Question, answer: Answer, cases: Iterator[Case]) 
     return None
 
 
-def _asked(question: Question, answer: Answer, case: Case) -> ExpectedAnswer:
+def _asked(question: Question, answer: Answer, case: CheckCase) -> ExpectedAnswer:
     arrays = question.arrays(case)
     return ExpectedAnswer(case, answer(arrays), input_scale(arrays))
 

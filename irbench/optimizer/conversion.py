@@ -12,7 +12,7 @@ from irbench.onnx.reading.precision import read_precision
 from irbench.optimizer.job import load, write
 from irbench.optimizer.narrowing import OPSETS, narrow
 from irbench.optimizer.recipe import Conversion
-from irbench.optimizer.samples import Samples
+from irbench.optimizer.samples import CheckSamples
 from irbench.spi import Array, QuantizationRequest, Quantizer
 from irbench.system.host import int8_weight_bits
 
@@ -73,7 +73,9 @@ def require_opset(opset: int, conversion: Conversion, name: str) -> None:
         )
 
 
-def convert(source: Path, target: Path, conversion: Conversion, calibration: Samples, quantizer: str | None) -> str:
+def convert(
+    source: Path, target: Path, conversion: Conversion, calibration: CheckSamples, quantizer: str | None
+) -> str:
     """Write the graph of ``source`` in another precision to ``target``.
 
     Returns:
@@ -88,7 +90,9 @@ def convert(source: Path, target: Path, conversion: Conversion, calibration: Sam
     return _quantize(source, target, conversion, calibration, registry.quantizer(quantizer))
 
 
-def _quantize(source: Path, target: Path, conversion: Conversion, calibration: Samples, quantizer: Quantizer) -> str:
+def _quantize(
+    source: Path, target: Path, conversion: Conversion, calibration: CheckSamples, quantizer: Quantizer
+) -> str:
     suitable = quantizer.suitable_method(source)
     if suitable is None:
         raise NothingToConvert("int8", _QUANTISED)
@@ -105,7 +109,7 @@ def _narrow(source: Path, target: Path, precision: Literal["fp16", "bf16"]) -> s
     return f"narrow_to_{precision}"
 
 
-def _named(samples: Samples) -> Iterator[Mapping[str, Array]]:
+def _named(samples: CheckSamples) -> Iterator[Mapping[str, Array]]:
     names = [spec.name for spec in samples.artifact.inputs]
     for feed in samples.feeds(samples.artifact):
         yield dict(zip(names, feed, strict=True))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from irbench.core import registry
-from irbench.core.graph_record import Agreement, GraphCheck, GraphStep, Obstacle, OptimizerActivity
+from irbench.core.graph_record import Agreement, GraphCheck, GraphStep, OptimizerActivity, PassObstacle
 from irbench.errors import first_line
 from irbench.onnx.reading import external_data
 from irbench.onnx.reading.check import check_file
@@ -39,8 +39,8 @@ from irbench.optimizer.job import (
     write,
 )
 from irbench.optimizer.recipe import Conversion
-from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples, halves, other_distributions
-from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, Graph, OriginalRefused, StepCheck, WrongAnswer
+from irbench.optimizer.samples import CALIBRATION, EVALUATION, CheckSamples, halves, other_distributions
+from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, OriginalRefused, StepCheck, SteppedGraph, WrongAnswer
 from irbench.spec import Artifact
 from irbench.system.confinement import limit_memory
 from irbench.system.host import available_memory_bytes, int8_weight_bits
@@ -76,7 +76,7 @@ def raised(path: Path, opset: int, scratch: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Change:
+class CompletedStep:
     """A step that was done."""
 
     name: str
@@ -86,7 +86,7 @@ class Change:
 
 
 def _blamed_pass(
-    check: StepCheck, first: Graph, changes: Sequence[Change], wrong: WrongAnswer, bodies: Sequence[Body]
+    check: StepCheck, first: SteppedGraph, changes: Sequence[CompletedStep], wrong: WrongAnswer, bodies: Sequence[Body]
 ) -> BrokenModel:
     name = "raise_opset"  # the one step that is done to the graph before these
     for change in changes:
@@ -95,7 +95,7 @@ def _blamed_pass(
             continue
         name = change.name
         try:
-            check.repeat(Graph(first.model, change.artifact), wrong, bodies)
+            check.repeat(SteppedGraph(first.model, change.artifact), wrong, bodies)
         except Exception:  # noqa: BLE001 - a runtime may report in a way of its own that it cannot load a graph
             break
     return check.broken(name, wrong)
@@ -163,7 +163,7 @@ class _Pipeline:
         self._steps = [step_of("original", self._model)]
         self._vendors = vendors_of(self._model)
         self._bodies: tuple[Body, ...] = ()
-        self._changes: list[Change] = []
+        self._changes: list[CompletedStep] = []
         self._checked: GraphCheck | None = None
 
     @property
@@ -181,11 +181,11 @@ class _Pipeline:
         except Exception as problem:  # noqa: BLE001 - ONNX's inliner reports failures in ways of its own
             reason = problem.reason if isinstance(problem, BrokenModel) else first_line(problem)
         if reason:
-            self._add_obstacle("inline_functions", Obstacle("functions-not-inlined", self._opset, reason))
+            self._add_obstacle("inline_functions", PassObstacle("functions-not-inlined", self._opset, reason))
 
     def raise_opset(self, opsets: Sequence[int]) -> None:
         """Move to the latest operator set that is wanted, or to the latest that the graph can be moved to."""
-        obstacle: Obstacle | None = None
+        obstacle: PassObstacle | None = None
         if not self._opset:
             return  # nothing in the graph is of ONNX's own set
         for opset in sorted({needed for needed in opsets if needed > self._opset}, reverse=True):
@@ -193,7 +193,7 @@ class _Pipeline:
             try:
                 self._begin_with(raised(self._source, opset, self._scratch), "raise_opset")
             except (CannotUpgrade, BrokenModel) as problem:
-                obstacle = Obstacle("opset-not-raised", self._opset, problem.reason)
+                obstacle = PassObstacle("opset-not-raised", self._opset, problem.reason)
             else:
                 return
         if obstacle is not None:
@@ -212,8 +212,8 @@ class _Pipeline:
     def apply(self, graph_pass: Pass) -> None:
         name, crash = graph_pass.name, self._job.left_out.get(graph_pass.name)
         if crash is not None or self._opset < graph_pass.opset:
-            too_low = Obstacle("opset-too-low", graph_pass.opset)
-            self._add_obstacle(name, too_low if crash is None else Obstacle("crashed", self._opset, crash))
+            too_low = PassObstacle("opset-too-low", graph_pass.opset)
+            self._add_obstacle(name, too_low if crash is None else PassObstacle("crashed", self._opset, crash))
             return
         modified = self._change(name, graph_pass)
         changed_silently = step_of(name, self._model).operators != self._steps[-1].operators
@@ -238,12 +238,12 @@ class _Pipeline:
         """Write the graph in another precision and return what was done."""
         require_opset(self._opset, conversion, self._job.bundle.name)
         self._report(OptimizerActivity("convert", conversion.precision))
-        last = Graph(self._model, self._artifact)
+        last = SteppedGraph(self._model, self._artifact)
         step, agreement = _convert(last, self._job, conversion, self._scratch, self._check.at_other_sizes)
         return OptimizationOutcome((*self._steps, step), self._nchw_inputs, agreement, checked=self._checked)
 
     def _check_all(self) -> None:
-        last = Graph(self._model, self._artifact)
+        last = SteppedGraph(self._model, self._artifact)
         self._checked = self._check.check_at_the_end(last, self._first() if self._bodies else last, self._bodies)
 
     def _change(self, name: str, change: Callable[[onnx_ir.Model], _Changed]) -> _Changed:
@@ -253,17 +253,17 @@ class _Pipeline:
         except Exception as error:
             raise BrokenModel(name, self._job, f"{type(error).__name__}: {first_line(error)}") from error
 
-    def _add_obstacle(self, name: str, obstacle: Obstacle) -> None:
+    def _add_obstacle(self, name: str, obstacle: PassObstacle) -> None:
         self._steps.append(replace(step_of(name, self._model), obstacle=obstacle))
 
     def _add(self, name: str, change: Callable[[onnx_ir.Model], object], *, modified: bool) -> None:
         step = step_of(name, self._model, modified=modified)
-        self._changes.append(Change(name, change, self._artifact, modified))
+        self._changes.append(CompletedStep(name, change, self._artifact, modified))
         if modified:
             vendors = vendors_of(self._model)
             written, self._vendors = sorted(vendors - self._vendors), self._vendors | vendors
             step = replace(step, vendor=written[0] if written else None)
-            step = self._check.check(Graph(self._model, self._artifact), step)
+            step = self._check.check(SteppedGraph(self._model, self._artifact), step)
             if self._job.checks_all_after_each_pass:
                 with suppress(WrongAnswer):  # the check at the end finds it again, and which pass it comes from
                     self._check_all()
@@ -272,26 +272,32 @@ class _Pipeline:
     def _begin_with(self, path: Path, name: str) -> None:
         """Go on with the graph of a file in place of the one as it came."""
         model = load(path)
-        step = self._check.check(Graph(model, self._artifact), step_of(name, model, modified=True))
+        step = self._check.check(SteppedGraph(model, self._artifact), step_of(name, model, modified=True))
         self._source, self._model, self._vendors = path, model, vendors_of(model)
         self._steps.append(step)
 
-    def _first(self) -> Graph:
+    def _first(self) -> SteppedGraph:
         model = load(self._source)
         number_bodies(model)
-        return Graph(model, self._job.artifact)
+        return SteppedGraph(model, self._job.artifact)
 
 
 def _convert(
-    graph: Graph, job: OptimizationJob, conversion: Conversion, scratch: Path, at_other_sizes: Sequence[ExpectedAnswer]
+    graph: SteppedGraph,
+    job: OptimizationJob,
+    conversion: Conversion,
+    scratch: Path,
+    at_other_sizes: Sequence[ExpectedAnswer],
 ) -> tuple[GraphStep, Agreement]:
     source, path = scratch / "in_fp32.onnx", job.folder / MODEL_FILE
     write(graph.model, source)
     for leftover in (path, weights_beside(path)):
         leftover.unlink(missing_ok=True)
     calibration_feeding, evaluation_feeding = halves(job.feeding)
-    calibration = Samples(graph.artifact, job.bundle, job.sizes, conversion.samples, CALIBRATION, calibration_feeding)
-    evaluation = Samples(job.artifact, job.bundle, job.sizes, _EVALUATION_SAMPLES, EVALUATION, evaluation_feeding)
+    calibration = CheckSamples(
+        graph.artifact, job.bundle, job.sizes, conversion.samples, CALIBRATION, calibration_feeding
+    )
+    evaluation = CheckSamples(job.artifact, job.bundle, job.sizes, _EVALUATION_SAMPLES, EVALUATION, evaluation_feeding)
     try:
         name = convert(source, path, conversion, calibration, job.quantizer)
         model = load(path)

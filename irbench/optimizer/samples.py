@@ -54,7 +54,7 @@ def halves(feeding: Feeding) -> tuple[Feeding, Feeding]:
 
 
 @dataclass(frozen=True)
-class Samples:
+class CheckSamples:
     """Inputs of a graph, batch by batch.
 
     Attributes:
@@ -115,7 +115,7 @@ class Samples:
         return min(batches, len(self.feeding.samples)) if self.feeding.samples else batches
 
 
-def other_distributions(samples: Samples) -> tuple[Distribution, ...]:
+def other_distributions(samples: CheckSamples) -> tuple[Distribution, ...]:
     """Return how generated floats may be distributed in use instead: the scales that images are brought to."""
     ranges = {*samples.generated_ranges.values()}
     own = _DECLARED_AS.get(next(iter(ranges)), "declared") if len(ranges) == 1 else "declared"

@@ -25,12 +25,12 @@ from irbench.optimizer.body_check import (
     Body,
     BodyReport,
     Directions,
-    Run,
+    TracedAnswers,
     bodies_in,
     check_bodies,
     trace,
 )
-from irbench.optimizer.check_plan import Case, CheckPlan, ExpectedAnswer, Question, plan_check
+from irbench.optimizer.check_plan import CheckCase, CheckPlan, ExpectedAnswer, Question, plan_check
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob, vendors_of, write
 from irbench.spec import BATCH, Artifact, Load, TensorSpec
 from irbench.spec.requested_sizes import size_options
@@ -77,7 +77,7 @@ class ReferenceSession:
         self._session.__exit__(*details)
 
 
-AnswerTraced = Callable[[Case, Directions], Run]
+AnswerTraced = Callable[[CheckCase, Directions], TracedAnswers]
 
 
 class WrongAnswer(Exception):
@@ -89,7 +89,7 @@ class WrongAnswer(Exception):
 
 
 @dataclass(frozen=True)
-class Graph:
+class SteppedGraph:
     """A graph on its way through the steps.
 
     Attributes:
@@ -101,7 +101,7 @@ class Graph:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class GraphComparison:
     """How graphs are run and compared.
 
     Attributes:
@@ -132,11 +132,11 @@ class Comparison:
             raise WrongAnswer(wrong.message, expected, directions)
         return error.max_rel
 
-    def _answer(self, session: ReferenceSession, case: Case) -> Sequence[Array]:
+    def _answer(self, session: ReferenceSession, case: CheckCase) -> Sequence[Array]:
         return session.answer(self.question.arrays(case))
 
     @contextmanager
-    def traced(self, graph: Graph, count: int) -> Iterator[AnswerTraced]:
+    def traced(self, graph: SteppedGraph, count: int) -> Iterator[AnswerTraced]:
         """Load a traced copy of a graph, and hand out what asks it."""
         copy = trace(graph.model, count)
         path = self.scratch / f"traced-{id(copy)}.onnx"
@@ -145,9 +145,9 @@ class Comparison:
         scratch = self.scratch if self.binds else None
         with ReferenceSession(self.job, artifact, scratch, copy.inputs, [copy.output]) as session:
 
-            def answer(case: Case, directions: Directions) -> Run:
+            def answer(case: CheckCase, directions: Directions) -> TracedAnswers:
                 *outputs, counts = session.answer(self.question.arrays(case), copy.feed(directions))
-                return Run(outputs, [int(number) for number in counts])
+                return TracedAnswers(outputs, [int(number) for number in counts])
 
             yield answer
 
@@ -194,7 +194,7 @@ class StepCheck:
                 hint=getattr(problem, "hint", "") or _remedy(job),
             ) from problem
 
-    def check(self, graph: Graph, step: GraphStep) -> GraphStep:
+    def check(self, graph: SteppedGraph, step: GraphStep) -> GraphStep:
         """Write a graph, check it, and return ``step`` with its error."""
         path = self._job.folder / MODEL_FILE
         write(graph.model, path)
@@ -207,7 +207,7 @@ class StepCheck:
             raise BrokenModel(step.name, self._job, first_line(problem).replace(str(path), "it")) from problem
         return replace(step, max_rel_error=error)
 
-    def check_at_the_end(self, graph: Graph, original: Graph, bodies: Sequence[Body]) -> GraphCheck:
+    def check_at_the_end(self, graph: SteppedGraph, original: SteppedGraph, bodies: Sequence[Body]) -> GraphCheck:
         """Check the last graph, which is written, on what was kept for the end, and return all that was compared."""
         plan = self._plan
         if plan.at_the_end:
@@ -217,7 +217,7 @@ class StepCheck:
         inputs = [CheckedInput(case.kind, {name: case.sizes[name] for name in names}) for case in self._cases]
         return GraphCheck(tuple(inputs), plan.left_out, plan.unvaried, report.executed, report.unchecked)
 
-    def repeat(self, graph: Graph, wrong: WrongAnswer, bodies: Sequence[Body]) -> None:
+    def repeat(self, graph: SteppedGraph, wrong: WrongAnswer, bodies: Sequence[Body]) -> None:
         """Ask a graph what another one answered wrong."""
         comparison, expected, directions = self._comparison, wrong.expected, wrong.directions
         if directions == UNDIRECTED:
@@ -245,15 +245,15 @@ class StepCheck:
         return (*self._plan.each_step, *self._plan.at_the_end)
 
     @property
-    def _cases(self) -> Sequence[Case]:
+    def _cases(self) -> Sequence[CheckCase]:
         return [expected.case for expected in self._asked]
 
-    def _words(self, case: Case) -> str:
+    def _words(self, case: CheckCase) -> str:
         """Return what an input is, as a user reads it: ``constant-rows, batch 3``."""
         kind = f"given sample {case.sample + 1}" if case.kind == "given" else case.kind
         return ", ".join((kind, *(f"{name} {case.sizes[name]}" for name in self._comparison.question.dynamic)))
 
-    def _check_bodies(self, graph: Graph, original: Graph, bodies: Sequence[Body]) -> BodyReport:
+    def _check_bodies(self, graph: SteppedGraph, original: SteppedGraph, bodies: Sequence[Body]) -> BodyReport:
         kept, comparison = frozenset(bodies_in(graph.model)), self._comparison
         if not kept:
             return BodyReport(0, ())
@@ -262,7 +262,7 @@ class StepCheck:
         try:
             with comparison.traced(original, len(bodies)) as before, comparison.traced(graph, len(bodies)) as after:
 
-                def check(case: Case, directions: Directions, outputs: Sequence[Array]) -> None:
+                def check(case: CheckCase, directions: Directions, outputs: Sequence[Array]) -> None:
                     expected = ExpectedAnswer(case, outputs, input_scale(comparison.question.arrays(case)))
                     comparison.require(expected, lambda: after(case, directions).outputs, directions)
 
@@ -280,7 +280,7 @@ def _unfollowed(bodies: Sequence[Body], kept: frozenset[int]) -> BodyReport:
     )
 
 
-def _ask_original(job: OptimizationJob, scratch: Path) -> tuple[Comparison, CheckPlan]:
+def _ask_original(job: OptimizationJob, scratch: Path) -> tuple[GraphComparison, CheckPlan]:
     question = Question(
         job.bundle.inputs,
         job.sizes,
@@ -291,13 +291,13 @@ def _ask_original(job: OptimizationJob, scratch: Path) -> tuple[Comparison, Chec
     )
     try:
         with ReferenceSession(job, job.artifact, None) as session:
-            return Comparison(job, question, scratch, binds=False), plan_check(question, session.answer)
+            return GraphComparison(job, question, scratch, binds=False), plan_check(question, session.answer)
     except Exception:
         if not is_rewritten(job.artifact):
             raise
     question = replace(question, dynamic=())
     with ReferenceSession(job, job.artifact, scratch) as session:
-        return Comparison(job, question, scratch, binds=True), plan_check(question, session.answer)
+        return GraphComparison(job, question, scratch, binds=True), plan_check(question, session.answer)
 
 
 def _reason(problem: Exception, job: OptimizationJob) -> str:

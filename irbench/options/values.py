@@ -406,7 +406,7 @@ def varied_in(sets: Mapping[str, Sequence[Mapping[str, str]]]) -> Varied:
     }
 
 
-class StoredRun(Protocol):
+class RunLike(Protocol):
     """What ``run``, ``load`` and ``results`` return."""
 
     @property
@@ -415,7 +415,7 @@ class StoredRun(Protocol):
         ...
 
 
-RunName: TypeAlias = Union[str, "PathLike[str]", StoredRun]
+RunName: TypeAlias = Union[str, "PathLike[str]", RunLike]
 """A run: its name, its id or the beginning of its id, its folder, ``latest``, or what ``run``, ``load`` or ``results``
 returned."""
 

@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from irbench.core.plain_text import plain
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.views import Block, CodeBlock, HasBlocks, Sentence
 
 Words = Callable[[str], str]
@@ -91,7 +91,7 @@ def _blocks(view: Any, console: Console) -> Iterator[Block | Text]:
 
 
 def _text_table(table: Table) -> TextTable:
-    columns = tuple(Column(str(column.header), words=True) for column in table.columns)
+    columns = tuple(TableColumn(str(column.header), words=True) for column in table.columns)
     rows = zip(*(map(str, column.cells) for column in table.columns), strict=True)
     return TextTable(columns, tuple(map(Row, rows)))
 
@@ -146,12 +146,12 @@ def _table(table: TextTable, words: Words) -> str:
     )
 
 
-def _head(column: Column) -> str:
+def _head(column: TableColumn) -> str:
     kind = _WORDS if column.words else ""
     return f'<th scope="col"{kind} style="{_CELL}{_side(column)}">{html.escape(plain(column.heading))}</th>'
 
 
-def _row(row: Row, columns: tuple[Column, ...], words: Words) -> str:
+def _row(row: Row, columns: tuple[TableColumn, ...], words: Words) -> str:
     mark = _MARKS.get(row.style.rpartition(" ")[2])
     edge = f' style="box-shadow:inset 3px 0 {mark}"' if mark else ""
     cells = "".join(
@@ -168,7 +168,7 @@ def _lines(cell: str) -> str:
     return "<br>".join(html.escape(plain(line)) for line in cell.split("\n"))
 
 
-def _side(column: Column) -> str:
+def _side(column: TableColumn) -> str:
     return "left" if column.words else "right"
 
 

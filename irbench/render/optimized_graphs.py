@@ -14,14 +14,14 @@ from irbench.core.plain_text import plain
 from irbench.core.quantities import NOT_MEASURED, error_size
 from irbench.notices.conversions import agreement_lines, disagreement_text
 from irbench.optimizer import Lineage
-from irbench.render.table import Column, ListingTable, Row, TextTable
+from irbench.render.table import ListingTable, Row, TableColumn, TextTable
 
 _STEP_COLUMNS = (
-    Column("pass", words=True, folds=True, folds_at="_"),
-    Column("nodes", drops=2),
-    Column("change"),
-    Column("max err", drops=1),
-    Column("what changed", words=True, folds=True, folds_at=", "),
+    TableColumn("pass", words=True, folds=True, folds_at="_"),
+    TableColumn("nodes", drops=2),
+    TableColumn("change"),
+    TableColumn("max err", drops=1),
+    TableColumn("what changed", words=True, folds=True, folds_at=", "),
 )
 _MOST_OPERATORS = 6
 
@@ -107,15 +107,15 @@ def _remarks(lineage: Lineage) -> Iterator[str]:
         yield f"outputs differ too much from the original's: {disagreement_text(lineage.disagreement)}"
 
 
-_COLUMNS: tuple[tuple[Column, Callable[[Lineage], str], int], ...] = (
-    (Column("optimised", words=True), lambda lineage: lineage.recipe.name, 0),
-    (Column("fixed", words=True), lambda lineage: sizes_text(lineage.sizes) or NOT_MEASURED, 0),
-    (Column("settings", words=True, folds=True), lambda lineage: settings_text(lineage) or NOT_MEASURED, 1),
-    (Column("nodes", drops=1), lambda lineage: str(lineage.steps[-1].nodes), 0),
-    (Column("max err"), _error, 0),
-    (Column("top-1"), _top1, 1),
-    (Column("made", words=True, folds=True), _when, 0),
-    (Column("with", words=True, drops=2), lambda lineage: f"irbench {lineage.versions.get('irbench', '?')}", 2),
+_COLUMNS: tuple[tuple[TableColumn, Callable[[Lineage], str], int], ...] = (
+    (TableColumn("optimised", words=True), lambda lineage: lineage.recipe.name, 0),
+    (TableColumn("fixed", words=True), lambda lineage: sizes_text(lineage.sizes) or NOT_MEASURED, 0),
+    (TableColumn("settings", words=True, folds=True), lambda lineage: settings_text(lineage) or NOT_MEASURED, 1),
+    (TableColumn("nodes", drops=1), lambda lineage: str(lineage.steps[-1].nodes), 0),
+    (TableColumn("max err"), _error, 0),
+    (TableColumn("top-1"), _top1, 1),
+    (TableColumn("made", words=True, folds=True), _when, 0),
+    (TableColumn("with", words=True, drops=2), lambda lineage: f"irbench {lineage.versions.get('irbench', '?')}", 2),
 )
 """Each with what it shows of a graph, and how many different values it takes to be shown."""
 

@@ -20,7 +20,7 @@ from irbench.store.folders import removal_of
 SAMPLE_FORMATS = ("csv", "jsonl")
 
 
-class Sample(NamedTuple):
+class SampleLine(NamedTuple):
     """One sample, with all that tells it apart from the others of its run.
 
     Attributes:
@@ -62,7 +62,7 @@ class Sample(NamedTuple):
     calls: int
 
 
-def samples_of(document: RunDocument, launches: Iterable[LaunchRecord], folder: Path) -> Iterator[Sample]:
+def samples_of(document: RunDocument, launches: Iterable[LaunchRecord], folder: Path) -> Iterator[SampleLine]:
     """Yield every sample of a run."""
     try:
         yield from _samples_of(document, launches)
@@ -73,7 +73,7 @@ def samples_of(document: RunDocument, launches: Iterable[LaunchRecord], folder: 
         ) from error
 
 
-def write_samples(samples: Iterable[Sample], form: str, target: TextIO) -> None:
+def write_samples(samples: Iterable[SampleLine], form: str, target: TextIO) -> None:
     """Write samples as they come.
 
     Args:
@@ -85,11 +85,11 @@ def write_samples(samples: Iterable[Sample], form: str, target: TextIO) -> None:
         target.writelines(json.dumps(sample._asdict()) + "\n" for sample in samples)
         return
     writer = csv.writer(target, lineterminator="\n")
-    writer.writerow(Sample._fields)
+    writer.writerow(SampleLine._fields)
     writer.writerows(map(_plain, samples))
 
 
-def _samples_of(document: RunDocument, launches: Iterable[LaunchRecord]) -> Iterator[Sample]:
+def _samples_of(document: RunDocument, launches: Iterable[LaunchRecord]) -> Iterator[SampleLine]:
     timing = planned_timing(document.plan)
     for record in launches:
         table = document.groups[record.group]
@@ -99,10 +99,10 @@ def _samples_of(document: RunDocument, launches: Iterable[LaunchRecord]) -> Iter
         for cell in record.cells:
             whose = (names.get(cell.cell, cell.cell), cell.cell, record.launch)
             samples = (*_rounds(cell, blocks), *_tail(cell), *_paced(cell))
-            yield from (Sample(*facts_of[cell.cell], *whose, *facts) for facts in samples)
+            yield from (SampleLine(*facts_of[cell.cell], *whose, *facts) for facts in samples)
         for alone in record.sustained:
             whose = (names.get(alone.cell, alone.cell), alone.cell, record.launch)
-            yield Sample(*facts_of[alone.cell], *whose, *_sustained(alone))
+            yield SampleLine(*facts_of[alone.cell], *whose, *_sustained(alone))
 
 
 def _rounds(cell_launch: CellLaunch, blocks: Blocks) -> Iterator[tuple[Any, ...]]:
@@ -129,5 +129,5 @@ def _sustained(sustained: Sustained) -> tuple[Any, ...]:
     return ("sustained", None, None, True, 0, 0, sustained.wall_ns, None, sustained.completions)
 
 
-def _plain(sample: Sample) -> tuple[Any, ...]:
+def _plain(sample: SampleLine) -> tuple[Any, ...]:
     return csv_cells(int(value) if isinstance(value, bool) else value for value in sample)

@@ -17,7 +17,7 @@ from irbench.core.row import CellResult, Ends, is_too_slow, row_names
 from irbench.notices import Context, Warn
 from irbench.notices.warnings import Disturbed, OrderRow, OrdersDiffer
 from irbench.render.columns import IN_SPEEDS
-from irbench.render.columns.declaration import Column, R, Shown, ShownSpeed, T
+from irbench.render.columns.declaration import Column, R, ShownColumn, ShownSpeed, T
 from irbench.render.figure_texts import ends_text, ratio_with_ends
 from irbench.render.footer import (
     footer,
@@ -29,8 +29,7 @@ from irbench.render.footer import (
     short_warnings,
     whole_warnings,
 )
-from irbench.render.table import Column as TableColumn
-from irbench.render.table import Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import compared_how, title
 from irbench.render.verdicts import NO_WINNER_TEXTS, style_of
 from irbench.render.views import Block, Sentence, hidden_columns, paragraph, table_lines, width_of
@@ -146,7 +145,7 @@ def group_table(
     return TextTable(tuple(heading(shown, result, confidence) for _, shown in columns), tuple(rows))
 
 
-def heading(shown: Shown[R, T], table: T, confidence: float) -> TableColumn:
+def heading(shown: ShownColumn[R, T], table: T, confidence: float) -> TableColumn:
     """Return a column of a table for people; the confidence is that of intervals."""
     name = shown.heading if isinstance(shown.heading, str) else shown.heading(table, confidence)
     return TableColumn(name, words=shown.words, drops=shown.drops)

@@ -26,7 +26,7 @@ _LONGEST_WORD = 30
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """How a column is shown.
 
     Attributes:
@@ -67,7 +67,7 @@ class Row:
 class TextTable:
     """Columns and rows; a rich renderable without borders, whose columns survive every width."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     rows: tuple[Row, ...]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

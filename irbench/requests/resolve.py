@@ -12,7 +12,7 @@ from shlex import quote
 from irbench.api.progress import Say
 from irbench.core import registry
 from irbench.core.address import BackendAddress
-from irbench.environments.candidates import Candidate, as_environment, candidate, labelled, shared_backend
+from irbench.environments.candidates import EnvironmentCandidate, as_environment, candidate, labelled, shared_backend
 from irbench.environments.sources import parse_source
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter.build import export, is_exportable, validate
@@ -243,7 +243,7 @@ class Environments:
         self._address = None if backend is None else registry.parse_backend(backend)
         self._say = say
         self._insist = insist
-        self._known: dict[str, Candidate] = {}
+        self._known: dict[str, EnvironmentCandidate] = {}
 
     def of(self, versions: Sequence[str]) -> tuple[BackendAddress, tuple[PythonEnvironment, ...]]:
         """Return the backend whose runtime all versions have, and their environments."""
@@ -252,7 +252,7 @@ class Environments:
         environments = (as_environment(key, name, each) for key, each in zip(_KEYS, candidates, strict=False))
         return self._address or BackendAddress(name), labelled(tuple(environments))
 
-    def _candidate(self, text: str) -> Candidate:
+    def _candidate(self, text: str) -> EnvironmentCandidate:
         if text not in self._known:
             source = parse_source(text)
             with measuring("environments", insist=self._insist):  # installing disturbs whoever measures

@@ -13,7 +13,7 @@ from irbench.errors import IrbenchError
 from irbench.notices import Note
 from irbench.notices.notes import AccuracyOfRandomInputs
 from irbench.runner.plan import PlannedGroup, other_form
-from irbench.runner.reference import Expected, expected_outputs
+from irbench.runner.reference import ReferenceOutputs, expected_outputs
 from irbench.spec import Accuracy, AccuracyLimit, Cell, Group, Workload
 from irbench.worker.answer_accuracy import AccuracyTask
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
@@ -28,7 +28,7 @@ Hear: TypeAlias = Callable[[Cell, Accuracy | Failure], None]
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnsweredModel:
     """A model at one batch, with its samples.
 
     Attributes:
@@ -36,7 +36,7 @@ class Answered:
     """
 
     workload: Workload
-    expected: Expected
+    expected: ReferenceOutputs
     random_samples: int
 
 
@@ -82,7 +82,9 @@ def checked_group(
     return _with_results(planned, results, notes)
 
 
-def _answered(planned: PlannedGroup, place: int, limit: AccuracyLimit, scratch: Path, deadline_s: float) -> Answered:
+def _answered(
+    planned: PlannedGroup, place: int, limit: AccuracyLimit, scratch: Path, deadline_s: float
+) -> AnsweredModel:
     workload = planned.group.workloads[place]
     _require_classifier(workload, limit)
     is_given = bool(workload.feeding.samples)
@@ -92,11 +94,11 @@ def _answered(planned: PlannedGroup, place: int, limit: AccuracyLimit, scratch: 
     expected = expected_outputs(workload, own, scratch, deadline_s)
     _require_reference(expected, limit)
     is_random = bool(workload.feeding.samples) and not is_given
-    return Answered(workload, expected, GENERATED * workload.batch if is_random else 0)
+    return AnsweredModel(workload, expected, GENERATED * workload.batch if is_random else 0)
 
 
 def _measured(
-    cell: Cell, planned: PlannedGroup, limit: AccuracyLimit, answered: Answered, deadline_s: float
+    cell: Cell, planned: PlannedGroup, limit: AccuracyLimit, answered: AnsweredModel, deadline_s: float
 ) -> Accuracy | Failure:
     """Return the accuracy of a row, or why it has none; where its graph is refused, the other form is tried."""
     try:
@@ -110,7 +112,7 @@ def _measured(
         return failure
 
 
-def accuracy_of(cell: Cell, limit: AccuracyLimit, answered: Answered, deadline_s: float) -> Accuracy:
+def accuracy_of(cell: Cell, limit: AccuracyLimit, answered: AnsweredModel, deadline_s: float) -> Accuracy:
     """Return how accurate a cell is, asked one sample at a time in a worker of its own."""
     expected = answered.expected
     alone = replace(cell, load=replace(cell.load, threads=None, streams=1, instances=1))
@@ -183,7 +185,7 @@ def _require_classifier(workload: Workload, limit: AccuracyLimit) -> None:
         )
 
 
-def _require_reference(expected: Expected, limit: AccuracyLimit) -> None:
+def _require_reference(expected: ReferenceOutputs, limit: AccuracyLimit) -> None:
     if not limit.function and expected.outputs is None:
         raise IrbenchError(
             "--min-accuracy needs a reference to agree with, and none could answer.",

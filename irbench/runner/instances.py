@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from irbench.core.record import Evidence, PacedRun, Round, Sustained, WarmUp, ns_per_completion
 from irbench.errors import ExitCode
 from irbench.measure.clock import Stopwatch
-from irbench.measure.ledger import CommonWindow, Counters, Window, joined_window
-from irbench.measure.pacing import Schedule, join_paced, start_soon
+from irbench.measure.ledger import CommonWindow, Window, WindowCounters, joined_window
+from irbench.measure.pacing import CallSchedule, join_paced, start_soon
 from irbench.spec import Cell
 from irbench.spi import Array
 from irbench.system.confinement import Confinement
 from irbench.system.host import one_per_core, with_siblings
-from irbench.worker.cell import CellTask, Prepared, Warmed
+from irbench.worker.cell import CellTask, PreparedSession, Warmed
 from irbench.worker.cell_hosts import Place, Share
 from irbench.worker.failures import CallFailed, WorkerDied
 from irbench.worker.process import Worker
@@ -49,14 +49,14 @@ def cpu_shares(cpus: Sequence[int], count: int) -> tuple[tuple[int, ...], ...]:
 _MUST_AGREE = ("precision", "device")
 
 
-def joined_prepared(prepared: Sequence[Prepared]) -> Prepared:
+def joined_prepared(prepared: Sequence[PreparedSession]) -> PreparedSession:
     """Return the answers of all processes, and what the runtime of the first read back."""
     for name in _MUST_AGREE:
         settings = dict.fromkeys(str(own.effective.get(name)) for own in prepared)
         if len(settings) > 1:
             raise CallFailed(f"Its instances differ in {name}: {', '.join(settings)}.", exit_code=ExitCode.FAILED_CELL)
     answers = tuple(answer for own in prepared for answer in own.outputs)
-    return Prepared(prepared[0].effective, answers, max(own.first_inference_s for own in prepared))
+    return PreparedSession(prepared[0].effective, answers, max(own.first_inference_s for own in prepared))
 
 
 def joined_warmed(warmed: Sequence[Warmed]) -> Warmed:
@@ -162,8 +162,8 @@ class InstanceWorkers:
         self._cell = cell
         self._load = load = cell.load
         self._descriptor = os.memfd_create("irbench-instances")
-        os.ftruncate(self._descriptor, Counters.size_bytes(load.instances))
-        self._counters = Counters(self._descriptor, load.instances)
+        os.ftruncate(self._descriptor, WindowCounters.size_bytes(load.instances))
+        self._counters = WindowCounters(self._descriptor, load.instances)
         self._sent: deque[str] = deque()
         self._driven_windows = 0
         self._workers: list[Worker] = []
@@ -253,7 +253,7 @@ class InstanceWorkers:
 
     def call_at_pace(self, deadline_s: float, pace_ns: int, calls: int, first: int = 0) -> PacedRun:
         """Have all instances make their share of the calls of a pace, and return them as one run."""
-        schedule = Schedule(start_soon(), pace_ns, calls, self._load.instances, self._load.streams)
+        schedule = CallSchedule(start_soon(), pace_ns, calls, self._load.instances, self._load.streams)
         run = join_paced(self._share_work("take_paced_share", schedule, first, deadline_s=deadline_s), schedule)
         if run.issue_ns.size != calls:
             message = f"Its instances made {run.issue_ns.size} of {calls} calls together."

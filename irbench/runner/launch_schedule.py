@@ -13,7 +13,7 @@ from irbench.stats.launch_planning import launch_limits
 from irbench.stats.stopping_rule import Next, Pace, next_launch
 
 
-class Schedule(Protocol):
+class LaunchSchedule(Protocol):
     """Decides after each launch."""
 
     @property
@@ -40,7 +40,7 @@ class _UntilPrecise:
         return next_launch(group, records, timing, admission, pace)
 
 
-UNTIL_PRECISE: Schedule = _UntilPrecise()
+UNTIL_PRECISE: LaunchSchedule = _UntilPrecise()
 
 
 def launched(group: Group, records: Sequence[LaunchRecord]) -> Group:
@@ -49,6 +49,6 @@ def launched(group: Group, records: Sequence[LaunchRecord]) -> Group:
     return replace(group, cells=tuple(cell for cell in group.cells if cell.id in tried or cell.id == group.baseline))
 
 
-def most_launches(schedule: Schedule, cells: int, timing: Timing) -> int | None:
+def most_launches(schedule: LaunchSchedule, cells: int, timing: Timing) -> int | None:
     """Return how many launches of so many cells there are at most; ``None`` where only time ends them."""
     return launch_limits(cells, timing)[1] if schedule.measures_all else None

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from irbench.core.cold_row import COLD_PHASES
 from irbench.core.record import CellLaunch, OutputError, PacedRun, Round, WarmUp
-from irbench.runner.reference import Expected
+from irbench.runner.reference import ReferenceOutputs
 from irbench.spec import Artifact, Cell, Group, Timing
 from irbench.stats.launch_planning import Room, Scatter
-from irbench.worker.cell import Prepared, Warmed
+from irbench.worker.cell import PreparedSession, Warmed
 
 _WEIGHTS_FACTOR = 3
 """A runtime holds the weights as stored, its own copy and a repacked one while it compiles."""
@@ -67,7 +67,7 @@ class LaunchPlan:
     timing: Timing
     seed: int
     logs: Path
-    expected: tuple[Expected, ...]
+    expected: tuple[ReferenceOutputs, ...]
     cpus: tuple[int, ...]
     others: Mapping[str, Artifact] = field(default_factory=dict[str, Artifact])
 
@@ -101,7 +101,7 @@ class LaunchInputs:
 class CellProgress:
     """What one cell's launch has brought so far."""
 
-    prepared: Prepared | None = None
+    prepared: PreparedSession | None = None
     warmed: Warmed | None = None
     output_error: OutputError | None = None
     rounds: list[Round] = field(default_factory=list[Round])

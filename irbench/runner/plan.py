@@ -65,7 +65,7 @@ class PreparedModel:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedRun:
     """What a run can be planned with."""
 
     backends: Mapping[str, BackendInfo]
@@ -103,7 +103,7 @@ class PlannedGroup:
         return parts_of(len(self.measured), Timing.most_cells)
 
 
-def plan(request: RunRequest, prepared: Prepared) -> tuple[PlannedGroup, ...]:
+def plan(request: RunRequest, prepared: PreparedRun) -> tuple[PlannedGroup, ...]:
     """Return one group for each table.
 
     Args:

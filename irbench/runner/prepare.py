@@ -18,7 +18,7 @@ from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
 from irbench.optimizer import UNOPTIMIZED, CheckInputs, OriginalRefused, command_options, optimize, variant
 from irbench.options.values import Sweep
 from irbench.runner.inputs import ModelData, read_data
-from irbench.runner.plan import Prepared, PreparedModel
+from irbench.runner.plan import PreparedModel, PreparedRun
 from irbench.runner.request import RunRequest
 from irbench.runner.requested_cells import BackendInfo, SizedModel, asked_cells, named_baseline, variants_of
 from irbench.spec import Artifact, Bundle, Feeding, GraphFiles, InputSpec, Precision, Workload, shape_text
@@ -37,7 +37,7 @@ _USUAL: Precision = "fp32"
 def _silent(_activity: OptimizerActivity) -> None: ...
 
 
-def prepare(request: RunRequest, scratch: Path, report: Report = _silent) -> Prepared:
+def prepare(request: RunRequest, scratch: Path, report: Report = _silent) -> PreparedRun:
     """Make every artifact that a run needs, each once, however many rows run it.
 
     An artifact that cannot be made is a failure of its rows, and a value here.
@@ -50,7 +50,7 @@ def prepare(request: RunRequest, scratch: Path, report: Report = _silent) -> Pre
             cells = [requested.cell for requested in asked_cells(request, backends, table)]
             named_baseline(request.baseline, cells, [model.workload for model in table])
     prepared = (tuple(_prepared(request, backends, model, scratch, report) for model in table) for table in tables)
-    return Prepared(backends, tuple(prepared))
+    return PreparedRun(backends, tuple(prepared))
 
 
 def _sized(request: RunRequest, folder: Path) -> tuple[SizedModel, ...]:

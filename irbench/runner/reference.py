@@ -28,7 +28,7 @@ from irbench.worker.requested_confinement import confinement_to
 
 
 @dataclass(frozen=True)
-class Expected:
+class ReferenceOutputs:
     """The outputs that every cell is compared with.
 
     Attributes:
@@ -44,7 +44,7 @@ class Expected:
     scale: float = 1.0
 
 
-def expected_outputs(workload: Workload, cells: Sequence[Cell], scratch: Path, deadline_s: float) -> Expected:
+def expected_outputs(workload: Workload, cells: Sequence[Cell], scratch: Path, deadline_s: float) -> ReferenceOutputs:
     """Return the stored outputs of the original framework where they fit, its own for given inputs, else a reference's.
 
     The graphs of ``cells`` have their shapes bound; ``deadline_s`` is for each backend.
@@ -55,7 +55,7 @@ def expected_outputs(workload: Workload, cells: Sequence[Cell], scratch: Path, d
     draws = workload.bundle.details.get(RANDOM_DRAWS)
     if draws:
         unverified = Unverified(model=workload.bundle.name, refusals=(), draws=str(draws))
-        return Expected(None, None, (unverified,))
+        return ReferenceOutputs(None, None, (unverified,))
     stored = _stored(workload)
     if stored is not None:
         origin = Reference("export", str(workload.bundle.details.get("framework") or "the original model"))
@@ -69,10 +69,10 @@ def expected_outputs(workload: Workload, cells: Sequence[Cell], scratch: Path, d
             raise
         except IrbenchError as error:
             refusals.append(Refused(name, error.message))
-    return Expected(None, None, (Unverified(model=workload.bundle.name, refusals=tuple(refusals)),))
+    return ReferenceOutputs(None, None, (Unverified(model=workload.bundle.name, refusals=tuple(refusals)),))
 
 
-def references(group: Group, expected: Sequence[Expected]) -> dict[str, Reference]:
+def references(group: Group, expected: Sequence[ReferenceOutputs]) -> dict[str, Reference]:
     """Return where the expected outputs of each cell came from, by its id; nothing where there are none.
 
     ``expected`` is empty before outputs were asked for.
@@ -87,9 +87,9 @@ def inputs_scale(workload: Workload) -> float:
     return max(input_scale(logical_inputs(inputs, sizes, feeding, sample)) for sample in range(feeding.count))
 
 
-def _expected(outputs: tuple[Outputs, ...], source: Reference, workload: Workload) -> Expected:
+def _expected(outputs: tuple[Outputs, ...], source: Reference, workload: Workload) -> ReferenceOutputs:
     scale = inputs_scale(workload)
-    return Expected(outputs, source, tuple(_doubts(outputs, workload, scale)), scale)
+    return ReferenceOutputs(outputs, source, tuple(_doubts(outputs, workload, scale)), scale)
 
 
 def _doubts(outputs: tuple[Outputs, ...], workload: Workload, scale: float) -> Iterator[Warn]:

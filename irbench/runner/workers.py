@@ -13,10 +13,10 @@ from irbench.core.record import Failure, OutputError, Stage
 from irbench.measure.clock import Stopwatch, now_ns
 from irbench.runner.instances import InstanceWorkers
 from irbench.runner.plan import PlannedGroup, other_form
-from irbench.runner.reference import Expected, expected_outputs, fallback, require_answers, worse, worst_error
+from irbench.runner.reference import ReferenceOutputs, expected_outputs, fallback, require_answers, worse, worst_error
 from irbench.spec import Cell, Deadline, Timing
 from irbench.system import host
-from irbench.worker.cell import CellTask, Prepared
+from irbench.worker.cell import CellTask, PreparedSession
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
 from irbench.worker.feed_turns import takes_turns
 from irbench.worker.process import Worker
@@ -46,7 +46,7 @@ class Setting:
     planned: PlannedGroup
     timing: Timing
     logs: Path
-    expected: Expected
+    expected: ReferenceOutputs
     watch: Stopwatch = field(default_factory=Stopwatch)
 
     @property
@@ -184,7 +184,7 @@ def thread_environment(threads: int | None) -> Mapping[str, str]:
     return {} if threads is None else {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
 
 
-def checked(cell: Cell, prepared: Prepared, setting: Setting, call: int | None = None) -> OutputError | None:
+def checked(cell: Cell, prepared: PreparedSession, setting: Setting, call: int | None = None) -> OutputError | None:
     """Return how far a cell's answers are from the reference; ``None`` where there is none, or a user's code gave none.
 
     Raises:
@@ -211,7 +211,7 @@ def checked(cell: Cell, prepared: Prepared, setting: Setting, call: int | None =
     return error
 
 
-def checked_turns(worker: CellWorker, stage: Stage, prepared: Prepared, setting: Setting) -> OutputError | None:
+def checked_turns(worker: CellWorker, stage: Stage, prepared: PreparedSession, setting: Setting) -> OutputError | None:
     """Return how far the worst answer to inputs that take turns is from its reference; ``None`` where none do."""
     feeding = setting.planned.group.main.feeding
     if setting.expected.outputs is None or not takes_turns(feeding):

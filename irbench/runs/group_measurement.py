@@ -17,13 +17,13 @@ from irbench.notices import Note, Warn
 from irbench.notices.notes import AnotherIrbench, SamplesNotTimed
 from irbench.runner.continuation import GroupSoFar, without_unfinished
 from irbench.runner.launch import Launch
-from irbench.runner.launch_schedule import UNTIL_PRECISE, Schedule, launched, most_launches
+from irbench.runner.launch_schedule import UNTIL_PRECISE, LaunchSchedule, launched, most_launches
 from irbench.runner.launch_state import GroupTooLarge, LaunchInputs, LaunchPlan
 from irbench.runner.neighbours import busy_neighbours
 from irbench.runner.plan import GraphRefused, PlannedGroup, with_other_graphs
 from irbench.runner.prepare import same_inputs, swept_sizes
 from irbench.runner.progress import Listener, Progress, batch_facts
-from irbench.runner.reference import Expected, expected_outputs, mismatch, references
+from irbench.runner.reference import ReferenceOutputs, expected_outputs, mismatch, references
 from irbench.runner.request import RunRequest
 from irbench.runs.run_modes import mode_asked_for
 from irbench.spec import Cell, Group
@@ -44,7 +44,7 @@ def run(
     listen: Listener,
     others: Callable[[], Sequence[Holder]],
     so_far: GroupSoFar | None = None,
-    schedule: Schedule = UNTIL_PRECISE,
+    schedule: LaunchSchedule = UNTIL_PRECISE,
 ) -> RunDocument:
     """Measure the planned groups and return the document, which is also in the store.
 
@@ -73,7 +73,7 @@ def run(
         for number, planned in enumerate(groups[len(finished) :], start=len(finished)):
             share = request.with_budget_for(planned.weight, sum(weights[number:]) + counted, watch.elapsed_s)
             folder = scratch / f"group-{number}"
-            measured = Comparison(planned, share, folder, writer, listen, others, link, number, so_far, schedule)
+            measured = GroupMeasurement(planned, share, folder, writer, listen, others, link, number, so_far, schedule)
             result, so_far = measured.run(), None
             if result.stopped_by in ENDED_EARLY:
                 return writer.document
@@ -88,7 +88,7 @@ _FIRST_CLOSING_S = 0.5
 
 
 @dataclass
-class Comparison:
+class GroupMeasurement:
     """Launches a group until its stopping rule is met, and keeps the store up to date."""
 
     planned: PlannedGroup
@@ -100,7 +100,7 @@ class Comparison:
     link: CoreLink
     number: int = 0
     so_far: GroupSoFar | None = None
-    schedule: Schedule = UNTIL_PRECISE
+    schedule: LaunchSchedule = UNTIL_PRECISE
 
     def __post_init__(self) -> None:
         self._timing = self.request.timing
@@ -112,7 +112,7 @@ class Comparison:
         self._launches_s: list[float] = []
         self._closing_s = _FIRST_CLOSING_S
         self._remarks: tuple[Warn, ...] = ()
-        self._expected: tuple[Expected, ...] = ()
+        self._expected: tuple[ReferenceOutputs, ...] = ()
         self._outlook: Outlook | None = None
         self._others = dict.fromkeys(self.others())
         if self.so_far is not None:
@@ -155,7 +155,7 @@ class Comparison:
         self._say(Activity("expected-outputs"))
         scratch, workloads = self.scratch, self._group.workloads
         scratch.mkdir(parents=True, exist_ok=True)
-        expected: list[Expected] = []
+        expected: list[ReferenceOutputs] = []
         for place, workload in enumerate(workloads):
             known = next((other for other in range(place) if same_inputs(workloads[other], workload)), None)
             if known is not None:

@@ -21,7 +21,7 @@ from irbench.requests.known_refusals import native_notes
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import planned, refuse_contradictions, requested
 from irbench.runner.accuracy_check import checked_group
-from irbench.runner.launch_schedule import UNTIL_PRECISE, Schedule
+from irbench.runner.launch_schedule import UNTIL_PRECISE, LaunchSchedule
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runs import group_measurement as comparison
@@ -89,7 +89,7 @@ def measure_planned(
     destination: Destination,
     lock: MeasurementLock,
     reporter: Reporter,
-    schedule: Schedule = UNTIL_PRECISE,
+    schedule: LaunchSchedule = UNTIL_PRECISE,
 ) -> StoredRun:
     """Run a plan; what the reporter's listener raises ends it as an interrupt does, and is raised again."""
     if schedule.measures_all:

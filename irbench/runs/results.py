@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from irbench.charts.plots import Plot
     from irbench.render.formats.export_formats import FormatName
-    from irbench.render.sample_lines import Sample
+    from irbench.render.sample_lines import SampleLine
 
 _WHOLE = "print(run.to_text(warnings=True))"
 """What shows the warnings of a run whole."""
@@ -214,7 +214,7 @@ class Run(Displayable):
         """The fastest row of the only table; raises as :attr:`table` does."""
         return self.table.winner
 
-    def samples(self) -> Iterator[Sample]:
+    def samples(self) -> Iterator[SampleLine]:
         """Yield every raw sample, each launch's file compared with its checksum.
 
         A sample is a named tuple; durations are integers in nanoseconds.

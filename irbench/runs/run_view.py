@@ -17,21 +17,21 @@ from irbench.render.interval_plot import interval_plot
 from irbench.render.line_wrapping import wrap, wrap_message
 from irbench.render.outcome_texts import best_text
 from irbench.render.speed_table import GroupView
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import title
 from irbench.render.views import Block, PlainView, Sentence
 from irbench.runs.run_modes import mode_views
 from irbench.store.table_outcomes import best_of_run
 
 _COLUMNS = (
-    Column("backend", words=True),
-    Column("prec", words=True, drops=2),
-    Column("peak MB"),
-    Column("private MB"),
-    Column("runtime"),
-    Column("model"),
-    Column("calls"),
-    Column("graph file", drops=1),
+    TableColumn("backend", words=True),
+    TableColumn("prec", words=True, drops=2),
+    TableColumn("peak MB"),
+    TableColumn("private MB"),
+    TableColumn("runtime"),
+    TableColumn("model"),
+    TableColumn("calls"),
+    TableColumn("graph file", drops=1),
 )
 _LEGEND = (
     "peak: resident, of the whole life of the process · private: at the end, what no other process shares",

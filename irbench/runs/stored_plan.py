@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from irbench.across_runs.repetition_obstacles import Obstacle, OwnCode
+from irbench.across_runs.repetition_obstacles import OwnCode, RepetitionObstacle
 from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.exporter.source import Source
@@ -65,7 +65,7 @@ _RELEASE = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==[A-Za-z0-9][A-Za-z0-9.+!_-]*"
 """What irbench stores of a release that the index has; anything else may be a path, or is asked of the index anew."""
 
 
-def own_code_obstacle(stored: RunOptions) -> Obstacle | None:
+def own_code_obstacle(stored: RunOptions) -> RepetitionObstacle | None:
     """Return an obstacle that names all code of a stored plan that is not part of irbench; ``None`` without any.
 
     These are the rows of the user's own code, models that a function makes, a measure of accuracy, modules to import
@@ -79,7 +79,7 @@ def own_code_obstacle(stored: RunOptions) -> Obstacle | None:
     return OwnCode(named=tuple(code)) if code else None
 
 
-def environments_obstacle(environments: Sequence[Mapping[str, Any]]) -> Obstacle | None:
+def environments_obstacle(environments: Sequence[Mapping[str, Any]]) -> RepetitionObstacle | None:
     """Return an obstacle that names all Pythons and packages of a plan that are not releases of known runtimes."""
     known = registry.distributions()
     named = (environment["requirement"] or environment["python"] for environment in environments)

@@ -34,7 +34,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Split:
+class ChangePoint:
     """One change of level.
 
     Attributes:
@@ -46,13 +46,13 @@ class Split:
     p_value: float
 
 
-def change_points(values: Sequence[float], level: float = _LEVEL) -> tuple[Split, ...]:
+def change_points(values: Sequence[float], level: float = _LEVEL) -> tuple[ChangePoint, ...]:
     """Return where the level of a series changed, from left to right."""
     series = np.asarray(values, np.float64)
     return tuple(sorted(_splits(series, 0, level), key=lambda split: split.position))
 
 
-def _splits(series: NDArray[np.float64], start: int, level: float) -> Iterator[Split]:
+def _splits(series: NDArray[np.float64], start: int, level: float) -> Iterator[ChangePoint]:
     if series.size < FEWEST_VALUES or series.min() == series.max():
         return
     largest_split = _Statistic(series.size).largest_split
@@ -60,7 +60,7 @@ def _splits(series: NDArray[np.float64], start: int, level: float) -> Iterator[S
     p_value = _p_value(series, largest_split, largest, level)
     if p_value > level:
         return
-    yield Split(start + place, p_value)
+    yield ChangePoint(start + place, p_value)
     yield from _splits(series[:place], start, level)
     yield from _splits(series[place:], start + place, level)
 

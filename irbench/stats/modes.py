@@ -23,14 +23,14 @@ _TWO_MODES = 1 / 3
 
 
 @dataclass(frozen=True)
-class Split:
+class ModeSplit:
     """Values on both sides of their widest gap, as positions in the original sequence."""
 
     lower: tuple[int, ...]
     upper: tuple[int, ...]
 
 
-def split_in_two(values: Sequence[float], least_gap: float) -> Split | None:
+def split_in_two(values: Sequence[float], least_gap: float) -> ModeSplit | None:
     """Return the two clusters that a sequence falls into, or ``None`` where it is one.
 
     The widest gap between neighbours parts them if it is at least ``least_gap`` and twice the widest gap inside
@@ -44,10 +44,10 @@ def split_in_two(values: Sequence[float], least_gap: float) -> Split | None:
     inside = max((gap for position, gap in enumerate(gaps) if position != cut), default=0.0)
     if gaps[cut] < max(least_gap, _CLEARLY * inside):
         return None
-    return Split(tuple(order[: cut + 1]), tuple(order[cut + 1 :]))
+    return ModeSplit(tuple(order[: cut + 1]), tuple(order[cut + 1 :]))
 
 
-def near_and_far(log_ns: Sequence[float]) -> Split | None:
+def near_and_far(log_ns: Sequence[float]) -> ModeSplit | None:
     """Return the two regimes that core-to-core latencies, as logarithms, fall into; ``None`` where it is one."""
     split = split_in_two(log_ns, _FAR_GAP)
     return None if split is None or min(len(split.lower), len(split.upper)) < _FEWEST_FAR_BLOCKS else split

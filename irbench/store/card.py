@@ -33,7 +33,7 @@ _DTYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|bfloat16")
 
 
 @dataclass(frozen=True)
-class _Version:
+class _CardVersion:
     """What is read of a card first: of a later one, the rest may have other fields."""
 
     schema_version: int
@@ -101,7 +101,7 @@ def load_card(directory: Path) -> Card:
         if not is_file(path):
             raise IrbenchError(f"{directory} is not a bundle: it contains no {CARD}.", hint="irbench export MODEL")
         content = read_regular(path, MOST_BYTES)
-        if msgspec.json.decode(content, type=_Version).schema_version > _SCHEMA_VERSION:
+        if msgspec.json.decode(content, type=_CardVersion).schema_version > _SCHEMA_VERSION:
             raise IrbenchError(
                 f"{path} was written by a newer version of irbench.", hint="Upgrade irbench, or export it again."
             )

@@ -154,7 +154,7 @@ def _hold(folder: Path, stack: contextlib.ExitStack) -> None:
 
 
 @dataclass(frozen=True)
-class _Run:
+class _BroughtRun:
     """A run that was brought and checked, with its document as it stands in the file."""
 
     folder: Path
@@ -204,7 +204,7 @@ def _named_as_given(source: Path, unpacked: Path) -> Iterator[Path]:
         raise IrbenchError(message, hint=hint, exit_code=error.exit_code, details=error.details) from error
 
 
-def _take(run: _Run, root: Path, scratch: Path, copies: dict[Path, Path], present: dict[Path, None]) -> None:
+def _take(run: _BroughtRun, root: Path, scratch: Path, copies: dict[Path, Path], present: dict[Path, None]) -> None:
     run_id = run.document.run_id
     place = place_of(root, run.document.created, run_id)
     if _is_stored_as(run, place):
@@ -236,7 +236,7 @@ def _runs_in(source: Path, scratch: Path, unsearched: list[Unsearched]) -> Itera
     yield from folders
 
 
-def _checked(folder: Path) -> _Run:
+def _checked(folder: Path) -> _BroughtRun:
     at = folder / RUN_FILE
     whole = read_bytes(at, follow=False, most_bytes=LARGEST_DOCUMENT_BYTES)
     document = decode_document(whole, str(at))
@@ -250,7 +250,7 @@ def _checked(folder: Path) -> _Run:
             f"{at} does not match the rest of its run: {damage_text(error)}.",
             hint="irbench does not write such runs: do not trust it.",
         ) from error
-    return _Run(folder, whole, document)
+    return _BroughtRun(folder, whole, document)
 
 
 def _require_fitting(record: LaunchRecord, document: RunDocument) -> None:
@@ -263,7 +263,7 @@ def _require_fitting(record: LaunchRecord, document: RunDocument) -> None:
             raise ValueError(f"its table has no row {cell!r}")
 
 
-def _is_stored_as(run: _Run, other: Path) -> bool:
+def _is_stored_as(run: _BroughtRun, other: Path) -> bool:
     """Return whether a run lies in a folder with the same content, as the digests in its document tell."""
     try:
         check_launches(other, run.document)
@@ -272,7 +272,7 @@ def _is_stored_as(run: _Run, other: Path) -> bool:
         return False
 
 
-def _copy(run: _Run, target: Path) -> Path:
+def _copy(run: _BroughtRun, target: Path) -> Path:
     with explained(target):
         target.mkdir()
         for name, log in read_logs(run.folder, run.document, LARGEST_BYTES):

@@ -96,7 +96,7 @@ def _decoded(data: bytes, name: str) -> RunDocument:
         document = _decoder().decode(data)
         if document.schema_version == SCHEMA_VERSION:
             return document
-    version = msgspec.json.decode(data, type=_Version).schema_version
+    version = msgspec.json.decode(data, type=_RunVersion).schema_version
     if version > SCHEMA_VERSION:
         raise IrbenchError(
             f"{name} was written by a newer irbench (format {version}; this one reads up to {SCHEMA_VERSION}).",
@@ -170,5 +170,5 @@ def representable(value: Any) -> Any:
     return value
 
 
-class _Version(msgspec.Struct):
+class _RunVersion(msgspec.Struct):
     schema_version: int

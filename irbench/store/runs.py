@@ -29,13 +29,13 @@ from irbench.system.file_access import write_atomically, write_synced
 from irbench.system.locks import hold, is_held
 
 
-class _Row(msgspec.Struct):
+class _UnreadRow(msgspec.Struct):
     """A row, of which nothing is read."""
 
 
 class _Table(msgspec.Struct):
-    cells: tuple[_Row, ...] = ()
-    rows: tuple[_Row, ...] = ()
+    cells: tuple[_UnreadRow, ...] = ()
+    rows: tuple[_UnreadRow, ...] = ()
 
 
 class Outline(msgspec.Struct):

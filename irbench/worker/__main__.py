@@ -15,7 +15,7 @@ from typing import Any
 
 from irbench.system.signals import die_with_parent
 from irbench.worker import CONFINEMENT
-from irbench.worker.exchange.wire import Channel, Problem, Reply, Request, Say, problem_of, unpickled
+from irbench.worker.exchange.wire import CallError, Channel, Reply, Request, Say, problem_of, unpickled
 
 
 def main() -> None:
@@ -47,7 +47,7 @@ def _form_of_answers() -> Callable[[object], bytes] | None:
 def _serve(channel: Channel) -> None:
     held: Any = None
     while True:
-        answer: Reply | Problem
+        answer: Reply | CallError
         try:
             while not channel.complete:
                 channel.take_in(wait=True)
@@ -80,7 +80,7 @@ def _call(request: Request, held: Any, channel: Channel) -> Any:
     return function(*request.args, lambda progress: channel.send(Say(progress)))
 
 
-def _problem(error: BaseException) -> Problem:
+def _problem(error: BaseException) -> CallError:
     with contextlib.suppress(OSError):  # the log's disk may be full
         traceback.print_exc()
     return problem_of(error)

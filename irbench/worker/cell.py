@@ -16,7 +16,7 @@ from irbench.core.record import Round, WarmUp
 from irbench.errors import IrbenchError
 from irbench.measure.drive import Driver, Turns, make_driver, make_turning_driver
 from irbench.measure.kernel_evidence import (
-    Counters,
+    KernelCounters,
     PeakMemory,
     PhaseLog,
     descendant_folders,
@@ -74,7 +74,7 @@ class CellTask:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedSession:
     """A session that has answered once.
 
     Attributes:
@@ -142,7 +142,7 @@ class CellHost:
         with self._phases("import"):
             self._backend.import_runtime(cell.load, cell.device)
 
-    def prepare(self, with_outputs: bool) -> Prepared:
+    def prepare(self, with_outputs: bool) -> PreparedSession:
         """Load, compile and answer once; return the answers of every slot if asked to."""
         cell = self._task.cell
         assert cell.artifact is not None
@@ -164,7 +164,7 @@ class CellHost:
         answers = self._given((first, *_answer_all(self._slots[1:], self._feeds[1:]))) if with_outputs else ()
         self._driver = self._make_driver()
         effective = {str(name): plain_scalar(value) for name, value in self._session.effective.items()}
-        return Prepared(effective, answers, self._first_inference_s)
+        return PreparedSession(effective, answers, self._first_inference_s)
 
     def _compile(self, artifact: Artifact) -> Session:
         return self._backend.compile(artifact, self._task.cell.load, self._task.cell.device, self._phases)
@@ -296,7 +296,7 @@ class CellHost:
     def _read_private(self) -> int | None:
         return private_memory_bytes(descendant_folders()) if self._is_command else private_memory_bytes()
 
-    def _read_counters(self) -> Counters:
+    def _read_counters(self) -> KernelCounters:
         own = read_counters()
         return with_descendants(own) if self._is_command else own
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from irbench.core.record import Evidence, PacedRun, Sustained
 from irbench.measure.drive import complete_call, turning_slot
 from irbench.measure.kernel_evidence import evidence_between, read_counters
-from irbench.measure.ledger import CommonWindow, Counters, SharedLedger
-from irbench.measure.pacing import Schedule, issue_on_schedule, join_paced, start_soon
+from irbench.measure.ledger import CommonWindow, SharedLedger, WindowCounters
+from irbench.measure.pacing import CallSchedule, issue_on_schedule, join_paced, start_soon
 from irbench.worker.cell import CellHost, CellTask
 from irbench.worker.warming import median_completion_ns
 
@@ -62,10 +62,10 @@ class RunHost(CellHost):
             calls: How many are timed; a multiple of the streams.
             first: Place of the input of the first timed call, where inputs take turns.
         """
-        schedule = Schedule(start_soon(), pace_ns, calls, slots=len(self._slots))
+        schedule = CallSchedule(start_soon(), pace_ns, calls, slots=len(self._slots))
         return join_paced([self._on_schedule(schedule, first)], schedule)
 
-    def _on_schedule(self, schedule: Schedule, first: int, process: int = 0) -> NDArray[np.int64]:
+    def _on_schedule(self, schedule: CallSchedule, first: int, process: int = 0) -> NDArray[np.int64]:
         for turns in self._turns:
             turns.begin(first - schedule.untimed_calls // schedule.processes)
         return issue_on_schedule(self._calls(), schedule, process)
@@ -109,7 +109,7 @@ class InstanceHost(RunHost):
     def __init__(self, task: CellTask, place: Place) -> None:
         super().__init__(task)
         self._place = place
-        self._counters = Counters(place.descriptor, task.cell.load.instances)
+        self._counters = WindowCounters(place.descriptor, task.cell.load.instances)
         os.close(place.descriptor)  # what is mapped stays
 
     def take_share(self, window: CommonWindow, first: int = 0) -> Share:
@@ -127,7 +127,7 @@ class InstanceHost(RunHost):
         cast("FollowingDriver", self._driver).follow(ledger, first + number * window.calls - window.settle_calls)
         return Share(ledger.times_ns(), evidence_between(before, read_counters()))
 
-    def take_paced_share(self, schedule: Schedule, first: int = 0) -> NDArray[np.int64]:
+    def take_paced_share(self, schedule: CallSchedule, first: int = 0) -> NDArray[np.int64]:
         """Make this process's calls of a schedule that all of them share.
 
         Returns:

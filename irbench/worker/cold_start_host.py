@@ -12,7 +12,7 @@ from pathlib import Path
 
 from irbench.core import registry
 from irbench.measure.process_start import FIRST_LINE_NS, NUMPY_IMPORT_NS
-from irbench.worker.cell import CellHost, CellTask, Prepared
+from irbench.worker.cell import CellHost, CellTask, PreparedSession
 
 _PROC_SELF = Path("/proc/self")
 _FILE = re.compile(r"(/.*?)(?: \(deleted\))?$")
@@ -29,7 +29,7 @@ class FirstAnswer:
         read_bytes: What the process fetched from disks; ``None`` where the kernel does not report it.
     """
 
-    prepared: Prepared
+    prepared: PreparedSession
     first_line_ns: int
     phases_ns: Mapping[str, int]
     read_bytes: int | None

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from irbench.system.confinement import Confinement, confine, limit_memory
 from irbench.system.signals import die_with_parent
 from irbench.worker.exchange.answer_encoding import encoded
-from irbench.worker.exchange.wire import OutOfMemory, Problem, Reply, problem_of
+from irbench.worker.exchange.wire import CallError, OutOfMemory, Reply, problem_of
 
 _FIRST_DESCRIPTOR = 3
 """Behind stdin, stdout and stderr."""
@@ -99,7 +99,7 @@ def _answer(function: Callable[..., Any], call: IsolatedCall, writing: int) -> N
 
 
 def _outcome(function: Callable[..., Any], call: IsolatedCall) -> bytes:
-    outcome: Reply | Problem | OutOfMemory
+    outcome: Reply | CallError | OutOfMemory
     try:
         limit_memory(call.memory_bytes)
         confine(call.confinement)

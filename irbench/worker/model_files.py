@@ -22,8 +22,8 @@ from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Artifact, TensorSpec
 from irbench.system import host
 from irbench.system.confinement import Confinement
-from irbench.worker.exchange.answer_decoding import Expected, NotAsked, NotPlain, decoded
-from irbench.worker.exchange.wire import OutOfMemory, Problem, Reply
+from irbench.worker.exchange.answer_decoding import ExpectedReply, NotAsked, NotPlain, decoded
+from irbench.worker.exchange.wire import CallError, OutOfMemory, Reply
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut, how_it_ended
 from irbench.worker.isolated_call import Ended, IsolatedCall
 from irbench.worker.process import Worker
@@ -62,7 +62,7 @@ class UnreadableFile(IrbenchError):
 
 
 @dataclass(frozen=True)
-class _Version:
+class _FileVersion:
     device: int
     inode: int
     size_bytes: int
@@ -72,7 +72,7 @@ class _Version:
 _BOUNDS = "irbench.onnx.reading.inventory:require_bounds"
 _INVENTORY = "irbench.onnx.reading.inventory:take_inventory"
 """Looks at the bounds itself: a second walk over a large graph would take as long again."""
-_BOUNDED: set[_Version] = set()
+_BOUNDED: set[_FileVersion] = set()
 """Files that hold no more than others can work on; each is looked at once."""
 
 
@@ -98,9 +98,9 @@ def read_file(
     require_model_file(path)
     version = _version(path)
     if version not in _BOUNDED and target != _INVENTORY:
-        _read(_BOUNDS, (path,), version, Expected())
+        _read(_BOUNDS, (path,), version, ExpectedReply())
         _BOUNDED.add(version)
-    answer = _read(target, (path, *args), version, Expected(returns), imports, deadline_s)
+    answer = _read(target, (path, *args), version, ExpectedReply(returns), imports, deadline_s)
     _BOUNDED.add(version)
     return answer
 
@@ -108,8 +108,8 @@ def read_file(
 def _read(
     target: str,
     args: tuple[Any, ...],
-    version: _Version,
-    expected: Expected,
+    version: _FileVersion,
+    expected: ExpectedReply,
     imports: tuple[str, ...] = (),
     deadline_s: float = _DEADLINE_S,
 ) -> Any:
@@ -208,7 +208,7 @@ class _FileReader:
 READER = _FileReader()
 
 
-def _answer(ended: Ended, expected: Expected, path: Path, memory_bytes: int) -> Any:
+def _answer(ended: Ended, expected: ExpectedReply, path: Path, memory_bytes: int) -> Any:
     if ended.is_too_long:
         raise UnreadableFile(f"{path} has more nodes, weights or names than irbench reads.", "answer")
     if not ended.answer:
@@ -216,12 +216,12 @@ def _answer(ended: Ended, expected: Expected, path: Path, memory_bytes: int) -> 
     answer = decoded(ended.answer, expected)
     if isinstance(answer, Reply):
         return answer.value
-    if isinstance(answer, Problem):
+    if isinstance(answer, CallError):
         raise _refusal(path, answer)
     raise _out_of_memory(path, memory_bytes) if isinstance(answer, OutOfMemory) else NotPlain("no answer")
 
 
-def _refusal(path: Path, problem: Problem) -> IrbenchError:
+def _refusal(path: Path, problem: CallError) -> IrbenchError:
     """Return what the function raised; only an error of irbench's is made for users to read."""
     if problem.exit_code is None:
         return IrbenchError(f"{path} cannot be read: {problem.message}", hint=DAMAGED)
@@ -245,15 +245,15 @@ def _out_of_memory(path: Path, memory_bytes: int) -> IrbenchError:
     )
 
 
-def _version(path: Path) -> _Version:
+def _version(path: Path) -> _FileVersion:
     try:
         status = path.stat()
     except OSError as error:
         raise _changed(path) from error
-    return _Version(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+    return _FileVersion(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-def _refuse_changed(path: Path, version: _Version) -> None:
+def _refuse_changed(path: Path, version: _FileVersion) -> None:
     if _version(path) != version:
         raise _changed(path)
 

@@ -22,8 +22,8 @@ from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
 from irbench.system.confinement import Confinement
 from irbench.worker.confined_start import confined_environment
-from irbench.worker.exchange.answer_decoding import Expected, NotAsked, decoded, expected_of
-from irbench.worker.exchange.wire import Channel, Problem, Reply, Request, Say, unpickled
+from irbench.worker.exchange.answer_decoding import ExpectedReply, NotAsked, decoded, expected_of
+from irbench.worker.exchange.wire import CallError, Channel, Reply, Request, Say, unpickled
 from irbench.worker.failures import (
     CallFailed,
     WorkerDied,
@@ -97,7 +97,7 @@ class Worker:
         self._exit = os.pidfd_open(self._process.pid)
         self._frozen = False
         self.is_confined = confinement is not None
-        self._awaited: deque[Expected] = deque()
+        self._awaited: deque[ExpectedReply] = deque()
         watchdog().guard(self._process.pid, self._mark)
 
     @property
@@ -161,7 +161,7 @@ class Worker:
             raise self._late(f"It took no request within {deadline_s:.0f} s and was ended.") from None
         except (BrokenPipeError, ConnectionResetError):
             raise self._death() from None
-        self._awaited.append(Expected(returns, progress=says) if ":" in target else expected_of(target))
+        self._awaited.append(ExpectedReply(returns, progress=says) if ":" in target else expected_of(target))
 
     def receive(
         self, *, deadline_s: float, say: Callable[[Any], None] | None = None, watch: Stopwatch | None = None
@@ -177,7 +177,7 @@ class Worker:
                     say(message.progress)
                 continue
             self._awaited.popleft()
-            if isinstance(message, Problem):
+            if isinstance(message, CallError):
                 code = message.exit_code
                 known = ExitCode(code) if code and code in set(ExitCode) else ExitCode.FAILED_CELL
                 raise CallFailed(message.message, hint=message.hint, exit_code=known)

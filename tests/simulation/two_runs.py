@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from irbench.across_runs.changes import FEWEST_RUNS, Change, change_of_values, outcome_of, verdict_of
+from irbench.across_runs.changes import FEWEST_RUNS, FigureChange, change_of_values, outcome_of, verdict_of
 from irbench.across_runs.measured_cells import FIGURES
 from irbench.options.conditions import read_condition
 from irbench.spec import Timing
@@ -118,7 +118,7 @@ def _comparison(random: np.random.Generator, launches: int, drift: float, change
     yield verdict_of(_change(*sides), _TIMING.within) in ("faster", "slower")
 
 
-def _change(base: Sequence[float], new: Sequence[float]) -> Change:
+def _change(base: Sequence[float], new: Sequence[float]) -> FigureChange:
     return change_of_values(_TIME, base, new, "launches", _TIMING.confidence)
 
 

@@ -34,14 +34,14 @@ _FLOAT = 1
 
 def simplify_gemms(model: onnx.ModelProto) -> None:
     """Apply rules 1 to 3 to the main graph, in place."""
-    rewriter = _Rewriter(model)
+    rewriter = _LayerRewriter(model)
     _replace_gemms(model.graph, rewriter.simplified, bodies=False)
     rewriter.drop_unread()
 
 
 def gemms_to_matmuls(model: onnx.ModelProto) -> None:
     """Apply rule 4 to the main graph and all bodies, in place."""
-    rewriter = _Rewriter(model)
+    rewriter = _LayerRewriter(model)
     _replace_gemms(model.graph, rewriter.as_matmul, bodies=True)
     rewriter.drop_unread()
 
@@ -59,7 +59,7 @@ def _replace_gemms(
     graph.node.extend(nodes)
 
 
-class _Rewriter:
+class _LayerRewriter:
     """Rewrites single nodes; new constants go to the main graph, under names that no value of the model has."""
 
     def __init__(self, model: onnx.ModelProto) -> None:

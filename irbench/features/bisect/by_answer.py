@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from irbench.core.record import Failure
 from irbench.core.row import CellResult
-from irbench.features.bisect.report import Comparison, Step
+from irbench.features.bisect.report import Step, VersionComparison
 from irbench.features.verify.model import answers_of, verified_cells
 from irbench.features.verify.report import Trial
 from irbench.spec import Cell, PythonEnvironment
@@ -45,7 +45,7 @@ class OutputComparer:
         comparison = self.compare(first, version)
         return Step(comparison, "new" if self._differs(comparison, first) else "old")
 
-    def compare(self, baseline: str, version: str) -> Comparison:
+    def compare(self, baseline: str, version: str) -> VersionComparison:
         """Compare the answers of a version with those of another."""
         before, after = self._environments(baseline, version)
         expected = self._known.get(baseline)
@@ -54,12 +54,12 @@ class OutputComparer:
         if isinstance(expected, Failure):
             outputs = self._answers(after)
             if isinstance(outputs, Failure):
-                return Comparison(baseline, version, state="failed", failure=outputs)
-            return Comparison(baseline, version, state="ok")
+                return VersionComparison(baseline, version, state="failed", failure=outputs)
+            return VersionComparison(baseline, version, state="ok")
         row = self._row(after, expected)
-        return Comparison(baseline, version, state=row.state, output_error=row.output_error, failure=row.failure)
+        return VersionComparison(baseline, version, state=row.state, output_error=row.output_error, failure=row.failure)
 
-    def _differs(self, comparison: Comparison, first: str) -> bool:
+    def _differs(self, comparison: VersionComparison, first: str) -> bool:
         failed = comparison.state == "failed"
         if isinstance(self._known[first], Failure) or failed:
             return isinstance(self._known[first], Failure) != failed

@@ -11,7 +11,7 @@ from irbench.core.record import Failure
 from irbench.core.row import ENDED_EARLY, CellResult
 from irbench.errors import IrbenchError
 from irbench.features.bisect.halving import ends_differ, side_by_speed
-from irbench.features.bisect.report import Comparison, Side, Step
+from irbench.features.bisect.report import Side, Step, VersionComparison
 from irbench.options.run import RunOptions
 from irbench.runs.measurement import measure
 from irbench.spec import PythonEnvironment
@@ -65,7 +65,7 @@ class SpeedComparer:
         comparison, decided, attempts = self._repeated(first, version, self._side)
         return Step(comparison, decided or "undecided", attempts)
 
-    def compare(self, baseline: str, version: str, attempt: int = 0) -> Comparison:
+    def compare(self, baseline: str, version: str, attempt: int = 0) -> VersionComparison:
         """Measure a version against another; each further attempt takes twice as long as the last one."""
         options = replace(
             self._options,
@@ -80,18 +80,18 @@ class SpeedComparer:
         keys = [environment.key for environment in options.environments]
         return _comparison(baseline, version, rows[keys[0]], rows[keys[1]], document.run_id)
 
-    def _ends_differ(self, comparison: Comparison) -> bool | None:
+    def _ends_differ(self, comparison: VersionComparison) -> bool | None:
         return ends_differ(comparison.speedup, self._threshold) if comparison.speedup is not None else False
 
-    def _side(self, comparison: Comparison) -> Side | None:
+    def _side(self, comparison: VersionComparison) -> Side | None:
         if comparison.speedup is None:
             return "skipped"
         side = side_by_speed(comparison.speedup, self._whole)
         return None if side == "undecided" else side
 
     def _repeated(
-        self, baseline: str, version: str, decide: Callable[[Comparison], T | None]
-    ) -> tuple[Comparison, T | None, int]:
+        self, baseline: str, version: str, decide: Callable[[VersionComparison], T | None]
+    ) -> tuple[VersionComparison, T | None, int]:
         """Compare until the decision is not ``None``, three times at most; also return how often."""
         attempt = 0
         while True:
@@ -105,8 +105,8 @@ class SpeedComparer:
                 return comparison, None, attempt
 
 
-def _comparison(baseline: str, version: str, old: CellResult, new: CellResult, run_id: str) -> Comparison:
+def _comparison(baseline: str, version: str, old: CellResult, new: CellResult, run_id: str) -> VersionComparison:
     failure = new.failure or old.failure
     if new.speedup is None and failure is None:
         failure = Failure("measure", "there is no speedup, because the two compute in different precision")
-    return Comparison(baseline, version, new.speedup, new.state, new.output_error, failure, run_id)
+    return VersionComparison(baseline, version, new.speedup, new.state, new.output_error, failure, run_id)

@@ -10,7 +10,7 @@ from typing import Protocol
 from irbench.core.record import Failure
 from irbench.core.row import Speedup
 from irbench.environments.uv import Unsolvable
-from irbench.features.bisect.report import BisectReport, Comparison, Side, Step
+from irbench.features.bisect.report import BisectReport, Side, Step, VersionComparison
 from irbench.features.bisect.view import comparison_text
 
 
@@ -72,7 +72,7 @@ class VersionJudge(Protocol):
         """Return which end a version is like."""
         ...
 
-    def compare(self, baseline: str, version: str, /) -> Comparison:
+    def compare(self, baseline: str, version: str, /) -> VersionComparison:
         """Return a version compared with another."""
         ...
 
@@ -103,10 +103,10 @@ def _side(judge: VersionJudge, first: str, version: str) -> Step:
         return judge.side(first, version)
     except Unsolvable as error:  # as git bisect skips a commit that cannot be built
         failure = Failure("plan", error.message, error.hint or None)
-        return Step(Comparison(first, version, failure=failure), "skipped")
+        return Step(VersionComparison(first, version, failure=failure), "skipped")
 
 
-def _evidence(report: BisectReport, judge: VersionJudge) -> Comparison:
+def _evidence(report: BisectReport, judge: VersionJudge) -> VersionComparison:
     """Return the two neighbours compared with each other, which may have happened during the search."""
     assert report.last_old is not None
     assert report.first_new is not None

@@ -16,7 +16,7 @@ Conclusion: TypeAlias = Literal["found", "same", "undecided", "interrupted"]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class VersionComparison:
     """A version compared with another, its baseline.
 
     Attributes:
@@ -44,7 +44,7 @@ class Step:
         attempts: How often it was compared: an undecided comparison is repeated with more time.
     """
 
-    comparison: Comparison
+    comparison: VersionComparison
     side: Side
     attempts: int = 1
 
@@ -81,5 +81,5 @@ class BisectReport:
     last_old: str | None = None
     first_new: str | None = None
     untested: tuple[str, ...] = ()
-    evidence: Comparison | None = None
+    evidence: VersionComparison | None = None
     results: str | None = None

@@ -120,7 +120,7 @@ def bisect_with(options: BisectOptions, reporter: Reporter) -> Bisection:
     require_models(run.models, run.imports)
     reporter.say(f"listing releases of {options.runtime}")
     versions = releases_between(options.runtime, options.first, options.last)
-    pairs = _Pairs(options, reporter)
+    pairs = _VersionPairs(options, reporter)
     address = pairs.backend(versions[0], versions[-1])
     threshold = options.threshold if options.threshold or options.by == "answer" else _USUAL_THRESHOLD
     with ExitStack() as scratch:
@@ -139,7 +139,7 @@ def bisect_with(options: BisectOptions, reporter: Reporter) -> Bisection:
         return Bisection(search(empty, judge, reporter.say))
 
 
-class _Pairs:
+class _VersionPairs:
     def __init__(self, options: BisectOptions, reporter: Reporter) -> None:
         self._runtime = normalised(options.runtime)
         self._environments = Environments(options.backend, reporter.say, insist=options.run.no_lock)
@@ -161,7 +161,7 @@ class _Pairs:
         return self._environments.of([f"{self._runtime}=={each}" for each in (baseline, version)])
 
 
-def _judge(options: BisectOptions, pairs: _Pairs, reporter: Reporter, scratch: ExitStack) -> VersionJudge:
+def _judge(options: BisectOptions, pairs: _VersionPairs, reporter: Reporter, scratch: ExitStack) -> VersionJudge:
     run = options.run
     if options.by == "speed":
         note = run.note or f"bisect {options.runtime} {options.first} to {options.last}"

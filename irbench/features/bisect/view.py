@@ -7,9 +7,9 @@ from pathlib import Path
 
 from irbench.core.quantities import NOT_MEASURED, error_size, plural
 from irbench.features.bisect.options import Criterion
-from irbench.features.bisect.report import BisectReport, Comparison, Conclusion, Side, Step
+from irbench.features.bisect.report import BisectReport, Conclusion, Side, Step, VersionComparison
 from irbench.render.figure_texts import are_ranges, as_fast_text, ends_heading, speedup_cell
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.views import Document
 from irbench.spec import Timing
 from irbench.store.folders import results_option
@@ -57,16 +57,16 @@ def _table(report: BisectReport) -> TextTable:
     tried = {step.version: step for step in report.steps}
     rows = [_row(report, tried[version]) for version in report.versions if version in tried]
     first = Row((report.versions[0], "1 baseline" if report.by == "speed" else "baseline", *[NOT_MEASURED] * 3))
-    return TextTable((*_columns(report), Column("tries")), (first, *rows))
+    return TextTable((*_columns(report), TableColumn("tries")), (first, *rows))
 
 
-def _columns(report: BisectReport) -> tuple[Column, ...]:
-    version, behaves = Column("version", words=True), Column("it behaves", words=True)
+def _columns(report: BisectReport) -> tuple[TableColumn, ...]:
+    version, behaves = TableColumn("version", words=True), TableColumn("it behaves", words=True)
     if report.by == "answer":
-        return (version, Column("outputs", words=True), Column("max err"), behaves)
+        return (version, TableColumn("outputs", words=True), TableColumn("max err"), behaves)
     speedups = [step.comparison.speedup for step in report.steps]
     heading = ends_heading("speedup", speedups, Timing.confidence)
-    return (version, Column(heading, words=True), Column("verdict", words=True), behaves)
+    return (version, TableColumn(heading, words=True), TableColumn("verdict", words=True), behaves)
 
 
 def _row(report: BisectReport, step: Step) -> Row:
@@ -74,7 +74,7 @@ def _row(report: BisectReport, step: Step) -> Row:
     return Row((step.version, *_figures(report, step.comparison), side, str(step.attempts)))
 
 
-def _figures(report: BisectReport, comparison: Comparison) -> tuple[str, str]:
+def _figures(report: BisectReport, comparison: VersionComparison) -> tuple[str, str]:
     if report.by == "speed":
         speedup, marks_ranges = comparison.speedup, not are_ranges(step.comparison.speedup for step in report.steps)
         shown = speedup_cell(speedup, is_baseline=False, marks_ranges=marks_ranges)
@@ -84,7 +84,7 @@ def _figures(report: BisectReport, comparison: Comparison) -> tuple[str, str]:
     return state, error_size(None if error is None else error.max_rel)
 
 
-def comparison_text(comparison: Comparison) -> str:
+def comparison_text(comparison: VersionComparison) -> str:
     """Return how a version compares: its speedup, its error, or why there is neither."""
     version, baseline = comparison.version, comparison.baseline
     if comparison.speedup is not None:

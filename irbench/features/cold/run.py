@@ -78,7 +78,7 @@ def run(
         share = request.with_budget_for(1, len(waiting), watch.elapsed_s)
         planned = waiting.pop(0)
         try:
-            table = _Measurement(planned, share, scratch / f"group-{next(numbers)}", writer, listen).run()
+            table = _ColdMeasurement(planned, share, scratch / f"group-{next(numbers)}", writer, listen).run()
         except GraphRefused as refused:
             waiting = [with_other_graphs(planned, refused), *waiting]
             continue
@@ -88,7 +88,7 @@ def run(
 
 
 @dataclass(kw_only=True)
-class _Candidate(CellOutcome):
+class _ColdCell(CellOutcome):
     """A cell, its launches by the state of the caches, and the files that it reads when it starts.
 
     ``folder`` is for the caches of compiled code that its warm launches share.
@@ -108,10 +108,10 @@ class _Candidate(CellOutcome):
         return self.row(ColdRow, state, cache=cache, file_bytes=self.file_bytes, launches=launches)
 
 
-_Turn: TypeAlias = tuple[_Candidate, CacheState]
+_Turn: TypeAlias = tuple[_ColdCell, CacheState]
 
 
-class _Measurement:
+class _ColdMeasurement:
     """Launches the cells of one table in rounds until there are enough, or the time is up."""
 
     def __init__(
@@ -132,7 +132,7 @@ class _Measurement:
             listen=listen,
             batch=planned.group.main.batch if len(request.batches or ()) > 1 else None,
         )
-        self._candidates = [_Candidate(cell, folder=scratch / f"warm-{cell.id}") for cell in planned.group.cells]
+        self._candidates = [_ColdCell(cell, folder=scratch / f"warm-{cell.id}") for cell in planned.group.cells]
         self._setting: Setting | None = None
 
     def run(self) -> ColdTable:
@@ -155,10 +155,10 @@ class _Measurement:
                 return self._commit("interrupt")
 
     @property
-    def _able(self) -> list[_Candidate]:
+    def _able(self) -> list[_ColdCell]:
         return [candidate for candidate in self._candidates if candidate.failure is None]
 
-    def _survey(self, candidate: _Candidate) -> None:
+    def _survey(self, candidate: _ColdCell) -> None:
         """Start a cell once, untimed: verify its outputs, see which files it reads, and fill its caches."""
         assert self._setting is not None
         cell = with_caches_in(candidate.cell, candidate.folder)

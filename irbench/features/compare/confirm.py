@@ -12,7 +12,7 @@ from irbench.across_runs.checked_runs import CheckedRun, read_run
 from irbench.across_runs.confirmation import Confirmation, Method, confirmed_row, judge
 from irbench.across_runs.differences import fingerprint, software_facts
 from irbench.across_runs.measured_cells import CellKey, MeasuredCell, measured_cells, measured_graphs
-from irbench.across_runs.repetition_obstacles import Obstacle
+from irbench.across_runs.repetition_obstacles import RepetitionObstacle
 from irbench.across_runs.side_comparison import ComparedRow, RunComparison, Side, cells_of
 from irbench.api.progress import Reporter
 from irbench.core import registry
@@ -56,12 +56,14 @@ def confirm(
             return Confirmation("not-possible", obstacle=refused)
         stored = _measured(repetition, results, reporter)
     except ModelChanged as changed:
-        return Confirmation("not-possible", obstacle=obstacles.ModelChanged(names=tuple(changed.models)))
+        return Confirmation("not-possible", obstacle=obstacles.OtherGraph(names=tuple(changed.models)))
     except IrbenchError as error:
         return Confirmation("not-possible", obstacle=obstacles.NotRepeatable(message=error.message, hint=error.hint))
     again, _ = read_run(stored.folder)
     if again is None or not stored.document.complete:
-        return Confirmation("undecided", repetition.method, stored.document.run_id, obstacle=obstacles.Interrupted())
+        return Confirmation(
+            "undecided", repetition.method, stored.document.run_id, obstacle=obstacles.RepetitionInterrupted()
+        )
     rows = tuple(_again(comparison, conditions, cells_of(sides[0]), again))
     return Confirmation(judge(rows), repetition.method, again.run_id, rows)
 
@@ -84,7 +86,7 @@ def other_software(measured: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted(name for name in changed if name != "irbench"))
 
 
-def other_confinement(environment: Mapping[str, Any]) -> Obstacle | None:
+def other_confinement(environment: Mapping[str, Any]) -> RepetitionObstacle | None:
     """Return that workers are confined now, and were not in a run of this environment, or the other way round."""
     confined, is_set = environment.get("confined"), is_confinement_asked_for()
     if not isinstance(confined, bool) or confined is is_set:  # an older document does not say
@@ -92,7 +94,7 @@ def other_confinement(environment: Mapping[str, Any]) -> Obstacle | None:
     return obstacles.OtherConfinement(is_set=is_set)
 
 
-def _obstacle(new: RunDocument) -> Obstacle | None:
+def _obstacle(new: RunDocument) -> RepetitionObstacle | None:
     if fingerprint(host.describe()) != fingerprint(new.environment):
         return obstacles.OtherMachine()
     changed = other_software(software_facts(new))

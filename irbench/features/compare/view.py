@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from irbench.across_runs.changes import (
     FEWEST_RUNS,
-    Change,
+    FigureChange,
     Unjudged,
 )
 from irbench.across_runs.confirmation import (
@@ -26,7 +26,7 @@ from irbench.across_runs.texts import (
 )
 from irbench.core.quantities import NOT_MEASURED, listing, plural
 from irbench.core.row import Verdict
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.verdicts import style_of
 from irbench.render.views import PlainView
@@ -132,14 +132,14 @@ def _share(rows: int, of_all: int) -> str:
 
 def _table(comparison: RunComparison) -> TextTable:
     columns = (
-        Column("row", words=True, folds=True),
-        Column("prec", words=True, drops=4),
-        Column("base ms", drops=2),
-        Column("new ms", drops=1),
-        Column("change"),
-        Column(f"{100 * comparison.confidence:g} % interval"),
-        Column("verdict", words=True),
-        Column("counted", words=True, drops=3),
+        TableColumn("row", words=True, folds=True),
+        TableColumn("prec", words=True, drops=4),
+        TableColumn("base ms", drops=2),
+        TableColumn("new ms", drops=1),
+        TableColumn("change"),
+        TableColumn(f"{100 * comparison.confidence:g} % interval"),
+        TableColumn("verdict", words=True),
+        TableColumn("counted", words=True, drops=3),
     )
     return TextTable(columns, tuple(map(_row, comparison.rows)))
 
@@ -164,7 +164,7 @@ def _row(row: ComparedRow) -> Row:
     return Row(cells, style=style_of(row.verdict))
 
 
-def _counted(change: Change) -> str:
+def _counted(change: FigureChange) -> str:
     counts = str(change.base_count) if change.counted == "pairs" else f"{change.base_count} and {change.new_count}"
     return f"{counts} {change.counted}"
 

@@ -15,7 +15,7 @@ from irbench.cost_model.rows import CostRow, CostScope, Quantity, cost_rows
 from irbench.features.cost.quantities import bytes_text, count_text, exact_text
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.render.shared_texts import OPERATOR_CLASS_TEXTS
-from irbench.render.table import Column, ListingTable, Row, TextTable
+from irbench.render.table import ListingTable, Row, TableColumn, TextTable
 from irbench.render.table_title import SEPARATOR, sizes_text
 from irbench.render.text_formats import csv_cells
 from irbench.render.views import Document
@@ -121,11 +121,11 @@ def _main_class(costs: GraphCosts) -> str:
 def _class_table(costs: GraphCosts) -> ListingTable:
     rows = (_row(costs, row, (OPERATOR_CLASS_TEXTS[OperatorClass(row.name)].heading,)) for row in costs.rows("class"))
     total = _row(costs, costs.total, ("total",))
-    return _listing(costs, (Column("class", words=True, folds=True),), _columns(costs), (*rows, total))
+    return _listing(costs, (TableColumn("class", words=True, folds=True),), _columns(costs), (*rows, total))
 
 
 def _listing(
-    costs: GraphCosts, leading: tuple[Column, ...], figures: tuple[Column, ...], rows: tuple[Row, ...]
+    costs: GraphCosts, leading: tuple[TableColumn, ...], figures: tuple[TableColumn, ...], rows: tuple[Row, ...]
 ) -> ListingTable:
     """Return a table; formulas take so much room that each of their columns is shown, if need be below the others."""
     repeated = 0 if costs.formulas is None else len(leading)
@@ -135,32 +135,32 @@ def _listing(
 def _detail_table(costs: GraphCosts, scope: CostScope) -> ListingTable:
     if scope == "op":
         rows = tuple(_row(costs, row, (row.name,)) for row in costs.rows(scope))
-        return _listing(costs, (Column("operator", words=True, folds=True),), _columns(costs), rows)
-    leading = (Column("node", words=True, folds=True), Column("operator", words=True, folds=True))
+        return _listing(costs, (TableColumn("operator", words=True, folds=True),), _columns(costs), rows)
+    leading = (TableColumn("node", words=True, folds=True), TableColumn("operator", words=True, folds=True))
     rows = tuple(_row(costs, row, (plain(row.name), row.operator)) for row in costs.rows(scope))
     return _listing(costs, leading, _columns(costs, counted="times"), rows)
 
 
-def _columns(costs: GraphCosts, counted: str = "nodes") -> tuple[Column, ...]:
+def _columns(costs: GraphCosts, counted: str = "nodes") -> tuple[TableColumn, ...]:
     if costs.formulas is not None:
         return (
-            *([Column(counted)] if counted == "nodes" else []),
-            Column("MACs", words=True, folds=True, folds_at=_TERMS, breaks_at=_FACTORS),
-            Column("FLOP", words=True, folds=True, folds_at=_TERMS, breaks_at=_FACTORS),
-            Column("parameters"),
-            Column("bytes read and written", words=True, folds=True, folds_at=_TERMS, breaks_at=_FACTORS),
+            *([TableColumn(counted)] if counted == "nodes" else []),
+            TableColumn("MACs", words=True, folds=True, folds_at=_TERMS, breaks_at=_FACTORS),
+            TableColumn("FLOP", words=True, folds=True, folds_at=_TERMS, breaks_at=_FACTORS),
+            TableColumn("parameters"),
+            TableColumn("bytes read and written", words=True, folds=True, folds_at=_TERMS, breaks_at=_FACTORS),
         )
     return (
-        Column(counted, drops=5),
-        Column("MACs", drops=6),
-        Column("FLOP"),
-        Column("of FLOP", drops=1),
-        Column("parameters", drops=9),
-        Column("weights", drops=8),
-        Column("read", drops=2),
-        Column("written", drops=3),
-        Column("of bytes", drops=4),
-        Column("FLOP/byte", drops=7),
+        TableColumn(counted, drops=5),
+        TableColumn("MACs", drops=6),
+        TableColumn("FLOP"),
+        TableColumn("of FLOP", drops=1),
+        TableColumn("parameters", drops=9),
+        TableColumn("weights", drops=8),
+        TableColumn("read", drops=2),
+        TableColumn("written", drops=3),
+        TableColumn("of bytes", drops=4),
+        TableColumn("FLOP/byte", drops=7),
     )
 
 

@@ -32,7 +32,7 @@ from irbench.perf_events.topdown import shares_of
 from irbench.runner.continuation import as_begun
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.progress import Listener
-from irbench.runner.reference import Expected
+from irbench.runner.reference import ReferenceOutputs
 from irbench.runner.request import RunRequest
 from irbench.runner.rounds import CellOutcome, Rounds
 from irbench.runner.workers import CellFailed, CellWorker, Setting
@@ -41,7 +41,7 @@ from irbench.stats.counter_figures import derive_counter_table
 from irbench.stats.workload_facts import bound_shapes
 from irbench.store.runs import RunWriter
 from irbench.system.signals import signals_deferred
-from irbench.worker.cell import Prepared, Warmed
+from irbench.worker.cell import PreparedSession, Warmed
 from irbench.worker.cell_hosts import SoakBlock
 
 _COUNTED_NS = 5e8
@@ -94,7 +94,7 @@ class _Launch:
         with self._setting.worker(self._cell) as worker:
             worker.hold("irbench.worker.cell_hosts:SoakHost")
             self._count(worker, "import", lambda: worker.ask("import", "import_runtime"))
-            prepared: Prepared = self._count(worker, "compile", lambda: worker.ask("compile", "prepare", False))
+            prepared: PreparedSession = self._count(worker, "compile", lambda: worker.ask("compile", "prepare", False))
             timing = self._setting.timing
             extra_s = _SLOWDOWN * (timing.warm_up + timing.warm_up_calls * prepared.first_inference_s)
             warmed: Warmed = self._count(worker, "warm_up", lambda: worker.ask("warm-up", "warm_up", extra_s=extra_s))
@@ -177,7 +177,7 @@ def run(
     for number, speeds in list(enumerate(writer.document.groups))[len(finished) :]:
         share = request.with_budget_for(1, len(groups) - number, watch.elapsed_s)
         (planned,) = as_begun([groups[number]], [speeds])
-        table = _Measurement(planned, speeds, number, share, scratch / f"counted-{number}", writer, listen).run()
+        table = _CounterMeasurement(planned, speeds, number, share, scratch / f"counted-{number}", writer, listen).run()
         is_last = number + 1 == len(groups)
         if table.stopped_by == "interrupt" or (table.timelines_stopped_by == "interrupt" and not is_last):
             return writer.document
@@ -199,7 +199,7 @@ class _Counted(CellOutcome):
         return self.row(CounterRow, state, launches=tuple(self.launches), **timeline)
 
 
-class _Measurement:
+class _CounterMeasurement:
     """Launches the rows of one table in rounds until there are enough, or the time is up."""
 
     def __init__(
@@ -232,7 +232,7 @@ class _Measurement:
         ok = {row.id: row for row in speeds.cells if row.state == "ok"}
         self._rows = [_Counted(cell, effective=ok[cell.id].effective) for cell in self._group.cells if cell.id in ok]
         # answers were compared with the expected ones when speeds were measured
-        self._setting = Setting(planned, request.timing, writer.logs, Expected(None, None), self._rounds.watch)
+        self._setting = Setting(planned, request.timing, writer.logs, ReferenceOutputs(None, None), self._rounds.watch)
         self._files = count()
         self._longest_launch_s = 0.0
         self._stopped_by: LaunchesStop = "interrupt"

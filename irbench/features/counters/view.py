@@ -22,7 +22,7 @@ from irbench.perf_events.perf_output import PHASE_TEXTS, PHASES
 from irbench.perf_events.topdown import TOPDOWN_TEXTS, kind_and_share
 from irbench.render.figure_texts import are_ranges, ends_heading, ends_text
 from irbench.render.footer import failure_text
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import SEPARATOR, shared_facts, sizes_text
 from irbench.render.views import PlainView
 from irbench.stats.intervals import FEWEST_LAUNCHES
@@ -106,12 +106,12 @@ def _loss(kind: str, shares: Mapping[str, float]) -> str:
 
 def _table(table: CounterTable, names: Mapping[str, str]) -> TextTable:
     columns = (
-        Column("figure", words=True, folds=True),
-        Column("row", words=True),
-        Column("import", drops=3),
-        Column("compile", drops=2),
-        Column("warm-up", drops=4),
-        Column(ends_heading(PHASE_TEXTS["inference"], _of_inferences(table), table.confidence), words=True),
+        TableColumn("figure", words=True, folds=True),
+        TableColumn("row", words=True),
+        TableColumn("import", drops=3),
+        TableColumn("compile", drops=2),
+        TableColumn("warm-up", drops=4),
+        TableColumn(ends_heading(PHASE_TEXTS["inference"], _of_inferences(table), table.confidence), words=True),
     )
     lines = (*_lines(table, names), *_unavailable(table), *_without_nodes(table, names), *_failed(table, names))
     return TextTable(columns, lines)
@@ -229,12 +229,12 @@ def timeline_table(table: CounterTable, names: Mapping[str, str]) -> TextTable |
     if not rows:
         return None
     columns = (
-        Column("row", words=True),
-        Column("phase", words=True),
-        Column("counter", words=True, folds=True),
-        Column("timeline", words=True),
-        Column("s", drops=2),
-        Column("largest per s", drops=1),
+        TableColumn("row", words=True),
+        TableColumn("phase", words=True),
+        TableColumn("counter", words=True, folds=True),
+        TableColumn("timeline", words=True),
+        TableColumn("s", drops=2),
+        TableColumn("largest per s", drops=1),
     )
     return TextTable(columns, rows)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from irbench.core.quantities import gigabytes, listing, percent, plural
-from irbench.features.doctor.machine import Facts, Program
+from irbench.features.doctor.machine import Facts, RunningProgram
 from irbench.notices.base import Notice
 from irbench.options.values import cpu_list
 from irbench.perf_events.obstacles import NotPermitted, Obstacle, not_counted
@@ -100,7 +100,7 @@ def findings_summary(findings: Sequence[Finding]) -> str:
     return f"{plural(len(findings), 'finding')}{order}{fixed}."
 
 
-class BusyMachine(Finding):
+class BusyMachineFinding(Finding):
     """Other programs use the processors; with what else the same cause brings about.
 
     Attributes:
@@ -112,9 +112,9 @@ class BusyMachine(Finding):
     code = "busy-machine"
     effect = _WAITING_EFFECT
     foreign_share: float
-    programs: tuple[Program, ...]
+    programs: tuple[RunningProgram, ...]
     unnamed_share: float | None
-    stoppable: Program | None
+    stoppable: RunningProgram | None
     pressure: float | None = None
     load_average: float | None = None
 
@@ -164,7 +164,7 @@ class CpuPressure(Finding):
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
         pressure = _pressure(facts)
-        if pressure is None or BusyMachine.seen_in(facts):
+        if pressure is None or BusyMachineFinding.seen_in(facts):
             return None
         return cls(pressure=pressure, load_average=_load_average(facts))
 
@@ -182,7 +182,7 @@ class RecentLoad(Finding):
     @classmethod
     def seen_in(cls, facts: Facts) -> Self | None:
         load = _load_average(facts)
-        return None if load is None or _pressure(facts) or BusyMachine.seen_in(facts) else cls(load_average=load)
+        return None if load is None or _pressure(facts) or BusyMachineFinding.seen_in(facts) else cls(load_average=load)
 
     def found(self) -> str:
         return _waiting(None, self.load_average)
@@ -224,7 +224,7 @@ class NotFreezing(Finding):
         return "Idle workers cannot be frozen here."
 
 
-class CpuQuota(Finding):
+class CpuQuotaFinding(Finding):
     """A cgroup grants less time than the processors have: a ``quota`` of so many processors' time."""
 
     code = "cpu-quota"
@@ -259,7 +259,7 @@ class CpuQuota(Finding):
         )
 
 
-class StolenTime(Finding):
+class StolenTimeFinding(Finding):
     """The hypervisor gave a share of a processor to others."""
 
     code = "stolen-time"

@@ -125,7 +125,7 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Program:
+class RunningProgram:
     """A process outside our own tree, and the share of a processor that it used while we looked.
 
     Attributes:
@@ -168,7 +168,7 @@ class CoreToCore:
 
 
 @dataclass(frozen=True)
-class Activity:
+class MachineActivity:
     """What went on while we looked for a moment. Shares are of one processor.
 
     Attributes:
@@ -184,7 +184,7 @@ class Activity:
 
     seconds: float
     foreign_share: float
-    programs: tuple[Program, ...]
+    programs: tuple[RunningProgram, ...]
     stolen_share: float
     throttled_share: float
     pressure: float | None
@@ -228,7 +228,7 @@ class Facts:
     """
 
     machine: Machine
-    activity: Activity
+    activity: MachineActivity
     clock_ns: float
     counters: CounterFacts | None = None
 
@@ -347,7 +347,7 @@ def describe_counters() -> CounterFacts:
     )
 
 
-def watch(cpus: Sequence[int]) -> Activity:
+def watch(cpus: Sequence[int]) -> MachineActivity:
     """Return what goes on for a second and a half on these processors; irbench's own processes are left out."""
     # what we have just loaded must not count as pressure
     load_average, pressure = os.getloadavg()[0], cpu_pressure()
@@ -360,7 +360,7 @@ def watch(cpus: Sequence[int]) -> Activity:
         after = snapshot(cpus)
     wall_ns = after.at_ns - before.at_ns
     answered = tuple(latency_ns for latency_ns in latencies_ns if latency_ns is not None)
-    return Activity(
+    return MachineActivity(
         seconds=wall_ns / 1e9,
         foreign_share=foreign_cpu_ns(before, after) / wall_ns,
         programs=_programs(before, after),
@@ -373,7 +373,7 @@ def watch(cpus: Sequence[int]) -> Activity:
     )
 
 
-def _programs(before: MachineSnapshot, after: MachineSnapshot) -> tuple[Program, ...]:
+def _programs(before: MachineSnapshot, after: MachineSnapshot) -> tuple[RunningProgram, ...]:
     used_ns: Counter[int] = Counter()
     near = None if before.near is None or after.near is None else before.near | after.near
     for thread, cpu_ns in after.foreign.items():
@@ -396,7 +396,7 @@ def process_of(thread: int) -> int:
     return thread
 
 
-def program_of(number: int, share: float, above: Container[int]) -> Program:
+def program_of(number: int, share: float, above: Container[int]) -> RunningProgram:
     """Return what can be told of a process; ``above`` are the processes that started irbench."""
     try:
         process = psutil.Process(number)
@@ -406,9 +406,9 @@ def program_of(number: int, share: float, above: Container[int]) -> Program:
         ours = process.uids().effective == os.geteuid()
         leads = os.getsid(number) == number
     except (psutil.Error, OSError):
-        return Program("a program that has ended", number, share)
+        return RunningProgram("a program that has ended", number, share)
     stoppable = lives and ours and not leads and number not in above and not is_of_irbench(words)
-    return Program(name, number, share, command, stoppable=stoppable)
+    return RunningProgram(name, number, share, command, stoppable=stoppable)
 
 
 def is_of_irbench(words: Sequence[str]) -> bool:

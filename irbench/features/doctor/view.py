@@ -14,7 +14,7 @@ from irbench.core.plain_text import plain
 from irbench.core.quantities import NOT_MEASURED, age, binary_size, gigabytes, listing, percent, plural, significant
 from irbench.core.row import Speedup
 from irbench.features.doctor.findings import Finding, findings_summary
-from irbench.features.doctor.machine import Activity, CounterFacts, Machine
+from irbench.features.doctor.machine import CounterFacts, Machine, MachineActivity
 from irbench.features.doctor.report import GOAL_NS, NotKept, PeakReport, Report, quartiles_ns
 from irbench.features.doctor.self_comparison import FOUND, SelfComparison
 from irbench.measure.bandwidth import ACCESSES
@@ -24,7 +24,7 @@ from irbench.perf_events.obstacles import not_counted
 from irbench.render.figure_texts import ratio_with_ends
 from irbench.render.line_wrapping import wrap
 from irbench.render.speed_table import GroupView
-from irbench.render.table import Column, ListingTable, Row, TextTable
+from irbench.render.table import ListingTable, Row, TableColumn, TextTable
 from irbench.roofline import MEMORY, MachinePeaks, best_bandwidth, ridge_point
 from irbench.system.confinement import SCOPES_SINCE, ConfinementSupport
 
@@ -167,7 +167,7 @@ def _allowance(machine: Machine) -> str:
     return f"{processors} on {cores}, {quota}: {plural(machine.threads, 'thread')} by default"
 
 
-def _here_and_now(activity: Activity, overhead: Overhead) -> Iterator[tuple[str, str]]:
+def _here_and_now(activity: MachineActivity, overhead: Overhead) -> Iterator[tuple[str, str]]:
     pressure = _UNKNOWN if activity.pressure is None else percent(activity.pressure, 0)
     others = f"{percent(activity.foreign_share, 0)} of a processor in {activity.seconds:.1f} s"
     load = f"load average {activity.load_average:.2f}, pressure {pressure}"
@@ -179,7 +179,7 @@ def _here_and_now(activity: Activity, overhead: Overhead) -> Iterator[tuple[str,
     yield "timed call", f"{cost.median_ns:.0f} ns [{low_ns:.0f}, {high_ns:.0f}] {bare}; {goal}"
 
 
-def _link(activity: Activity) -> str:
+def _link(activity: MachineActivity) -> str:
     link, unanswered = activity.core_to_core, activity.unanswered_looks
     if link is None:
         why = f"no measurement of {unanswered} succeeded" if unanswered else "it needs two processors"
@@ -280,12 +280,12 @@ def compute_table(peaks: MachinePeaks) -> TextTable:
     """Return the peaks of matrix products, a row for each precision and number of cores."""
     confidences = {peak.confidence for peak in peaks.compute}
     columns = (
-        Column("precision", words=True),
-        Column("cores"),
-        Column(f"GFLOP/s {'[range]' if None in confidences else '[95 %]'}"),
-        Column("backend", words=True),
-        Column("matrices", words=True, drops=1),
-        Column("launches", drops=2),
+        TableColumn("precision", words=True),
+        TableColumn("cores"),
+        TableColumn(f"GFLOP/s {'[range]' if None in confidences else '[95 %]'}"),
+        TableColumn("backend", words=True),
+        TableColumn("matrices", words=True, drops=1),
+        TableColumn("launches", drops=2),
     )
     rows = []
     for peak in peaks.compute:
@@ -297,8 +297,8 @@ def compute_table(peaks: MachinePeaks) -> TextTable:
 
 def bandwidth_table(peaks: MachinePeaks) -> TextTable:
     """Return the bandwidth of each level, a row for each level and number of cores."""
-    headings = [Column(f"{access} GB/s", drops=2 if access == "copy" else 0) for access in ACCESSES]
-    columns = (Column("level", words=True), Column("cores"), Column("working set", drops=1), *headings)
+    headings = [TableColumn(f"{access} GB/s", drops=2 if access == "copy" else 0) for access in ACCESSES]
+    columns = (TableColumn("level", words=True), TableColumn("cores"), TableColumn("working set", drops=1), *headings)
     places = dict.fromkeys((bandwidth.level, bandwidth.threads) for bandwidth in peaks.bandwidth)
     return TextTable(columns, tuple(_level_row(peaks, level, threads) for level, threads in places))
 

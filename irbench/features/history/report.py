@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 
 from irbench.across_runs.changes import (
     FEWEST_RUNS,
-    Change,
     CheckedCondition,
     ConditionOutcome,
+    FigureChange,
     Unjudged,
     change_of_values,
     checked_condition,
     outcome_of,
 )
-from irbench.across_runs.checked_runs import Problem
-from irbench.across_runs.differences import Difference, differences_between, graph_difference
+from irbench.across_runs.checked_runs import RunProblem
+from irbench.across_runs.differences import RunDifference, differences_between, graph_difference
 from irbench.across_runs.measured_cells import FIGURES, CellKey, ComparedFigure, key_names
 from irbench.across_runs.summaries import RowSummary, SummarisedRun, name_problems
 from irbench.errors import IrbenchError
@@ -67,7 +67,7 @@ class LevelChange:
     p_value: float | None
     confirmed: bool
     is_loss: bool
-    differences: tuple[Difference, ...]
+    differences: tuple[RunDifference, ...]
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class ModelHistory:
     runs: tuple[str, ...]
     rows: tuple[RowHistory, ...]
     other_machines: Mapping[str, int]
-    problems: tuple[Problem, ...]
+    problems: tuple[RunProblem, ...]
     since_run: str = ""
 
     @property
@@ -182,7 +182,7 @@ def history_of(
     *,
     limit: int | None = None,
     conditions: Sequence[Condition] = (),
-    problems: Sequence[Problem] = (),
+    problems: Sequence[RunProblem] = (),
     since_run: str | None = None,
 ) -> ModelHistory:
     """Return how a model's figures changed.
@@ -300,7 +300,7 @@ def _figure(figure: ComparedFigure, cells: Sequence[_Measured], criteria: _Crite
     )
 
 
-def _total(series: _Series, since: str) -> Change | None:
+def _total(series: _Series, since: str) -> FigureChange | None:
     """Return the change from the oldest runs since one to the newest, as many of each as an interval takes.
 
     It needs no step that could be seen: many small ones add up. With fewer runs it has no interval; ``None`` where no
@@ -350,7 +350,7 @@ def _level_change(series: _Series, places: tuple[int, int, int], p_value: float 
     )
 
 
-def _differences(before: SummarisedRun, after: SummarisedRun) -> tuple[Difference, ...]:
+def _differences(before: SummarisedRun, after: SummarisedRun) -> tuple[RunDifference, ...]:
     """Return in what two runs differ besides their figures; their documents are read only if they do."""
     if before.summary.facts == after.summary.facts:
         return ()

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from irbench.across_runs.checked_runs import Error, Problem, SameNames, Unreadable
+from irbench.across_runs.checked_runs import Error, RunProblem, SameNames, Unreadable
 from irbench.across_runs.side_comparison import machine_called
 from irbench.across_runs.summaries import read_summaries
 from irbench.api.display import Displayable
@@ -126,7 +126,7 @@ def _model(options: HistoryOptions, root: Path) -> str:
     return name_of_file(Path(options.model)) if options.model.endswith(".onnx") else options.model
 
 
-def _nothing(model: str, stored: Iterable[str], problems: Iterable[Problem]) -> IrbenchError:
+def _nothing(model: str, stored: Iterable[str], problems: Iterable[RunProblem]) -> IrbenchError:
     shared = [problem.text() for problem in problems if isinstance(problem, SameNames)]
     if shared:
         return IrbenchError(

@@ -17,7 +17,7 @@ from irbench.across_runs.texts import (
 from irbench.core.quantities import listing, plural
 from irbench.features.history.report import FigureHistory, LevelChange, ModelHistory, RowHistory
 from irbench.options.conditions import Unit
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.views import PlainView
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -25,14 +25,14 @@ _MOST_BARS = 40
 _LEAST_RANGE = 0.1
 """A range of less than this share of the median is drawn as if it were that large: noise must not look like change."""
 _COLUMNS = (
-    Column("row", words=True, folds=True),
-    Column("prec", words=True, drops=4),
-    Column("figure", words=True),
-    Column("runs", drops=3),
-    Column("first", drops=2),
-    Column("last"),
-    Column("trend", words=True, drops=1),
-    Column("last change", words=True, folds=True),
+    TableColumn("row", words=True, folds=True),
+    TableColumn("prec", words=True, drops=4),
+    TableColumn("figure", words=True),
+    TableColumn("runs", drops=3),
+    TableColumn("first", drops=2),
+    TableColumn("last"),
+    TableColumn("trend", words=True, drops=1),
+    TableColumn("last change", words=True, folds=True),
 )
 
 

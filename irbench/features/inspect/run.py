@@ -15,7 +15,7 @@ from irbench.core.plain_text import plain
 from irbench.errors import IrbenchError
 from irbench.features.inspect.keywords import InspectKeywords
 from irbench.features.inspect.options import INSPECT
-from irbench.onnx.reading.difference import Difference, difference
+from irbench.onnx.reading.difference import InventoryDifference, difference
 from irbench.onnx.reading.inventory import Inventory, NodeEntry
 from irbench.onnx.reading.signature import Signature
 from irbench.onnx.reading.value_shapes import ValueShape
@@ -192,7 +192,7 @@ class GraphDifference(Displayable):
     def __init__(self, before: GraphInspection, after: GraphInspection) -> None:
         self.before = before
         self.after = after
-        self.changes: Difference = difference(before.inventory, after.inventory)
+        self.changes: InventoryDifference = difference(before.inventory, after.inventory)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the differences as JSON values."""

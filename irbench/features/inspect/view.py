@@ -13,11 +13,11 @@ from rich.text import Text
 from irbench.core.plain_text import plain
 from irbench.core.quantities import plural, significant, size_text
 from irbench.cost_model.costs import ModelCost
-from irbench.onnx.reading.difference import Difference, Fusion
+from irbench.onnx.reading.difference import Fusion, InventoryDifference
 from irbench.onnx.reading.inventory import Inventory, NodeEntry
 from irbench.onnx.reading.signature import Signature
 from irbench.onnx.reading.value_shapes import ValueShape
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.spec import Bundle, shape_text
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def graph_view(inspection: GraphInspection, file_bytes: int, bundle: Bundle | No
     return Group(*blocks, *_origin(graph, bundle))
 
 
-def difference_view(names: tuple[str, str], graphs: tuple[Inventory, Inventory], changes: Difference) -> Group:
+def difference_view(names: tuple[str, str], graphs: tuple[Inventory, Inventory], changes: InventoryDifference) -> Group:
     """Return what was done to the first graph to make the second."""
     before, after = (len(graph.nodes) for graph in graphs)
     title = Text.assemble((" to ".join(map(plain, names)), "bold"), f"  {before} to {plural(after, 'node')}")
@@ -58,7 +58,7 @@ def difference_view(names: tuple[str, str], graphs: tuple[Inventory, Inventory],
         return Group(title, "", "The nodes are the same.")
     counts = sorted(changes.operators.items())
     rows = (Row((name, str(old), str(new), f"{new - old:+d}")) for name, (old, new) in counts)
-    columns = (Column("operator", words=True), Column("before"), Column("after"), Column("change"))
+    columns = (TableColumn("operator", words=True), TableColumn("before"), TableColumn("after"), TableColumn("change"))
     blocks += ["", TextTable(columns, tuple(rows))]
     if changes.fusions:
         blocks += ["", "Fused:", *(Text(f"  {times} x {_words(fusion)}") for fusion, times in changes.fusions.items())]
@@ -78,7 +78,7 @@ def _values(values: Sequence[ValueShape]) -> Group:
 
     largest = sorted(values, key=elements, reverse=True)[:_MOST_NAMES]
     columns = tuple(
-        Column(heading, words=True, folds=heading in ("largest values", "shape"))
+        TableColumn(heading, words=True, folds=heading in ("largest values", "shape"))
         for heading in ("largest values", "operator", "type", "shape")
     )
     rows = (Row((plain(value.name), value.operator, value.dtype, shape_text(value.shape))) for value in largest)
@@ -115,7 +115,9 @@ def _listing(heading: str, nodes: Sequence[str]) -> Iterator[str]:
 
 
 def _signature(signature: Signature) -> TextTable:
-    columns = tuple(Column(heading, words=True, folds=heading == "shape") for heading in ("", "name", "type", "shape"))
+    columns = tuple(
+        TableColumn(heading, words=True, folds=heading == "shape") for heading in ("", "name", "type", "shape")
+    )
     both = (("input", signature.inputs), ("output", signature.outputs))
     rows = (Row((kind, spec.name, spec.dtype, shape_text(spec.shape))) for kind, specs in both for spec in specs)
     return TextTable(columns, tuple(rows))
@@ -130,14 +132,14 @@ def _work(work: ModelCost) -> str:
 
 
 def _operators(graph: Inventory) -> TextTable:
-    columns = (Column("operator", words=True), Column("nodes"), Column("share"))
+    columns = (TableColumn("operator", words=True), TableColumn("nodes"), TableColumn("share"))
     total = len(graph.nodes)
     rows = (Row((name, str(count), f"{count / total * 100:.0f} %")) for name, count in graph.operators.items())
     return TextTable(columns, tuple(rows))
 
 
 def _weights(graph: Inventory) -> TextTable:
-    columns = (Column("weights", words=True), Column("tensors"), Column("size"))
+    columns = (TableColumn("weights", words=True), TableColumn("tensors"), TableColumn("size"))
     tensors = Counter(weight.dtype for weight in graph.weights)
     rows = (Row((dtype, str(tensors[dtype]), size_text(size))) for dtype, size in graph.weights_bytes.items())
     return TextTable(columns, tuple(rows))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irbench.render.table import Column, ListingTable, Row, TextTable
+from irbench.render.table import ListingTable, Row, TableColumn, TextTable
 from irbench.spec import InputSpec, shape_text
 from irbench.spi import ModelSource
 
@@ -16,12 +16,12 @@ below the second, none below the third."""
 def models_table(sources: Sequence[ModelSource]) -> ListingTable:
     """Return a row for each model."""
     columns = (
-        Column("model", words=True),
-        Column("family", words=True),
-        Column("M params"),
-        Column("GMACs"),
-        Column("inputs", words=True, folds=True),
-        Column("what it is", words=True, drops=1),
+        TableColumn("model", words=True),
+        TableColumn("family", words=True),
+        TableColumn("M params"),
+        TableColumn("GMACs"),
+        TableColumn("inputs", words=True, folds=True),
+        TableColumn("what it is", words=True, drops=1),
     )
     return ListingTable(TextTable(columns, tuple(Row(_cells(source)) for source in sources)))
 

@@ -14,12 +14,12 @@ from irbench.features.profile.launches import middle_half
 from irbench.features.profile.record import GraphNode, LaunchLatencies, ProfiledCell, ProfileDocument
 from irbench.features.profile.report import (
     CellSummary,
-    Change,
-    Comparison,
     Excess,
     Figures,
     GpuParts,
     HeadlineFacts,
+    LevelComparison,
+    PartChange,
     PartRow,
     ProfileReport,
     estimate,
@@ -49,7 +49,7 @@ def derive_report(document: ProfileDocument) -> ProfileReport:
     original = document.graphs.get(ORIGINAL, ())
     fused = (operator.original for cell in cells for operator in cell.operators)
     groups = node_groups(fused, [node.name for node in original])
-    grouping = Grouping(cells, looks, groups, original, document.peaks)
+    grouping = RowGrouping(cells, looks, groups, original, document.peaks)
     classes, nodes = class_rows(grouping), node_rows(grouping)
     report = ProfileReport(
         cells=tuple(_summary(cell, looks) for cell in cells),
@@ -171,7 +171,7 @@ KeyOf: TypeAlias = Callable[[JoinedOperator], str]
 
 
 @dataclass(frozen=True)
-class Grouping:
+class RowGrouping:
     """What rows are made from.
 
     Attributes:
@@ -195,7 +195,7 @@ def key_of_class(operator: JoinedOperator) -> str:
     return str(operator.operator_class)
 
 
-def class_rows(grouping: Grouping) -> tuple[PartRow, ...]:
+def class_rows(grouping: RowGrouping) -> tuple[PartRow, ...]:
     """Return a row for each class of work, the largest first."""
     parts = _figures_by_row(grouping, key_of_class)
     return _largest_first(
@@ -203,7 +203,7 @@ def class_rows(grouping: Grouping) -> tuple[PartRow, ...]:
     )
 
 
-def operator_rows(grouping: Grouping) -> tuple[PartRow, ...]:
+def operator_rows(grouping: RowGrouping) -> tuple[PartRow, ...]:
     """Return a row for all operators that compute nodes of the same types, with the runtimes' own operators in it.
 
     The largest come first. One type may belong to several classes: a runtime's own operator without nodes does. What
@@ -227,7 +227,7 @@ def operator_rows(grouping: Grouping) -> tuple[PartRow, ...]:
     return _largest_first(rows)
 
 
-def node_rows(grouping: Grouping) -> tuple[PartRow, ...]:
+def node_rows(grouping: RowGrouping) -> tuple[PartRow, ...]:
     """Return a row for each group of nodes, in the order of the graph; what computes no node comes behind."""
     nodes = {node.name: node for node in grouping.original}
     order = {name: place for place, name in enumerate(nodes)}
@@ -257,7 +257,7 @@ def parts_of(cell: JoinedCell, key_of: KeyOf) -> Mapping[str, Sequence[JoinedOpe
 
 
 def _figures_by_row(
-    grouping: Grouping, key_of: KeyOf
+    grouping: RowGrouping, key_of: KeyOf
 ) -> Mapping[str, tuple[Sequence[JoinedOperator], Mapping[str, Figures]]]:
     """Return, by row, the operators of all cells and the figures by cell; of cells that have a launch."""
     operators: dict[str, list[JoinedOperator]] = {}
@@ -269,7 +269,7 @@ def _figures_by_row(
     return {key: (own, figures[key]) for key, own in operators.items()}
 
 
-def _figures(cell: JoinedCell, operators: Sequence[JoinedOperator], grouping: Grouping) -> Figures:
+def _figures(cell: JoinedCell, operators: Sequence[JoinedOperator], grouping: RowGrouping) -> Figures:
     times, sums, looks = cell.times_ns(operators), cell.sums_ns, grouping.looks
     time_ns = estimate(times, looks)
     known = [operator.flops for operator in operators if operator.flops is not None]
@@ -328,11 +328,11 @@ def _largest_first(rows: Iterable[PartRow]) -> tuple[PartRow, ...]:
 
 
 def comparisons(
-    grouping: Grouping, levels: Sequence[str], classes: Sequence[PartRow], nodes: Sequence[PartRow]
-) -> tuple[Comparison, ...]:
+    grouping: RowGrouping, levels: Sequence[str], classes: Sequence[PartRow], nodes: Sequence[PartRow]
+) -> tuple[LevelComparison, ...]:
     """Return what changed between two levels in each backend that has launches of both."""
     return tuple(
-        Comparison(
+        LevelComparison(
             before=pair.before.cell.id,
             after=pair.after.cell.id,
             total=pair.change(_TOTAL, pair.before.operators, pair.after.operators),
@@ -357,10 +357,10 @@ class _Pair:
         first, second = ({launch.launch for launch in side.cell.launches} for side in (self.before, self.after))
         return sorted(first & second)
 
-    def change(self, row: PartRow, before: Sequence[JoinedOperator], after: Sequence[JoinedOperator]) -> Change:
+    def change(self, row: PartRow, before: Sequence[JoinedOperator], after: Sequence[JoinedOperator]) -> PartChange:
         """Return what became of the operators of a row."""
         first, second = _times(self.before, before), _times(self.after, after)
-        return Change(
+        return PartChange(
             key=row.key,
             name=row.name,
             operator_class=row.operator_class,
@@ -372,7 +372,7 @@ class _Pair:
         )
 
 
-def _pairs(grouping: Grouping, levels: Sequence[str]) -> Iterable[_Pair]:
+def _pairs(grouping: RowGrouping, levels: Sequence[str]) -> Iterable[_Pair]:
     cells = {(cell.cell.backend, cell.cell.device, cell.cell.level): cell for cell in grouping.cells}
     for (backend, device, level), before in cells.items() if levels else ():
         after = cells.get((backend, device, levels[1]))
@@ -381,7 +381,7 @@ def _pairs(grouping: Grouping, levels: Sequence[str]) -> Iterable[_Pair]:
             yield pair
 
 
-def _changes(pair: _Pair, rows: Sequence[PartRow], key_of: KeyOf) -> tuple[Change, ...]:
+def _changes(pair: _Pair, rows: Sequence[PartRow], key_of: KeyOf) -> tuple[PartChange, ...]:
     before, after = parts_of(pair.before, key_of), parts_of(pair.after, key_of)
     executed = (row for row in rows if row.key in before or row.key in after)
     changes = (pair.change(row, before.get(row.key, ()), after.get(row.key, ())) for row in executed)
@@ -397,7 +397,7 @@ def _times(cell: JoinedCell, operators: Sequence[JoinedOperator]) -> Mapping[int
     return dict(zip(launches, cell.times_ns(operators), strict=True))
 
 
-def largest_losses(grouping: Grouping) -> Mapping[str, Excess]:
+def largest_losses(grouping: RowGrouping) -> Mapping[str, Excess]:
     """Return, by the id of a cell, where it loses the most to another one, if that is certain and matters."""
     sides = [_Side(cell, _comparable(cell, grouping)) for cell in grouping.cells if cell.cell.launches]
     losses = [loss for own in sides for other in sides if other is not own for loss in _losses(own, other, grouping)]
@@ -424,7 +424,7 @@ class _Side:
         return max(times, key=times.__getitem__)
 
 
-def _comparable(cell: JoinedCell, grouping: Grouping) -> Mapping[str, Sequence[JoinedOperator]]:
+def _comparable(cell: JoinedCell, grouping: RowGrouping) -> Mapping[str, Sequence[JoinedOperator]]:
     parts: dict[str, list[JoinedOperator]] = {_INSERTED: []}
     for operator in cell.operators:
         if operator.original:
@@ -434,7 +434,7 @@ def _comparable(cell: JoinedCell, grouping: Grouping) -> Mapping[str, Sequence[J
     return parts
 
 
-def _losses(own: _Side, other: _Side, grouping: Grouping) -> Iterator[Excess]:
+def _losses(own: _Side, other: _Side, grouping: RowGrouping) -> Iterator[Excess]:
     classes = {key: own.class_of(key) for key in own.parts if key in other.parts}
     for operator_class in dict.fromkeys(classes.values()):
         if operator_class in _NEVER_TOLD:
@@ -446,7 +446,7 @@ def _losses(own: _Side, other: _Side, grouping: Grouping) -> Iterator[Excess]:
 
 
 def _loss(
-    own: _Side, other: _Side, keys: Sequence[str], operator_class: OperatorClass, grouping: Grouping
+    own: _Side, other: _Side, keys: Sequence[str], operator_class: OperatorClass, grouping: RowGrouping
 ) -> Excess | None:
     """Return what a cell loses to another in some groups; ``None`` unless that is certain and matters.
 

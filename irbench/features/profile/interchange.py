@@ -180,7 +180,7 @@ class Slice:
 
 
 @dataclass(frozen=True)
-class Track:
+class TraceTrack:
     """One row of a trace, in which slices nest or are disjoint.
 
     Attributes:
@@ -194,12 +194,12 @@ class Track:
     slices: tuple[Slice, ...]
 
 
-def tracks_of(slices: Iterable[Slice]) -> tuple[Track, ...]:
+def tracks_of(slices: Iterable[Slice]) -> tuple[TraceTrack, ...]:
     """Return the rows of all threads: of each its operators, then the runtime's own work, in as many as these need."""
     drawn = tuple(slices)
     threads = sorted({each.thread for each in drawn})
     following = max(threads, default=0) + 1
-    tracks: list[Track] = []
+    tracks: list[TraceTrack] = []
     for thread in threads:
         for is_overhead in (False, True):
             own = [each for each in drawn if (each.thread, each.is_overhead) == (thread, is_overhead)]
@@ -207,7 +207,7 @@ def tracks_of(slices: Iterable[Slice]) -> tuple[Track, ...]:
                 is_first = not (place or is_overhead)
                 number = thread if is_first else following
                 following += not is_first
-                tracks.append(Track(number, _name(thread, place, is_overhead=is_overhead), tuple(row)))
+                tracks.append(TraceTrack(number, _name(thread, place, is_overhead=is_overhead), tuple(row)))
     return tuple(tracks)
 
 
@@ -269,7 +269,7 @@ def operator_trace(document: ProfileDocument) -> Iterator[str]:
     yield "\n]}\n"
 
 
-def _names(cell: JoinedCell, number: int, tracks: Sequence[Track]) -> Iterator[dict[str, Any]]:
+def _names(cell: JoinedCell, number: int, tracks: Sequence[TraceTrack]) -> Iterator[dict[str, Any]]:
     yield {"ph": "M", "name": "process_name", "pid": number, "args": {"name": cell.cell.label}}
     yield {"ph": "M", "name": "process_sort_index", "pid": number, "args": {"sort_index": number}}
     for place, track in enumerate(tracks):
@@ -289,7 +289,7 @@ def _slices(cell: JoinedCell) -> Iterator[Slice]:
             yield Slice(span.operator, span.thread or 0, start_ns, end_ns, is_overhead)
 
 
-def _events(cell: JoinedCell, number: int, track: Track) -> Iterator[dict[str, Any]]:
+def _events(cell: JoinedCell, number: int, track: TraceTrack) -> Iterator[dict[str, Any]]:
     for drawn in track.slices:
         operator = cell.operators[drawn.operator]
         profile = operator.profile

@@ -48,7 +48,7 @@ from irbench.stats.blocks import processors_in_use
 from irbench.stats.intervals import FEWEST_LAUNCHES
 from irbench.system import host
 from irbench.system.signals import signals_deferred
-from irbench.worker.cell import Prepared, Warmed
+from irbench.worker.cell import PreparedSession, Warmed
 from irbench.worker.profile_host import MOST_CALLS, ProfiledRun
 
 Keep: TypeAlias = Callable[[ProfileDocument], None]
@@ -98,7 +98,7 @@ class Profiling:
             counted="launch",
         )
         cells = task.planned.group.cells
-        self._candidates = list(map(_Candidate, cells, begun.cells))
+        self._candidates = list(map(_ProfiledCell, cells, begun.cells))
         self._notes: tuple[Note, ...] = begun.notes
         self._setting: Setting | None = None
         self._cpus = host.allowance(task.request.cpus).cpus
@@ -119,10 +119,10 @@ class Profiling:
         return self._document
 
     @property
-    def _able(self) -> list[_Candidate]:
+    def _able(self) -> list[_ProfiledCell]:
         return [candidate for candidate in self._candidates if candidate.profiled.failure is None]
 
-    def _take(self, candidate: _Candidate) -> None:
+    def _take(self, candidate: _ProfiledCell) -> None:
         """Launch a cell, in its first launch with the other form of its graph where it refuses the planned one."""
         assert self._setting is not None
         setting = self._setting
@@ -138,7 +138,7 @@ class Profiling:
         if failed is not None:
             candidate.leave(failed)
 
-    def _attempt(self, candidate: _Candidate, setting: Setting) -> CellFailed | None:
+    def _attempt(self, candidate: _ProfiledCell, setting: Setting) -> CellFailed | None:
         self._rounds.say(Activity("profile", candidate.cell.label))
         try:
             candidate.profiled = self._profiled(candidate, setting)
@@ -146,7 +146,7 @@ class Profiling:
             return failed
         return None
 
-    def _profiled(self, candidate: _Candidate, setting: Setting) -> ProfiledCell:
+    def _profiled(self, candidate: _ProfiledCell, setting: Setting) -> ProfiledCell:
         """Time a session without profiling, before and after one with it, and return the cell with both."""
         cell, plain_ns, before = candidate.cell, list[int](), snapshot(self._cpus)
         with setting.worker(cell) as plain:
@@ -158,7 +158,7 @@ class Profiling:
             plain_ns += timed_plainly(plain, calls)
         processors = processors_in_use([cell], len(self._cpus))
         disturbance = disturbance_between(before, snapshot(self._cpus), processors)
-        launch = Launch(
+        launch = ProfileLaunch(
             self._rounds.finished, run.latency_ns, tuple(plain_ns), run.profiles, disturbance, run.copies_ns
         )
         profiled = with_launch(candidate.profiled, launch)
@@ -170,12 +170,12 @@ class Profiling:
         except CellFailed as failed:
             raise _NotProfiled(failed.failure, failed.output_error) from failed
 
-    def _prepare(self, plain: CellWorker, candidate: _Candidate, setting: Setting) -> _Calls:
+    def _prepare(self, plain: CellWorker, candidate: _ProfiledCell, setting: Setting) -> _Calls:
         """Compile, check the answers in the first launch, warm up, and return what is timed."""
         is_first = not candidate.profiled.launches
         plain.hold("irbench.worker.profile_host:PlainHost")
         plain.ask("import", "import_runtime")
-        prepared: Prepared = plain.ask("compile", "prepare", is_first and setting.expected.outputs is not None)
+        prepared: PreparedSession = plain.ask("compile", "prepare", is_first and setting.expected.outputs is not None)
         if is_first:
             checked(candidate.cell, prepared, setting)
         warmed: Warmed = plain.ask("warm-up", "warm_up")
@@ -200,7 +200,7 @@ class Profiling:
 
 
 @dataclass
-class _Candidate:
+class _ProfiledCell:
     """A cell, and what was recorded of it."""
 
     cell: Cell
@@ -229,7 +229,7 @@ def profile_cell(cell: Cell, setting: Setting, inferences: int) -> tuple[Profile
     with setting.worker(cell) as worker:
         worker.hold("irbench.worker.profile_host:ProfileHost")
         worker.ask("import", "import_runtime")
-        prepared: Prepared = worker.ask("compile", "prepare", setting.expected.outputs is not None)
+        prepared: PreparedSession = worker.ask("compile", "prepare", setting.expected.outputs is not None)
         error = worse(checked(cell, prepared, setting), checked_turns(worker, "verify", prepared, setting))
         warmed: Warmed = worker.ask("warm-up", "warm_up")
         expected_s = max(inferences, MOST_CALLS) * warmed.call_ns / 1e9
@@ -253,7 +253,7 @@ _Key: TypeAlias = tuple[str, str, tuple[str, ...], str, bool]
 
 
 @dataclass(frozen=True)
-class Launch:
+class ProfileLaunch:
     """What was seen in a launch of a cell.
 
     Attributes:
@@ -288,7 +288,7 @@ def middle_half(latencies_ns: Sequence[int]) -> NDArray[np.intp]:
     return np.sort(order[quarter : len(order) - quarter])
 
 
-def with_launch(cell: ProfiledCell, launch: Launch) -> ProfiledCell:
+def with_launch(cell: ProfiledCell, launch: ProfileLaunch) -> ProfiledCell:
     """Return a cell with one more launch."""
     executed = _executed(launch)
     operators = {
@@ -306,7 +306,7 @@ def with_launch(cell: ProfiledCell, launch: Launch) -> ProfiledCell:
     )
 
 
-def _latencies(launch: Launch) -> LaunchLatencies:
+def _latencies(launch: ProfileLaunch) -> LaunchLatencies:
     return LaunchLatencies(
         launch=launch.number,
         profiled_ns=launch.profiled_ns,
@@ -340,7 +340,7 @@ class _Operator:
         )
 
 
-def _executed(launch: Launch) -> Mapping[_Key, _Operator]:
+def _executed(launch: ProfileLaunch) -> Mapping[_Key, _Operator]:
     """Return what each operator took in an inference, in the order in which they were first executed."""
     first: dict[_Key, OperatorTime] = {}
     totals, counts = defaultdict[_Key, float](float), defaultdict[_Key, float](float)
@@ -354,7 +354,7 @@ def _executed(launch: Launch) -> Mapping[_Key, _Operator]:
     return {key: _Operator(operator, round(counts[key]), round(totals[key])) for key, operator in first.items()}
 
 
-def _gpu_times(launch: Launch) -> GpuTimes | None:
+def _gpu_times(launch: ProfileLaunch) -> GpuTimes | None:
     """Return where the time of a launch went on a GPU; ``None`` of one on the CPU."""
     profiles = [launch.profiles[place] for place in launch.profile_of(launch.counted)]
     activities = [profile.gpu for profile in profiles if profile.gpu is not None]
@@ -377,7 +377,7 @@ def _mean(times_ns: Iterable[int]) -> int:
     return round(fmean(times_ns))
 
 
-def _timeline(launch: Launch, places: Mapping[_Key, int]) -> tuple[TimelineSpan, ...]:
+def _timeline(launch: ProfileLaunch, places: Mapping[_Key, int]) -> tuple[TimelineSpan, ...]:
     """Return the executions of the inference whose latency is the median of those that count."""
     by_latency = sorted(launch.counted, key=lambda place: launch.profiled_ns[place])
     (middle,) = launch.profile_of(np.array([by_latency[len(by_latency) // 2]]))

@@ -298,7 +298,7 @@ def encode_profile(document: ProfileDocument) -> bytes:
 def decode_profile(data: bytes, name: str) -> ProfileDocument:
     """Return the document that JSON holds; ``name`` stands for it in an error."""
     try:
-        version = msgspec.json.decode(data, type=_Version).profile_version
+        version = msgspec.json.decode(data, type=_ProfileVersion).profile_version
         if version > PROFILE_VERSION:
             raise IrbenchError(
                 f"{name} was written by a newer irbench (format {version}; this one reads up to {PROFILE_VERSION}).",
@@ -354,5 +354,5 @@ def _is_sound_launch(launch: LaunchLatencies) -> bool:
     )
 
 
-class _Version(msgspec.Struct):
+class _ProfileVersion(msgspec.Struct):
     profile_version: int

@@ -318,7 +318,7 @@ class HeadlineFacts:
 
 
 @dataclass(frozen=True)
-class Change:
+class PartChange:
     """What became of a part between two levels of optimisation of one backend.
 
     Attributes:
@@ -338,7 +338,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class LevelComparison:
     """One backend at two levels of optimisation.
 
     Attributes:
@@ -350,9 +350,9 @@ class Comparison:
 
     before: str
     after: str
-    total: Change
-    classes: tuple[Change, ...]
-    nodes: tuple[Change, ...]
+    total: PartChange
+    classes: tuple[PartChange, ...]
+    nodes: tuple[PartChange, ...]
 
 
 @dataclass(frozen=True)
@@ -370,7 +370,7 @@ class ProfileReport:
     operators: tuple[PartRow, ...]
     nodes: tuple[PartRow, ...]
     headline: tuple[HeadlineFacts, ...] = ()
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[LevelComparison, ...] = ()
     counters: tuple[ClassCounters, ...] = ()
 
     @property

@@ -11,7 +11,15 @@ from rich.measure import Measurement
 from rich.text import Text
 
 from irbench.features.profile.record import ProfileDocument
-from irbench.features.profile.report import By, CellSummary, Change, Comparison, Estimate, PartRow, ProfileReport
+from irbench.features.profile.report import (
+    By,
+    CellSummary,
+    Estimate,
+    LevelComparison,
+    PartChange,
+    PartRow,
+    ProfileReport,
+)
 from irbench.features.profile.views.counter_table import COUNTERS_HEADING, counter_lines, counter_table
 from irbench.features.profile.views.part_names import PartNames
 from irbench.features.profile.views.part_tables import (
@@ -40,7 +48,7 @@ from irbench.features.profile.views.sentences import (
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.render.figure_texts import ends_text
 from irbench.render.line_wrapping import wrap_message
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.text_formats import bullets, heading, markdown_text
 from irbench.render.views import Block, Sentence, paragraph
 
@@ -48,8 +56,8 @@ _WIDEST = 1000
 _USUAL = 100
 _MOST_NAMED = 3
 """So many nodes are named below the classes of work."""
-_CHANGED = (Column("before"), Column("after"), Column("change"), Column("interval", words=True))
-_NAME = Column("ms", words=True, folds=True, least=20, breaks_at="/", longest=20)
+_CHANGED = (TableColumn("before"), TableColumn("after"), TableColumn("change"), TableColumn("interval", words=True))
+_NAME = TableColumn("ms", words=True, folds=True, least=20, breaks_at="/", longest=20)
 _MOST_KINDS = 3
 
 
@@ -199,10 +207,10 @@ def difference_table(parts: Sequence[PartRow], names: PartNames, cells: Sequence
     """Return the groups of nodes that differ most between backends."""
     columns = (
         _NAME,
-        Column("class", words=True, drops=2),
-        *(Column(cell.label) for cell in cells),
-        Column("differ"),
-        Column("interval", words=True, drops=1),
+        TableColumn("class", words=True, drops=2),
+        *(TableColumn(cell.label) for cell in cells),
+        TableColumn("differ"),
+        TableColumn("interval", words=True, drops=1),
     )
     rows = []
     for part in parts:
@@ -213,21 +221,21 @@ def difference_table(parts: Sequence[PartRow], names: PartNames, cells: Sequence
     return TextTable(columns, tuple(rows))
 
 
-def class_change_table(comparison: Comparison) -> TextTable:
+def class_change_table(comparison: LevelComparison) -> TextTable:
     """Return what became of each class of work between two levels."""
     rows = [Row((class_name(change.operator_class), *_change_of(change))) for change in comparison.classes]
     rows.append(Row(("sum of operators", *_change_of(comparison.total))))
-    return TextTable((Column("ms", words=True), *_CHANGED), tuple(rows))
+    return TextTable((TableColumn("ms", words=True), *_CHANGED), tuple(rows))
 
 
-def node_change_table(changes: Sequence[Change], names: PartNames) -> TextTable:
+def node_change_table(changes: Sequence[PartChange], names: PartNames) -> TextTable:
     """Return the groups of nodes that changed most between two levels, with the operators that compute them."""
-    columns = (_NAME, *_CHANGED, Column("computed by", words=True, folds=True, least=14))
+    columns = (_NAME, *_CHANGED, TableColumn("computed by", words=True, folds=True, least=14))
     rows = (Row((names.of_node(change.name), *_change_of(change), _kinds(change))) for change in changes)
     return TextTable(columns, tuple(rows))
 
 
-def _change_of(change: Change) -> tuple[str, str, str, str]:
+def _change_of(change: PartChange) -> tuple[str, str, str, str]:
     difference = change.change_ns
     return (
         estimated(change.before_ns),
@@ -247,7 +255,7 @@ def _ends(estimate: Estimate, in_words: Callable[[float], str]) -> str:
     return ends_text(estimate.ends, in_words, marks_ranges=True).lstrip()
 
 
-def _kinds(change: Change) -> str:
+def _kinds(change: PartChange) -> str:
     if change.key == f"({change.name})":  # an operator without nodes, which is called as its kind
         return ""
     before, after = map(_kinds_text, change.kinds)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from irbench.across_runs.measured_cells import CellKey, key_of, without_model
-from irbench.across_runs.repetition_obstacles import Obstacle
+from irbench.across_runs.repetition_obstacles import RepetitionObstacle
 from irbench.core.result import Condition, GroupResult, RunDocument
 from irbench.features.receipt.report import (
     Claim,
@@ -73,7 +73,7 @@ class ReplayResult:
     outcome: ReplayOutcome
     claims: tuple[CheckedClaim, ...] = ()
     run: str = ""
-    obstacle: Obstacle | None = None
+    obstacle: RepetitionObstacle | None = None
 
 
 @dataclass(frozen=True)

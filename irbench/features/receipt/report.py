@@ -165,7 +165,7 @@ def encode_receipt(receipt: Receipt) -> bytes:
 def decode_receipt(data: bytes, name: str) -> Receipt:
     """Return the receipt that a file holds."""
     try:
-        version = msgspec.json.decode(data, type=_Version).format
+        version = msgspec.json.decode(data, type=_ReceiptVersion).format
         if version > _FORMAT:
             raise IrbenchError(
                 f"{name} was written by a newer irbench (format {version}; this one reads up to {_FORMAT}).",
@@ -301,5 +301,5 @@ def _why_unclaimed(table: GroupResult, row: CellResult) -> Unclaimed | None:
     return "preview" if table.preview and len(table.cells) == 1 else None
 
 
-class _Version(msgspec.Struct):
+class _ReceiptVersion(msgspec.Struct):
     format: int

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 from irbench.across_runs import repetition_obstacles as obstacles
 from irbench.across_runs.checked_runs import read_run
 from irbench.across_runs.differences import fingerprint
-from irbench.across_runs.repetition_obstacles import Obstacle
+from irbench.across_runs.repetition_obstacles import RepetitionObstacle
 from irbench.api.arguments import given_path
 from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, reporting
@@ -68,7 +68,7 @@ class Replay(Displayable):
     @property
     def exit_code(self) -> ExitCode:
         """What ``irbench replay`` exits with."""
-        interrupted = isinstance(self.result.obstacle, obstacles.Interrupted)
+        interrupted = isinstance(self.result.obstacle, obstacles.RepetitionInterrupted)
         return ExitCode.INTERRUPTED if interrupted else _EXITS[self.outcome]
 
     def to_text(self, form: ReportForm = "table") -> str:
@@ -164,28 +164,28 @@ def replay_with(options: ReplayOptions, reporter: Reporter) -> Replay:
             return _not_comparable(claimed, refused)
         stored = measure(planned, reporter, keep=requires_graphs(claimed.graphs, any_name=True))
     except ModelChanged as changed:
-        return _not_comparable(claimed, obstacles.ModelChanged(names=tuple(changed.models)))
+        return _not_comparable(claimed, obstacles.OtherGraph(names=tuple(changed.models)))
     except IrbenchError as error:
         return _not_comparable(claimed, obstacles.NotRepeatable(message=error.message, hint=error.hint))
     run = stored.document.run_id
     if not stored.document.complete:
-        return Replay(ReplayResult(claimed, "undecided", run=run, obstacle=obstacles.Interrupted()))
+        return Replay(ReplayResult(claimed, "undecided", run=run, obstacle=obstacles.RepetitionInterrupted()))
     claims = checked_claims(claimed, stored.document, options.within)
     return Replay(ReplayResult(claimed, outcome_of_claims(claims), claims, run))
 
 
-def _not_comparable(claimed: Receipt, obstacle: Obstacle) -> Replay:
+def _not_comparable(claimed: Receipt, obstacle: RepetitionObstacle) -> Replay:
     return Replay(ReplayResult(claimed, "not-comparable", obstacle=obstacle))
 
 
-def _obstacle(claimed: Receipt) -> Obstacle | None:
+def _obstacle(claimed: Receipt) -> RepetitionObstacle | None:
     if fingerprint(host.describe()) != claimed.machine:
         return obstacles.OtherMachine()
     changed = other_software(claimed.environment.get("distributions") or {})
     return obstacles.OtherSoftware(names=tuple(changed)) if changed else other_confinement(claimed.environment)
 
 
-def _own_code(planned: RunOptions, options: ReplayOptions) -> Obstacle | None:
+def _own_code(planned: RunOptions, options: ReplayOptions) -> RepetitionObstacle | None:
     """Return why a plan is not run that names code of the receipt's author; a model that was given does not count."""
     if options.allow_own_code:
         return None

@@ -16,7 +16,7 @@ from irbench.features.receipt.report import Claim, ClaimKind, NotClaimed, Receip
 from irbench.notices import Context
 from irbench.notices.warnings import by_cost
 from irbench.render.figure_texts import ends_text, ratio_with_ends
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.verdicts import NO_WINNER_TEXTS, style_of
 from irbench.render.views import PlainView
 
@@ -48,13 +48,13 @@ def _spelled(code: str) -> str:
 def receipt_view(receipt: Receipt) -> PlainView:
     """Return what a receipt claims."""
     columns = (
-        Column("claim", words=True, folds=True),
-        Column("verdict", words=True),
-        Column("value [interval]"),
-        Column("launches", drops=1),
+        TableColumn("claim", words=True, folds=True),
+        TableColumn("verdict", words=True),
+        TableColumn("value [interval]"),
+        TableColumn("launches", drops=1),
     )
     names = _names(receipt)
-    statements = [_Statement(_claim(claim, names), claim.condition, claim.reservations) for claim in receipt.claims]
+    statements = [_StatedClaim(_claim(claim, names), claim.condition, claim.reservations) for claim in receipt.claims]
     rows = (
         Row((_claim(claim, names), claim.verdict, _claimed(claim), str(claim.reservations.launches)))
         for claim in receipt.claims
@@ -76,17 +76,17 @@ def receipt_view(receipt: Receipt) -> PlainView:
 def replay_view(result: ReplayResult) -> PlainView:
     """Return what became of the claims of a receipt."""
     columns = (
-        Column("claim", words=True, folds=True),
-        Column("claimed"),
-        Column("measured again"),
-        Column("outcome", words=True),
+        TableColumn("claim", words=True, folds=True),
+        TableColumn("claimed"),
+        TableColumn("measured again"),
+        TableColumn("outcome", words=True),
     )
     names = _names(result.receipt)
     statements = [
-        _Statement(_claim(claim, names), claim.condition, claim.reservations) for claim in result.receipt.claims
+        _StatedClaim(_claim(claim, names), claim.condition, claim.reservations) for claim in result.receipt.claims
     ]
     again = [
-        _Statement(_claim(checked.claim, names), checked.condition, checked.reservations)
+        _StatedClaim(_claim(checked.claim, names), checked.condition, checked.reservations)
         for checked in result.claims
         if checked.reservations is not None
     ]
@@ -110,13 +110,13 @@ def replay_view(result: ReplayResult) -> PlainView:
 
 
 @dataclass(frozen=True)
-class _Statement:
+class _StatedClaim:
     text: str
     condition: Condition | None
     reservations: Reservations
 
 
-def _reserved(statements: Iterable[_Statement]) -> Iterator[str]:
+def _reserved(statements: Iterable[_StatedClaim]) -> Iterator[str]:
     """Yield how disturbed the measurement was and why it has no winner: once for all claims of which that is true."""
     claims_by_line: dict[str, list[str]] = {}
     for item in statements:
@@ -125,7 +125,7 @@ def _reserved(statements: Iterable[_Statement]) -> Iterator[str]:
         yield line if len(claims_by_line) == 1 else f"{listing(claims)}: {line}"
 
 
-def _reservation(statement: _Statement) -> str:
+def _reservation(statement: _StatedClaim) -> str:
     against = statement.reservations
     disturbed = "an unknown number" if against.blocks_disturbed is None else str(against.blocks_disturbed)
     share = f"{disturbed} of {plural(against.blocks_measured, 'block')} were disturbed"
@@ -141,7 +141,7 @@ def _open(not_claimed: Iterable[NotClaimed], names: Mapping[CellKey, str]) -> It
         yield f"Nothing is claimed of {listing(rows)}."
 
 
-def _warnings(statements: Iterable[_Statement], names: Mapping[CellKey, str]) -> Iterator[str]:
+def _warnings(statements: Iterable[_StatedClaim], names: Mapping[CellKey, str]) -> Iterator[str]:
     warnings = {
         msgspec.json.encode(warning, order="sorted"): (warning, against.rows)
         for against in (item.reservations for item in statements)
@@ -153,7 +153,7 @@ def _warnings(statements: Iterable[_Statement], names: Mapping[CellKey, str]) ->
         yield f"warning: {warning.brief(Context(called))} [{warning.code}]"
 
 
-def _marks(statements: Iterable[_Statement], names: Mapping[CellKey, str]) -> Iterator[str]:
+def _marks(statements: Iterable[_StatedClaim], names: Mapping[CellKey, str]) -> Iterator[str]:
     yield from dict.fromkeys(
         f"{names.get(against.rows[cell], cell)}: {mark.text()}."
         for against in (item.reservations for item in statements)

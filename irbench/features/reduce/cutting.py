@@ -75,7 +75,7 @@ class CutRequest:
 
 
 @dataclass(frozen=True)
-class Part:
+class GraphPart:
     """A part of a graph as files.
 
     Attributes:
@@ -92,7 +92,7 @@ class Part:
     has_expected: bool = False
 
 
-Cut: TypeAlias = Part | Uncuttable
+Cut: TypeAlias = GraphPart | Uncuttable
 
 
 @dataclass(frozen=True)
@@ -201,12 +201,12 @@ def cut_parts(requests: Sequence[CutRequest]) -> tuple[Cut, ...]:
         folder.mkdir(parents=True, exist_ok=True)
     confinement = confinement_to(source.artifact, source.feeding.samples, folders)
     try:
-        pairs: tuple[tuple[Part | None, Uncuttable | None], ...] = call_in_worker(
+        pairs: tuple[tuple[GraphPart | None, Uncuttable | None], ...] = call_in_worker(
             "irbench.features.reduce.cutting:parts_and_obstacles",
             requests,
             deadline_s=_DEADLINE_S,
             confinement=confinement,
-            returns=tuple[tuple[Part | None, Uncuttable | None], ...],
+            returns=tuple[tuple[GraphPart | None, Uncuttable | None], ...],
         )
     finally:  # also where it died: others are given the same folder of values
         for folder in folders if confinement is not None else ():
@@ -218,7 +218,7 @@ def cut_parts(requests: Sequence[CutRequest]) -> tuple[Cut, ...]:
         raise unreadable_answer(f"it has {len(cuts)} parts instead of {len(requests)}.")
     return tuple(  # with the paths of the requests, whatever a confined process says
         replace(cut, model=request.folder / MODEL_FILE, data=request.folder / INPUTS_FILE)
-        if isinstance(cut, Part)
+        if isinstance(cut, GraphPart)
         else cut
         for cut, request in zip(cuts, requests, strict=True)
     )
@@ -229,9 +229,9 @@ def outline_of(path: Path) -> GraphOutline:
     return _outline(external_data.load(path))
 
 
-def parts_and_obstacles(requests: Sequence[CutRequest]) -> tuple[tuple[Part | None, Uncuttable | None], ...]:
+def parts_and_obstacles(requests: Sequence[CutRequest]) -> tuple[tuple[GraphPart | None, Uncuttable | None], ...]:
     """Return what :func:`write_parts` does as pairs, of which one is ``None``."""
-    return tuple((cut, None) if isinstance(cut, Part) else (None, cut) for cut in write_parts(requests))
+    return tuple((cut, None) if isinstance(cut, GraphPart) else (None, cut) for cut in write_parts(requests))
 
 
 def write_parts(requests: Sequence[CutRequest]) -> tuple[Cut, ...]:
@@ -256,7 +256,7 @@ def _cut(request: CutRequest, model: onnx.ModelProto, edge: Boundary, values: Ac
     return values.problem(edge) or _written(request, model, edge, values)
 
 
-def _written(request: CutRequest, model: onnx.ModelProto, edge: Boundary, values: Activations) -> Part:
+def _written(request: CutRequest, model: onnx.ModelProto, edge: Boundary, values: Activations) -> GraphPart:
     boundary = SubgraphBoundary(
         inputs={name: values.type_of(name) for name in edge.inputs},
         outputs={name: values.type_of(name) for name in edge.outputs},
@@ -269,7 +269,7 @@ def _written(request: CutRequest, model: onnx.ModelProto, edge: Boundary, values
     has_expected = all(map(values.has_array, edge.outputs))
     if has_expected:
         write_arrays(request.folder / EXPECTED_FILE, {name: values.array(name) for name in edge.outputs})
-    return Part(
+    return GraphPart(
         model=path,
         data=request.folder / INPUTS_FILE,
         inputs=_tensor_facts(boundary.inputs),

@@ -15,8 +15,8 @@ from irbench.core.record import Failure
 from irbench.core.row import CellResult, Speedup
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter.foreign import from_onnx_file
-from irbench.features.reduce.cutting import GraphSource, Part
-from irbench.features.reduce.report import BackendFacts, Evidence, Verdict
+from irbench.features.reduce.cutting import GraphPart, GraphSource
+from irbench.features.reduce.report import BackendFacts, GraphEvidence, Verdict
 from irbench.features.verify.model import trials, verified_cells
 from irbench.features.verify.report import NoReference, VerificationRequest
 from irbench.notices import Context
@@ -42,13 +42,13 @@ class WholeGraph:
         loads: How each backend was asked to compute, by its address.
     """
 
-    evidence: Evidence
+    evidence: GraphEvidence
     source: GraphSource | None
     loads: Mapping[BackendAddress, Load] = field(default_factory=dict[BackendAddress, Load])
 
 
 @dataclass(frozen=True)
-class Decision:
+class GraphDecision:
     """Whether a graph shows the difference.
 
     Attributes:
@@ -66,15 +66,15 @@ class Judge(Protocol):
         """Run the whole graph."""
         ...
 
-    def part(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
+    def part(self, part: GraphPart, budget_s: float, scratch: Path, /) -> GraphEvidence:
         """Run a part, only as long as it takes to decide."""
         ...
 
-    def confirm(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
+    def confirm(self, part: GraphPart, budget_s: float, scratch: Path, /) -> GraphEvidence:
         """Run the smallest part once more, as closely as the whole graph."""
         ...
 
-    def decide(self, evidence: Evidence, /) -> Decision:
+    def decide(self, evidence: GraphEvidence, /) -> GraphDecision:
         """Return whether evidence is what was expected; the first one is that of the whole graph."""
         ...
 
@@ -119,15 +119,15 @@ class SpeedRule:
     expected: SlowerThan
     least_lost_ms: float = 0.0
 
-    def decide(self, evidence: Evidence) -> Decision:
+    def decide(self, evidence: GraphEvidence) -> GraphDecision:
         """Return whether a graph shows the difference."""
         if evidence.speedup is None:
             failure = next((facts.failure for facts in evidence.backends if facts.failure is not None), None)
-            return Decision("other", failure or Failure("measure", "the two cannot be compared"))
+            return GraphDecision("other", failure or Failure("measure", "the two cannot be compared"))
         verdict = ratio_verdict(evidence.speedup, self.expected.factor)
         lost = lost_ms(evidence)
         is_small = lost is not None and lost < self.least_lost_ms
-        return Decision("small" if verdict == "shows" and is_small else verdict)
+        return GraphDecision("small" if verdict == "shows" and is_small else verdict)
 
 
 def ratio_verdict(speedup: Speedup, factor: float) -> Verdict:
@@ -139,28 +139,28 @@ def ratio_verdict(speedup: Speedup, factor: float) -> Verdict:
     return "absent" if speedup.high < factor else "undecided"
 
 
-def lost_ms(evidence: Evidence) -> float | None:
+def lost_ms(evidence: GraphEvidence) -> float | None:
     """Return how much longer a call of the first backend takes, in milliseconds; ``None`` where it was not timed."""
     slow, fast, *_ = (*(facts.p50_ms for facts in evidence.backends), None, None)
     return None if slow is None or fast is None else slow - fast
 
 
-def judge_answers(evidence: Evidence) -> Decision:
+def judge_answers(evidence: GraphEvidence) -> GraphDecision:
     """Return whether the outputs of the only backend are wrong."""
     (facts,) = evidence.backends
     if facts.state in ("failed", "not-applicable"):
-        return Decision("other", facts.failure)
-    return Decision("shows" if facts.state == "mismatch" else "absent")
+        return GraphDecision("other", facts.failure)
+    return GraphDecision("shows" if facts.state == "mismatch" else "absent")
 
 
-def judge_failure(evidence: Evidence, first: Failure | None) -> Decision:
+def judge_failure(evidence: GraphEvidence, first: Failure | None) -> GraphDecision:
     """Return whether the only backend fails as it first did, on the whole graph; ``None`` for that itself."""
     (facts,) = evidence.backends
     if facts.state not in ("failed", "not-applicable") or facts.failure is None:
-        return Decision("absent")
+        return GraphDecision("absent")
     if first is not None and _kind(facts.failure) != _kind(first):
-        return Decision("other", facts.failure)
-    return Decision("shows")
+        return GraphDecision("other", facts.failure)
+    return GraphDecision("shows")
 
 
 def _kind(failure: Failure) -> tuple[str, str]:
@@ -184,16 +184,16 @@ class AnswerJudge:
         refuse_unknown_values(run.inputs, (bundle,))
         return self._verified(self._request(bundle, run.shape, run.inputs, budget_s), scratch)
 
-    def part(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
+    def part(self, part: GraphPart, budget_s: float, scratch: Path, /) -> GraphEvidence:
         """Run a part; see :class:`Judge`."""
         request = self._request(from_onnx_file(part.model), {}, InputRequest(part.data), budget_s)
         return self._verified(request, scratch).evidence
 
-    def confirm(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
+    def confirm(self, part: GraphPart, budget_s: float, scratch: Path, /) -> GraphEvidence:
         """Run a part again: its outputs do not depend on how closely it is looked at."""
         return self.part(part, budget_s, scratch)
 
-    def decide(self, evidence: Evidence, /) -> Decision:
+    def decide(self, evidence: GraphEvidence, /) -> GraphDecision:
         """Return whether evidence is what was expected; see :class:`Judge`."""
         if isinstance(self._expected, WrongAnswers):
             return judge_answers(evidence)
@@ -222,4 +222,4 @@ class AnswerJudge:
         assert trial.feeding is not None  # a data set with outputs of its own was not requested
         source = graph_source(cell.artifact, Workload(trial.bundle, trial.sizes, trial.feeding))
         (row,) = verified_cells((replace(trial, name=""),))
-        return WholeGraph(Evidence((facts_of(row),)), source, {cell.address: cell.load})
+        return WholeGraph(GraphEvidence((facts_of(row),)), source, {cell.address: cell.load})

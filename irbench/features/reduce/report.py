@@ -62,7 +62,7 @@ class BackendFacts:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class GraphEvidence:
     """What the backends did with one graph.
 
     Attributes:
@@ -77,7 +77,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class TriedPart:
     """A part of the graph that was tried.
 
     Attributes:
@@ -89,7 +89,7 @@ class Candidate:
 
     nodes: int
     verdict: Verdict
-    evidence: Evidence | None = None
+    evidence: GraphEvidence | None = None
     failure: Failure | None = None
     uncuttable: Uncuttable | None = None
 
@@ -136,7 +136,7 @@ class ReducedGraph:
     inputs: tuple[TensorFacts, ...]
     outputs: tuple[TensorFacts, ...]
     size_bytes: int
-    evidence: Evidence
+    evidence: GraphEvidence
     confirmation: Verdict | None
     without_one_node: Mapping[Verdict, int] = field(default_factory=dict[Verdict, int])
     has_expected: bool = False
@@ -163,9 +163,9 @@ class ReductionReport:
     expected: ExpectedDifference
     conclusion: Conclusion
     nodes: int
-    full: Evidence | None = None
+    full: GraphEvidence | None = None
     reduced: ReducedGraph | None = None
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[TriedPart, ...] = ()
     not_confirmed: int = 0
     seconds: float = 0.0
     environment: Mapping[str, Any] = field(default_factory=dict[str, Any])

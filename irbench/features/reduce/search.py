@@ -20,16 +20,16 @@ from irbench.api.progress import Say
 from irbench.core.graph_record import Uncuttable
 from irbench.core.record import Failure
 from irbench.errors import IrbenchError
-from irbench.features.reduce.cutting import CutRequest, GraphOutline, GraphSource, Part, cut_parts, read_outline
-from irbench.features.reduce.judge import Decision, Judge
+from irbench.features.reduce.cutting import CutRequest, GraphOutline, GraphPart, GraphSource, cut_parts, read_outline
+from irbench.features.reduce.judge import GraphDecision, Judge
 from irbench.features.reduce.options import ReduceOptions
 from irbench.features.reduce.report import (
-    Candidate,
     Conclusion,
-    Evidence,
+    GraphEvidence,
     KeptNode,
     ReducedGraph,
     ReductionReport,
+    TriedPart,
     Verdict,
     expected_difference,
 )
@@ -123,7 +123,7 @@ class OutOfTime(Exception):
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShowingPart:
     """A part that shows the difference.
 
     Attributes:
@@ -132,8 +132,8 @@ class Shown:
     """
 
     nodes: Nodes
-    part: Part
-    evidence: Evidence
+    part: GraphPart
+    evidence: GraphEvidence
 
 
 @dataclass
@@ -153,8 +153,8 @@ class PartTrials:
     scratch: Path
     left_s: Callable[[], float]
     say: Say
-    candidates: list[Candidate] = field(default_factory=list[Candidate])
-    shown: list[Shown] = field(default_factory=list[Shown])
+    candidates: list[TriedPart] = field(default_factory=list[TriedPart])
+    shown: list[ShowingPart] = field(default_factory=list[ShowingPart])
     verdicts: dict[Nodes, Verdict] = field(default_factory=dict[Nodes, Verdict])
     longest_s: float = 0.0
 
@@ -191,19 +191,19 @@ class PartTrials:
         smaller = (nodes[:place] + nodes[place + 1 :] for place in range(len(nodes)))
         return Counter(self.verdicts[part] for part in smaller if part in self.verdicts)
 
-    def _tried(self, nodes: Nodes, folder: Path, runs: Path) -> Candidate:
+    def _tried(self, nodes: Nodes, folder: Path, runs: Path) -> TriedPart:
         try:
             (part,) = cut_parts((CutRequest(self.source, nodes, folder, self.scratch / "values"),))
             if isinstance(part, Uncuttable):
-                return Candidate(len(nodes), "other", uncuttable=part)
+                return TriedPart(len(nodes), "other", uncuttable=part)
             runs.mkdir()
             evidence = self.judge.part(part, self.left_s(), runs)
         except IrbenchError as error:  # of this part alone: another one may be what backends can run
-            return Candidate(len(nodes), "other", failure=Failure("run", error.message, error.hint or None))
+            return TriedPart(len(nodes), "other", failure=Failure("run", error.message, error.hint or None))
         decision = self.judge.decide(evidence)
         if decision.verdict == "shows":
-            self.shown.append(Shown(nodes, part, evidence))
-        return Candidate(len(nodes), decision.verdict, evidence, decision.failure)
+            self.shown.append(ShowingPart(nodes, part, evidence))
+        return TriedPart(len(nodes), decision.verdict, evidence, decision.failure)
 
 
 class Reducer:
@@ -245,7 +245,7 @@ class Reducer:
         trials = PartTrials(source, self._judge, self._scratch, self._left_for_parts_s, self._say)
         return self._written(outline, trials, *self._confirmed(outline, trials))
 
-    def _whole(self) -> tuple[GraphSource | None, Decision]:
+    def _whole(self) -> tuple[GraphSource | None, GraphDecision]:
         whole = self._judge.whole(self._for_whole_s(), self._folder("whole"))
         decision = self._judge.decide(whole.evidence)
         self._usage = dict(code_without_irbench(whole.loads))
@@ -275,7 +275,7 @@ class Reducer:
             return "interrupted"
         return "whole" if len(left) == len(outline.nodes) else "reduced"
 
-    def _confirmed(self, outline: GraphOutline, trials: PartTrials) -> tuple[Shown | None, Verdict | None]:
+    def _confirmed(self, outline: GraphOutline, trials: PartTrials) -> tuple[ShowingPart | None, Verdict | None]:
         """Search, and return the smallest part that was not refuted when it was run again, and its verdict then.
 
         Where a part is refuted, the search goes on from the next larger one.
@@ -305,7 +305,7 @@ class Reducer:
         self._report = replace(self._report, conclusion=conclusion)
         return (trials.shown[-1] if trials.shown else None), verdict
 
-    def _evidence_again(self, shown: Shown) -> Evidence | None:
+    def _evidence_again(self, shown: ShowingPart) -> GraphEvidence | None:
         """Return what the backends do with a part now; ``None`` where nothing is timed, or no time is left."""
         left_s = self._options.budget - self._watch.elapsed_s
         if not self._is_timed or left_s < SHORTEST_TRIAL_S:
@@ -314,7 +314,7 @@ class Reducer:
         return self._judge.confirm(self._placed(shown), left_s, self._folder(f"again-{self._report.not_confirmed}"))
 
     def _written(
-        self, outline: GraphOutline, trials: PartTrials, shown: Shown | None, confirmation: Verdict | None
+        self, outline: GraphOutline, trials: PartTrials, shown: ShowingPart | None, confirmation: Verdict | None
     ) -> ReductionReport:
         report = replace(self._report, candidates=tuple(trials.candidates))
         if shown is None:
@@ -335,12 +335,12 @@ class Reducer:
         code = {backend: self._script(backend, usage, part, shown) for backend, usage in self._usage.items()}
         return self._finished(replace(report, reduced=reduced, repeat=repeat, folder=folder, code=code))
 
-    def _script(self, backend: str, usage: Usage, part: Part, shown: Shown) -> str:
+    def _script(self, backend: str, usage: Usage, part: GraphPart, shown: ShowingPart) -> str:
         times_ms = {facts.label: facts.p50_ms for facts in shown.evidence.backends}
         outputs = part.outputs if part.has_expected else ()
         return script(usage, self._report.expected.criterion, outputs, times_ms.get(backend))
 
-    def _placed(self, shown: Shown) -> Part:
+    def _placed(self, shown: ShowingPart) -> GraphPart:
         """Copy a part to the user's folder, whatever signals arrive, and return it there."""
         folder, part = self._options.output, shown.part
         assert folder is not None

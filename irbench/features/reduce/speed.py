@@ -12,9 +12,9 @@ from irbench.core.address import BackendAddress
 from irbench.core.record import LaunchRecord
 from irbench.core.row import ENDED_EARLY
 from irbench.errors import IrbenchError
-from irbench.features.reduce.cutting import Part
-from irbench.features.reduce.judge import Decision, SpeedRule, WholeGraph, facts_of, graph_source, lost_ms
-from irbench.features.reduce.report import Evidence
+from irbench.features.reduce.cutting import GraphPart
+from irbench.features.reduce.judge import GraphDecision, SpeedRule, WholeGraph, facts_of, graph_source, lost_ms
+from irbench.features.reduce.report import GraphEvidence
 from irbench.features.reduce.view import until_interval_text
 from irbench.measure.lock import MeasurementLock
 from irbench.options.expectation import SlowerThan
@@ -90,26 +90,26 @@ class SpeedJudge:
         evidence = self._measured(request, group, scratch, self._destination, self._reporter, self._most_s)
         return WholeGraph(evidence, source, {cell.address: cell.load for cell in cells})
 
-    def part(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
+    def part(self, part: GraphPart, budget_s: float, scratch: Path, /) -> GraphEvidence:
         """Measure a part in short launches, which are not stored."""
         silent = Reporter(lambda _line: None, lambda _progress: None)
         request, group = self._planned(self._of(part), TRIAL, min(TRIAL.budget, budget_s), scratch, silent)
         evidence = self._measured(request, group, scratch, RunDestination(scratch / "runs"), silent)
         return replace(evidence, run_id=None)
 
-    def confirm(self, part: Part, budget_s: float, scratch: Path, /) -> Evidence:
+    def confirm(self, part: GraphPart, budget_s: float, scratch: Path, /) -> GraphEvidence:
         """Measure a part as the whole graph was measured."""
         request, group = self._planned(self._of(part), CONFIRMATION, budget_s, scratch, self._reporter)
         return self._measured(request, group, scratch, self._destination, self._reporter)
 
-    def decide(self, evidence: Evidence, /) -> Decision:
+    def decide(self, evidence: GraphEvidence, /) -> GraphDecision:
         """Return whether evidence is what was expected; see :class:`Judge`."""
         decision = self._rule.decide(evidence)
         if not self._rule.least_lost_ms and decision.verdict == "shows":
             self._rule = replace(self._rule, least_lost_ms=self._min_share * (lost_ms(evidence) or 0.0))
         return decision
 
-    def _of(self, part: Part) -> RunOptions:
+    def _of(self, part: GraphPart) -> RunOptions:
         return replace(self._run, models=(str(part.model),), data=part.data, imports=(), batch=None, shape={}, value={})
 
     def _planned(
@@ -145,7 +145,7 @@ class SpeedJudge:
         destination: RunDestination,
         reporter: Reporter,
         until_interval_s: float = 0.0,
-    ) -> Evidence:
+    ) -> GraphEvidence:
         slow, fast = self._cells(group)
         schedule = UntilSided(slow.id, fast.id, self._rule.expected.factor, until_interval_s)
         stored = measure_planned(request, (group,), scratch, destination, self._lock, reporter, schedule)
@@ -154,7 +154,7 @@ class SpeedJudge:
             raise KeyboardInterrupt
         rows = {row.id: row for row in table.cells}
         is_relative_to_slow = table.baseline == slow.id  # another one is the baseline where its outputs are wrong
-        return Evidence(
+        return GraphEvidence(
             backends=(facts_of(rows[slow.id]), facts_of(rows[fast.id])),
             speedup=rows[fast.id].speedup if is_relative_to_slow else None,
             run_id=stored.document.run_id,

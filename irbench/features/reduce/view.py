@@ -15,19 +15,19 @@ from irbench.core.row import Speedup
 from irbench.features.reduce.cutting import GraphOutline
 from irbench.features.reduce.report import (
     BackendFacts,
-    Candidate,
     Conclusion,
     Criterion,
-    Evidence,
     ExpectedDifference,
+    GraphEvidence,
     KeptNode,
     ReducedGraph,
     ReductionReport,
+    TriedPart,
     Verdict,
 )
 from irbench.features.reduce.reproduction import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, REPORT_FILE
 from irbench.render.figure_texts import are_ranges, as_fast_text, ends_heading, speedup_cell
-from irbench.render.table import Column, ListingTable, Row, TextTable
+from irbench.render.table import ListingTable, Row, TableColumn, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.text_formats import bullets, code_block, heading, markdown_text
 from irbench.render.views import CodeBlock, Document
@@ -70,7 +70,7 @@ _LONGEST_LIST = 12
 _MOST_NODES = 60
 
 
-def shown_text(evidence: Evidence) -> str:
+def shown_text(evidence: GraphEvidence) -> str:
     """Return what the backends did with a graph; empty where a line cannot tell it."""
     first, *rest = evidence.backends
     if evidence.speedup is not None and rest:
@@ -116,7 +116,7 @@ def _files(report: ReductionReport) -> tuple[str, ...]:
     return (MODEL_FILE, INPUTS_FILE, *((EXPECTED_FILE,) if has_expected else ()), REPORT_FILE)
 
 
-def _tried_text(candidates: Sequence[Candidate]) -> str:
+def _tried_text(candidates: Sequence[TriedPart]) -> str:
     if not candidates:
         return ""
     undecided = sum(candidate.verdict == "undecided" for candidate in candidates)
@@ -168,23 +168,23 @@ def evidence_table(report: ReductionReport) -> Iterator[ListingTable]:
         yield ListingTable(TextTable(columns, tuple(rows)), elsewhere="see --format md")
 
 
-def _columns(criterion: Criterion, speedups: Sequence[Speedup | None]) -> tuple[Column, ...]:
+def _columns(criterion: Criterion, speedups: Sequence[Speedup | None]) -> tuple[TableColumn, ...]:
     common = (
-        Column("graph", words=True),
-        Column("backend", words=True),
-        Column("version", words=True, folds=True, drops=1),
-        Column("prec", words=True, drops=2),
-        Column("outputs", words=True),
-        Column("max err", drops=3),
+        TableColumn("graph", words=True),
+        TableColumn("backend", words=True),
+        TableColumn("version", words=True, folds=True, drops=1),
+        TableColumn("prec", words=True, drops=2),
+        TableColumn("outputs", words=True),
+        TableColumn("max err", drops=3),
     )
     if criterion != "slower":
         return common
     heading = ends_heading("speedup", speedups, Timing.confidence)
-    return (*common, Column("p50 ms"), Column(heading, words=True))
+    return (*common, TableColumn("p50 ms"), TableColumn(heading, words=True))
 
 
 def _row(
-    graph: str, facts: BackendFacts, evidence: Evidence, criterion: Criterion, speedups: Sequence[Speedup | None]
+    graph: str, facts: BackendFacts, evidence: GraphEvidence, criterion: Criterion, speedups: Sequence[Speedup | None]
 ) -> Row:
     cells = (
         graph,
@@ -290,7 +290,7 @@ def until_interval_text(share_s: float, most_s: float) -> str:
     )
 
 
-def candidate_text(candidate: Candidate) -> str:
+def candidate_text(candidate: TriedPart) -> str:
     """Return in a line what a part of the graph showed."""
     shown = "" if candidate.evidence is None else shown_text(candidate.evidence)
     if candidate.uncuttable is not None:
@@ -357,7 +357,7 @@ def _graph(report: ReductionReport, reduced: ReducedGraph) -> Iterator[str]:
         " that the whole model computes there; what the nodes read of its shapes and constants is a weight."
     )
     rows = tuple(Row((node.op_type, node.domain or "ai.onnx", node.name)) for node in reduced.nodes[:_MOST_NODES])
-    columns = tuple(Column(name, words=True) for name in ("operator", "domain", "node"))
+    columns = tuple(TableColumn(name, words=True) for name in ("operator", "domain", "node"))
     yield TextTable(columns, rows).as_markdown()
     if len(reduced.nodes) > _MOST_NODES:
         yield f"and {plural(len(reduced.nodes) - _MOST_NODES, 'node')} more"
@@ -367,7 +367,7 @@ def _graph(report: ReductionReport, reduced: ReducedGraph) -> Iterator[str]:
         for role, held in roles.items()
         for tensor in held
     )
-    described = tuple(Column(name, words=True) for name in ("", "name", "type", "shape"))
+    described = tuple(TableColumn(name, words=True) for name in ("", "name", "type", "shape"))
     yield TextTable(described, tensors).as_markdown()
 
 

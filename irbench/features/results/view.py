@@ -10,7 +10,7 @@ from operator import eq
 
 from irbench.core.quantities import age
 from irbench.render.outcome_texts import outcomes_text
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.store.entries import RunEntry
 
 _NONE = "-"
@@ -23,7 +23,7 @@ _OUTCOME_WIDTH = 20
 class _Field:
     """A column with what it shows of a run; an optional one is left out where no run has anything to show."""
 
-    column: Column
+    column: TableColumn
     text: Callable[[RunEntry, datetime], str]
     optional: bool = False
 
@@ -59,20 +59,22 @@ def _joined(values: Iterable[object]) -> str:
 
 
 _FIELDS = (
-    _Field(Column("run", words=True), lambda entry, _: entry.run_id),
-    _Field(Column("name", words=True, folds=True, drops=2), lambda entry, _: entry.name, optional=True),
-    _Field(Column("age", drops=3), lambda entry, now: age(entry.created, now)),
+    _Field(TableColumn("run", words=True), lambda entry, _: entry.run_id),
+    _Field(TableColumn("name", words=True, folds=True, drops=2), lambda entry, _: entry.name, optional=True),
+    _Field(TableColumn("age", drops=3), lambda entry, now: age(entry.created, now)),
     _Field(
-        Column("when (UTC)", words=True, drops=5),
+        TableColumn("when (UTC)", words=True, drops=5),
         lambda entry, _: entry.created[: len("yyyy-mm-ddThh:mm")].replace("T", " "),
     ),
-    _Field(Column("models", words=True, folds=True, drops=1), lambda entry, _: ", ".join(entry.models)),
-    _Field(Column("batch", drops=6), lambda entry, _: _joined(entry.batches)),
-    _Field(Column("streams", drops=9), lambda entry, _: _joined(entry.streams)),
-    _Field(Column("threads", drops=10), lambda entry, _: "native" if entry.threads is None else str(entry.threads)),
-    _Field(Column("launches", drops=8), lambda entry, _: str(entry.launches)),
-    _Field(Column("rows", words=True, folds=True, drops=4), lambda entry, _: ", ".join(entry.rows)),
-    _Field(Column("outcome", words=True, folds=True, least=_OUTCOME_WIDTH), lambda entry, _: outcomes_text(entry)),
-    _Field(Column("machine", words=True, folds=True, drops=11), lambda entry, _: entry.machine, optional=True),
-    _Field(Column("note", words=True, folds=True, drops=7), lambda entry, _: entry.note, optional=True),
+    _Field(TableColumn("models", words=True, folds=True, drops=1), lambda entry, _: ", ".join(entry.models)),
+    _Field(TableColumn("batch", drops=6), lambda entry, _: _joined(entry.batches)),
+    _Field(TableColumn("streams", drops=9), lambda entry, _: _joined(entry.streams)),
+    _Field(
+        TableColumn("threads", drops=10), lambda entry, _: "native" if entry.threads is None else str(entry.threads)
+    ),
+    _Field(TableColumn("launches", drops=8), lambda entry, _: str(entry.launches)),
+    _Field(TableColumn("rows", words=True, folds=True, drops=4), lambda entry, _: ", ".join(entry.rows)),
+    _Field(TableColumn("outcome", words=True, folds=True, least=_OUTCOME_WIDTH), lambda entry, _: outcomes_text(entry)),
+    _Field(TableColumn("machine", words=True, folds=True, drops=11), lambda entry, _: entry.machine, optional=True),
+    _Field(TableColumn("note", words=True, folds=True, drops=7), lambda entry, _: entry.note, optional=True),
 )

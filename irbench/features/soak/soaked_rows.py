@@ -31,7 +31,7 @@ from irbench.stats.soak import derive_soak_table
 from irbench.stats.workload_facts import given_inputs, table_of
 from irbench.store.runs import RunWriter
 from irbench.system.signals import signals_deferred
-from irbench.worker.cell import Prepared, Warmed
+from irbench.worker.cell import PreparedSession, Warmed
 from irbench.worker.cell_hosts import SoakBlock
 
 
@@ -141,7 +141,7 @@ class _Soak:
     def _warmed(self, row: _Soaked, worker: CellWorker, setting: Setting) -> Warmed:
         worker.hold("irbench.worker.cell_hosts:SoakHost")
         worker.ask("import", "import_runtime")
-        prepared: Prepared = worker.ask("compile", "prepare", setting.expected.outputs is not None)
+        prepared: PreparedSession = worker.ask("compile", "prepare", setting.expected.outputs is not None)
         row.effective = prepared.effective
         row.output_error = checked(row.cell, prepared, setting)
         row.output_error = worse(row.output_error, checked_turns(worker, "verify", prepared, setting))
@@ -165,7 +165,7 @@ class _Soak:
         """Have a cell answer once more: some answer rightly only at first."""
         if setting.expected.outputs is None:
             return
-        prepared = Prepared(row.effective, worker.ask("second answer", "answer_again"))
+        prepared = PreparedSession(row.effective, worker.ask("second answer", "answer_again"))
         try:
             checked(row.cell, prepared, setting)
             checked_turns(worker, "second answer", prepared, setting)

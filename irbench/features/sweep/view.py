@@ -16,7 +16,7 @@ from irbench.features.plan.cells import AXES, SweepTable, setting_text
 from irbench.features.sweep.curve import CURVE_END_TEXTS, CurvePoint, gain, knee
 from irbench.features.sweep.report import STATUS_TEXTS, CurveOverview, SweepOverview, TableOverview, TableStatus
 from irbench.render.outcome_texts import best_text, outcomes_text
-from irbench.render.table import Column, ListingTable, Row, TextTable
+from irbench.render.table import ListingTable, Row, TableColumn, TextTable
 from irbench.render.table_title import SEPARATOR
 
 _NONE = "-"
@@ -29,10 +29,10 @@ def cells_table(
     """Return a row for each cell in the order of measurement, with the settings that differ."""
     keys = _differing(tables)
     columns = (
-        Column("table"),
-        Column("cell", words=True),
-        *(Column(key, words=key in ("models", "backends", "optimize"), folds=key == "models") for key in keys),
-        Column("table takes", words=True, drops=1),
+        TableColumn("table"),
+        TableColumn("cell", words=True),
+        *(TableColumn(key, words=key in ("models", "backends", "optimize"), folds=key == "models") for key in keys),
+        TableColumn("table takes", words=True, drops=1),
     )
     rows = [
         Row(
@@ -138,10 +138,10 @@ def _counts(overview: SweepOverview) -> str:
 
 def _tables(overview: SweepOverview) -> TextTable:
     columns = (
-        Column("table", words=True, drops=2),
-        Column("settings", words=True, folds=True),
-        Column("outcome", words=True, folds=True),
-        Column("run", words=True, drops=1),
+        TableColumn("table", words=True, drops=2),
+        TableColumn("settings", words=True, folds=True),
+        TableColumn("outcome", words=True, folds=True),
+        TableColumn("run", words=True, drops=1),
     )
     rows = (Row((shown.table.id, shown.table.label, _outcome(shown), shown.run or _NONE)) for shown in overview.tables)
     return TextTable(columns, tuple(rows))
@@ -155,7 +155,13 @@ def _outcome(shown: TableOverview) -> str:
 
 def _points(curve: CurveOverview) -> TextTable:
     """Return a row for each batch and row of a curve, with what the step from the batch before gained."""
-    columns = (Column("batch"), Column("row", words=True), Column("FPS"), Column("gain"), Column("GB"))
+    columns = (
+        TableColumn("batch"),
+        TableColumn("row", words=True),
+        TableColumn("FPS"),
+        TableColumn("gain"),
+        TableColumn("GB"),
+    )
     digits = {name: _digits(curve.points, name) for name in _names(curve.points)}
     rows = [
         Row((str(point.batch), name, *_figures(curve.points[: number + 1], name, digits[name])))

@@ -66,7 +66,7 @@ class PairEvidence:
 
 
 @dataclass(frozen=True)
-class Decision:
+class TuneDecision:
     """The recommendation that follows from a confirmation.
 
     Attributes:
@@ -88,7 +88,7 @@ def decide(
     references: Mapping[str, ReferenceKind],
     evidence: Mapping[str, PairEvidence],
     within: float,
-) -> Decision:
+) -> TuneDecision:
     """Return what is recommended: the leader, if it is better than every reference; else the best of these.
 
     Each reference is judged for itself. The leader is confirmed where every interval excludes 1 and nothing speaks
@@ -114,14 +114,14 @@ def decide(
         return _against_settings("unopposed", lead.leader, settings, known, -math.inf)
     reservations = tuple(_reservations(behind, known))
     if not reservations:
-        return Decision("better", lead.leader, lead.leader, is_confirmed=True)
+        return TuneDecision("better", lead.leader, lead.leader, is_confirmed=True)
     nearest = min(behind, key=lambda row: behind[row].value)
     if _is_same(behind[nearest], known[nearest], within):
         others = tuple(reservation for reservation in reservations if reservation.row != nearest)
-        return Decision("same", nearest, lead.leader, is_confirmed=not others, reservations=others)
+        return TuneDecision("same", nearest, lead.leader, is_confirmed=not others, reservations=others)
     conclusion = _conclusion(reservations)
     is_ahead = all(_is_ahead(interval, known[row], within) for row, interval in behind.items())
-    return Decision(conclusion, lead.leader if is_ahead else nearest, lead.leader, reservations=reservations)
+    return TuneDecision(conclusion, lead.leader if is_ahead else nearest, lead.leader, reservations=reservations)
 
 
 def _reservations(behind: Mapping[str, Interval], evidence: Mapping[str, PairEvidence]) -> Iterator[Reservation]:
@@ -172,7 +172,7 @@ def _against_settings(
     settings: Mapping[str, Interval],
     evidence: Mapping[str, PairEvidence],
     edge: float,
-) -> Decision:
+) -> TuneDecision:
     """Return a leader without a reference to beat; confirmed where no interval of its lead reaches below an edge."""
     few = (row for row, interval in settings.items() if interval.confidence is None)
     wide = (row for row, interval in settings.items() if interval.confidence is not None and interval.low < edge)
@@ -181,7 +181,7 @@ def _against_settings(
         *(Reservation("interval-includes-1", row) for row in wide),
         *_doubts(settings, evidence),
     )
-    return Decision(conclusion, leader, leader, is_confirmed=not reservations, reservations=reservations)
+    return TuneDecision(conclusion, leader, leader, is_confirmed=not reservations, reservations=reservations)
 
 
 def _doubts(rows: Iterable[str], evidence: Mapping[str, PairEvidence]) -> Iterator[Reservation]:
@@ -191,11 +191,11 @@ def _doubts(rows: Iterable[str], evidence: Mapping[str, PairEvidence]) -> Iterat
             yield Reservation(doubt, row)
 
 
-def _without_leader(able: Sequence[str], references: Mapping[str, ReferenceKind]) -> Decision:
+def _without_leader(able: Sequence[str], references: Mapping[str, ReferenceKind]) -> TuneDecision:
     if not able:
-        return Decision("nothing", None, None)
+        return TuneDecision("nothing", None, None)
     row = next((row for row in able if row in references), able[0])
-    return Decision("reference" if row in references else "unopposed", row, row, is_confirmed=True)
+    return TuneDecision("reference" if row in references else "unopposed", row, row, is_confirmed=True)
 
 
 def pareto_front(points: Iterable[FrontPoint], within: float) -> tuple[FrontPoint, ...]:
@@ -346,7 +346,7 @@ class Confirmed:
         alternatives: Every row but the leader, against it.
     """
 
-    decision: Decision
+    decision: TuneDecision
     settings: Mapping[str, TunedSetting]
     alternatives: tuple[Alternative, ...]
     deciding_budget_s: float | None = None

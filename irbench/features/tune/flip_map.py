@@ -20,7 +20,7 @@ from irbench.errors import IrbenchError
 from irbench.features.tune.options import TuneOptions
 from irbench.features.tune.report import (
     Alternative,
-    Condition,
+    ChangedCondition,
     ConditionAxis,
     Flip,
     FlipOutcome,
@@ -84,7 +84,7 @@ class Pair:
     rival: TunedSetting
 
 
-def conditions(setting: TunedSetting, around: Surroundings) -> tuple[Condition, ...]:
+def conditions(setting: TunedSetting, around: Surroundings) -> tuple[ChangedCondition, ...]:
     """Return the nearest other conditions of a setting, the nearest first."""
     order = get_args(ConditionAxis)
     return tuple(
@@ -104,7 +104,7 @@ def ranked(report: TuningReport) -> tuple[Alternative, ...]:
 
 
 def pair_under(
-    condition: Condition, setting: TunedSetting, alternatives: Sequence[Alternative], processors: int
+    condition: ChangedCondition, setting: TunedSetting, alternatives: Sequence[Alternative], processors: int
 ) -> Pair | None:
     """Return a setting and its strongest rival under a condition; ``None`` where every other one becomes the same.
 
@@ -119,7 +119,7 @@ def pair_under(
     return None if rival is None else Pair(changed, rival)
 
 
-def flip_of(condition: Condition, pair: Pair, table: GroupResult, run: str) -> Flip:
+def flip_of(condition: ChangedCondition, pair: Pair, table: GroupResult, run: str) -> Flip:
     """Return what a table of both settings says; the rival is its baseline."""
     by_id = {row.id: row for row in table.cells}
     setting, rival = by_id[pair.setting.row], by_id[pair.rival.row]
@@ -150,9 +150,9 @@ def share_s(left_s: float, conditions_left: int, needed_s: float) -> float | Non
     return max(needed_s, left_s / conditions_left)
 
 
-def _conditions(setting: TunedSetting, around: Surroundings) -> Iterator[Condition]:
+def _conditions(setting: TunedSetting, around: Surroundings) -> Iterator[ChangedCondition]:
     processors = around.processors
-    yield Condition("neighbour", 1, 0, math.log2(processors / (processors - 1)) if processors > 1 else 1.0)
+    yield ChangedCondition("neighbour", 1, 0, math.log2(processors / (processors - 1)) if processors > 1 else 1.0)
     if around.has_batches:
         yield from _counts("batch", setting.batch)
     if setting.instances == 1:
@@ -162,18 +162,18 @@ def _conditions(setting: TunedSetting, around: Surroundings) -> Iterator[Conditi
     yield from _counts("streams", setting.streams)
     for precision in around.precisions:
         if precision != setting.precision:
-            yield Condition("precision", precision, setting.precision, 1.0)
+            yield ChangedCondition("precision", precision, setting.precision, 1.0)
 
 
-def _counts(axis: ConditionAxis, count: int, most: int | None = None) -> Iterator[Condition]:
+def _counts(axis: ConditionAxis, count: int, most: int | None = None) -> Iterator[ChangedCondition]:
     """Yield half of a number and its double, as far as they exist."""
     double = 2 * count if most is None else min(2 * count, most)
     for value in (count // 2, double):
         if value not in (0, count):
-            yield Condition(axis, value, count, abs(math.log2(value / count)))
+            yield ChangedCondition(axis, value, count, abs(math.log2(value / count)))
 
 
-def _under(condition: Condition, setting: TunedSetting, processors: int) -> TunedSetting:
+def _under(condition: ChangedCondition, setting: TunedSetting, processors: int) -> TunedSetting:
     """Return a setting under a condition; it never has more threads than there are processors."""
     value = condition.value
     if condition.axis == "neighbour":
@@ -269,7 +269,7 @@ class _FlipMap:
                 flip = _unmeasured(condition, pair, "interrupted")
             self.flips = (*self.flips, flip)
 
-    def _conditions(self) -> Sequence[tuple[Condition, Pair]]:
+    def _conditions(self) -> Sequence[tuple[ChangedCondition, Pair]]:
         """Return the conditions with the settings that are compared under each, the nearest first."""
         setting, others = self._report.setting, ranked(self._report)
         if setting is None or not others:
@@ -282,7 +282,7 @@ class _FlipMap:
         )
         return [(condition, pair) for condition, pair in pairs if pair is not None]
 
-    def _flip(self, condition: Condition, pair: Pair, conditions_left: int) -> Flip:
+    def _flip(self, condition: ChangedCondition, pair: Pair, conditions_left: int) -> Flip:
         if self.is_interrupted:
             return _unmeasured(condition, pair, "interrupted")
         left_s = self._seconds - self._used_s
@@ -297,7 +297,7 @@ class _FlipMap:
             return _unmeasured(condition, pair, "impossible", error.message)
         return self._measured(condition, pair, planned, share)
 
-    def _measured(self, condition: Condition, pair: Pair, planned: ConditionRows, share: float) -> Flip:
+    def _measured(self, condition: ChangedCondition, pair: Pair, planned: ConditionRows, share: float) -> Flip:
         self._means.say(condition_text(condition))
         watch = Stopwatch()
         try:
@@ -311,7 +311,7 @@ class _FlipMap:
         self._needed_s = _needed_s(table) or self._needed_s
         return flip_of(condition, planned.pair, table, stored.document.run_id)
 
-    def _request(self, condition: Condition, request: RunRequest, share: float) -> RunRequest:
+    def _request(self, condition: ChangedCondition, request: RunRequest, share: float) -> RunRequest:
         run, text = self._run, condition_text(condition)
         busy = host.allowance(run.cpus).cpus[-1:] if condition.axis == "neighbour" else ()
         timing = replace(with_requested(CONDITION, request.timing), busy_processors=busy)
@@ -330,7 +330,7 @@ def _nearest_rival(backend: str, others: Sequence[Alternative]) -> TunedSetting:
     return next(elsewhere, others[0].setting)
 
 
-def _unmeasured(condition: Condition, pair: Pair, missing: NotMeasured, message: str | None = None) -> Flip:
+def _unmeasured(condition: ChangedCondition, pair: Pair, missing: NotMeasured, message: str | None = None) -> Flip:
     return Flip(condition, pair.setting, pair.rival, "not-measured", missing=missing, message=message)
 
 
@@ -360,7 +360,7 @@ def surroundings(pair: Pair, run: RunOptions, *, has_batches: bool) -> Surroundi
 
 
 def condition_rows(
-    condition: Condition, pair: Pair, run: RunOptions, scratch: Path, *, has_batches: bool
+    condition: ChangedCondition, pair: Pair, run: RunOptions, scratch: Path, *, has_batches: bool
 ) -> ConditionRows:
     """Return the table that compares two settings under a condition."""
     both = (pair.setting, pair.rival)
@@ -383,7 +383,7 @@ def condition_rows(
     )
 
 
-def _options(condition: Condition, both: Sequence[TunedSetting], run: RunOptions) -> RunOptions:
+def _options(condition: ChangedCondition, both: Sequence[TunedSetting], run: RunOptions) -> RunOptions:
     """Return options that ask for every combination of the values of both settings."""
     cpus = host.allowance(run.cpus).cpus
     names = {_name(each) for each in both}

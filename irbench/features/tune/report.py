@@ -178,7 +178,7 @@ def budget_text(seconds: float) -> str:
 
 
 @dataclass(frozen=True)
-class Condition:
+class ChangedCondition:
     """What differs from where the recommended setting was measured.
 
     Attributes:
@@ -219,7 +219,7 @@ class Flip:
         is_doubtful: Whether something outside the interval speaks against the outcome: a busy machine, for example.
     """
 
-    condition: Condition
+    condition: ChangedCondition
     setting: TunedSetting
     rival: TunedSetting
     outcome: FlipOutcome

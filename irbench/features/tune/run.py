@@ -51,7 +51,7 @@ from irbench.render.text_formats import json_text
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import refuse_contradictions, requested
 from irbench.requests.user_code import accuracy_limit, options_of_limit
-from irbench.runner.launch_schedule import UNTIL_PRECISE, Schedule
+from irbench.runner.launch_schedule import UNTIL_PRECISE, LaunchSchedule
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
 from irbench.runs.measurement import StoredRun, measure_planned, refuse_within_a_worker
@@ -282,7 +282,12 @@ class _Tuner:
         return Tuning(replace(report, seconds=self._watch.elapsed_s), Run(search.document, search.folder), confirmed)
 
     def _measured(
-        self, request: RunRequest, planned: PlannedGroup, schedule: Schedule = UNTIL_PRECISE, *, quietly: bool = False
+        self,
+        request: RunRequest,
+        planned: PlannedGroup,
+        schedule: LaunchSchedule = UNTIL_PRECISE,
+        *,
+        quietly: bool = False,
     ) -> StoredRun:
         destination = RunDestination(self._options.run.results)
         request = request.with_budget_for(1, 1)

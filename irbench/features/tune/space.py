@@ -141,7 +141,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class _Fit:
+class _SpaceFit:
     """Ranges by axis, the variance of one measurement relative to that of settings, and what follows from them."""
 
     ranges: tuple[float, ...]
@@ -165,7 +165,7 @@ class _Evidence:
     def distances(self) -> Floats:
         return self.settings.distances(self.places, self.places)
 
-    def covariance(self, fit: _Fit) -> Floats:
+    def covariance(self, fit: _SpaceFit) -> Floats:
         """Return that of the averages, relative to the variance between settings."""
         return fit.correlation(self.distances) + np.diag(fit.noise / self.counts)
 
@@ -182,7 +182,7 @@ class Belief:
     mean: Floats
     deviation: Floats
     _evidence: _Evidence
-    _fit: _Fit
+    _fit: _SpaceFit
 
     def draws(self, count: int, places: Sequence[int], generator: np.random.Generator) -> Floats:
         """Return values that some settings may have together, shape ``(count, places)``."""
@@ -216,9 +216,9 @@ def fit(settings: Settings, measured: Mapping[int, Sequence[float]]) -> Belief:
     return Belief(fit.mean + across @ solved[:, 0], deviation, evidence, fit)
 
 
-def _fitted(evidence: _Evidence) -> _Fit:
+def _fitted(evidence: _Evidence) -> _SpaceFit:
     """Return the most likely ranges and noise, one changed at a time."""
-    best = _in_closed_form(_Fit((_USUAL_RANGE,) * evidence.settings.axes, _USUAL_NOISE_SHARE), evidence)
+    best = _in_closed_form(_SpaceFit((_USUAL_RANGE,) * evidence.settings.axes, _USUAL_NOISE_SHARE), evidence)
     if len(evidence.places) < _FEWEST_TO_FIT:
         return best
     varied = [axis for axis in range(evidence.settings.axes) if evidence.distances[axis].any()]
@@ -230,12 +230,12 @@ def _fitted(evidence: _Evidence) -> _Fit:
     return best
 
 
-def _likeliest(best: _Fit, others: Iterable[_Fit], evidence: _Evidence) -> _Fit:
+def _likeliest(best: _SpaceFit, others: Iterable[_SpaceFit], evidence: _Evidence) -> _SpaceFit:
     tried = (_in_closed_form(other, evidence) for other in others)
     return max((best, *tried), key=lambda fit: fit.log_likelihood)
 
 
-def _in_closed_form(fit: _Fit, evidence: _Evidence) -> _Fit:
+def _in_closed_form(fit: _SpaceFit, evidence: _Evidence) -> _SpaceFit:
     """Return the fit with its most likely mean and variance."""
     lower = np.linalg.cholesky(evidence.covariance(fit))
     count = len(evidence.means)

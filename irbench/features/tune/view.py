@@ -10,8 +10,8 @@ from pathlib import Path
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.features.tune.report import (
     Alternative,
+    ChangedCondition,
     Conclusion,
-    Condition,
     Excluded,
     Flip,
     FlipOutcome,
@@ -29,7 +29,7 @@ from irbench.features.tune.report import (
 )
 from irbench.render.figure_texts import are_ranges, ends_heading, ratio_with_ends
 from irbench.render.shared_texts import accuracy_text, limit_text, measure_text
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.views import CodeBlock, Document
 from irbench.spec import AccuracyLimit, Objective, Timing
@@ -88,30 +88,30 @@ NOT_MEASURED_TEXTS: Mapping[NotMeasured, str] = {
 }
 _AFTER = 4
 """Columns that say what a setting is stand before that of its accuracy."""
-_SETTING = Column("setting", words=True, folds=True, breaks_at="=", longest=17)
+_SETTING = TableColumn("setting", words=True, folds=True, breaks_at="=", longest=17)
 _COLUMNS = (
     _SETTING,
-    Column("prec", words=True, drops=4),
-    Column("batch"),
-    Column("threads", drops=3),
-    Column("p50 ms", drops=2),
-    Column("FPS", drops=1),
-    Column("what it is", words=True, folds=True),
+    TableColumn("prec", words=True, drops=4),
+    TableColumn("batch"),
+    TableColumn("threads", drops=3),
+    TableColumn("p50 ms", drops=2),
+    TableColumn("FPS", drops=1),
+    TableColumn("what it is", words=True, folds=True),
 )
 _FRONT_COLUMNS = (
     _SETTING,
-    Column("prec", words=True, drops=1),
-    Column("batch"),
-    Column("threads"),
-    Column("p50 ms"),
-    Column("FPS"),
-    Column("measured", words=True),
+    TableColumn("prec", words=True, drops=1),
+    TableColumn("batch"),
+    TableColumn("threads"),
+    TableColumn("p50 ms"),
+    TableColumn("FPS"),
+    TableColumn("measured", words=True),
 )
 _OF_LEADER = ("preview", "undecided", "doubtful")
 _FLIP_COLUMNS = (
-    Column("condition", words=True),
-    Column("setting", words=True),
-    Column("rival", words=True),
+    TableColumn("condition", words=True),
+    TableColumn("setting", words=True),
+    TableColumn("rival", words=True),
 )
 
 
@@ -168,7 +168,7 @@ def _confirmation_table(report: TuningReport, leader: TunedSetting) -> TextTable
         lead = without if other.gain is None else gain_text(other.gain, marks_ranges=not are_ranges(gains))
         rows.append(_row(report, other.setting, other.kind, lead))
     heading = ends_heading("best ahead", gains, Timing.confidence)
-    return TextTable((*_COLUMNS, Column(heading, words=True, least=18)), tuple(rows))
+    return TextTable((*_COLUMNS, TableColumn(heading, words=True, least=18)), tuple(rows))
 
 
 def _row(report: TuningReport, setting: TunedSetting, kind: ReferenceKind | None, lead: str) -> Row:
@@ -200,7 +200,7 @@ def with_accuracy(table: TextTable, settings: Sequence[TunedSetting], limit: Acc
     """Return a table of settings with a column for their accuracy; as it is without a limit."""
     if limit is None:
         return table
-    column = Column("agreement" if not limit.function else limit.function.rpartition(":")[2])
+    column = TableColumn("agreement" if not limit.function else limit.function.rpartition(":")[2])
     rows = zip(table.rows, settings, strict=True)
     return replace(
         table,
@@ -325,7 +325,7 @@ def flip_map_parts(flips: Sequence[Flip]) -> Iterator[str | TextTable]:
         yield f"Flip map: {flip_map_sentence(flips)}"
         gains = [flip.gain for flip in flips]
         heading = ends_heading("setting / rival", gains, Timing.confidence)
-        columns = (*_FLIP_COLUMNS, Column(heading, words=True), Column("outcome", words=True))
+        columns = (*_FLIP_COLUMNS, TableColumn(heading, words=True), TableColumn("outcome", words=True))
         yield TextTable(columns, tuple(_flip_row(flip, marks_ranges=not are_ranges(gains)) for flip in flips))
 
 
@@ -334,7 +334,7 @@ def flip_map_sentence(flips: Sequence[Flip]) -> str:
     return "; ".join(_clauses(flips))
 
 
-def condition_text(condition: Condition) -> str:
+def condition_text(condition: ChangedCondition) -> str:
     """Return a condition in words: ``batch 8``, ``1 thread``, ``a busy neighbour``."""
     value = condition.value
     if condition.axis == "neighbour":

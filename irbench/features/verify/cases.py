@@ -29,7 +29,7 @@ _COMPARED = ("tensor_type", "sequence_type")
 
 
 @dataclass(frozen=True)
-class Case:
+class SuiteCase:
     """One model with its data sets, in files as the ONNX convention has them.
 
     Attributes:
@@ -75,7 +75,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """One case on one backend, as the suite's document has it; see :class:`Case` and :class:`Tried`."""
+    """One case on one backend, as the suite's document has it; see :class:`SuiteCase` and :class:`Tried`."""
 
     name: str
     kind: str
@@ -219,11 +219,11 @@ def operator_changes(results: Sequence[CaseResult], first: str, second: str) -> 
     return tuple(sorted(changes, key=lambda change: (not change.is_of_outcome, change.operator.lower())))
 
 
-def collect(folder: Path, pattern: str) -> tuple[Case, ...]:
+def collect(folder: Path, pattern: str) -> tuple[SuiteCase, ...]:
     """Write what is not yet a file into ``folder`` and return the cases whose names match a pattern."""
     from onnx.backend.test.loader import load_model_tests
 
-    cases: list[Case] = []
+    cases: list[SuiteCase] = []
     for kind in _KINDS:
         tests = sorted(load_model_tests(kind=kind), key=lambda test: test.name)
         operators = _operators(tests) if kind == "node" else {}
@@ -254,11 +254,11 @@ def _operators(tests: Sequence[TestCase]) -> Mapping[str, str]:
     return {name: names.get(name.split(_EXPANDED)[0], own) for name, own in names.items()}
 
 
-def _case(test: TestCase, folder: Path, operators: Mapping[str, str]) -> Case:
+def _case(test: TestCase, folder: Path, operators: Mapping[str, str]) -> SuiteCase:
     import onnx
 
     model = folder / "model.onnx"
-    case = Case(test.name, test.kind, "", model, folder, test.rtol, test.atol)
+    case = SuiteCase(test.name, test.kind, "", model, folder, test.rtol, test.atol)
     if test.model is not None:
         folder.mkdir(parents=True)
         model.write_bytes(test.model.SerializeToString())
@@ -278,7 +278,7 @@ def _case(test: TestCase, folder: Path, operators: Mapping[str, str]) -> Case:
     return case
 
 
-def _write_light_data(case: Case) -> None:
+def _write_light_data(case: SuiteCase) -> None:
     """Write the inputs of a network without weights as ONNX's own runner makes them, beside its expected output."""
     import onnx
     from onnx import numpy_helper

@@ -16,7 +16,7 @@ from irbench.core.row import CellResult, State, row_of
 from irbench.errors import IrbenchError
 from irbench.features.verify.data_sets import DataSet
 from irbench.features.verify.report import DataSets, NoReference, PlannedTrials, Trial, VerificationRequest
-from irbench.features.verify.trial import Answered
+from irbench.features.verify.trial import SessionAnswers
 from irbench.onnx.reading.element_types import STRING, numpy_dtype
 from irbench.runner.inputs import memory_for_data_bytes
 from irbench.runner.plan import PlannedGroup, other_form, plan
@@ -63,7 +63,7 @@ def verified_cells(planned: Sequence[Trial]) -> Iterator[CellResult]:
         yield max(rows, key=_badness)
 
 
-def answers_of(trial: Trial, cell: Cell) -> Answered:
+def answers_of(trial: Trial, cell: Cell) -> SessionAnswers:
     """Return what a cell answers to each call of a trial, in a process of its own.
 
     Where its runtime refuses the graph with bound shapes, it runs the one with dynamic ones.
@@ -192,7 +192,7 @@ def _answered(trial: Trial, cell: Cell, row: CellResult) -> CellResult:
     return replace(row, state="mismatch" if failure else "ok", failure=failure, output_error=error)
 
 
-def _answers(trial: Trial, cell: Cell) -> Answered:
+def _answers(trial: Trial, cell: Cell) -> SessionAnswers:
     assert cell.artifact is not None
     if trial.feeding is None:
         feeds = [lay_out(trial.inputs, cell.artifact)]
@@ -201,8 +201,8 @@ def _answers(trial: Trial, cell: Cell) -> Answered:
         loop = (trial.bundle, dict(trial.sizes), trial.feeding)
         arguments = ("irbench.features.verify.trial:answer_calls", cell, *loop)
     confinement = confinement_of(cell, trial.feeding.samples if trial.feeding is not None else ())
-    answered: Answered = call_in_worker(
-        *arguments, deadline_s=trial.deadline_s, python=cell.python, confinement=confinement, returns=Answered
+    answered: SessionAnswers = call_in_worker(
+        *arguments, deadline_s=trial.deadline_s, python=cell.python, confinement=confinement, returns=SessionAnswers
     )
     return answered
 

@@ -14,7 +14,7 @@ from irbench.api.progress import Say
 from irbench.core import registry
 from irbench.core.address import BackendAddress
 from irbench.errors import IrbenchError
-from irbench.features.verify.cases import Case, CaseResult, Runtime, SuiteReport, Tried, operator_changes
+from irbench.features.verify.cases import CaseResult, Runtime, SuiteCase, SuiteReport, Tried, operator_changes
 from irbench.features.verify.cases import counts as outcome_counts
 from irbench.measure.clock import Stopwatch
 from irbench.spec import PythonEnvironment
@@ -28,8 +28,8 @@ _FILE = re.compile(r"[^\w.]")
 """Characters that the name of a log does not have."""
 
 
-def _collect_cases(folder: Path, pattern: str) -> tuple[Case, ...]:
-    cases: tuple[Case, ...] = call_in_worker(
+def _collect_cases(folder: Path, pattern: str) -> tuple[SuiteCase, ...]:
+    cases: tuple[SuiteCase, ...] = call_in_worker(
         "irbench.features.verify.cases:collect", folder, pattern, deadline_s=_COLLECT_DEADLINE_S
     )
     if not cases:
@@ -46,7 +46,7 @@ def participant(address: BackendAddress, environment: PythonEnvironment | None) 
 
 
 def run_cases(
-    cases: Sequence[Case],
+    cases: Sequence[SuiteCase],
     backends: Sequence[BackendAddress],
     scratch: Path,
     deadline_s: float = _CASE_DEADLINE_S,
@@ -80,14 +80,14 @@ class _Bench:
     def label(self) -> str:
         return participant(self.address, self.environment)
 
-    def begin(self, case: Case) -> None:
+    def begin(self, case: SuiteCase) -> None:
         try:
             self._send(case)
         except WorkerDied:  # it fell after its answer to the case before, so a fresh one gets this one
             self.close()
             self._send(case)
 
-    def _send(self, case: Case) -> None:
+    def _send(self, case: SuiteCase) -> None:
         if self.worker is None:
             python = self.environment.python if self.environment is not None else None
             self.worker = Worker(self.scratch / f"{_FILE.sub('-', self.label)}.log", python=python)
@@ -105,7 +105,7 @@ class _Bench:
             return Tried("crashed", death.message)
         return tried
 
-    def result(self, case: Case, tried: Tried) -> CaseResult:
+    def result(self, case: SuiteCase, tried: Tried) -> CaseResult:
         return CaseResult(name=case.name, kind=case.kind, operator=case.operator, backend=self.label, **vars(tried))
 
     def close(self) -> None:

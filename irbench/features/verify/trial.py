@@ -14,7 +14,7 @@ from irbench.core import registry
 from irbench.core.output_check import compare
 from irbench.core.record import OutputError
 from irbench.errors import one_line
-from irbench.features.verify.cases import Case, Tried
+from irbench.features.verify.cases import SuiteCase, Tried
 from irbench.features.verify.data_sets import DataSet, kind_of, read_sets
 from irbench.onnx.reading.element_types import spec_dtype
 from irbench.onnx.rewriting.bind import bind
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Answered:
+class SessionAnswers:
     """The outputs of a session, and what it reports to have computed them with."""
 
     effective: Mapping[str, Scalar]
     outputs: tuple[Sequence[Any], ...]
 
 
-def answer(cell: Cell, feeds: Sequence[Feed]) -> Answered:
+def answer(cell: Cell, feeds: Sequence[Feed]) -> SessionAnswers:
     """Compile a cell's artifact and run it once for each feed.
 
     A graph that cannot be computed in the precision of the cell is computed in the runtime's native one: a graph of
@@ -45,10 +45,10 @@ def answer(cell: Cell, feeds: Sequence[Feed]) -> Answered:
     assert cell.artifact is not None
     with _session(cell, cell.artifact) as session:
         outputs = tuple(session.answer(feed) for feed in feeds)
-        return Answered({key: plain_scalar(value) for key, value in session.effective.items()}, outputs)
+        return SessionAnswers({key: plain_scalar(value) for key, value in session.effective.items()}, outputs)
 
 
-def answer_calls(cell: Cell, bundle: Bundle, sizes: Mapping[str, int], feeding: Feeding) -> Answered:
+def answer_calls(cell: Cell, bundle: Bundle, sizes: Mapping[str, int], feeding: Feeding) -> SessionAnswers:
     """Do as :func:`answer` does for each sample of a feeding, or for the first steps of its decode loop."""
     assert cell.artifact is not None
     (turns,) = turns_of_streams(bundle, sizes, feeding, cell.artifact, streams=1)
@@ -59,10 +59,10 @@ def answer_calls(cell: Cell, bundle: Bundle, sizes: Mapping[str, int], feeding: 
             outputs.append(session.answer(feed))
             require_loop(bundle, feeding, cell.artifact, feed, outputs[-1])
             turns.take(outputs[-1])
-        return Answered({key: plain_scalar(value) for key, value in session.effective.items()}, tuple(outputs))
+        return SessionAnswers({key: plain_scalar(value) for key, value in session.effective.items()}, tuple(outputs))
 
 
-def try_case(case: Case, backend: str, device: str, scratch: Path) -> Tried:
+def try_case(case: SuiteCase, backend: str, device: str, scratch: Path) -> Tried:
     """Run one case on one backend and compare what comes out as ONNX's own runner does."""
     import onnx
 
@@ -128,7 +128,7 @@ def _fitted(artifact: Artifact, data: DataSet, scratch: Path) -> Artifact:
     return bind(artifact, sizes, scratch)
 
 
-def _judged(case: Case, answered: Answered, expected: Outputs) -> Tried:
+def _judged(case: SuiteCase, answered: SessionAnswers, expected: Outputs) -> Tried:
     from onnx.backend.test.runner import Runner
 
     (outputs,) = answered.outputs

@@ -11,7 +11,7 @@ from irbench.features.verify.report import DataSets, ModelReport
 from irbench.notices import Context
 from irbench.render.line_wrapping import shorten_middle
 from irbench.render.shared_texts import failure_sentence
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, sizes_text
 from irbench.render.views import Document
 
@@ -19,13 +19,13 @@ _LONGEST_REASON = 160
 _LONGEST_HEAD = 30
 _INTERRUPTED = "Interrupted: these are the results until then."
 _MODEL_COLUMNS = (
-    Column("backend", words=True),
-    Column("prec", words=True),
-    Column("outputs", words=True),
-    Column("max err"),
-    Column("max abs"),
-    Column("cosine"),
-    Column("top-1"),
+    TableColumn("backend", words=True),
+    TableColumn("prec", words=True),
+    TableColumn("outputs", words=True),
+    TableColumn("max err"),
+    TableColumn("max abs"),
+    TableColumn("cosine"),
+    TableColumn("top-1"),
 )
 _LEFT_OUT_FIRST: Mapping[Outcome, int] = {"skipped": 2, "crashed": 1}
 """Where a terminal is narrow; the reason begins with the worst outcome in any case."""
@@ -81,7 +81,11 @@ def _cells(cell: CellResult) -> tuple[str, ...]:
 
 
 def _totals(report: SuiteReport) -> TextTable:
-    columns = (Column("backend", words=True), Column("version", words=True), *(Column(outcome) for outcome in OUTCOMES))
+    columns = (
+        TableColumn("backend", words=True),
+        TableColumn("version", words=True),
+        *(TableColumn(outcome) for outcome in OUTCOMES),
+    )
     rows = []
     for backend in report.backends:
         counts = (str(backend.counts[outcome]) for outcome in OUTCOMES)
@@ -91,10 +95,10 @@ def _totals(report: SuiteReport) -> TextTable:
 
 def _operators(scores: Sequence[OperatorScore]) -> TextTable:
     columns = (
-        Column("operator", words=True),
-        Column("backend", words=True),
-        *(Column(outcome, drops=_LEFT_OUT_FIRST.get(outcome, 0)) for outcome in OUTCOMES),
-        Column("most frequent reason", words=True, folds=True),
+        TableColumn("operator", words=True),
+        TableColumn("backend", words=True),
+        *(TableColumn(outcome, drops=_LEFT_OUT_FIRST.get(outcome, 0)) for outcome in OUTCOMES),
+        TableColumn("most frequent reason", words=True, folds=True),
     )
     rows = []
     for score in scores:
@@ -109,11 +113,11 @@ def _changes(report: SuiteReport) -> Iterator[str | TextTable]:
     first, second = report.between
     if changed:
         columns = (
-            Column("operator", words=True),
-            Column("cases"),
-            Column(first, words=True),
-            Column(second, words=True),
-            Column("most frequent reason", words=True, folds=True),
+            TableColumn("operator", words=True),
+            TableColumn("cases"),
+            TableColumn(first, words=True),
+            TableColumn(second, words=True),
+            TableColumn("most frequent reason", words=True, folds=True),
         )
         rows = (
             Row((change.operator, str(len(change.cases)), change.before, change.after, _short(change.reason)))

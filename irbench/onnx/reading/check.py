@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.reading import external_data, signature
 from irbench.onnx.reading.external_data import read_outline
-from irbench.onnx.reading.protobuf import DAMAGED, Field, Graph, Model, Node, fields, mapped, text
+from irbench.onnx.reading.protobuf import DAMAGED, Field, GraphField, Model, Node, fields, mapped, text
 from irbench.onnx.reading.signature import Signature
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def spells_own_domain(path: Path) -> bool:
     """Return whether a node of the graph names the domain; nodes in bodies of others follow the same exporter."""
     with mapped(path) as data:
         graphs = [field for field in fields(data) if field.number == Model.GRAPH]
-        nodes = (node for graph in graphs for node in _inside(data, graph) if node.number == Graph.NODE)
+        nodes = (node for graph in graphs for node in _inside(data, graph) if node.number == GraphField.NODE)
         parts = (part for node in nodes for part in _inside(data, node) if part.number == Node.DOMAIN)
         return any(text(data, part) == SPELLED_OUT for part in parts)
 

@@ -160,7 +160,7 @@ def onnx_counterparts(operators: Iterable[FrameworkOperator], exported: Inventor
     a bias behind a convolution into it, which the framework computes apart.
     """
     executed = tuple(operators)
-    search = _Search(exported)
+    search = _CounterpartSearch(exported)
     for place, operator in enumerate(executed):
         search.add(place, operator)
     products = {
@@ -173,7 +173,7 @@ def onnx_counterparts(operators: Iterable[FrameworkOperator], exported: Inventor
     )
 
 
-class _Search:
+class _CounterpartSearch:
     """Walks along the order of execution, and shares out what lies between nodes of the same name."""
 
     def __init__(self, exported: Inventory) -> None:

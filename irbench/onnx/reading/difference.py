@@ -155,7 +155,7 @@ class Fusion:
 
 
 @dataclass(frozen=True)
-class Difference:
+class InventoryDifference:
     """What has become of a graph.
 
     Attributes:
@@ -172,7 +172,7 @@ class Difference:
     fusions: Mapping[Fusion, int]
 
 
-def difference(before: Inventory, after: Inventory) -> Difference:
+def difference(before: Inventory, after: Inventory) -> InventoryDifference:
     """Return what was done to ``before`` to make ``after``.
 
     Nodes are the same when they have the same name, or, where tools rename nodes, the same operator and outputs. A
@@ -194,7 +194,7 @@ def difference(before: Inventory, after: Inventory) -> Difference:
     gone = [*removed, *(before for before, _ in changed)]
     others = {id(node) for node in (*added, *(other for _, other in changed))}
     new = [node for node in after.nodes if id(node) in others]
-    return Difference(
+    return InventoryDifference(
         operators=_counts(before.operators, after.operators),
         added=tuple(added),
         removed=tuple(removed),

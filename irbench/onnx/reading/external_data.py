@@ -25,7 +25,7 @@ from irbench.onnx.reading.protobuf import (
     DAMAGED,
     Entry,
     Field,
-    Graph,
+    GraphField,
     Malformed,
     Model,
     Tensor,
@@ -344,14 +344,18 @@ def _graph(data: memoryview, graph: Field) -> bytes:
     inside = fields(data, graph.start, graph.end)
     return _framed(
         Model.GRAPH,
-        [_weight(data, field) if field.number == Graph.INITIALIZER else encoded_field(data, field) for field in inside],
+        [
+            _weight(data, field) if field.number == GraphField.INITIALIZER else encoded_field(data, field)
+            for field in inside
+        ],
     )
 
 
 def _weight(data: memoryview, tensor: Field) -> bytes:
     inside = fields(data, tensor.start, tensor.end)
     return _framed(
-        Graph.INITIALIZER, [encoded_field(data, field) for field in inside if field.end - field.start <= _SMALL_BYTES]
+        GraphField.INITIALIZER,
+        [encoded_field(data, field) for field in inside if field.end - field.start <= _SMALL_BYTES],
     )
 
 

@@ -14,7 +14,7 @@ from irbench.onnx.reading.packed_weights import packs, unpacked_elements
 from irbench.onnx.reading.protobuf import (
     Attribute,
     Field,
-    Graph,
+    GraphField,
     Malformed,
     Model,
     Node,
@@ -151,7 +151,7 @@ class Inventory:
 def take_inventory(path: Path) -> Inventory:
     """Read what a model file holds."""
     with mapped(path) as data:
-        walk = _Walk(data)
+        walk = _InventoryWalk(data)
         try:
             walk.model()
         except RecursionError as error:
@@ -182,7 +182,7 @@ class _TooMany(Exception):
         self.most, self.what = most, what
 
 
-class _Walk:
+class _InventoryWalk:
     def __init__(self, data: memoryview) -> None:
         self._data = data
         self.ir_version = 0
@@ -224,11 +224,11 @@ class _Walk:
 
     def _graph(self, graph: Field, *, inner: bool) -> None:
         for field_ in self._inside(graph):
-            if field_.number == Graph.INITIALIZER:
+            if field_.number == GraphField.INITIALIZER:
                 self._tensor(field_)
-            elif field_.number == Graph.NODE:
+            elif field_.number == GraphField.NODE:
                 self._node(field_, inner=inner)
-            elif field_.number in (Graph.INPUT, Graph.OUTPUT):
+            elif field_.number in (GraphField.INPUT, GraphField.OUTPUT):
                 self._value(field_)
 
     def _function(self, function: Field) -> None:

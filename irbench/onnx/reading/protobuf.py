@@ -111,7 +111,7 @@ class Opset:
     VERSION = 2
 
 
-class Graph:
+class GraphField:
     """Field numbers of GraphProto."""
 
     NODE = 1

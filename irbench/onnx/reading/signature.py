@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.element_types import spec_dtype
-from irbench.onnx.reading.protobuf import DAMAGED, Field, Graph, Malformed, Model, Tensor, fields, mapped, text
+from irbench.onnx.reading.protobuf import DAMAGED, Field, GraphField, Malformed, Model, Tensor, fields, mapped, text
 from irbench.spec import BATCH, TensorSpec, names_in, renamed
 
 if TYPE_CHECKING:
@@ -161,12 +161,12 @@ def _outside(data: memoryview, graph: Field) -> _Outside:
 
     outside = _Outside([], [], set())
     for part in fields(data, graph.start, graph.end):
-        if part.number == Graph.NODE:
+        if part.number == GraphField.NODE:
             outside.nodes += 1
-        elif part.number == Graph.INITIALIZER:
+        elif part.number == GraphField.INITIALIZER:
             outside.weights.add(_initializer_name(data, part))
-        elif part.number in (Graph.INPUT, Graph.OUTPUT):
-            values = outside.inputs if part.number == Graph.INPUT else outside.outputs
+        elif part.number in (GraphField.INPUT, GraphField.OUTPUT):
+            values = outside.inputs if part.number == GraphField.INPUT else outside.outputs
             values.append(_parsed(onnx.ValueInfoProto, data, part))
     return outside
 

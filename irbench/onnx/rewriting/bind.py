@@ -25,7 +25,7 @@ from irbench.onnx.reading.external_data import size_of_file
 from irbench.onnx.reading.protobuf import (
     DAMAGED,
     Field,
-    Graph,
+    GraphField,
     Model,
     Value,
     encode_bytes,
@@ -97,10 +97,10 @@ def _graph(data: memoryview, graph: Field, bound: Artifact) -> list[_Piece]:
     pieces: list[_Piece] = []
     run_start = graph.start
     for field in fields(data, graph.start, graph.end):
-        if field.number in (Graph.INPUT, Graph.OUTPUT, Graph.VALUE_INFO):
+        if field.number in (GraphField.INPUT, GraphField.OUTPUT, GraphField.VALUE_INFO):
             pieces += [(run_start, field.tag)] if field.tag > run_start else []
             run_start = field.end
-            if field.number != Graph.VALUE_INFO:
+            if field.number != GraphField.VALUE_INFO:
                 pieces.append(_rewritten(data, field, shapes))
     pieces.append((run_start, graph.end))
     size = sum(len(piece) if isinstance(piece, bytes) else piece[1] - piece[0] for piece in pieces)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irbench.onnx.reading.protobuf import Graph, Model, encode_length_delimited
+from irbench.onnx.reading.protobuf import GraphField, Model, encode_length_delimited
 from irbench.spi import Array
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _pointer(name: str, value: Array, location: str, offset: int) -> bytes:
     for key, content in (("location", location), ("offset", str(offset)), ("length", str(value.nbytes))):
         tensor.external_data.add(key=key, value=content)
     described: bytes = tensor.SerializeToString()
-    return encode_length_delimited(Graph.INITIALIZER, len(described)) + described
+    return encode_length_delimited(GraphField.INITIALIZER, len(described)) + described
 
 
 def opset_of(model: onnx.ModelProto) -> int:
@@ -188,7 +188,7 @@ def _bytes_of(value: Array) -> bytes | memoryview:
 def _inline_header(name: str, value: Array) -> bytes:
     described: bytes = _described(name, value).SerializeToString()
     described += encode_length_delimited(_RAW_DATA_FIELD, value.nbytes)
-    return encode_length_delimited(Graph.INITIALIZER, len(described) + value.nbytes) + described
+    return encode_length_delimited(GraphField.INITIALIZER, len(described) + value.nbytes) + described
 
 
 def _described(name: str, value: Array) -> onnx.TensorProto:

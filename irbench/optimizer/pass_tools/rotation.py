@@ -51,7 +51,7 @@ class Cut(NamedTuple):
     step: int
 
 
-class _Pairs(NamedTuple):
+class _ElementPairs(NamedTuple):
     """Two values put together as the elements of pairs."""
 
     first: ir.Value
@@ -146,7 +146,7 @@ def _of_whole(node: ir.Node, known: Known) -> Rotation | None:
     return None
 
 
-def _turned_source(pairs: _Pairs, known: Known) -> ir.Value | None:
+def _turned_source(pairs: _ElementPairs, known: Known) -> ir.Value | None:
     """Return x where the pairs are (-b, a), a and b the elements of its own pairs."""
     negative, positive = _negated(pairs.first), _in_order(pairs.second)
     return None if negative is None else _own(positive, negative, pairs.neighbours, known)
@@ -191,7 +191,7 @@ def _own(a: ir.Value, b: ir.Value, neighbours: bool, known: Known) -> ir.Value |
     return first.source if (first[1:], second[1:]) == wanted else None
 
 
-def _pairs(value: ir.Value | None) -> _Pairs | None:
+def _pairs(value: ir.Value | None) -> _ElementPairs | None:
     """Read values that are concatenated along the last axis, or stacked along a new one that is then merged with it."""
     sizes = sizes_of(value)
     if value is None or not sizes or sizes[-1].number is None or sizes[-1].number % 2:
@@ -208,10 +208,10 @@ def _pairs(value: ir.Value | None) -> _Pairs | None:
     if first is None or second is None or sizes_of(first) != sizes_of(second):
         return None
     if merged is None:
-        return _Pairs(first, second, False) if axis == len(sizes) - 1 else None
+        return _ElementPairs(first, second, False) if axis == len(sizes) - 1 else None
     if list(inner) != [*sizes[:-1], *stacks.get(axis, [])]:
         return None
-    return _Pairs(_in_order(first), _in_order(second), axis == len(sizes))
+    return _ElementPairs(_in_order(first), _in_order(second), axis == len(sizes))
 
 
 def _in_order(value: ir.Value) -> ir.Value:

@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any, TypeVar
 
 from irbench.render.columns import cold_and_soak, row_facts, row_figures
-from irbench.render.columns.declaration import Column, Kind, Shown
+from irbench.render.columns.declaration import Column, Kind, ShownColumn
 
-S = TypeVar("S", bound=Shown[Any, Any])
+S = TypeVar("S", bound=ShownColumn[Any, Any])
 
 _PARTS: tuple[tuple[str, tuple[Column[Any], ...]], ...] = (
     ("Every row", row_facts.RUN),

@@ -44,7 +44,7 @@ FACTS = Values[Any]("json", True)
 
 
 @dataclass(frozen=True)
-class Part(Generic[R, P]):
+class RowPart(Generic[R, P]):
     """A part of a row that not every row has; called with what reads a value from it, it reads that from a row."""
 
     find: Callable[[R], P | None]
@@ -94,7 +94,7 @@ def _always(_table: object) -> bool:
 
 
 @dataclass(frozen=True)
-class Shown(Generic[R, T]):
+class ShownColumn(Generic[R, T]):
     """How a table for people shows a column.
 
     Attributes:
@@ -127,7 +127,7 @@ class Legend:
 
 
 @dataclass(frozen=True)
-class ShownSpeed(Shown[CellResult, GroupResult]):
+class ShownSpeed(ShownColumn[CellResult, GroupResult]):
     """How the table of speeds shows a column, which docs/reading-results.md explains.
 
     Attributes:
@@ -144,8 +144,8 @@ class ShownSpeed(Shown[CellResult, GroupResult]):
     documented: str = ""
 
 
-ShownCold: TypeAlias = Shown[ColdRow, ColdTable]
-ShownSoak: TypeAlias = Shown[SoakRow, SoakTable]
+ShownCold: TypeAlias = ShownColumn[ColdRow, ColdTable]
+ShownSoak: TypeAlias = ShownColumn[SoakRow, SoakTable]
 
 _FPS = ("fps", "sustained_fps")
 _UNITS = {
@@ -237,7 +237,7 @@ class Column(Generic[V]):
         """Return whether rows of a kind have it."""
         return any(read is not None for read in (self.run, self.of_row(kind), self.of_source(kind)))
 
-    def text(self, kind: Kind, shown: Shown[R, T], row: R, table: T) -> str:
+    def text(self, kind: Kind, shown: ShownColumn[R, T], row: R, table: T) -> str:
         """Return what a table for people shows of a row."""
         if shown.text is not None:
             return shown.text(row, table)
@@ -272,7 +272,7 @@ class OverLaunches:
     @property
     def columns(self) -> tuple[_Number, _Number, _Number, _Number, _Number, _Number]:
         """The columns, in the order of exports."""
-        of = Part(self.spans)
+        of = RowPart(self.spans)
         name, unit = self.figure, self.unit
         return (
             Column(f"{name}_over_launches{unit}", NUMBER, self.meaning, speed=of(lambda spans: spans.value)),

@@ -22,9 +22,9 @@ from irbench.render.columns.declaration import (
     TEXT_ALWAYS,
     AnyRow,
     Column,
-    Part,
+    RowPart,
     RowSource,
-    Shown,
+    ShownColumn,
     ShownSpeed,
 )
 from irbench.render.table_title import command_text, is_confined, is_own_code, machine_text, versions
@@ -89,12 +89,12 @@ def _soak_name(row: SoakRow, table: SoakTable) -> str:
     return distinguish({other.id: name_of(other) for other in table.rows})[row.id]
 
 
-_lead = Part[GroupResult, Lead](lambda result: result.lead)
-_failure = Part[AnyRow, Failure](lambda row: row.failure)
-_disagreement = Part[CellResult, Disagreement](lambda cell: cell.disagreement)
-_program = Part[CellResult, Program](lambda cell: cell.program)
-_files = Part[CellResult, GraphFiles](lambda cell: cell.graph_files)
-_environment = Part[CellResult, PythonEnvironment](lambda cell: cell.environment)
+_lead = RowPart[GroupResult, Lead](lambda result: result.lead)
+_failure = RowPart[AnyRow, Failure](lambda row: row.failure)
+_disagreement = RowPart[CellResult, Disagreement](lambda cell: cell.disagreement)
+_program = RowPart[CellResult, Program](lambda cell: cell.program)
+_files = RowPart[CellResult, GraphFiles](lambda cell: cell.graph_files)
+_environment = RowPart[CellResult, PythonEnvironment](lambda cell: cell.environment)
 
 RUN = (
     Column("run_id", TEXT_ALWAYS, "The run's ULID.", run=lambda run: run.run_id, in_python=True),
@@ -147,14 +147,14 @@ ROW = (
     Column("label", TEXT_ALWAYS, "What the table calls the row; unique in its table.",
         source=lambda source: source.label, in_python=True,
         in_speeds=ShownSpeed(0, "backend", text=_speed_name, words=True, explained="the row's name"),
-        in_cold_starts=Shown(0, "row", text=_cold_name, words=True),
-        in_soaks=Shown(0, "row", text=_soak_name, words=True)),
+        in_cold_starts=ShownColumn(0, "row", text=_cold_name, words=True),
+        in_soaks=ShownColumn(0, "row", text=_soak_name, words=True)),
     Column("precision", TEXT_ALWAYS, "What the runtime computed in, or was asked to where it did not run.",
         any_row=lambda row: str(row.effective.get("precision", row.requested.precision)), in_python=True,
         in_speeds=ShownSpeed(10, "prec", text=lambda cell, _: computed_precision(cell), words=True,
             explained="the precision that the runtime computed in, as it reported it"),
-        in_cold_starts=Shown(10, "prec", text=lambda row, _: computed_precision(row), words=True, drops=6),
-        in_soaks=Shown(10, "prec", text=lambda row, _: computed_precision(row), words=True, drops=3)),
+        in_cold_starts=ShownColumn(10, "prec", text=lambda row, _: computed_precision(row), words=True, drops=6),
+        in_soaks=ShownColumn(10, "prec", text=lambda row, _: computed_precision(row), words=True, drops=3)),
     Column("threads", COUNT,
         "Threads of each process as the runtime reports them, or as requested where it reports none.",
         any_row=_threads, in_python=True,

@@ -23,8 +23,8 @@ from irbench.render.columns.declaration import (
     ComparedRow,
     Legend,
     OverLaunches,
-    Part,
-    Shown,
+    RowPart,
+    ShownColumn,
     ShownSpeed,
 )
 from irbench.render.columns.row_facts import row_counters
@@ -186,15 +186,15 @@ def _ready(row: ColdRow, table: ColdTable) -> str:
     return f"{significant(row.ready_ms.value)}{ends_text(row.ready_ms.ends, marks_ranges=marks_ranges)}"
 
 
-_latency = Part[CellResult, LatencyMs](lambda cell: cell.latency_ms)
-_paced = Part[CellResult, PacedLatency](lambda cell: cell.paced_ms)
-_compared = Part[ComparedRow, Speedup](lambda row: row.speedup)
-_error = Part[AnyRow, OutputError](lambda row: row.output_error)
-_phase = Part[ComparedRow, PhasesMs | ColdPhasesMs](lambda row: row.phases_ms)
-_first_phase = Part[CellResult, PhasesMs](lambda cell: cell.phases_ms)
-_quality = Part[CellResult, Accuracy](lambda cell: cell.accuracy)
-_energy = Part[CellResult, EnergyUse](lambda cell: cell.energy)
-_work = Part[CellResult, InferenceWork](lambda cell: cell.work)
+_latency = RowPart[CellResult, LatencyMs](lambda cell: cell.latency_ms)
+_paced = RowPart[CellResult, PacedLatency](lambda cell: cell.paced_ms)
+_compared = RowPart[ComparedRow, Speedup](lambda row: row.speedup)
+_error = RowPart[AnyRow, OutputError](lambda row: row.output_error)
+_phase = RowPart[ComparedRow, PhasesMs | ColdPhasesMs](lambda row: row.phases_ms)
+_first_phase = RowPart[CellResult, PhasesMs](lambda cell: cell.phases_ms)
+_quality = RowPart[CellResult, Accuracy](lambda cell: cell.accuracy)
+_energy = RowPart[CellResult, EnergyUse](lambda cell: cell.energy)
+_work = RowPart[CellResult, InferenceWork](lambda cell: cell.work)
 
 _P50 = OverLaunches("p50", "_ms", lambda cell: cell.p50_over_launches,
     "Median over launches of the median latency, which the interval is about.",
@@ -222,7 +222,7 @@ LATENCY = (
         soak=lambda row: row.p50_ms, in_python=True,
         in_speeds=ShownSpeed(50, "p50 ms", spread=_spread, spans=_P50.spans,
             explained="median latency of one batch, from issue to completion"),
-        in_soaks=Shown(30, "p50 ms", drops=2)),
+        in_soaks=ShownColumn(30, "p50 ms", drops=2)),
     Column("p90_ms", NUMBER, "90th percentile of latency.", speed=_latency(lambda latency: latency.p90),
         in_python=True,
         in_speeds=ShownSpeed(70, "p90 ms", spread=_spread, drops=3, spans=_P90.spans, legend=Legend(70, _p90_legend),
@@ -311,7 +311,7 @@ COMPARISON = (
             explained="how many times faster than the row marked `1 baseline`, with a confidence interval "
             "adjusted for the number of rows; `speedup [range]` where there are too few launches for "
             "one, and `speedup` after a single launch. A range among intervals is called `range`"),
-        in_cold_starts=Shown(80,
+        in_cold_starts=ShownColumn(80,
             lambda table, confidence: ends_heading("speedup", (row.speedup for row in table.rows), confidence),
             text=_speedup_of_start, words=True, is_shown=_compares_starts)),
     Column("speedup_low", NUMBER, "Lower end of its confidence interval; null without one.",
@@ -323,7 +323,7 @@ COMPARISON = (
         in_speeds=ShownSpeed(210, "verdict", text=_verdict, words=True,
             is_shown=lambda result: _compares(result) or any(cell.state != "ok" for cell in result.cells),
             when="with two rows or more, or if a row failed", explained="what the interval says; see below"),
-        in_cold_starts=Shown(90, "verdict", str, words=True, is_shown=_compares_starts)),
+        in_cold_starts=ShownColumn(90, "verdict", str, words=True, is_shown=_compares_starts)),
     Column("speedup_excludes_one", FLAG, "Whether the interval leaves out 1.",
         compared=_compared(lambda speedup: speedup.excludes_one)),
     Column("speedup_all_blocks", NUMBER, "The speedup with disturbed blocks included.",
@@ -363,19 +363,19 @@ COMPARISON = (
 )  # fmt: skip
 PHASES = (
     Column("import_ms", NUMBER, "Import of the runtime.", compared=_phase(lambda phases: phases.import_),
-        in_cold_starts=Shown(30, "import ms", drops=2)),
+        in_cold_starts=ShownColumn(30, "import ms", drops=2)),
     Column("load_ms", NUMBER, "Loading the model.", compared=_phase(lambda phases: phases.load),
-        in_cold_starts=Shown(40, "load ms", drops=4)),
+        in_cold_starts=ShownColumn(40, "load ms", drops=4)),
     Column("compile_ms", NUMBER, "Compilation.", compared=_phase(lambda phases: phases.compile), in_python=True,
-        in_cold_starts=Shown(50, "compile ms", drops=1)),
+        in_cold_starts=ShownColumn(50, "compile ms", drops=1)),
     Column("first_inference_ms", NUMBER, "First inference.", compared=_phase(lambda phases: phases.first_inference),
-        in_cold_starts=Shown(60, "first ms", drops=5)),
+        in_cold_starts=ShownColumn(60, "first ms", drops=5)),
     Column("warm_up_ms", NUMBER, "Warm-up.", speed=_first_phase(lambda phases: phases.warm_up)),
     Column("ready_ms", NUMBER, "Process start to first output; of a cold start the median over launches.",
         speed=_first_phase(lambda phases: phases.ready), cold=ready_time(lambda spans: spans.value), in_python=True,
         in_speeds=ShownSpeed(250, "ready s", seconds, drops=7, legend=Legend(20, _ready_legend),
             explained="from process start to the first output, in the first launch, where each row starts alone"),
-        in_cold_starts=Shown(70,
+        in_cold_starts=ShownColumn(70,
             lambda table, confidence: ends_heading("ready ms", (row.ready_ms for row in table.rows), confidence),
             text=_ready, words=True)),
 )  # fmt: skip

@@ -34,7 +34,7 @@ BLOCKS = ""
 
 
 @dataclass(frozen=True)
-class Track:
+class SampleTrack:
     """A line of the picture: a row, and which of its requests in flight.
 
     Attributes:
@@ -57,7 +57,7 @@ class Span:
 
     name: str
     category: str
-    track: Track
+    track: SampleTrack
     start_ns: int
     duration_ns: int
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -85,7 +85,7 @@ def launch_spans(record: LaunchRecord, blocks: Blocks, in_flight: Mapping[str, i
             yield span
     for run in record.sustained:
         facts = {"completions": run.completions}
-        yield Span("sustained run", "sustained", Track(run.cell), end_ns, run.wall_ns, facts)
+        yield Span("sustained run", "sustained", SampleTrack(run.cell), end_ns, run.wall_ns, facts)
         end_ns += run.wall_ns
 
 
@@ -108,7 +108,7 @@ def _phases(cell: CellLaunch) -> Iterator[Span]:
     start_ns = 0
     for phase in _PHASES:
         if phase in cell.phases_ns:
-            yield Span(phase.replace("_", " "), "phase", Track(cell.cell), start_ns, cell.phases_ns[phase])
+            yield Span(phase.replace("_", " "), "phase", SampleTrack(cell.cell), start_ns, cell.phases_ns[phase])
             start_ns += cell.phases_ns[phase]
 
 
@@ -120,7 +120,7 @@ def _block(record: LaunchRecord, block: BlockEvidence, blocks: Blocks, start_ns:
         "throttled_ns": block.throttled_ns,
         "steal_ns": block.steal_ns,
     }
-    yield Span(f"block {block.block}", "block", Track(BLOCKS), start_ns, block.wall_ns, facts)
+    yield Span(f"block {block.block}", "block", SampleTrack(BLOCKS), start_ns, block.wall_ns, facts)
     rounds = {
         cell.cell: (cell, measured)
         for cell in record.cells
@@ -142,7 +142,7 @@ def _wall_ns(round_: Round) -> int:
 def _round(cell: CellLaunch, round_: Round, state: Mapping[str, bool], start_ns: int) -> Iterator[Span]:
     wall_ns = _wall_ns(round_)
     block = {"block": round_.block, **state}
-    yield Span("round", "round", Track(cell.cell), start_ns, wall_ns, {**block, "cpu_ns": round_.evidence.cpu_ns})
+    yield Span("round", "round", SampleTrack(cell.cell), start_ns, wall_ns, {**block, "cpu_ns": round_.evidence.cpu_ns})
     opening_ns = start_ns + wall_ns - int(round_.completion_ns[-1])
     name = "call" if cell.calls_per_sample == 1 else f"{cell.calls_per_sample} calls"
     issued, completed = round_.issue_ns.tolist(), round_.completion_ns.tolist()
@@ -151,7 +151,12 @@ def _round(cell: CellLaunch, round_: Round, state: Mapping[str, bool], start_ns:
     ):
         span_start_ns = opening_ns + issue_ns
         yield Span(
-            name, "call", Track(cell.cell, lane), span_start_ns, completion_ns - issue_ns, {**block, "sample": sample}
+            name,
+            "call",
+            SampleTrack(cell.cell, lane),
+            span_start_ns,
+            completion_ns - issue_ns,
+            {**block, "sample": sample},
         )
 
 
@@ -167,7 +172,7 @@ def _tail(cell: CellLaunch, in_flight: int, start_ns: int) -> Iterator[Span]:
     free_at_ns = [start_ns] * in_flight
     for sample, latency_ns in enumerate(cell.tail_ns.tolist()):
         lane = sample % in_flight
-        yield Span("call", "tail", Track(cell.cell, lane), free_at_ns[lane], latency_ns, {"sample": sample})
+        yield Span("call", "tail", SampleTrack(cell.cell, lane), free_at_ns[lane], latency_ns, {"sample": sample})
         free_at_ns[lane] += latency_ns
 
 
@@ -177,7 +182,7 @@ def _paced(cell: CellLaunch, start_ns: int) -> Iterator[Span]:
         return
     issued, completed = cell.paced.issue_ns.tolist(), cell.paced.completion_ns.tolist()
     for sample, (issue_ns, completion_ns) in enumerate(zip(issued, completed, strict=True)):
-        track = Track(cell.cell, sample % cell.paced.concurrency)
+        track = SampleTrack(cell.cell, sample % cell.paced.concurrency)
         due = {"sample": sample, "due_ns": sample * cell.paced.pace_ns, "issue_ns": issue_ns}
         yield Span("call", "paced", track, start_ns + issue_ns, completion_ns - issue_ns, due)
 
@@ -267,7 +272,7 @@ def _cold_rounds(table: ColdTable, name: str, rows: Mapping[str, str]) -> Iterat
         for row in table.rows:
             for launch in row.launches:
                 for phase in COLD_PHASES if launch.round == number else ():
-                    duration_ns, track = launch.phases_ns.get(phase, 0), Track(_track_id(row))
+                    duration_ns, track = launch.phases_ns.get(phase, 0), SampleTrack(_track_id(row))
                     spans.append(Span(phase.replace("_", " "), "phase", track, start_ns, duration_ns))
                     start_ns += duration_ns
         yield _Process(f"{name}, round {number}", tuple(spans), rows)
@@ -284,23 +289,25 @@ def _soak(table: SoakTable, name: str, rows: Mapping[str, str]) -> _Process:
         for block, (end_ns, calls, median_ns, resident_bytes) in enumerate(zip(*columns, strict=True)):
             begun_ns = beginnings[block]
             facts = {"calls": calls, "median_ns": median_ns, "resident_bytes": resident_bytes}
-            spans.append(Span(f"block {block}", "block", Track(row.id), start_ns + begun_ns, end_ns - begun_ns, facts))
+            spans.append(
+                Span(f"block {block}", "block", SampleTrack(row.id), start_ns + begun_ns, end_ns - begun_ns, facts)
+            )
             counters.append((row.id, start_ns + end_ns, resident_bytes))
         start_ns += series.elapsed_ns[-1]
     return _Process(name, tuple(spans), rows, tuple(counters))
 
 
-def _threads(process: _Process) -> dict[Track, int]:
+def _threads(process: _Process) -> dict[SampleTrack, int]:
     """Return a number for each line of the picture: the blocks first, then row by row."""
     lanes = dict.fromkeys(process.rows, 1)
     for span in process.spans:
         lanes[span.track.cell] = max(lanes.get(span.track.cell, 1), span.track.lane + 1)
     order = sorted(lanes, key=lambda cell: cell != BLOCKS)
-    tracks = [Track(cell, lane) for cell in order for lane in range(lanes[cell])]
+    tracks = [SampleTrack(cell, lane) for cell in order for lane in range(lanes[cell])]
     return {track: number for number, track in enumerate(tracks, 1)}
 
 
-def _names(process: _Process, number: int, threads: Mapping[Track, int]) -> Iterator[dict[str, Any]]:
+def _names(process: _Process, number: int, threads: Mapping[SampleTrack, int]) -> Iterator[dict[str, Any]]:
     yield {"ph": "M", "name": "process_name", "pid": number, "args": {"name": process.name}}
     yield {"ph": "M", "name": "process_sort_index", "pid": number, "args": {"sort_index": number}}
     several = {track.cell for track in threads if track.lane}

@@ -52,7 +52,7 @@ class _Family:
 
 
 @dataclass(frozen=True)
-class _Row:
+class _MetricRow:
     """A row."""
 
     labels: str
@@ -71,13 +71,13 @@ def as_openmetrics(export: Export) -> Iterator[str]:
     yield "# EOF\n"
 
 
-def _row(record: Mapping[str, Any]) -> _Row:
+def _row(record: Mapping[str, Any]) -> _MetricRow:
     created = datetime.fromisoformat(record["created"])
     identity = {label: _text(record.get(column)) for column, label in _LABELS.items()}
-    return _Row(_labels(identity), record, int(created.timestamp()))
+    return _MetricRow(_labels(identity), record, int(created.timestamp()))
 
 
-def _descriptions(table: RowTable, rows: Sequence[_Row]) -> Iterator[str]:
+def _descriptions(table: RowTable, rows: Sequence[_MetricRow]) -> Iterator[str]:
     columns = [column for column in table.columns if column.type in ("string", "bool") and column.name not in _LABELS]
     yield "# TYPE irbench_row info\n# HELP irbench_row What a row is, and what became of it.\n"
     for row in rows:
@@ -86,7 +86,7 @@ def _descriptions(table: RowTable, rows: Sequence[_Row]) -> Iterator[str]:
         yield f"irbench_row_info{{{row.labels},{more}}} 1 {row.timestamp_s}\n"
 
 
-def _gauge(column: Column[Any], measured: Sequence[_Row]) -> Iterator[str]:
+def _gauge(column: Column[Any], measured: Sequence[_MetricRow]) -> Iterator[str]:
     if not measured:
         return
     family = _family(column)

@@ -8,7 +8,7 @@ from typing import Any
 
 from irbench.render.columns.declaration import Column as RunColumn
 from irbench.render.formats.row_table import RowTable
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.text_formats import csv_cell, json_line
 
 
@@ -41,8 +41,8 @@ def as_markdown(table: RowTable) -> Iterator[str]:
     yield TextTable(tuple(map(_heading, table.columns)), rows).as_markdown() + "\n"
 
 
-def _heading(column: RunColumn[Any]) -> Column:
-    return Column(column.name, words=column.type in ("string", "json", "bool"))
+def _heading(column: RunColumn[Any]) -> TableColumn:
+    return TableColumn(column.name, words=column.type in ("string", "json", "bool"))
 
 
 def _cell(value: Any) -> str:

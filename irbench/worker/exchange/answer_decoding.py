@@ -21,7 +21,7 @@ import numpy as np
 
 from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.worker.exchange.answer_encoding import ARRAY, BYTES, LENGTH
-from irbench.worker.exchange.wire import OutOfMemory, Problem, Reply, Say
+from irbench.worker.exchange.wire import CallError, OutOfMemory, Reply, Say
 
 if TYPE_CHECKING:
     from irbench.core.record import PacedRun, Round
@@ -52,7 +52,7 @@ class NotAsked(NotPlain):
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedReply:
     """What a call returns.
 
     Attributes:
@@ -66,7 +66,7 @@ class Expected:
     progress: Any = Any
 
 
-def decoded(data: bytes, expected: Expected) -> Reply | Problem | Say | OutOfMemory:
+def decoded(data: bytes, expected: ExpectedReply) -> Reply | CallError | Say | OutOfMemory:
     """Return the message that bytes hold which anybody may have made.
 
     Raises:
@@ -81,8 +81,8 @@ def decoded(data: bytes, expected: Expected) -> Reply | Problem | Say | OutOfMem
             return Reply(answer)
         case ["Say", progress]:
             return Say(_of_type(progress, expected.progress))
-        case ["Problem", *parts]:
-            return Problem(*_of_type(parts, tuple[str, str, int | None]))
+        case ["CallError", *parts]:
+            return CallError(*_of_type(parts, tuple[str, str, int | None]))
         case ["OutOfMemory"]:
             return OutOfMemory()
         case _:
@@ -166,34 +166,34 @@ def _sizes(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 @cache
-def expected_of(method: str) -> Expected:
+def expected_of(method: str) -> ExpectedReply:
     """Return what a method of a host returns; anything where it is not known here."""
     from irbench.core.record import PacedRun, Round, Sustained
-    from irbench.worker.cell import Prepared, Warmed
+    from irbench.worker.cell import PreparedSession, Warmed
     from irbench.worker.cell_hosts import Share, SoakBlock
     from irbench.worker.cold_start_host import FirstAnswer
     from irbench.worker.profile_host import ProfiledRun
 
-    answers = Expected(tuple[tuple[Any, ...], ...])
+    answers = ExpectedReply(tuple[tuple[Any, ...], ...])
     known = {
-        "prepare": Expected(Prepared, lambda prepared: 0 <= prepared.first_inference_s < math.inf),
-        "warm_up": Expected(Warmed, _is_warm_up),
-        "take_round": Expected(Round, _is_round),
-        "take_share": Expected(Share, lambda share: _are_times(share.times_ns, columns=2)),
-        "take_paced_share": Expected(np.ndarray, lambda times_ns: _are_times(times_ns, columns=3)),
-        "tail": Expected(np.ndarray, _are_times),
-        "alone": Expected(Sustained, lambda run: run.completions > 0 and run.wall_ns > 0),
-        "paced": Expected(PacedRun, lambda run: _are_pairs(run) and run.pace_ns > 0 and run.concurrency > 0),
+        "prepare": ExpectedReply(PreparedSession, lambda prepared: 0 <= prepared.first_inference_s < math.inf),
+        "warm_up": ExpectedReply(Warmed, _is_warm_up),
+        "take_round": ExpectedReply(Round, _is_round),
+        "take_share": ExpectedReply(Share, lambda share: _are_times(share.times_ns, columns=2)),
+        "take_paced_share": ExpectedReply(np.ndarray, lambda times_ns: _are_times(times_ns, columns=3)),
+        "tail": ExpectedReply(np.ndarray, _are_times),
+        "alone": ExpectedReply(Sustained, lambda run: run.completions > 0 and run.wall_ns > 0),
+        "paced": ExpectedReply(PacedRun, lambda run: _are_pairs(run) and run.pace_ns > 0 and run.concurrency > 0),
         "answer_again": answers,
         "answer_call": answers,
-        "peak_memory_bytes": Expected(int | None),
-        "private_memory_bytes": Expected(int | None),
-        "answer": Expected(FirstAnswer),
-        "files": Expected(tuple[str, ...]),
-        "block": Expected(SoakBlock, lambda block: min(block.calls, block.wall_ns, block.median_ns) > 0),
-        "profile": Expected(ProfiledRun, _is_profile),
+        "peak_memory_bytes": ExpectedReply(int | None),
+        "private_memory_bytes": ExpectedReply(int | None),
+        "answer": ExpectedReply(FirstAnswer),
+        "files": ExpectedReply(tuple[str, ...]),
+        "block": ExpectedReply(SoakBlock, lambda block: min(block.calls, block.wall_ns, block.median_ns) > 0),
+        "profile": ExpectedReply(ProfiledRun, _is_profile),
     }
-    return known.get(method, Expected())
+    return known.get(method, ExpectedReply())
 
 
 def _are_times(array: Any, columns: int | None = None) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from compared_runs import EVEN, times
 
-from irbench.across_runs.changes import Change, change_of_values, outcome_of
+from irbench.across_runs.changes import FigureChange, change_of_values, outcome_of
 from irbench.across_runs.measured_cells import FIGURES
 from irbench.options.conditions import Condition, read_condition, slower_than
 
 
-def change(figure: str, base: tuple[float, ...], new: tuple[float, ...]) -> Change:
+def change(figure: str, base: tuple[float, ...], new: tuple[float, ...]) -> FigureChange:
     return change_of_values(FIGURES[figure], base, new, "launches", 0.95)
 
 

@@ -11,7 +11,7 @@ import pytest
 from compared_runs import EVEN, store
 from stored_runs import altered
 
-from irbench.across_runs.checked_runs import Altered, CheckedRun, Problem, read_run
+from irbench.across_runs.checked_runs import Altered, CheckedRun, RunProblem, read_run
 from irbench.across_runs.differences import fingerprint
 from irbench.across_runs.side_comparison import MACHINE as MACHINE_PREFIX
 from irbench.across_runs.side_comparison import Side, read_side
@@ -19,7 +19,7 @@ from irbench.errors import IrbenchError
 from irbench.store.archives import pack, unpack
 
 
-def read(folder: Path) -> tuple[CheckedRun | None, list[Problem]]:
+def read(folder: Path) -> tuple[CheckedRun | None, list[RunProblem]]:
     run, problems = read_run(folder)
     return run, list(problems)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irbench.environments.candidates import Candidate, as_environment, labelled, shared_backend
+from irbench.environments.candidates import EnvironmentCandidate, as_environment, labelled, shared_backend
 from irbench.environments.inspection import Inspection
 from irbench.errors import IrbenchError
 from irbench.spi import Description
@@ -12,11 +12,11 @@ from irbench.spi import Description
 PYTHON = Inspection("/env/bin/python", (3, 12, 4), {"numpy": "2.4.6"}, has_pip=False)
 
 
-def candidate(text: str = "env", release: str = "", **versions: str | None) -> Candidate:
+def candidate(text: str = "env", release: str = "", **versions: str | None) -> EnvironmentCandidate:
     """Return an environment with the runtimes of ``fake-a`` and others, by the backend's letter."""
     names = {f"fake-{letter}": version for letter, version in versions.items()}
     found = {name: Description(name, f"runtime-{name}", version) for name, version in names.items()}
-    return Candidate(text, PYTHON, "/env/bin/python", f"{text}==1", release, found)
+    return EnvironmentCandidate(text, PYTHON, "/env/bin/python", f"{text}==1", release, found)
 
 
 def test_the_only_backend_that_both_have_is_compared() -> None:

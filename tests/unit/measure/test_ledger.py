@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from irbench.measure.ledger import CommonWindow, Counters, SharedLedger, joined_window
+from irbench.measure.ledger import CommonWindow, SharedLedger, WindowCounters, joined_window
 
 
 def regular(period_ns: int, calls: int, begin_ns: int = 0) -> NDArray[np.int64]:
@@ -75,14 +75,14 @@ def test_short_windows_are_as_long_as_what_completes_in_them(scatter: float, pro
 @pytest.fixture
 def descriptor() -> Iterator[int]:
     made = os.memfd_create("test")
-    os.ftruncate(made, Counters.size_bytes(3))
+    os.ftruncate(made, WindowCounters.size_bytes(3))
     yield made
     os.close(made)
 
 
 def driven(descriptor: int, order: Sequence[int], window: CommonWindow) -> list[int]:
     """Let three processes complete calls in this order, over and over, and return how many each made."""
-    ledgers = [SharedLedger(Counters(descriptor, 3), process, window) for process in range(3)]
+    ledgers = [SharedLedger(WindowCounters(descriptor, 3), process, window) for process in range(3)]
     wanted = [True] * 3
     now_ns = 0
     while any(wanted):
@@ -108,14 +108,14 @@ def test_all_go_on_until_the_window_closes(descriptor: int) -> None:
 def test_a_new_run_begins_from_nothing(descriptor: int) -> None:
     window = CommonWindow(0, settle_calls=2, calls=12)
     first = driven(descriptor, [0, 1, 2], window)
-    Counters(descriptor, 3).reset()
+    WindowCounters(descriptor, 3).reset()
     assert driven(descriptor, [0, 1, 2], window) == first
-    assert Counters(descriptor, 3).done(0) == first[0]
+    assert WindowCounters(descriptor, 3).done(0) == first[0]
 
 
 def test_what_is_driven_is_enough_for_the_window(descriptor: int) -> None:
     window = CommonWindow(1, settle_calls=3, calls=6)
-    ledgers = [SharedLedger(Counters(descriptor, 3), process, window) for process in range(3)]
+    ledgers = [SharedLedger(WindowCounters(descriptor, 3), process, window) for process in range(3)]
     wanted, now_ns = [True] * 3, 0
     while any(wanted):
         for process in range(3):
@@ -127,6 +127,6 @@ def test_what_is_driven_is_enough_for_the_window(descriptor: int) -> None:
 
 
 def test_a_process_whose_request_failed_wants_no_more(descriptor: int) -> None:
-    ledger = SharedLedger(Counters(descriptor, 3), 0, CommonWindow(0, 1, 10))
+    ledger = SharedLedger(WindowCounters(descriptor, 3), 0, CommonWindow(0, 1, 10))
     ledger.abandon()
     assert not ledger.complete(0, 1)

@@ -19,9 +19,9 @@ from irbench.errors import IrbenchError
 from irbench.onnx.rewriting.bind import with_sizes
 from irbench.optimizer import agreement
 from irbench.optimizer.agreement import LEAST_AGREEMENT, FailsAtSizes, disagreement, measure_agreement
-from irbench.optimizer.check_plan import Case, ExpectedAnswer, arrays_of
+from irbench.optimizer.check_plan import CheckCase, ExpectedAnswer, arrays_of
 from irbench.optimizer.narrowing import narrow
-from irbench.optimizer.samples import EVALUATION, Samples
+from irbench.optimizer.samples import EVALUATION, CheckSamples
 from irbench.spec import Artifact, Bundle, Disagreement, Feeding, Load
 from irbench.spi import Backend
 from irbench.worker.inference import OpenSession
@@ -47,13 +47,13 @@ def test_a_conversion_that_answers_otherwise_is_named_by_what_it_lost(found, pre
 
 
 @pytest.fixture
-def samples(tmp_path: Path) -> Samples:
+def samples(tmp_path: Path) -> CheckSamples:
     artifact = models.mlp(tmp_path)
     bundle = Bundle("mlp", models.logical_inputs(artifact), (artifact,), classifier=True)
-    return Samples(artifact, bundle, {"batch": 1}, 16, EVALUATION)
+    return CheckSamples(artifact, bundle, {"batch": 1}, 16, EVALUATION)
 
 
-def converted(samples: Samples, precision: str) -> Artifact:
+def converted(samples: CheckSamples, precision: str) -> Artifact:
     model = onnx_ir.load(samples.artifact.path)
     narrow(model, precision)
     path = samples.artifact.path.with_name(f"{precision}.onnx")
@@ -72,7 +72,7 @@ ENDS = {
 }
 
 
-def only_at_batch_8(samples: Samples, end: str) -> Artifact:
+def only_at_batch_8(samples: CheckSamples, end: str) -> Artifact:
     """Return the graph with an end that changes nothing at batch 8."""
     model = onnx.load(samples.artifact.path)
     model.graph.node[-1].output[0] = "inner"
@@ -84,10 +84,10 @@ def only_at_batch_8(samples: Samples, end: str) -> Artifact:
     return replace(samples.artifact, path=path, sha256="")
 
 
-def answered(samples: Samples, *sizes: Mapping[str, int]) -> list[ExpectedAnswer]:
+def answered(samples: CheckSamples, *sizes: Mapping[str, int]) -> list[ExpectedAnswer]:
     """Return what the graph in fp32 answers to seeded inputs at these sizes."""
     specs, found = samples.bundle.inputs, []
-    for case in (Case("seeded", size) for size in sizes):
+    for case in (CheckCase("seeded", size) for size in sizes):
         arrays = arrays_of(case, specs, Feeding(samples.bundle.seed))
         sized = with_sizes(samples.artifact, case.sizes)
         load = Load(batch=case.sizes["batch"], threads=None, precision="native")
@@ -96,12 +96,12 @@ def answered(samples: Samples, *sizes: Mapping[str, int]) -> list[ExpectedAnswer
     return found
 
 
-def test_the_same_graph_agrees_with_itself(samples: Samples, tmp_path: Path):
+def test_the_same_graph_agrees_with_itself(samples: CheckSamples, tmp_path: Path):
     found = measure_agreement(samples, samples.artifact, "ort", tmp_path)
     assert (found.samples, found.by, found.error.max_abs, found.error.top1_agreement) == (16, "ort", 0, 1)
 
 
-def test_a_narrow_graph_agrees_within_its_rounding(samples: Samples, tmp_path: Path):
+def test_a_narrow_graph_agrees_within_its_rounding(samples: CheckSamples, tmp_path: Path):
     samples = replace(samples, bundle=replace(samples.bundle, classifier=False))
     found = measure_agreement(samples, converted(samples, "fp16"), "ort", tmp_path)
     assert 0 < found.error.max_rel < 5e-3
@@ -109,7 +109,7 @@ def test_a_narrow_graph_agrees_within_its_rounding(samples: Samples, tmp_path: P
 
 
 def test_probabilities_have_a_top1_agreement_that_decides_only_where_the_model_declares_classes(
-    samples: Samples, tmp_path: Path
+    samples: CheckSamples, tmp_path: Path
 ):
     found = measure_agreement(samples, converted(samples, "fp16"), "ort", tmp_path)
     assert (found.is_recognised, found.judged) == (False, found.error)
@@ -120,7 +120,7 @@ def test_probabilities_have_a_top1_agreement_that_decides_only_where_the_model_d
     assert recognised.judged.top1_agreement is None
 
 
-def test_other_distributions_are_measured_apart_with_inputs_of_their_own(samples: Samples, tmp_path: Path):
+def test_other_distributions_are_measured_apart_with_inputs_of_their_own(samples: CheckSamples, tmp_path: Path):
     narrow = converted(samples, "fp16")
     found = measure_agreement(samples, narrow, "ort", tmp_path, elsewhere=("uniform", "normal"))
     alone = measure_agreement(samples, narrow, "ort", tmp_path)
@@ -129,13 +129,13 @@ def test_other_distributions_are_measured_apart_with_inputs_of_their_own(samples
     assert replace(found, elsewhere=()) == alone
 
 
-def test_what_the_reference_has_no_kernels_for_is_answered_by_a_backend_that_has(samples: Samples, tmp_path: Path):
+def test_what_the_reference_has_no_kernels_for_is_answered_by_a_backend_that_has(samples: CheckSamples, tmp_path: Path):
     found = measure_agreement(samples, converted(samples, "bf16"), "ort", tmp_path)
     assert found.by != "ort"
     assert 0 < found.error.max_rel < 5e-2
 
 
-def test_a_graph_that_no_backend_runs_is_refused_with_the_reasons(samples: Samples, tmp_path: Path):
+def test_a_graph_that_no_backend_runs_is_refused_with_the_reasons(samples: CheckSamples, tmp_path: Path):
     broken = tmp_path / "broken.onnx"
     model = onnx_ir.load(samples.artifact.path)
     next(node for node in model.graph if node.op_type == "Relu").op_type = "Rilu"
@@ -145,7 +145,9 @@ def test_a_graph_that_no_backend_runs_is_refused_with_the_reasons(samples: Sampl
         measure_agreement(samples, artifact, "ort", tmp_path)
 
 
-def test_a_conversion_is_judged_at_other_sizes_too_but_its_top_1_agreement_is_not(samples: Samples, tmp_path: Path):
+def test_a_conversion_is_judged_at_other_sizes_too_but_its_top_1_agreement_is_not(
+    samples: CheckSamples, tmp_path: Path
+):
     sizes = ({"batch": 3}, {"batch": 1})
     narrow = converted(samples, "fp16")
     alone = measure_agreement(samples, narrow, "ort", tmp_path)
@@ -154,39 +156,43 @@ def test_a_conversion_is_judged_at_other_sizes_too_but_its_top_1_agreement_is_no
     assert found.error.max_rel >= alone.error.max_rel
 
 
-def test_an_error_at_other_sizes_only_counts(samples: Samples, tmp_path: Path):
+def test_an_error_at_other_sizes_only_counts(samples: CheckSamples, tmp_path: Path):
     wrong = only_at_batch_8(samples, "differs")
     assert measure_agreement(samples, wrong, "ort", tmp_path).error.max_rel == 0
     assert measure_agreement(samples, wrong, "ort", tmp_path, answered(samples, {"batch": 1})).error.max_rel > 0
 
 
-def of_a_user(samples: Samples, folder: Path) -> Samples:
+def of_a_user(samples: CheckSamples, folder: Path) -> CheckSamples:
     """Return one sample with a batch of 8, as ``--data`` gives it."""
     spec, path = samples.bundle.inputs[0], folder / "0.npz"
     write_sample(path, [spec], {spec.tensor.name: np.full((8, 3, 8, 8), 0.5, np.float32)})
     return replace(samples, bound={"batch": 8}, feeding=Feeding(samples=(path,)))
 
 
-def test_where_samples_are_given_a_seeded_input_at_another_size_counts_for_nothing(samples: Samples, tmp_path: Path):
+def test_where_samples_are_given_a_seeded_input_at_another_size_counts_for_nothing(
+    samples: CheckSamples, tmp_path: Path
+):
     wrong, expected = only_at_batch_8(samples, "differs"), answered(samples, {"batch": 3})
     found = measure_agreement(of_a_user(samples, tmp_path), wrong, "ort", tmp_path, expected)
     assert (found.error.max_rel, found.sizes, found.runs_at) == (0, (), ({"batch": 3},))
 
 
-def test_where_samples_are_given_a_converted_graph_runs_at_other_sizes_all_the_same(samples: Samples, tmp_path: Path):
+def test_where_samples_are_given_a_converted_graph_runs_at_other_sizes_all_the_same(
+    samples: CheckSamples, tmp_path: Path
+):
     graph, expected = only_at_batch_8(samples, "fails"), answered(samples, {"batch": 3})
     with pytest.raises(FailsAtSizes, match="does not run at batch 3: "):
         measure_agreement(of_a_user(samples, tmp_path), graph, "ort", tmp_path, expected)
 
 
-def test_a_converted_graph_that_does_not_run_at_other_sizes_is_refused_with_them(samples: Samples, tmp_path: Path):
+def test_a_converted_graph_that_does_not_run_at_other_sizes_is_refused_with_them(samples: CheckSamples, tmp_path: Path):
     graph, expected = only_at_batch_8(samples, "fails"), answered(samples, {"batch": 8}, {"batch": 3})
     with pytest.raises(FailsAtSizes, match="does not run at batch 3: ") as refused:
         measure_agreement(samples, graph, "ort", tmp_path, expected)
     assert "--batch" in refused.value.hint
 
 
-def test_one_session_answers_at_all_other_sizes(samples: Samples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_one_session_answers_at_all_other_sizes(samples: CheckSamples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     expected, opened = answered(samples, *({"batch": batch} for batch in (1, 3, 5))), []
 
     class Counted(OpenSession):
@@ -211,12 +217,12 @@ def test_answers_that_are_no_numbers_say_nothing_of_a_conversion(tmp_path: Path)
     onnx_ir.save(model, artifact.path)
     bundle = Bundle("mlp", models.logical_inputs(artifact), (artifact,))
     with pytest.raises(ValueError, match="no finite number"):
-        measure_agreement(Samples(artifact, bundle, {"batch": 1}, 16, EVALUATION), artifact, "ort", tmp_path)
+        measure_agreement(CheckSamples(artifact, bundle, {"batch": 1}, 16, EVALUATION), artifact, "ort", tmp_path)
 
 
 @pytest.mark.parametrize(("level", "least"), [(1.0, 0.0), (1e-5, 50.0)])
 def test_small_errors_are_judged_by_the_scale_of_the_inputs(
-    samples: Samples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: float, least: float
+    samples: CheckSamples, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: float, least: float
 ):
     given = replace(samples, feeding=Feeding(values={samples.bundle.inputs[0].tensor.name: (level,)}))
     answers = iter([np.full((1, 2), 9e-7), np.zeros((1, 2))])
@@ -239,5 +245,5 @@ def test_answers_that_nearly_any_other_agrees_with_are_noted(tmp_path: Path, fac
     model.graph.outputs[0] = scaled.outputs[0]
     onnx_ir.save(model, artifact.path)
     bundle = Bundle("mlp", models.logical_inputs(artifact), (artifact,))
-    samples = Samples(artifact, bundle, {"batch": 1}, 16, EVALUATION)
+    samples = CheckSamples(artifact, bundle, {"batch": 1}, 16, EVALUATION)
     assert measure_agreement(samples, artifact, "ort", tmp_path).degenerate is degenerate

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from graphs import graph
 
-from irbench.optimizer.body_check import UNDIRECTED, Body, Run, bodies_in, check_bodies, number_bodies
-from irbench.optimizer.check_plan import Case
+from irbench.optimizer.body_check import UNDIRECTED, Body, TracedAnswers, bodies_in, check_bodies, number_bodies
+from irbench.optimizer.check_plan import CheckCase
 from irbench.optimizer.passes.remove_redundant import remove_redundant
 
-CASES = [Case("seeded", {"batch": 2}), Case("zeros", {"batch": 1})]
+CASES = [CheckCase("seeded", {"batch": 2}), CheckCase("zeros", {"batch": 1})]
 THEN, ELSE = Body(0, "If", "y", "then_branch"), Body(1, "If", "y", "else_branch")
 LOOP = Body(0, "Loop", "z", "body")
 
@@ -22,12 +22,12 @@ class Original:
     def __call__(self, case, directions):
         self.asked.append((case, directions))
         if directions == UNDIRECTED:
-            return Run([np.zeros(1)], self.natural)
+            return TracedAnswers([np.zeros(1)], self.natural)
         counts = [
             int(number in directions.branches or number in directions.iterations)
             for number, _ in enumerate(self.natural)
         ]
-        return Run([self.sent(directions)], counts)
+        return TracedAnswers([self.sent(directions)], counts)
 
 
 def checked(bodies, original, kept=None):

@@ -8,7 +8,7 @@ from pathlib import Path
 import models
 import pytest
 
-from irbench.core.graph_record import Obstacle, OptimizerActivity
+from irbench.core.graph_record import OptimizerActivity, PassObstacle
 from irbench.errors import IrbenchError
 from irbench.optimizer import Recipe, build, optimize
 from irbench.optimizer.job import OptimizationJob
@@ -44,7 +44,7 @@ def test_a_pass_that_makes_the_runtime_crash_is_left_out(bundle, monkeypatch):
     _crashing(monkeypatch, lambda job, activity: activity.name == "fake-harmless")
     steps = optimize(bundle, {}, Recipe("custom", ("fake-harmless", "fake-later")), silent).lineage.steps
     assert [(step.name, step.modified) for step in steps[-2:]] == [("fake-harmless", False), ("fake-later", True)]
-    assert steps[-2].obstacle == Obstacle("crashed", 20, "SIGSEGV")
+    assert steps[-2].obstacle == PassObstacle("crashed", 20, "SIGSEGV")
 
 
 def test_a_graph_without_a_pass_that_crashed_is_made_again_and_replaced_by_one_with_it(bundle, monkeypatch):

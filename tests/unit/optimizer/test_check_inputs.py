@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from irbench.optimizer.check_plan import Case, arrays_of, edge_kinds, perturbed
+from irbench.optimizer.check_plan import CheckCase, arrays_of, edge_kinds, perturbed
 from irbench.spec import Feeding, InputSpec, TensorSpec
 
 X = InputSpec(TensorSpec("x", "float32", ("batch", 3, 4)), -1.0, 1.0)
@@ -16,7 +16,7 @@ SIZES = {"batch": 2}
 
 
 def drawn(kind, *specs, feeding=None):
-    return arrays_of(Case(kind, SIZES), specs, feeding or Feeding())
+    return arrays_of(CheckCase(kind, SIZES), specs, feeding or Feeding())
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_constant_of_the_user_stays_at_every_edge():
 
 
 def test_seeds_give_other_values():
-    first, second = (arrays_of(Case("seeded", SIZES, seed), [X], Feeding()) for seed in (0, 1))
+    first, second = (arrays_of(CheckCase("seeded", SIZES, seed), [X], Feeding()) for seed in (0, 1))
     assert not np.array_equal(first, second)
 
 

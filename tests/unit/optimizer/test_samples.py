@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from irbench.core.feeds import write_sample
-from irbench.optimizer.samples import CALIBRATION, EVALUATION, Samples, halves
+from irbench.optimizer.samples import CALIBRATION, EVALUATION, CheckSamples, halves
 from irbench.spec import BATCH, Bundle, Feeding
 
 
@@ -18,15 +18,15 @@ def bundle(tmp_path: Path) -> Bundle:
     return Bundle("mlp", models.logical_inputs(artifact), (artifact,), seed=5)
 
 
-def feeds(made: Samples):
+def feeds(made: CheckSamples):
     return made.feeds(made.artifact)
 
 
-def samples(bundle: Bundle, least: int = 64, first_seed: int = EVALUATION, **bound: int) -> Samples:
+def samples(bundle: Bundle, least: int = 64, first_seed: int = EVALUATION, **bound: int) -> CheckSamples:
     artifact = bundle.artifacts[0]
     if bound:
         artifact = type(artifact)("onnx", artifact.path, tuple(tensor.bind(bound) for tensor in artifact.inputs), ())
-    return Samples(artifact, bundle, {BATCH: 1, **bound}, least, first_seed)
+    return CheckSamples(artifact, bundle, {BATCH: 1, **bound}, least, first_seed)
 
 
 @pytest.mark.parametrize("bound", [{}, {"batch": 1}, {"batch": 3}, {"batch": 20}])

@@ -22,12 +22,12 @@ from irbench.core.graph_record import GraphCheck, UncheckedBody
 from irbench.errors import IrbenchError
 from irbench.onnx.reading import signature
 from irbench.optimizer import step_check
-from irbench.optimizer.check_plan import Case, ExpectedAnswer, Question
+from irbench.optimizer.check_plan import CheckCase, ExpectedAnswer, Question
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome
 from irbench.optimizer.passes import Rewrite
 from irbench.optimizer.pipeline import run_job
 from irbench.optimizer.recipe import Recipe
-from irbench.optimizer.step_check import Comparison, ReferenceSession, WrongAnswer
+from irbench.optimizer.step_check import GraphComparison, ReferenceSession, WrongAnswer
 from irbench.spec import Artifact, Bundle, Feeding, InputSpec, TensorSpec
 
 Change = Callable[[ir.Model], bool]
@@ -299,12 +299,12 @@ GRAPH = Artifact("onnx", Path("x"), (X,), ())
 JOB = OptimizationJob(
     GRAPH, Bundle("model", (InputSpec(X),), (GRAPH,)), {"batch": 1}, Recipe("basic", ()), Path(), "ort"
 )
-COMPARISON = Comparison(JOB, Question((InputSpec(X),), {"batch": 1}, (), Feeding(), "fp32"), Path(), binds=False)
+COMPARISON = GraphComparison(JOB, Question((InputSpec(X),), {"batch": 1}, (), Feeding(), "fp32"), Path(), binds=False)
 
 
 @pytest.mark.parametrize(("scale", "passes"), [(1.0, True), (1e-5, False)])
 def test_small_errors_are_judged_by_the_scale_of_the_inputs(scale, passes):
-    expected = ExpectedAnswer(Case("seeded", {}), [np.zeros((1, 2))], scale)
+    expected = ExpectedAnswer(CheckCase("seeded", {}), [np.zeros((1, 2))], scale)
     with nullcontext() if passes else pytest.raises(WrongAnswer, match="wrong outputs"):
         COMPARISON.require(expected, lambda: [np.full((1, 2), 9e-7)])
 
@@ -314,4 +314,4 @@ def test_a_graph_that_fails_answers_wrong():
         raise RuntimeError("no kernel")
 
     with pytest.raises(WrongAnswer, match="no kernel"):
-        COMPARISON.require(ExpectedAnswer(Case("zeros", {}), [], 1.0), fail)
+        COMPARISON.require(ExpectedAnswer(CheckCase("zeros", {}), [], 1.0), fail)

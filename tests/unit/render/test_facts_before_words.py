@@ -14,7 +14,7 @@ from launches import even, group
 from machines import facts
 
 from irbench.features.doctor.findings import find
-from irbench.features.doctor.machine import Program
+from irbench.features.doctor.machine import RunningProgram
 from irbench.notices import Context, Mark, Note, Warn
 from irbench.notices.base import Notice
 from irbench.notices.warnings import Unverified
@@ -36,7 +36,11 @@ EXAMPLES: Mapping[str, tuple[Any, str]] = {
     )
 }
 BUSY = facts(
-    hypervisor="KVM", quota=1.0, turbo=True, foreign_share=0.9, programs=(Program("stress", 4711, 0.9, "stress"),)
+    hypervisor="KVM",
+    quota=1.0,
+    turbo=True,
+    foreign_share=0.9,
+    programs=(RunningProgram("stress", 4711, 0.9, "stress"),),
 )
 SENTENCE = 4
 """Words from which on a text is a sentence, and no name of something."""

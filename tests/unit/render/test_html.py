@@ -14,7 +14,7 @@ from rich.text import Text
 from irbench.render.html import html_of
 from irbench.render.speed_table import GroupView, group_table, headline
 from irbench.render.speed_table import context_of as context
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.views import CodeBlock, Document, PlainView
 
 PLAN: dict[str, Any] = {}
@@ -67,7 +67,7 @@ def test_a_short_warning_opens_to_the_whole_one():
 
 @pytest.mark.parametrize("hostile", ["<script>alert(1)</script>", '"><img src=x onerror=1>', "a\u202eb", "\x1b[31m"])
 def test_names_make_no_element_and_steer_nothing(hostile: str):
-    table = TextTable((Column(hostile, words=True), Column("n")), (Row((hostile,), sentence=hostile),))
+    table = TextTable((TableColumn(hostile, words=True), TableColumn("n")), (Row((hostile,), sentence=hostile),))
     views = (
         PlainView(hostile, hostile, table, (hostile,), (hostile,)),
         Document((hostile, table, CodeBlock(hostile, "sh"))),
@@ -87,10 +87,10 @@ def test_texts_keep_the_colour_of_the_notebook():
 
 
 def test_numbers_stand_to_the_right_and_words_to_the_left():
-    table = TextTable((Column("name", words=True), Column("ms")), (Row(("a", "1.5")),))
+    table = TextTable((TableColumn("name", words=True), TableColumn("ms")), (Row(("a", "1.5")),))
     sides = re.findall(r"<t[hd][^>]*text-align:(\w+)", html_of(table))
     assert sides == ["left", "right", "left", "right"]
 
 
 def test_a_view_without_a_table_has_no_script():
-    assert "<script" not in html_of(PlainView("title", "none", TextTable((Column("a"),), ()), ()))
+    assert "<script" not in html_of(PlainView("title", "none", TextTable((TableColumn("a"),), ()), ()))

@@ -8,7 +8,7 @@ from typing import get_args, get_type_hints
 import pytest
 from rich.console import Console
 
-from irbench.core.graph_record import Agreement, AgreementElsewhere, GraphStep, Obstacle, OptimizerActivity
+from irbench.core.graph_record import Agreement, AgreementElsewhere, GraphStep, OptimizerActivity, PassObstacle
 from irbench.core.record import OutputError
 from irbench.notices import Context
 from irbench.notices.conversions import agreement_lines
@@ -176,7 +176,9 @@ SKIPPED = {"Add": 8, "com.microsoft.SkipLayerNormalization": 12, "com.microsoft.
 BERT_STEPS = (
     GraphStep("original", False, BERT_OPERATORS),
     GraphStep("fuse_skip_layer_normalization", True, SKIPPED, 2e-6, "com.microsoft"),
-    GraphStep("raise_opset", False, SKIPPED, obstacle=Obstacle("opset-not-raised", 17, "Upsample 9 to 10 has no way")),
+    GraphStep(
+        "raise_opset", False, SKIPPED, obstacle=PassObstacle("opset-not-raised", 17, "Upsample 9 to 10 has no way")
+    ),
 )
 
 

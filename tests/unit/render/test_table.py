@@ -22,7 +22,7 @@ from irbench.core.row import Requested
 from irbench.notices.notes import NativePrecision
 from irbench.render.line_wrapping import wrap
 from irbench.render.speed_table import GroupView
-from irbench.render.table import Column, ListingTable, Row, TextTable
+from irbench.render.table import ListingTable, Row, TableColumn, TextTable
 from irbench.runs.document_text import render_document
 
 HOSTILE = "[red]x[/red] [bold] pip install 'irbench[openvino]' \x1b[2Jgone\r\nnext | pipe"
@@ -68,7 +68,7 @@ def test_columns_that_have_no_room_are_named():
 
 @given(st.text(st.characters(codec="utf-8"), max_size=300), st.integers(20, 140))
 def test_a_reason_loses_no_word_and_no_line_is_too_wide(words: str, width: int):
-    table = TextTable((Column("a", words=True), Column("b", words=True)), (Row(("x",), "begin " + words),))
+    table = TextTable((TableColumn("a", words=True), TableColumn("b", words=True)), (Row(("x",), "begin " + words),))
     lines = [line.plain for line in table.as_lines(width)]
     assert "".join(" ".join(lines[1:]).split()) == "x" + "begin" + "".join(plain(words).split())
     assert max(map(cell_len, lines)) <= max(width, len("x") + 2 + 30)
@@ -84,7 +84,7 @@ def test_folding_keeps_every_character_but_blanks(text: str, width: int):
 
 def test_columns_fold_before_anything_is_cut():
     table = TextTable(
-        (Column("name"), Column("what", words=True, folds=True)), (Row(("a", "one two three four five")),)
+        (TableColumn("name"), TableColumn("what", words=True, folds=True)), (Row(("a", "one two three four five")),)
     )
     assert [line.plain for line in table.as_lines(18)] == [
         "name  what",
@@ -99,7 +99,10 @@ def test_columns_fold_before_anything_is_cut():
 )
 def test_a_column_that_folds_keeps_usual_words_whole(cells: list[str], width: int):
     table = TextTable(
-        (Column("name", words=True), *(Column("what", words=True, folds=True, drops=number) for number in range(4))),
+        (
+            TableColumn("name", words=True),
+            *(TableColumn("what", words=True, folds=True, drops=number) for number in range(4)),
+        ),
         (Row(("a", *(cells + cells[:1] * 3)[:4])),),
     )
     lines = [line.plain for line in table.as_lines(width)]
@@ -117,7 +120,7 @@ def test_a_column_that_folds_keeps_usual_words_whole(cells: list[str], width: in
     st.sampled_from([60, 80, 100]),
 )
 def test_a_table_of_words_fits_and_cuts_none_although_no_column_was_said_to_fold(cells: list[str], width: int):
-    columns = tuple(Column(f"some heading {number}", words=True) for number in range(len(cells)))
+    columns = tuple(TableColumn(f"some heading {number}", words=True) for number in range(len(cells)))
     table = TextTable(columns, (Row(tuple(cells)), Row(tuple(reversed(cells)))))
     require_whole_words(table, width)
     written = " ".join([*(column.heading for column in columns), *cells, *cells]).split()
@@ -126,7 +129,11 @@ def test_a_table_of_words_fits_and_cuts_none_although_no_column_was_said_to_fold
 
 def test_headings_and_cells_fold_before_a_line_is_too_wide_and_intervals_stay_whole():
     table = TextTable(
-        (Column("setting", words=True), Column("setting / rival [95 %]", words=True), Column("outcome", words=True)),
+        (
+            TableColumn("setting", words=True),
+            TableColumn("setting / rival [95 %]", words=True),
+            TableColumn("outcome", words=True),
+        ),
         (Row(("openvino x2", "1.15x [1.10, 1.20]", "openvino stays ahead")),),
     )
     assert [line.plain for line in table.as_lines(40)] == [
@@ -138,7 +145,7 @@ def test_headings_and_cells_fold_before_a_line_is_too_wide_and_intervals_stay_wh
 
 
 def test_figures_fold_between_a_value_and_its_interval_only():
-    table = TextTable((Column("row", words=True), Column("p50 ms")), (Row(("ort", "44.6 ms [44.0, 45.2]")),))
+    table = TextTable((TableColumn("row", words=True), TableColumn("p50 ms")), (Row(("ort", "44.6 ms [44.0, 45.2]")),))
     assert [line.plain for line in table.as_lines(20)] == [
         "row           p50 ms",
         "ort          44.6 ms",
@@ -148,7 +155,7 @@ def test_figures_fold_between_a_value_and_its_interval_only():
 
 def test_a_line_that_is_wider_than_the_terminal_all_the_same_is_admitted():
     console = Console(width=30, file=io.StringIO(), color_system=None)
-    figures = tuple(Column(f"figure {number}") for number in range(5))
+    figures = tuple(TableColumn(f"figure {number}") for number in range(5))
     with console.capture() as capture:
         console.print(ListingTable(TextTable(figures, (Row(("123456789",) * 5),)), "see --format csv"))
     said = "lines are wider than the terminal, which has 30 columns; see --format csv"
@@ -157,7 +164,7 @@ def test_a_line_that_is_wider_than_the_terminal_all_the_same_is_admitted():
 
 def test_beginnings_are_shown_where_the_whole_has_no_room():
     table = TextTable(
-        (Column("run", words=True, shortens_to=4), Column("what", words=True, drops=1)),
+        (TableColumn("run", words=True, shortens_to=4), TableColumn("what", words=True, drops=1)),
         (Row(("01KAJ3WQ4R", "a short text")), Row(("02KAJ3WQ4R", "b"))),
     )
     assert [line.plain for line in table.as_lines(30)][1].split()[0] == "01KAJ3WQ4R"
@@ -168,7 +175,7 @@ def test_beginnings_are_shown_where_the_whole_has_no_room():
 
 def test_the_table_is_as_wide_as_it_needs_to_be_where_nothing_limits_it():
     console = Console(width=1000)
-    table = TextTable((Column("x" * 95),), ())
+    table = TextTable((TableColumn("x" * 95),), ())
     assert console.measure(table).maximum == max(len(line.plain) for line in table.as_lines(1000))
     view = GroupView(group(cell("x" * 95), cell("ort")))
     width = console.measure(view).maximum

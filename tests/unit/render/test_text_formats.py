@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.text_formats import (
     bullets,
     code_block,
@@ -45,7 +45,7 @@ def test_a_cell_is_one_line_without_escape_sequences():
 
 
 def test_tables_have_no_formulas_either():
-    table = TextTable((Column("name", words=True), Column("change")), (Row(("=cmd()", "-3.2 %")),))
+    table = TextTable((TableColumn("name", words=True), TableColumn("change")), (Row(("=cmd()", "-3.2 %")),))
     assert table.as_csv() == "name,change\n'=cmd(),-3.2 %\n"
 
 
@@ -115,7 +115,7 @@ def test_whatever_is_written_a_paragraph_says_it(text: str):
 
 @given(st.text(ACTIVE))
 def test_whatever_a_cell_holds_a_table_has_its_columns(text: str):
-    table = TextTable((Column("a", words=True), Column("b")), (Row((text, "2")),))
+    table = TextTable((TableColumn("a", words=True), TableColumn("b")), (Row((text, "2")),))
     cells = [said for kind, said in shown(table.as_markdown()) if kind == "td_open"]
     assert cells == [text.replace("\n", " ").strip(), "2"]
 

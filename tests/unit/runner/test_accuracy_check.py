@@ -12,7 +12,7 @@ import pytest
 from irbench.errors import IrbenchError
 from irbench.runner import accuracy_check
 from irbench.runner.accuracy_check import answers_key, is_classifier
-from irbench.runner.reference import Expected
+from irbench.runner.reference import ReferenceOutputs
 from irbench.spec import AccuracyLimit, Artifact, Bundle, Cell, TensorSpec, Workload
 from irbench.system.confinement import Confinement
 from irbench.worker import requested_confinement
@@ -85,7 +85,7 @@ def test_the_worker_that_runs_a_model_for_its_accuracy_is_confined_too(
     monkeypatch.setattr(accuracy_check, "call_in_worker", lambda *_, confinement=None, **__: asked.append(confinement))
     row = replace(ROW, artifact=Artifact("tf-graph", tmp_path / "graph.pb", (), ()), program=None)
     workload = replace(model(SCORES), feeding=replace(model(SCORES).feeding, samples=(tmp_path / "x.npz",)))
-    answered = accuracy_check.Answered(workload, Expected(None, None), 0)
+    answered = accuracy_check.AnsweredModel(workload, ReferenceOutputs(None, None), 0)
     accuracy_check.accuracy_of(row, AccuracyLimit(0.9), answered, 1.0)
     assert asked == [Confinement((tmp_path / "graph.pb", tmp_path / "x.npz"), for_runtime=True)]
 

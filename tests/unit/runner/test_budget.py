@@ -21,14 +21,14 @@ from irbench.measure.disturbances import MachineSnapshot
 from irbench.notices.warnings import TooFewLaunches
 from irbench.runner import launch
 from irbench.runner.plan import PlannedGroup
-from irbench.runner.reference import Expected
+from irbench.runner.reference import ReferenceOutputs
 from irbench.runner.request import RunRequest
 from irbench.runs import group_measurement as comparison
-from irbench.runs.group_measurement import Comparison
+from irbench.runs.group_measurement import GroupMeasurement
 from irbench.spec import Cell, Timing
 from irbench.stats.launch_planning import Room
 from irbench.store.runs import RunWriter, Store
-from irbench.worker.cell import CellTask, Prepared, Warmed
+from irbench.worker.cell import CellTask, PreparedSession, Warmed
 
 QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9, sized_for=25.0)
 STORING_S = 0.4
@@ -84,9 +84,9 @@ class Crew:
 
     def start(self) -> None: ...
 
-    def start_and_prepare(self, together: Collection[str]) -> dict[str, Prepared]:
+    def start_and_prepare(self, together: Collection[str]) -> dict[str, PreparedSession]:
         self._machine.now_s += SIDE_BY_SIDE * sum(self._machine.start_s[cell] for cell in together)
-        return dict.fromkeys(together, Prepared({"precision": "fp32"}, ()))
+        return dict.fromkeys(together, PreparedSession({"precision": "fp32"}, ()))
 
     def close(self) -> None:
         self._machine.now_s += 0.1
@@ -95,7 +95,7 @@ class Crew:
         machine, call_s = self._machine, self._machine.call_s[cell]
         if method == "prepare":
             machine.now_s += machine.start_s[cell]
-            return Prepared({"precision": "fp32"}, ())
+            return PreparedSession({"precision": "fp32"}, ())
         if method == "warm_up":
             calls = max(3 if 3 * call_s <= args[0].most_s else 1, round(0.3 / call_s))
             machine.call(cell, calls)
@@ -121,9 +121,9 @@ def result_of(
         records.append(record)
         store(self, record)
 
-    def expect(*_: object) -> Expected:
+    def expect(*_: object) -> ReferenceOutputs:
         machine.now_s += machine.reference_s
-        return Expected(None, None)
+        return ReferenceOutputs(None, None)
 
     monkeypatch.setattr(clock, "now_ns", machine.read_ns)
     monkeypatch.setattr(launch, "snapshot", machine.snapshot)
@@ -134,7 +134,7 @@ def result_of(
     writer = Store(tmp_path / "results").begin({}, {})
     planned = PlannedGroup(launches.group(*machine.call_s))
     return (
-        Comparison(planned, request, tmp_path, writer, lambda _: None, lambda: (), CoreLink((0,))).run(),
+        GroupMeasurement(planned, request, tmp_path, writer, lambda _: None, lambda: (), CoreLink((0,))).run(),
         machine.now_s - began_s,
         records,
     )
@@ -166,7 +166,7 @@ def test_a_run_ends_within_its_budget_unless_one_launch_alone_is_longer(
 def test_a_run_whose_launches_know_nothing_of_the_budget_would_be_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Comparison, "_room", lambda *_: Room(left_s=1e9, launches=1))
+    monkeypatch.setattr(GroupMeasurement, "_room", lambda *_: Room(left_s=1e9, launches=1))
     machine = resnet50()
     machine.call_s = {"tf": 0.6, "ort": 0.4}
     _, took_s, records = result_of(machine, Timing(budget=30.0), tmp_path, monkeypatch)

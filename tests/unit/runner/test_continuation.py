@@ -38,7 +38,7 @@ from irbench.runner.launch_state import LaunchInputs, LaunchPlan
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.progress import Progress
-from irbench.runner.reference import Expected
+from irbench.runner.reference import ReferenceOutputs
 from irbench.runner.request import RunRequest
 from irbench.runs import group_measurement as comparison
 from irbench.spec import Bundle, InputSpec, Timing
@@ -75,7 +75,7 @@ class Scripted:
 def scripted(monkeypatch: pytest.MonkeyPatch) -> type[Scripted]:
     monkeypatch.setattr(Scripted, "turns", [])
     monkeypatch.setattr(comparison, "Launch", Scripted)
-    monkeypatch.setattr(comparison, "expected_outputs", lambda *_: Expected(None, None))
+    monkeypatch.setattr(comparison, "expected_outputs", lambda *_: ReferenceOutputs(None, None))
     monkeypatch.setattr(comparison, "CoreLink", lambda _: nullcontext())  # which scripted launches do not ask
     return Scripted
 

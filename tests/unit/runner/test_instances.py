@@ -18,7 +18,7 @@ from irbench.runner.requested_cells import named_baseline
 from irbench.spec import BATCH, Bundle, Cell, Load, Workload
 from irbench.stats.blocks import processors_in_use
 from irbench.system import host
-from irbench.worker.cell import Prepared, Warmed
+from irbench.worker.cell import PreparedSession, Warmed
 from irbench.worker.cell_hosts import Share
 from irbench.worker.failures import CallFailed
 
@@ -59,8 +59,8 @@ def test_instances_that_leave_paced_calls_out_fail() -> None:
 WINDOW = CommonWindow(reference=0, settle_calls=2, calls=4)
 
 
-def prepared(answer: float, **effective: str) -> Prepared:
-    return Prepared({"precision": "fp32", "device": "cpu", **effective}, ((np.full(1, answer),),))
+def prepared(answer: float, **effective: str) -> PreparedSession:
+    return PreparedSession({"precision": "fp32", "device": "cpu", **effective}, ((np.full(1, answer),),))
 
 
 def test_the_answers_of_every_process_are_kept() -> None:

@@ -15,7 +15,7 @@ from irbench.core.record import Failure
 from irbench.measure.core_to_core import CoreLink
 from irbench.runner.launch import Launch, LaunchCheck
 from irbench.runner.launch_state import CellProgress, LaunchInputs, LaunchPlan
-from irbench.runner.reference import Expected
+from irbench.runner.reference import ReferenceOutputs
 from irbench.runner.workers import Workers
 from irbench.spec import Cell, Feeding, Program, Timing
 from irbench.stats.launch_planning import Room
@@ -171,7 +171,7 @@ def checking(*answers: Any, samples: int = 1, streams: int = 1, program: Program
     feeding = Feeding(samples=tuple(Path(f"{number}.npz") for number in range(samples)))
     cell = replace(group.cells[0], program=program, load=replace(group.cells[0].load, streams=streams))
     group = replace(group, cells=(cell,), workloads=(replace(group.workloads[0], feeding=feeding),))
-    plan = LaunchPlan(group, 0, Timing(), 0, Path(), (Expected((ANSWER,) * samples, None),), (0,))
+    plan = LaunchPlan(group, 0, Timing(), 0, Path(), (ReferenceOutputs((ANSWER,) * samples, None),), (0,))
     workers, progress = Answering(cell, *answers), CellProgress()
     check = LaunchCheck(plan, frozenset({cell.id}), cast("Workers", workers), {cell.id: progress})
     return check, workers, progress

@@ -14,10 +14,10 @@ from irbench.measure.core_to_core import CoreLink
 from irbench.runner import launch
 from irbench.runner.launch import Launch
 from irbench.runner.launch_state import LaunchInputs, LaunchPlan
-from irbench.runner.reference import Expected
+from irbench.runner.reference import ReferenceOutputs
 from irbench.spec import Feeding, Timing
 from irbench.stats.launch_planning import Room
-from irbench.worker.cell import Prepared
+from irbench.worker.cell import PreparedSession
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ class Answering(ScriptedCrew):
 
     def ask(self, cell: str, stage: str, method: str, *args: Any, deadline_s: float | None = None) -> Any:
         if method == "prepare":
-            return Prepared({"precision": "fp32"}, ((np.array([1.0]),),))
+            return PreparedSession({"precision": "fp32"}, ((np.array([1.0]),),))
         if method == "answer_call":
             return ((np.array([args[0] + (2.0 if args[0] == self.wrong else 1.0)]),),)
         return ((np.array([1.0]),),) if method == "answer_again" else super().ask(cell, stage, method, *args)
@@ -93,7 +93,13 @@ def test_every_sample_is_verified_before_anything_is_timed(
     group = fed(launches.group("short"), samples(3))
     reference = tuple((np.array([number + 1.0]),) for number in range(3))
     plan = LaunchPlan(
-        group, 0, Timing(deadline=DEADLINE_S), seed=0, logs=tmp_path, expected=(Expected(reference, None),), cpus=(0,)
+        group,
+        0,
+        Timing(deadline=DEADLINE_S),
+        seed=0,
+        logs=tmp_path,
+        expected=(ReferenceOutputs(reference, None),),
+        cpus=(0,),
     )
     record, _ = Launch(
         plan, LaunchInputs(0, group.cells, Room(60.0, 4), new=all_of(group)), CoreLink((0,)), lambda _: None

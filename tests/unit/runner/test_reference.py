@@ -15,7 +15,7 @@ from irbench.core.record import CellLaunch, OutputError
 from irbench.errors import IrbenchError
 from irbench.notices import Context, Reference
 from irbench.runner import reference
-from irbench.runner.reference import Expected, expected_outputs, fallback, mismatch, worst_error
+from irbench.runner.reference import ReferenceOutputs, expected_outputs, fallback, mismatch, worst_error
 from irbench.spec import (
     RANDOM_DRAWS,
     Accuracy,
@@ -41,7 +41,7 @@ def workload(feeding: Feeding, artifacts: tuple[Artifact, ...] = GRAPHS) -> Work
     return Workload(bundle, {"batch": 1}, feeding)
 
 
-def expected_of(asked: Workload, scratch: Path) -> Expected:
+def expected_of(asked: Workload, scratch: Path) -> ReferenceOutputs:
     return expected_outputs(asked, (), scratch, 1.0)
 
 

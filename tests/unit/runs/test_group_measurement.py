@@ -21,10 +21,10 @@ from irbench.runner.launch_state import LaunchInputs, LaunchPlan
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.progress import Progress
-from irbench.runner.reference import Expected
+from irbench.runner.reference import ReferenceOutputs
 from irbench.runner.request import RunRequest
 from irbench.runs import group_measurement as comparison
-from irbench.runs.group_measurement import Comparison
+from irbench.runs.group_measurement import GroupMeasurement
 from irbench.spec import Bundle, Feeding, Group, InputSpec, Timing
 from irbench.stats.launch_planning import launch_limits
 from irbench.store.runs import RunWriter, Store
@@ -45,14 +45,14 @@ def planned_run(tmp_path: Path, **changes: Any) -> tuple[RunRequest, PlannedGrou
     return request, planned
 
 
-def interrupted(tmp_path: Path, writer: RunWriter, others: Iterator[tuple[Holder, ...]]) -> Comparison:
+def interrupted(tmp_path: Path, writer: RunWriter, others: Iterator[tuple[Holder, ...]]) -> GroupMeasurement:
     """Return a comparison that is interrupted before its first launch."""
     request, planned = planned_run(tmp_path)
 
     def interrupt(_: Any) -> None:
         raise KeyboardInterrupt
 
-    return Comparison(planned, request, tmp_path, writer, interrupt, lambda: next(others), CoreLink((0,)))
+    return GroupMeasurement(planned, request, tmp_path, writer, interrupt, lambda: next(others), CoreLink((0,)))
 
 
 def test_all_who_measured_meanwhile_are_noted_once(tmp_path: Path, writer: RunWriter) -> None:
@@ -95,7 +95,7 @@ def test_progress_names_the_batches_where_a_run_has_several(
         heard.append(progress.table)
         raise KeyboardInterrupt
 
-    Comparison(planned, request, tmp_path, writer, listen, tuple[Holder, ...], CoreLink((0,))).run()
+    GroupMeasurement(planned, request, tmp_path, writer, listen, tuple[Holder, ...], CoreLink((0,))).run()
     assert heard == [told]
 
 
@@ -130,10 +130,10 @@ def test_launches_share_the_samples_and_a_note_counts_them_where_some_are_left(
 ) -> None:
     monkeypatch.setattr(Scripted, "firsts", [])
     monkeypatch.setattr(comparison, "Launch", Scripted)
-    monkeypatch.setattr(comparison, "expected_outputs", lambda *_: Expected(None, None))
+    monkeypatch.setattr(comparison, "expected_outputs", lambda *_: ReferenceOutputs(None, None))
     feeding = Feeding(samples=tuple(Path(f"{number}.npz") for number in range(samples)))
     request, planned = planned_run(tmp_path, timing=Timing(min_launches=2, max_launches=2))
-    result = Comparison(
+    result = GroupMeasurement(
         replace(planned, group=fed(planned.group, feeding)),
         request,
         tmp_path,
@@ -150,10 +150,10 @@ def test_progress_counts_the_launches_of_every_part_of_a_large_table(
     tmp_path: Path, writer: RunWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(comparison, "Launch", Scripted)
-    monkeypatch.setattr(comparison, "expected_outputs", lambda *_: Expected(None, None))
+    monkeypatch.setattr(comparison, "expected_outputs", lambda *_: ReferenceOutputs(None, None))
     heard: list[Progress] = []
     timing = Timing(min_launches=3, max_launches=3)
     request, planned = planned_run(tmp_path, timing=timing, streams=tuple(range(1, 9)))
-    Comparison(planned, request, tmp_path, writer, heard.append, tuple[Holder, ...], CoreLink((0,))).run()
+    GroupMeasurement(planned, request, tmp_path, writer, heard.append, tuple[Holder, ...], CoreLink((0,))).run()
     assert {progress.most_launches for progress in heard} == {6}
     assert max(progress.launch for progress in heard) == launch_limits(8, timing)[0] == 5

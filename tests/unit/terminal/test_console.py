@@ -10,11 +10,11 @@ from documents import document, example
 
 from irbench.errors import IrbenchError
 from irbench.render.speed_table import GroupView
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 from irbench.terminal.console import check_writable, print_data, to_text
 from irbench.terminal.run_output import write_document
 
-WIDE = TextTable(tuple(Column(f"column {number}" * 3) for number in range(12)), (Row(("x",) * 12),))
+WIDE = TextTable(tuple(TableColumn(f"column {number}" * 3) for number in range(12)), (Row(("x",) * 12),))
 
 
 @pytest.fixture(autouse=True)

@@ -16,8 +16,8 @@ import pytest
 
 from irbench.core import registry
 from irbench.core.feeds import write_sample
-from irbench.measure.ledger import CommonWindow, Counters
-from irbench.measure.pacing import Schedule, join_paced, start_soon
+from irbench.measure.ledger import CommonWindow, WindowCounters
+from irbench.measure.pacing import CallSchedule, join_paced, start_soon
 from irbench.runner.instances import joined_shares
 from irbench.spec import Artifact, Feeding, Io, Timing
 from irbench.spi import Feed, Outputs
@@ -68,7 +68,7 @@ def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Instance
     session = SimpleNamespace(effective={"precision": "fp32"}, open_slots=open_slots, close=lambda: None)
     monkeypatch.setattr(registry, "backend", lambda _: SimpleNamespace(compile=lambda *_: session))
     described, descriptor = task(tmp_path), os.memfd_create("test")
-    os.ftruncate(descriptor, Counters.size_bytes(2))
+    os.ftruncate(descriptor, WindowCounters.size_bytes(2))
     hosts = [InstanceHost(described, Place(number, os.dup(descriptor))) for number in range(2)]
     os.close(descriptor)
     for host in hosts:
@@ -99,7 +99,7 @@ def test_processes_are_given_the_samples_of_a_window_between_them(
 
 def test_processes_take_turns_at_a_pace(pair: tuple[list[InstanceHost], list[Recorder]]) -> None:
     hosts, slots = pair
-    schedule = Schedule(start_soon(), 1_000_000, 6, processes=2)
+    schedule = CallSchedule(start_soon(), 1_000_000, 6, processes=2)
     shares = at_once(hosts, lambda host: host.take_paced_share(schedule, first=0))
     assert [share[:, 0].tolist() for share in shares] == [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]]
     assert [slot.given[-3:] for slot in slots] == [[0, 1, 2], [3, 4, 5]]

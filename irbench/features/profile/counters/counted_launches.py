@@ -31,7 +31,7 @@ from irbench.features.profile.counters.counted_operators import (
 from irbench.features.profile.joining import JoinedCell, joined_cells
 from irbench.features.profile.launches import ProfileTask
 from irbench.features.profile.record import CountedPart, ProfileCounters, ProfiledCell, ProfileDocument
-from irbench.features.reduce.cutting import Cut, CutRequest, GraphSource, Part, cut_parts
+from irbench.features.reduce.cutting import Cut, CutRequest, GraphPart, GraphSource, cut_parts
 from irbench.measure.clock import Stopwatch
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.onnx.probe_graph import identity
@@ -39,7 +39,7 @@ from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.perf_events.counter_plan import Counting
 from irbench.runner.plan import PlannedGroup, other_form, with_rows
 from irbench.runner.progress import Listener
-from irbench.runner.reference import Expected
+from irbench.runner.reference import ReferenceOutputs
 from irbench.runner.rounds import Rounds
 from irbench.runner.workers import CellFailed, Setting
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Feeding, Group, InputSpec, TensorSpec, Timing, Workload
@@ -174,7 +174,7 @@ def _operator_models(cell: CellToCount, folder: Path) -> Iterator[tuple[float, P
         yield math.inf, _model(cell, call, identity(folder), Feeding())
     for number, (kind, part) in enumerate(zip(kinds, cut_kinds(source, kinds, placed, folder), strict=True)):
         counted = _operators(cell, kind, number)
-        if isinstance(part, Part):
+        if isinstance(part, GraphPart):
             yield kind.time_ns, _operator_model(cell, counted, part)
         else:
             yield kind.time_ns, replace(counted, uncuttable=part)
@@ -210,7 +210,7 @@ def _operators(cell: CellToCount, kind: OperatorKind, number: int) -> CountedPar
     return CountedPart(name, cell.cell.id, "operators", kind.operators, kind.sets[0].nodes, len(kind.sets))
 
 
-def _operator_model(cell: CellToCount, counted: CountedPart, part: Part) -> PartModel:
+def _operator_model(cell: CellToCount, counted: CountedPart, part: GraphPart) -> PartModel:
     inputs = tuple(TensorSpec(facts.name, facts.dtype, facts.shape) for facts in part.inputs)
     outputs = tuple(TensorSpec(facts.name, facts.dtype, facts.shape) for facts in part.outputs)
     feeding = Feeding(samples=(_sample(part, inputs),))
@@ -233,7 +233,7 @@ def _model(cell: CellToCount, counted: CountedPart, graph: Artifact, feeding: Fe
     return PartModel(counted, PlannedGroup(Group((workload,), (own,), own.id)))
 
 
-def _sample(part: Part, inputs: Sequence[TensorSpec]) -> Path:
+def _sample(part: GraphPart, inputs: Sequence[TensorSpec]) -> Path:
     """Write the values at the inputs of a part as a sample, and return its file."""
     path = part.data.with_name("sample.npz")
     with np.load(part.data, allow_pickle=False) as values:
@@ -332,7 +332,7 @@ class _Counting:
         (cell,) = planned.group.cells
         self._rounds.say(Activity("counted-launch", cell.label))
         # the answers of the whole model were compared with the expected ones when it was profiled
-        setting = Setting(planned, self._task.timing, self._task.logs, Expected(None, None), self._rounds.watch)
+        setting = Setting(planned, self._task.timing, self._task.logs, ReferenceOutputs(None, None), self._rounds.watch)
         folder = self._task.scratch / str(next(self._folders))
         try:
             phases = count_cell(cell, setting, self._task.counting, folder)

@@ -16,7 +16,7 @@ from irbench.onnx.operator_classes import OperatorClass
 from irbench.perf_events.obstacles import NotCounted, not_counted
 from irbench.render.figure_texts import are_ranges, ends_heading
 from irbench.render.shared_texts import failure_sentence
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 
 COUNTERS_HEADING = "Counters of each class, per inference:"
 _CALL = "empty call"
@@ -61,13 +61,13 @@ def counter_lines(document: ProfileDocument, report: ProfileReport) -> Iterator[
     yield from _failures(counters, report)
 
 
-def _columns(labels: Sequence[str]) -> tuple[Column, ...]:
+def _columns(labels: Sequence[str]) -> tuple[TableColumn, ...]:
     """Return the columns; where several backends stand side by side nothing is folded, a single one may need it."""
     is_alone = len(labels) == 1
     return (
-        Column("figure", words=True, folds=True, least=Column.least if is_alone else _LONGEST_FIGURE),
-        Column("class", words=True, folds=True, least=Column.least if is_alone else _LONGEST_CLASS),
-        *(Column(label, words=True, folds=is_alone) for label in labels),
+        TableColumn("figure", words=True, folds=True, least=TableColumn.least if is_alone else _LONGEST_FIGURE),
+        TableColumn("class", words=True, folds=True, least=TableColumn.least if is_alone else _LONGEST_CLASS),
+        *(TableColumn(label, words=True, folds=is_alone) for label in labels),
     )
 
 

@@ -13,7 +13,7 @@ from irbench.core.quantities import NOT_MEASURED, percent, significant
 from irbench.features.profile.report import By, CellSummary, Estimate, PartRow, ProfileReport
 from irbench.features.profile.views.part_names import PartNames
 from irbench.features.profile.views.sentences import estimated, milliseconds
-from irbench.render.table import Column, Row, TextTable
+from irbench.render.table import Row, TableColumn, TextTable
 
 
 @dataclass(frozen=True)
@@ -108,9 +108,9 @@ def speed_forms(report: ProfileReport, names: PartNames, by: By, top: int) -> tu
     def table(cells: Sequence[CellSummary], *, has_peak: bool) -> TextTable:
         parts = parts_with_speed(report, cells, by)[:top]
         peaked = {cell.id for cell in cells for row in parts if has_peak and _peak_share(row, cell) is not None}
-        columns: tuple[Column, ...] = (_first_column("GFLOP/s"), Column("GFLOP"))
+        columns: tuple[TableColumn, ...] = (_first_column("GFLOP/s"), TableColumn("GFLOP"))
         for cell in cells:
-            columns += (Column(cell.label), Column(_OF_PEAK))[: 1 + (cell.id in peaked)]
+            columns += (TableColumn(cell.label), TableColumn(_OF_PEAK))[: 1 + (cell.id in peaked)]
         return TextTable(columns, tuple(_speed_row(row, names, cells, peaked) for row in parts))
 
     has_peaks = any(figures.peak_share is not None for row in report.rows(by) for figures in row.figures.values())
@@ -178,9 +178,12 @@ class _Drawing:
     cells: Sequence[CellSummary]
     share: _ShareForm
 
-    def columns(self, heading: str) -> tuple[Column, ...]:
-        shares = () if self.share == "none" else (Column(_SHARE),)
-        return (_first_column(heading), *(column for cell in self.cells for column in (Column(cell.label), *shares)))
+    def columns(self, heading: str) -> tuple[TableColumn, ...]:
+        shares = () if self.share == "none" else (TableColumn(_SHARE),)
+        return (
+            _first_column(heading),
+            *(column for cell in self.cells for column in (TableColumn(cell.label), *shares)),
+        )
 
     def row(self, name: str, part: PartRow) -> Row:
         figures = [part.figures.get(cell.id) for cell in self.cells]
@@ -235,8 +238,8 @@ def _rows_below(row: PartRow, names: PartNames, cells: Sequence[CellSummary], dr
         yield draw.rest(small, _BELOW)
 
 
-def _first_column(heading: str) -> Column:
-    return Column(heading, words=True, folds=True, least=_LONGEST_SUM, breaks_at="/", longest=_LONGEST_WORD)
+def _first_column(heading: str) -> TableColumn:
+    return TableColumn(heading, words=True, folds=True, least=_LONGEST_SUM, breaks_at="/", longest=_LONGEST_WORD)
 
 
 def _share(share: Estimate, *, has_interval: bool) -> str:
@@ -270,7 +273,7 @@ _GPU_PARTS = {
 
 def gpu_table(cells: Sequence[CellSummary]) -> TextTable:
     """Return the parts of the latency of cells that ran on a GPU, with their shares."""
-    columns = (column for cell in cells for column in (Column(cell.label), Column(_SHARE)))
+    columns = (column for cell in cells for column in (TableColumn(cell.label), TableColumn(_SHARE)))
     lacks_kernels = any(cell.gpu is not None and cell.gpu.kernels_ns is None for cell in cells)
     parts = (part for part in _GPU_PARTS.items() if part[0] != _KERNELS_AND_WAITING or lacks_kernels)
     rows = [
@@ -278,7 +281,9 @@ def gpu_table(cells: Sequence[CellSummary]) -> TextTable:
         for name, part in parts
     ]
     latencies = (text for cell in cells for text in (estimated(cell.latency_ns), ""))
-    return TextTable((Column("ms on the GPU", words=True), *columns), (*rows, Row(("latency, profiled", *latencies))))
+    return TextTable(
+        (TableColumn("ms on the GPU", words=True), *columns), (*rows, Row(("latency, profiled", *latencies)))
+    )
 
 
 def _with_share(part: Estimate | None, cell: CellSummary) -> tuple[str, str]:

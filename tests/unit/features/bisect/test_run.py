@@ -11,7 +11,7 @@ from documents import speedup
 from irbench.core.row import Speedup
 from irbench.environments.uv import Unsolvable
 from irbench.features.bisect.halving import search
-from irbench.features.bisect.report import BisectReport, Comparison, Side, Step
+from irbench.features.bisect.report import BisectReport, Side, Step, VersionComparison
 from irbench.features.bisect.run import Bisection
 
 VERSIONS = ("1", "2", "3", "4", "5")
@@ -33,7 +33,7 @@ class VersionJudge:
         self.compared: list[tuple[str, str]] = []
 
     def ends(self, first: str, last: str) -> tuple[Step, bool | None]:
-        return Step(Comparison(first, last, FASTER), "new" if self.differ else "old"), self.differ
+        return Step(VersionComparison(first, last, FASTER), "new" if self.differ else "old"), self.differ
 
     def side(self, first: str, version: str) -> Step:
         if version not in self.sides:
@@ -41,11 +41,11 @@ class VersionJudge:
         side = self.sides[version]
         if side == "stop":
             raise KeyboardInterrupt
-        return Step(Comparison(first, version, FASTER), side)  # type: ignore[arg-type]
+        return Step(VersionComparison(first, version, FASTER), side)  # type: ignore[arg-type]
 
-    def compare(self, baseline: str, version: str) -> Comparison:
+    def compare(self, baseline: str, version: str) -> VersionComparison:
         self.compared.append((baseline, version))
-        return Comparison(baseline, version, FASTER)
+        return VersionComparison(baseline, version, FASTER)
 
 
 def found(judge: VersionJudge) -> BisectReport:
@@ -65,7 +65,7 @@ def test_neighbours_that_were_compared_already_are_not_compared_again() -> None:
     report = found(judge)
     assert (report.last_old, report.first_new) == ("1", "2")
     assert judge.compared == []
-    assert report.evidence == Comparison("1", "2", FASTER)
+    assert report.evidence == VersionComparison("1", "2", FASTER)
 
 
 def test_versions_that_cannot_be_installed_or_judged_are_left_out_and_named() -> None:
@@ -100,7 +100,7 @@ def test_a_change_that_came_in_small_steps_is_said() -> None:
     report = found(VersionJudge({"2": "old", "3": "old", "4": "new"}))
     same: Speedup = speedup(1.01, 1.0, 1.02, "same")
     assert "several small steps" not in str(Bisection(report))
-    gradual = replace(report, evidence=Comparison("3", "4", same))
+    gradual = replace(report, evidence=VersionComparison("3", "4", same))
     assert "several small steps" in str(Bisection(gradual))
 
 

@@ -10,7 +10,7 @@ from golden_files import check_golden
 from irbench.across_runs.changes import CheckedCondition, change_of_values, checked_condition
 from irbench.across_runs.checked_runs import Finished, Incomplete
 from irbench.across_runs.confirmation import Confirmation
-from irbench.across_runs.differences import Difference
+from irbench.across_runs.differences import RunDifference
 from irbench.across_runs.measured_cells import FIGURES, CellKey
 from irbench.across_runs.repetition_obstacles import OtherSoftware
 from irbench.across_runs.side_comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
@@ -51,7 +51,7 @@ FOUND = RunComparison(
     new=ComparedSide("after", ("01B",), "2025-11-22T02:29:01+00:00", "aaaa"),
     rows=(SLOWER, PREVIEW),
     unmatched=(UnmatchedRow("tf", replace(KEY, backend="tf"), in_base=True, in_new=False, is_missed=True),),
-    differences=(Difference("software", "onnxruntime", ("1.22.0",), ("1.23.0",)),),
+    differences=(RunDifference("software", "onnxruntime", ("1.22.0",), ("1.23.0",)),),
     problems=(Incomplete("01B", Finished(4)),),
     confidence=0.95,
     within=0.02,
@@ -190,7 +190,7 @@ def test_a_side_without_rows_is_said():
 
 
 def test_other_machines_are_a_warning_where_they_were_forced():
-    blocking = Difference("machine", "processor", ("A CPU",), ("B CPU",))
+    blocking = RunDifference("machine", "processor", ("A CPU",), ("B CPU",))
     there = replace(FOUND.new, machine="bbbb")
     shown = text(replace(FOUND, new=there, differences=(blocking,)))
     assert "warning: another machine: processor A CPU → B CPU" in shown

@@ -9,7 +9,7 @@ import pytest
 from machines import facts
 
 from irbench.features.doctor.findings import Finding, find
-from irbench.features.doctor.machine import CoreToCore, CounterFacts, Program
+from irbench.features.doctor.machine import CoreToCore, CounterFacts, RunningProgram
 from irbench.perf_events.obstacles import Level, NoPerf, NoPmu, NoTopdown, NotPermitted, NotSupported, Obstacle
 
 
@@ -23,7 +23,7 @@ class Said(NamedTuple):
     command: str | None
 
 
-HOG = Program("stress", 4711, 0.95, "stress --cpu 1", stoppable=True)
+HOG = RunningProgram("stress", 4711, 0.95, "stress --cpu 1", stoppable=True)
 MOVED = CoreToCore((90.0, 92.0, 91.0, 300.0, 303.0, 299.0))
 
 
@@ -162,7 +162,7 @@ def test_a_busy_machine_whose_programs_have_ended_names_none() -> None:
 
 
 def test_only_what_may_be_stopped_is_named_for_stopping_with_its_command() -> None:
-    terminal = Program("terminal", 99, 0.9, "terminal")
+    terminal = RunningProgram("terminal", 99, 0.9, "terminal")
     finding = only(foreign_share=1.5, programs=(terminal, HOG))
     assert finding.command == "kill -STOP 4711"
     assert "pause process 4711 (stress --cpu 1) while you measure" in finding.remedy
@@ -172,7 +172,7 @@ def test_only_what_may_be_stopped_is_named_for_stopping_with_its_command() -> No
 
 
 def test_a_program_is_not_to_be_stopped_where_another_disturbs_more() -> None:
-    terminal = Program("terminal", 99, 0.96, "terminal")
+    terminal = RunningProgram("terminal", 99, 0.96, "terminal")
     finding = only(foreign_share=1.2, programs=(terminal, replace(HOG, share=0.16)))
     assert finding.command == "top -o %CPU"
 

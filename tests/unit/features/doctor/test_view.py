@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from irbench.features.doctor.findings import Turbo, find, findings_summary
-from irbench.features.doctor.machine import CoreToCore, CounterFacts, Facts, Program
+from irbench.features.doctor.machine import CoreToCore, CounterFacts, Facts, RunningProgram
 from irbench.features.doctor.report import PeakReport, Report
 from irbench.features.doctor.run import diagnosis_document, peaks_document
 from irbench.features.doctor.self_comparison import SelfComparison, judge_self_comparison
@@ -39,8 +39,8 @@ TROUBLED = facts(
     threads=2,
     foreign_share=0.98,
     programs=(
-        Program("[red]stress[/red]\x1b[2J", 4711, 0.95, "[red]stress[/red]\x1b[2J --cpu 1", stoppable=True),
-        Program("cron", 1, 0.03),
+        RunningProgram("[red]stress[/red]\x1b[2J", 4711, 0.95, "[red]stress[/red]\x1b[2J --cpu 1", stoppable=True),
+        RunningProgram("cron", 1, 0.03),
     ),
     core_to_core=CoreToCore((90.0, 92.0, 91.0, 300.0, 303.0, 299.0)),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from irbench.core.graph_record import Agreement, CheckedInput, GraphCheck, GraphStep, Obstacle, UncheckedBody
+from irbench.core.graph_record import Agreement, CheckedInput, GraphCheck, GraphStep, PassObstacle, UncheckedBody
 from irbench.core.record import OutputError
 from irbench.features.optimize.view import advice, check_lines, unchecked_texts
 from irbench.optimizer import Conversion, Lineage, Optimized, build_recipe
@@ -91,13 +91,13 @@ def test_a_later_operator_set_alone_is_nothing_to_measure() -> None:
 
 
 def test_functions_that_stay_are_told() -> None:
-    stayed = GraphStep("inline_functions", False, obstacle=Obstacle("functions-not-inlined", 18, "no body."))
+    stayed = GraphStep("inline_functions", False, obstacle=PassObstacle("functions-not-inlined", 18, "no body."))
     first, *_ = told(replace(LINEAGE, steps=(ORIGINAL, stayed, FOLDED)))
     assert first == "warning: bert: functions stay as they are: no body; passes left them alone"
 
 
 def test_a_pass_that_was_left_out_after_a_crash_is_told_once() -> None:
-    left = GraphStep("fuse_attention", False, obstacle=Obstacle("crashed", 23, "SIGSEGV"))
+    left = GraphStep("fuse_attention", False, obstacle=PassObstacle("crashed", 23, "SIGSEGV"))
     crash = "the runtime that checks its graph crashed with SIGSEGV; the graph stays as it was before fuse_attention"
     first, second, *_ = told(replace(LINEAGE, steps=(ORIGINAL, left, FOLDED, left)))
     assert first == f"warning: bert: {crash}"

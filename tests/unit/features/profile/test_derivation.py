@@ -12,8 +12,8 @@ from irbench.features.profile.derivation import derive_report, node_groups
 from irbench.features.profile.record import OperatorProfile, ProfiledCell, decode_profile, encode_profile
 from irbench.features.profile.report import (
     CellSummary,
-    Comparison,
     GpuParts,
+    LevelComparison,
     NoSpeed,
     OperatorShare,
     PartRow,
@@ -390,12 +390,12 @@ def test_a_loss_within_the_scatter_of_launches_is_not_told() -> None:
 
 
 @pytest.fixture(scope="module")
-def comparison() -> Comparison:
+def comparison() -> LevelComparison:
     (found,) = derive_report(profiles.compared()).comparisons
     return found
 
 
-def test_classes_are_compared_launch_by_launch_the_largest_change_first(comparison: Comparison) -> None:
+def test_classes_are_compared_launch_by_launch_the_largest_change_first(comparison: LevelComparison) -> None:
     assert (comparison.before, comparison.after) == ("ort-cpu", "ort+extended-cpu")
     first = comparison.classes[0]
     assert first.operator_class is OperatorClass.MOVEMENT
@@ -403,14 +403,14 @@ def test_classes_are_compared_launch_by_launch_the_largest_change_first(comparis
     assert first.change_ns.high < 0
 
 
-def test_a_class_that_is_gone_has_no_time_after(comparison: Comparison) -> None:
+def test_a_class_that_is_gone_has_no_time_after(comparison: LevelComparison) -> None:
     (gone,) = (change for change in comparison.classes if change.operator_class is OperatorClass.ELEMENTWISE)
     assert gone.before_ns is not None
     assert gone.after_ns is None
     assert gone.operators == (1, 0)
 
 
-def test_a_fused_node_is_compared_with_the_nodes_whose_place_it_took(comparison: Comparison) -> None:
+def test_a_fused_node_is_compared_with_the_nodes_whose_place_it_took(comparison: LevelComparison) -> None:
     (fused,) = (change for change in comparison.nodes if change.key == "block/conv")
     assert fused.kinds == (("Conv", "Relu"), ("FusedConv",))
     assert fused.before_ns is not None
@@ -418,7 +418,7 @@ def test_a_fused_node_is_compared_with_the_nodes_whose_place_it_took(comparison:
     assert (fused.before_ns.value, fused.after_ns.value) == pytest.approx((12e6, 10.5e6))
 
 
-def test_changes_of_the_parts_add_up_to_that_of_the_whole(comparison: Comparison) -> None:
+def test_changes_of_the_parts_add_up_to_that_of_the_whole(comparison: LevelComparison) -> None:
     for changes in (comparison.classes, comparison.nodes):
         assert sum(change.change_ns.value for change in changes) == pytest.approx(comparison.total.change_ns.value)
 

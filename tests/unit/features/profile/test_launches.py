@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from irbench.features.profile.launches import Launch, middle_half, with_launch
+from irbench.features.profile.launches import ProfileLaunch, middle_half, with_launch
 from irbench.features.profile.record import GpuTimes, ProfiledCell
 from irbench.spi.profiling import GpuActivity, InferenceProfile, OperatorTime
 
@@ -17,8 +17,8 @@ def inference(*times: tuple[str, int], averages: int = 1) -> InferenceProfile:
     return InferenceProfile(tuple(OperatorTime(name, "Conv", time) for name, time in times), averages)
 
 
-def launch(latencies: Sequence[int], *profiles: InferenceProfile, number: int = 0) -> Launch:
-    return Launch(number, tuple(latencies), (1,), profiles)
+def launch(latencies: Sequence[int], *profiles: InferenceProfile, number: int = 0) -> ProfileLaunch:
+    return ProfileLaunch(number, tuple(latencies), (1,), profiles)
 
 
 def durations(cell: ProfiledCell) -> dict[str, tuple[int, ...]]:
@@ -84,7 +84,7 @@ def test_a_launch_keeps_how_exactly_its_runtime_tells_times() -> None:
 
 def on_gpu(copies_ns: tuple[tuple[int, int], ...], latencies: Sequence[int], *activities: GpuActivity) -> GpuTimes:
     profiles = tuple(InferenceProfile((), gpu=activity) for activity in activities)
-    times = with_launch(EMPTY, Launch(0, tuple(latencies), (1,), profiles, copies_ns=copies_ns)).launches[0].gpu
+    times = with_launch(EMPTY, ProfileLaunch(0, tuple(latencies), (1,), profiles, copies_ns=copies_ns)).launches[0].gpu
     assert times is not None
     return times
 

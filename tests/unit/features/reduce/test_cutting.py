@@ -21,9 +21,9 @@ from irbench.features.reduce.cutting import (
     Cut,
     CutRequest,
     GraphOutline,
+    GraphPart,
     GraphSource,
     OutlineNode,
-    Part,
     outline_of,
     write_parts,
 )
@@ -85,9 +85,9 @@ def written(whole: GraphSource, *kept: int) -> Cut:
     return found
 
 
-def cut(whole: GraphSource, *kept: int) -> Part:
+def cut(whole: GraphSource, *kept: int) -> GraphPart:
     found = written(whole, *kept)
-    assert isinstance(found, Part)
+    assert isinstance(found, GraphPart)
     check_file(found.model, shapes=True)
     return found
 
@@ -97,7 +97,7 @@ def request(whole: GraphSource, *kept: int) -> CutRequest:
     return CutRequest(whole, kept, folder / "-".join(map(str, kept)), folder / "values")
 
 
-def answered(part: Part) -> dict[str, Any]:
+def answered(part: GraphPart) -> dict[str, Any]:
     with np.load(part.data) as archive:
         feed = {name: archive[name] for name in archive.files}
     evaluator = ReferenceEvaluator(str(part.model))
@@ -187,8 +187,8 @@ def test_several_parts_are_written_with_values_of_one_run(tmp_path: Path, monkey
     monkeypatch.setattr(Activations, "_answers", answers)
     wrapped, negated, exponential = write_parts([request(whole, 0), request(whole, 2), request(whole, 3)])
     assert wrapped == Uncuttable("no-tensor", "s")
-    assert isinstance(negated, Part)
-    assert isinstance(exponential, Part)
+    assert isinstance(negated, GraphPart)
+    assert isinstance(exponential, GraphPart)
     assert answered(exponential)["v"].tolist() == pytest.approx([np.exp(-1.0)] * 2)
     assert len(runs) == 1
 

@@ -10,7 +10,7 @@ from documents import speedup
 from irbench.core.record import Failure, OutputError
 from irbench.core.row import Speedup
 from irbench.features.reduce.judge import SpeedRule, judge_answers, judge_failure, ratio_verdict
-from irbench.features.reduce.report import BackendFacts, Evidence, expected_difference
+from irbench.features.reduce.report import BackendFacts, GraphEvidence, expected_difference
 from irbench.options.expectation import Failing, SlowerThan, WrongAnswers
 
 SLOWER = SlowerThan("ort", "openvino", 1.5)
@@ -20,8 +20,8 @@ def facts(label: str, p50_ms: float | None = None, **changes: Any) -> BackendFac
     return BackendFacts(label, label, "1.0", "fp32", **{"state": "ok", "p50_ms": p50_ms, **changes})
 
 
-def timed(found: Speedup | None, slow_ms: float = 3.0, fast_ms: float = 1.0) -> Evidence:
-    return Evidence((facts("ort", slow_ms), facts("openvino", fast_ms)), found)
+def timed(found: Speedup | None, slow_ms: float = 3.0, fast_ms: float = 1.0) -> GraphEvidence:
+    return GraphEvidence((facts("ort", slow_ms), facts("openvino", fast_ms)), found)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_part_that_loses_hardly_any_time_does_not_show_it():
 
 def test_rows_that_cannot_be_compared_tell_nothing_and_say_why():
     broken = facts("openvino", state="failed", failure=Failure("compile", "no such operator"))
-    decision = SpeedRule(SLOWER).decide(Evidence((facts("ort", 1.0), broken)))
+    decision = SpeedRule(SLOWER).decide(GraphEvidence((facts("ort", 1.0), broken)))
     assert decision.verdict == "other"
     assert decision.failure is not None
     assert decision.failure.message == "no such operator"
@@ -59,11 +59,11 @@ def test_rows_that_cannot_be_compared_tell_nothing_and_say_why():
 def test_wrong_outputs_are_neither_right_ones_nor_none(state: str, verdict: str):
     failure = None if state == "ok" else Failure("verify", "off by 0.5")
     row = facts("openvino", state=state, failure=failure, output_error=OutputError(0.5, 0.5, 0.9, None))
-    assert judge_answers(Evidence((row,))).verdict == verdict
+    assert judge_answers(GraphEvidence((row,))).verdict == verdict
 
 
-def failing(message: str, stage: str = "run") -> Evidence:
-    return Evidence((facts("ort", state="failed", failure=Failure(stage, message)),))  # type: ignore[arg-type]
+def failing(message: str, stage: str = "run") -> GraphEvidence:
+    return GraphEvidence((facts("ort", state="failed", failure=Failure(stage, message)),))  # type: ignore[arg-type]
 
 
 def test_the_same_failure_of_another_graph_has_other_names_and_numbers():
@@ -77,7 +77,7 @@ def test_another_failure_is_not_the_one_that_is_searched():
     decision = judge_failure(failing("Not implemented: Conv"), first)
     assert decision.verdict == "other"
     assert decision.failure is not None
-    assert judge_failure(Evidence((facts("ort"),)), first).verdict == "absent"
+    assert judge_failure(GraphEvidence((facts("ort"),)), first).verdict == "absent"
 
 
 def test_the_document_says_what_was_expected():

@@ -17,13 +17,13 @@ from reductions import CHAIN, SLOWER, Judge, evidence
 from irbench.core.graph_record import Uncuttable
 from irbench.errors import IrbenchError
 from irbench.features.reduce import cutting, search
-from irbench.features.reduce.cutting import Cut, CutRequest, Part
+from irbench.features.reduce.cutting import Cut, CutRequest, GraphPart
 from irbench.features.reduce.options import ReduceOptions
 from irbench.features.reduce.report import (
-    Candidate,
     ExpectedDifference,
     ReductionReport,
     TensorFacts,
+    TriedPart,
     Verdict,
 )
 from irbench.features.reduce.run import Reduction
@@ -111,7 +111,7 @@ def cut_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
         if target.endswith(":outline_of"):
             return CHAIN
         cuts = map(cut, argument)
-        return tuple((made, None) if isinstance(made, Part) else (None, made) for made in cuts)
+        return tuple((made, None) if isinstance(made, GraphPart) else (None, made) for made in cuts)
 
     def cut(argument: CutRequest) -> Cut:
         if argument.kept == (0, 1, 2, 3):
@@ -119,7 +119,7 @@ def cut_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
         model, data = argument.folder / "reduced.onnx", argument.folder / "inputs.npz"
         model.write_text(" ".join(map(str, argument.kept)))
         data.write_text("")
-        return Part(model, data, (TensorFacts("v0", "float32", (2,)),), (TensorFacts("v8", "float32", (2,)),), 10)
+        return GraphPart(model, data, (TensorFacts("v0", "float32", (2,)),), (TensorFacts("v8", "float32", (2,)),), 10)
 
     monkeypatch.setattr(cutting, "call_in_worker", call)
 
@@ -146,7 +146,7 @@ def test_the_smallest_part_is_written_and_told(scratch: Path):
     assert (Path(report.folder) / "reduced.onnx").read_text() == "2 6"
     assert report.repeat[:3] == ("irbench", "run", "reduced.onnx")
     assert said[0] == whole_text(report, "shows")
-    uncuttable = Candidate(4, "other", uncuttable=Uncuttable("no-tensor", "v4"))
+    uncuttable = TriedPart(4, "other", uncuttable=Uncuttable("no-tensor", "v4"))
     assert uncuttable in report.candidates
     assert candidate_text(uncuttable) in said
     assert report.reduced.without_one_node == {"absent": 2}

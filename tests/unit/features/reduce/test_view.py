@@ -14,13 +14,13 @@ from irbench.core.record import Failure
 from irbench.features.reduce.cutting import GraphOutline, OutlineNode
 from irbench.features.reduce.report import (
     BackendFacts,
-    Candidate,
-    Evidence,
     ExpectedDifference,
+    GraphEvidence,
     KeptNode,
     ReducedGraph,
     ReductionReport,
     TensorFacts,
+    TriedPart,
 )
 from irbench.features.reduce.view import (
     bug_report,
@@ -43,7 +43,7 @@ REPORT = ReductionReport(
     expected=ExpectedDifference("slower", "openvino", "ort", 1.3),
     conclusion="absent",
     nodes=9,
-    full=Evidence((SLOW, FAST), speedup(0.48, 0.47, 0.49)),
+    full=GraphEvidence((SLOW, FAST), speedup(0.48, 0.47, 0.49)),
 )
 
 
@@ -71,12 +71,12 @@ def test_a_wide_terminal_hides_nothing() -> None:
 
 def test_a_long_name_is_broken_before_a_line_is_cut() -> None:
     named = replace(SLOW, label="openvino:" + 40 * "x")
-    text = shown(replace(REPORT, full=Evidence((named, FAST), speedup(0.48, 0.47, 0.49))), 60)
+    text = shown(replace(REPORT, full=GraphEvidence((named, FAST), speedup(0.48, 0.47, 0.49))), 60)
     assert max(map(len, text.splitlines())) <= 60
     assert "0.48 [0.47, 0.49]" in text
 
 
-SHOWN = Evidence((SLOW, FAST), speedup(2.0, 1.9, 2.1), run_id="01W")
+SHOWN = GraphEvidence((SLOW, FAST), speedup(2.0, 1.9, 2.1), run_id="01W")
 REDUCED = ReducedGraph(
     nodes=(KeptNode("n2", "Relu", ""), KeptNode("n6", "Tanh", "")),
     inputs=(TensorFacts("v2", "float32", (1, 8)),),
@@ -92,7 +92,7 @@ FULL = replace(
     conclusion="reduced",
     full=SHOWN,
     reduced=REDUCED,
-    candidates=(Candidate(4, "shows"), Candidate(2, "undecided")),
+    candidates=(TriedPart(4, "shows"), TriedPart(2, "undecided")),
     environment={"cpu": {"Model name": "A CPU", "Flags": "avx2"}, "distributions": {"onnxruntime": "1.31.1"}},
     command=("irbench", "reduce", "own.onnx"),
     repeat=("irbench", "run", "reduced.onnx", "--set", "ort.hint=a b;c"),
@@ -118,9 +118,9 @@ CONCLUSIONS = {
     "undecided, without an interval": replace(REPORT, conclusion="undecided", full=replace(SHOWN, speedup=PREVIEW)),
     "interrupted": replace(FULL, conclusion="interrupted"),
     "interrupted, without a smaller part": replace(FULL, conclusion="interrupted", reduced=None),
-    "short calls": replace(FULL, reduced=replace(REDUCED, evidence=Evidence((replace(SLOW, p50_ms=0.01), FAST)))),
+    "short calls": replace(FULL, reduced=replace(REDUCED, evidence=GraphEvidence((replace(SLOW, p50_ms=0.01), FAST)))),
     "wrong": replace(REPORT, expected=ExpectedDifference("wrong", "ort")),
-    "failing": replace(REPORT, expected=ExpectedDifference("failing", "ort"), full=Evidence((FAILS,))),
+    "failing": replace(REPORT, expected=ExpectedDifference("failing", "ort"), full=GraphEvidence((FAILS,))),
 }
 OUTLINE = GraphOutline(
     tuple(OutlineNode(f"n{place}", "Relu", "", (), (), is_static=place == 0) for place in range(8)), (), (), frozenset()
@@ -139,9 +139,9 @@ def test_reports_read_as_in_the_golden_file() -> None:
         searching_on_text(2),
         short_budget_text(10.0, 17.0, 67.0),
         until_interval_text(30.0, 60.0),
-        candidate_text(Candidate(4, "other", uncuttable=Uncuttable("no-tensor", "v4"))),
-        candidate_text(Candidate(4, "other", failure=Failure("run", "It crashed."))),
-        candidate_text(Candidate(2, "shows", SHOWN)),
+        candidate_text(TriedPart(4, "other", uncuttable=Uncuttable("no-tensor", "v4"))),
+        candidate_text(TriedPart(4, "other", failure=Failure("run", "It crashed."))),
+        candidate_text(TriedPart(2, "shows", SHOWN)),
         confirming_text(2),
     ]
     check_golden("reduce", "\n".join(texts) + "\n")

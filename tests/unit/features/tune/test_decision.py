@@ -11,8 +11,8 @@ import launches
 import pytest
 
 from irbench.features.tune.decision import (
-    Decision,
     PairEvidence,
+    TuneDecision,
     decide,
     deciding_budget_s,
     pair_evidence,
@@ -42,7 +42,7 @@ def lead(leader: str | None, **rivals: Interval) -> LeadEstimate:
 
 def decided(
     found: LeadEstimate, able: tuple[str, ...] = ("found", "default", "hint"), **evidence: PairEvidence
-) -> Decision:
+) -> TuneDecision:
     return decide(found, able, REFERENCES, evidence, within=0.02)  # type: ignore[arg-type]
 
 

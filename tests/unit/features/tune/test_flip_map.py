@@ -28,14 +28,22 @@ from irbench.features.tune.flip_map import (
     with_flips,
 )
 from irbench.features.tune.options import TuneOptions
-from irbench.features.tune.report import Alternative, Condition, Flip, Gain, TunedSetting, TuningReport, nearest_flip
+from irbench.features.tune.report import (
+    Alternative,
+    ChangedCondition,
+    Flip,
+    Gain,
+    TunedSetting,
+    TuningReport,
+    nearest_flip,
+)
 from irbench.notices.marks import AboveMaxLatency
 from irbench.options.run import RunOptions
 from irbench.runner.neighbours import NeighbourEnded
 from irbench.runner.request import RunRequest
 from irbench.runs.measurement import StoredRun
 
-HALF_BATCH = Condition("batch", 4, 8, 1.0)
+HALF_BATCH = ChangedCondition("batch", 4, 8, 1.0)
 SETTING = TunedSetting("ort/fp32", "ort", "ort", 8, 2, 1, 1, "fp32")
 RIVAL = TunedSetting("openvino/fp32", "openvino", "openvino", 16, 1, 2, 1, "fp32")
 
@@ -101,13 +109,13 @@ def test_a_condition_is_the_same_for_both_settings():
 
 
 def test_beside_a_neighbour_both_settings_are_as_they_were():
-    condition = Condition("neighbour", 1, 0, 1.0)
+    condition = ChangedCondition("neighbour", 1, 0, 1.0)
     assert pair_under(condition, SETTING, [Alternative(RIVAL, None)], 4) == Pair(SETTING, RIVAL)
 
 
 @pytest.mark.parametrize(("threads", "instances"), [(1, 4), (2, 2), (4, 1)])
 def test_more_threads_leave_room_for_fewer_processes(threads: int, instances: int):
-    condition = Condition("threads", threads, 8, 1.0)
+    condition = ChangedCondition("threads", threads, 8, 1.0)
     pair = pair_under(condition, SETTING, [Alternative(replace(RIVAL, instances=4), None)], 4)
     assert pair is not None
     assert (pair.rival.threads, pair.rival.instances) == (threads, instances)
@@ -119,7 +127,7 @@ def test_more_threads_leave_room_for_fewer_processes(threads: int, instances: in
 def test_on_fewer_processors_there_are_fewer_processes_and_threads(
     processors: int, asked: tuple[int, int], expected: tuple[int, int]
 ):
-    condition = Condition("processors", processors, 8, 1.0)
+    condition = ChangedCondition("processors", processors, 8, 1.0)
     found = setting(instances=asked[0], threads=asked[1])
     pair = pair_under(condition, found, [Alternative(RIVAL, None)], 8)
     assert pair is not None
@@ -219,7 +227,7 @@ def test_a_flip_that_something_else_speaks_against_is_doubtful(reason: Any):
 
 def test_the_nearest_flip_is_that_of_the_nearest_condition():
     found = [
-        Flip(Condition("batch", 4, 8, distance), SETTING, RIVAL, outcome)
+        Flip(ChangedCondition("batch", 4, 8, distance), SETTING, RIVAL, outcome)
         for distance, outcome in ((0.1, "kept"), (2.0, "flipped"), (1.0, "flipped"))
     ]
     nearest = nearest_flip(found)
@@ -259,7 +267,7 @@ def two_rows(**changes: Any) -> GroupResult:
 def planned(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plan nothing: what is measured is made up."""
 
-    def rows(_condition: Condition, pair: Pair, *_: object, **__: object) -> ConditionRows:
+    def rows(_condition: ChangedCondition, pair: Pair, *_: object, **__: object) -> ConditionRows:
         return ConditionRows(RunRequest((), ()), cast("Any", None), pair)
 
     monkeypatch.setattr(flip_map, "condition_rows", rows)
@@ -339,7 +347,7 @@ def test_an_interrupt_while_a_condition_is_planned_keeps_them_too(monkeypatch: p
 def test_a_condition_that_cannot_be_planned_is_told_and_the_others_are_measured(monkeypatch: pytest.MonkeyPatch):
     usual = flip_map.condition_rows
 
-    def refuse_streams(condition: Condition, *arguments: Any, **options: Any) -> ConditionRows:
+    def refuse_streams(condition: ChangedCondition, *arguments: Any, **options: Any) -> ConditionRows:
         if condition.axis == "streams":
             raise IrbenchError("no streams here", hint="")
         return usual(condition, *arguments, **options)

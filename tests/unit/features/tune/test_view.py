@@ -12,8 +12,8 @@ from rich.console import Console
 from irbench.features.tune.report import (
     Alternative,
     BusyConfirmation,
+    ChangedCondition,
     Conclusion,
-    Condition,
     Excluded,
     FewSettingsTried,
     Flip,
@@ -139,12 +139,12 @@ def test_a_single_launch_has_no_interval():
 
 OPENVINO = TunedSetting("a", "openvino x2", "openvino", 8, 2, 2, 1, "fp32")
 ORT = TunedSetting("b", "ort", "ort", 8, 2, 1, 1, "fp32")
-NEIGHBOUR = Condition("neighbour", 1, 0, 0.5)
-ONE_THREAD = Condition("threads", 1, 2, 1.0)
-BATCH_4, BATCH_16 = Condition("batch", 4, 8, 1.0), Condition("batch", 16, 8, 1.0)
+NEIGHBOUR = ChangedCondition("neighbour", 1, 0, 0.5)
+ONE_THREAD = ChangedCondition("threads", 1, 2, 1.0)
+BATCH_4, BATCH_16 = ChangedCondition("batch", 4, 8, 1.0), ChangedCondition("batch", 16, 8, 1.0)
 
 
-def flip(condition: Condition, outcome: Any, low: float = 0.0, high: float = 0.0, **changes: Any) -> Flip:
+def flip(condition: ChangedCondition, outcome: Any, low: float = 0.0, high: float = 0.0, **changes: Any) -> Flip:
     gain = Gain((low * high) ** 0.5, low=low, high=high, is_preview=False) if low else None
     return replace(Flip(condition, OPENVINO, ORT, outcome, gain), **changes)
 
@@ -160,12 +160,12 @@ def last_cells(*flips: Flip) -> list[str]:
         (NEIGHBOUR, "a busy neighbour"),
         (BATCH_4, "batch 4"),
         (ONE_THREAD, "1 thread"),
-        (Condition("processors", 4, 8, 1.0), "4 processors"),
-        (Condition("streams", 2, 1, 1.0), "2 streams"),
-        (Condition("precision", "bf16", "fp32", 1.0), "precision bf16"),
+        (ChangedCondition("processors", 4, 8, 1.0), "4 processors"),
+        (ChangedCondition("streams", 2, 1, 1.0), "2 streams"),
+        (ChangedCondition("precision", "bf16", "fp32", 1.0), "precision bf16"),
     ],
 )
-def test_a_condition_is_named(condition: Condition, text: str):
+def test_a_condition_is_named(condition: ChangedCondition, text: str):
     assert condition_text(condition) == text
 
 

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from processes import workers
 
 from irbench.core.address import BackendAddress
-from irbench.features.verify.cases import Case
+from irbench.features.verify.cases import SuiteCase
 from irbench.features.verify.suite import run_cases
 from irbench.spi import Array
 
@@ -48,7 +48,9 @@ def mortal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "mortal"
 
 
-def case(folder: Path, operator: str, expected: Array, shape: tuple[int | str, ...] = (2,), skip: str = "") -> Case:
+def case(
+    folder: Path, operator: str, expected: Array, shape: tuple[int | str, ...] = (2,), skip: str = ""
+) -> SuiteCase:
     given = X if shape else np.array(3, np.float32)
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in "xy"]
     graph = helper.make_graph([helper.make_node(operator, ["x"], ["y"])], "g", values[:1], values[1:])
@@ -56,10 +58,10 @@ def case(folder: Path, operator: str, expected: Array, shape: tuple[int | str, .
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
     data = folder / operator
     write_set(data, 0, [given], [expected])
-    return Case(f"test_{operator.lower()}", "node", operator, path, data, 1e-3, 1e-7, skip)
+    return SuiteCase(f"test_{operator.lower()}", "node", operator, path, data, 1e-3, 1e-7, skip)
 
 
-def outcomes(cases: list[Case], backend: str, scratch: Path, deadline_s: float = 60) -> list[tuple[str, str]]:
+def outcomes(cases: list[SuiteCase], backend: str, scratch: Path, deadline_s: float = 60) -> list[tuple[str, str]]:
     scratch.mkdir()
     results = run_cases(cases, [BackendAddress(backend)], scratch, deadline_s)
     return [(cell.outcome, cell.reason) for (cell,) in results]

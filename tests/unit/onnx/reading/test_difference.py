@@ -2,7 +2,7 @@
 
 import pytest
 
-from irbench.onnx.reading.difference import Difference, Fusion, difference
+from irbench.onnx.reading.difference import Fusion, InventoryDifference, difference
 from irbench.onnx.reading.inventory import Inventory, NodeEntry, WeightEntry
 
 
@@ -25,7 +25,7 @@ GELU = (
 
 def test_equal_graphs_do_not_differ():
     found = difference(graph(*GELU), graph(*GELU))
-    assert found == Difference({}, (), (), (), {})
+    assert found == InventoryDifference({}, (), (), (), {})
 
 
 def test_a_new_node_in_the_place_of_several_is_a_fusion():

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.precision import GraphPrecision, read_precision
-from irbench.onnx.reading.protobuf import Attribute, Graph, Model, Node, encode_length_delimited
+from irbench.onnx.reading.protobuf import Attribute, GraphField, Model, Node, encode_length_delimited
 
 
 def written(folder: Path, nodes: list[onnx.NodeProto], *initialisers: onnx.TensorProto, functions=()) -> Path:
@@ -113,7 +113,7 @@ def test_graphs_nested_without_end_are_told_to_be_no_model(tmp_path: Path):
     for _ in range(3000):
         attribute = encode_length_delimited(Attribute.GRAPH, len(nested)) + nested
         node = encode_length_delimited(Node.ATTRIBUTE, len(attribute)) + attribute
-        nested = encode_length_delimited(Graph.NODE, len(node)) + node
+        nested = encode_length_delimited(GraphField.NODE, len(node)) + node
     (tmp_path / "deep.onnx").write_bytes(encode_length_delimited(Model.GRAPH, len(nested)) + nested)
     with pytest.raises(IrbenchError, match="not an ONNX model"):
         read_precision(tmp_path / "deep.onnx")

@@ -18,7 +18,7 @@ from onnx.reference import ReferenceEvaluator
 
 from irbench.errors import IrbenchError
 from irbench.onnx.reading import external_data, signature
-from irbench.onnx.reading.protobuf import Graph, Model, encode_length_delimited
+from irbench.onnx.reading.protobuf import GraphField, Model, encode_length_delimited
 from irbench.onnx.rewriting.bind import BoundCopy, bind, write_copy
 from irbench.spec import Artifact
 
@@ -171,7 +171,7 @@ def test_whatever_the_file_holds_the_answer_is_a_model_or_one_clear_error(tmp_pa
 
 def test_a_signature_that_cannot_be_read_is_one_clear_error(tmp_path: Path):
     artifact = models.mlp(tmp_path)
-    graph = encode_length_delimited(Graph.INPUT, 3) + b"\x0a\x09x"  # a name of nine bytes of which one is there
+    graph = encode_length_delimited(GraphField.INPUT, 3) + b"\x0a\x09x"  # a name of nine bytes of which one is there
     artifact.path.write_bytes(encode_length_delimited(Model.GRAPH, len(graph)) + graph)
     with pytest.raises(IrbenchError, match="not an ONNX model"):
         bind(artifact, {"batch": 2}, tmp_path / "scratch")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from launches import MS
 
 from irbench.core.record import LaunchRecord, PacedRun, Sustained
-from irbench.render.formats.chrome_trace import BLOCKS, Span, Track, lanes_of, launch_spans
+from irbench.render.formats.chrome_trace import BLOCKS, SampleTrack, Span, lanes_of, launch_spans
 from irbench.stats.observed import sort_blocks
 from irbench.stats.rederive import planned_timing
 from irbench.store.runs import read_launches
@@ -100,7 +100,11 @@ def test_the_tail_of_streams_takes_turns_on_its_lanes():
     record = speed_launch(0)
     cells = (record.cells[0], replace(record.cells[1], tail_ns=np.array([5, 6, 7])))
     tail = chosen(spans_of(replace(record, cells=cells)), "tail", OPENVINO)
-    assert [span.track for span in tail] == [Track(OPENVINO, 0), Track(OPENVINO, 1), Track(OPENVINO, 0)]
+    assert [span.track for span in tail] == [
+        SampleTrack(OPENVINO, 0),
+        SampleTrack(OPENVINO, 1),
+        SampleTrack(OPENVINO, 0),
+    ]
     assert tail[2].start_ns == tail[0].end_ns
 
 

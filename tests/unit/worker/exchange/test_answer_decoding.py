@@ -23,17 +23,17 @@ from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.onnx.reading.inventory import Inventory, NodeEntry
 from irbench.spec import Scalar, TensorSpec
 from irbench.system.confinement import Confinement
-from irbench.worker.cell import Prepared, Warmed
+from irbench.worker.cell import PreparedSession, Warmed
 from irbench.worker.cell_hosts import Share, SoakBlock
-from irbench.worker.exchange.answer_decoding import Expected, NotAsked, NotPlain, decoded, expected_of
+from irbench.worker.exchange.answer_decoding import ExpectedReply, NotAsked, NotPlain, decoded, expected_of
 from irbench.worker.exchange.answer_encoding import encoded
-from irbench.worker.exchange.wire import OutOfMemory, Problem, Reply, Say
+from irbench.worker.exchange.wire import CallError, OutOfMemory, Reply, Say
 from irbench.worker.profile_host import ProfiledRun
 
 
 def arrived(value: object, kind: Any = Any) -> Any:
     """Return a value as it arrives where a value of some type is expected."""
-    reply = decoded(encoded(Reply(value)), Expected(kind))
+    reply = decoded(encoded(Reply(value)), ExpectedReply(kind))
     assert isinstance(reply, Reply)
     return reply.value
 
@@ -63,9 +63,9 @@ def test_values_of_our_own_arrive_as_they_were(value: object, kind: Any) -> None
     assert type(found) is type(value)
 
 
-@pytest.mark.parametrize("message", [Problem("a", "b", 3), Problem("a", "b", None), Say("a"), OutOfMemory()])
+@pytest.mark.parametrize("message", [CallError("a", "b", 3), CallError("a", "b", None), Say("a"), OutOfMemory()])
 def test_messages_arrive_as_they_were(message: object) -> None:
-    assert decoded(encoded(message), Expected()) == message
+    assert decoded(encoded(message), ExpectedReply()) == message
 
 
 @pytest.mark.parametrize(
@@ -92,16 +92,16 @@ def forged(tree: Any, rest: bytes = b"") -> bytes:
         ["Reply"],
         ["Reply", 1, 2],
         ["Request", "os:system", ["true"]],
-        ["Problem", "a", 3, None],
-        ["Problem", "a", "b", "c"],
-        ["Problem", "a", "b"],
-        ["Problem", "a", "b", None, None],
+        ["CallError", "a", 3, None],
+        ["CallError", "a", "b", "c"],
+        ["CallError", "a", "b"],
+        ["CallError", "a", "b", None, None],
         ["OutOfMemory", 1],
     ],
 )
 def test_what_is_no_message_is_refused(tree: Any) -> None:
     with pytest.raises(NotPlain):
-        decoded(forged(tree), Expected())
+        decoded(forged(tree), ExpectedReply())
 
 
 @pytest.mark.parametrize(
@@ -129,13 +129,13 @@ def test_what_is_no_message_is_refused(tree: Any) -> None:
 )
 def test_an_array_is_what_its_bytes_hold(array: Any) -> None:
     with pytest.raises(NotPlain):
-        decoded(forged(["Reply", {"__array__": array}], bytes(8)), Expected())
+        decoded(forged(["Reply", {"__array__": array}], bytes(8)), ExpectedReply())
 
 
 @pytest.mark.parametrize("pieces", [[8, 8], [True, 7], [-8], [9], ["8"], [4]])
 def test_bytes_are_used_once_and_all_of_them(pieces: list[Any]) -> None:
     with pytest.raises(NotPlain):
-        decoded(forged(["Reply", [{"__bytes__": piece} for piece in pieces]], bytes(8)), Expected())
+        decoded(forged(["Reply", [{"__bytes__": piece} for piece in pieces]], bytes(8)), ExpectedReply())
 
 
 INVENTORY = {"producer": "", "ir_version": 0, "opsets": {}, "nodes": [], "weights": [], "others": []}
@@ -156,15 +156,15 @@ INVENTORY = {"producer": "", "ir_version": 0, "opsets": {}, "nodes": [], "weight
     ],
 )
 def test_fields_have_the_types_of_their_class(field: str, value: Any) -> None:
-    decoded(forged(["Reply", INVENTORY]), Expected(Inventory))
+    decoded(forged(["Reply", INVENTORY]), ExpectedReply(Inventory))
     with pytest.raises(NotAsked):
-        decoded(forged(["Reply", {**INVENTORY, field: value}]), Expected(Inventory))
+        decoded(forged(["Reply", {**INVENTORY, field: value}]), ExpectedReply(Inventory))
 
 
 def test_no_field_of_a_class_is_left_out_and_no_other_is_set() -> None:
     with pytest.raises(NotAsked):
-        decoded(forged(["Reply", {"cell": "a", "completions": 1}]), Expected(Sustained))
-    found = decoded(forged(["Reply", {**INVENTORY, "__class__": "a", "mro": 1}]), Expected(Inventory))
+        decoded(forged(["Reply", {"cell": "a", "completions": 1}]), ExpectedReply(Sustained))
+    found = decoded(forged(["Reply", {**INVENTORY, "__class__": "a", "mro": 1}]), ExpectedReply(Inventory))
     assert isinstance(found, Reply)
     assert type(found.value) is Inventory
     assert vars(found.value).keys() == {field.name for field in fields(Inventory)}
@@ -185,9 +185,9 @@ def test_no_field_of_a_class_is_left_out_and_no_other_is_set() -> None:
 )
 def test_another_type_than_was_asked_for_is_refused(value: Any, kind: Any) -> None:
     with pytest.raises(NotAsked):
-        decoded(forged(["Reply", value]), Expected(kind))
+        decoded(forged(["Reply", value]), ExpectedReply(kind))
     with pytest.raises(NotAsked):
-        decoded(forged(["Say", value]), Expected(progress=kind))
+        decoded(forged(["Say", value]), ExpectedReply(progress=kind))
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_another_type_than_was_asked_for_is_refused(value: Any, kind: Any) -> No
 )
 def test_damaged_answers_are_one_kind_of_error(damaged: bytes) -> None:
     with pytest.raises(NotPlain):
-        decoded(damaged, Expected())
+        decoded(damaged, ExpectedReply())
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "object", "bfloat16", "int4", "<U3", ">f8"])
@@ -235,7 +235,7 @@ PACED = PacedRun(10, 1, TIMES - 1, TIMES)
 SHARE = Share(np.ones((3, 2), np.int64), EVIDENCE)
 BLOCK = SoakBlock(3, 9, 3, None)
 SOUND: dict[str, Any] = {
-    "prepare": Prepared({}, (), 0.5),
+    "prepare": PreparedSession({}, (), 0.5),
     "take_round": ROUND,
     "tail": TIMES,
     "warm_up": WARMED,
@@ -265,8 +265,8 @@ def test_what_a_host_returns_is_taken(method: str) -> None:
         ("tail", np.zeros((3, 3, 3), "U4")),
         ("tail", NO_TIMES),
         ("tail", np.array(1, np.int64)),
-        ("prepare", Prepared({}, (), float("inf"))),
-        ("prepare", Prepared({}, (), -1.0)),
+        ("prepare", PreparedSession({}, (), float("inf"))),
+        ("prepare", PreparedSession({}, (), -1.0)),
         ("warm_up", replace(WARMED, call_ns=float("nan"))),
         ("warm_up", replace(WARMED, completion_ns=0.0)),
         ("warm_up", replace(WARMED, calls_per_sample=0)),
