@@ -41,7 +41,7 @@ from irbench.runner.plan import PlannedGroup, other_form, with_rows
 from irbench.runner.progress import Listener
 from irbench.runner.reference import ReferenceOutputs
 from irbench.runner.rounds import Rounds
-from irbench.runner.workers import CellFailed, Setting
+from irbench.runner.workers import CellFailed, WorkerSetting
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Feeding, Group, InputSpec, TensorSpec, Timing, Workload
 from irbench.system.signals import signals_deferred
 from irbench.worker.failures import unreadable_answer
@@ -332,7 +332,7 @@ class _Counting:
         (cell,) = planned.group.cells
         self._rounds.say(Activity("counted-launch", cell.label))
         # the answers of the whole model were compared with the expected ones when it was profiled
-        setting = Setting(planned, self._task.timing, self._task.logs, ReferenceOutputs(None, None), self._rounds.watch)
+        setting = WorkerSetting(planned, self._task.timing, self._task.logs, ReferenceOutputs(None, None), self._rounds.watch)
         folder = self._task.scratch / str(next(self._folders))
         try:
             phases = count_cell(cell, setting, self._task.counting, folder)
