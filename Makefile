@@ -96,7 +96,7 @@ generated: $(STAMP) ## Write anew what is made from declarations: keywords and r
 	$(BIN)/python -m benchmarks.package_map
 	$(BIN)/python -c "from pathlib import Path; from irbench.store.run_document import json_schema; \
 		Path('irbench/store/run.schema.json').write_bytes(json_schema())"
-	$(BIN)/python -c "from pathlib import Path; from irbench.features.profile.record import profile_schema; \
+	$(BIN)/python -c "from pathlib import Path; from irbench.features.profile.profile_document import profile_schema; \
 		Path('irbench/features/profile/profile.schema.json').write_bytes(profile_schema())"
 	$(BIN)/python -c "from pathlib import Path; from irbench.features.plan.document import plan_schema; \
 		Path('irbench/features/plan/plans/plan.schema.json').write_bytes(plan_schema())"

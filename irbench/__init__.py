@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from irbench.features.verify.run import Verification, verify
     from irbench.measure.answering import answer_requests
     from irbench.options.keywords import RunKeywords
-    from irbench.runner.progress import Progress
+    from irbench.runner.run_progress import Progress
     from irbench.runs.results import Interrupted, Run, RunTable, TableWinner
     from irbench.runs.run_row import RunRow
-    from irbench.spi.runtime import CellContext
+    from irbench.spi.backend import CellContext
 
 __version__ = "0.1.0"
 
@@ -130,7 +130,7 @@ _MODULES = {
     "BackendRow": "features.backends.run",
     "Bisection": "features.bisect.run",
     "ComparedRuns": "features.compare.run",
-    "CellContext": "spi.runtime",
+    "CellContext": "spi.backend",
     "Diagnosis": "features.doctor.run",
     "ExportedModel": "features.export.run",
     "GraphCost": "features.cost.run",
@@ -144,7 +144,7 @@ _MODULES = {
     "Profile": "features.profile.run",
     "ProfileKeywords": "features.profile.keywords",
     "ProfileRow": "features.profile.interchange",
-    "Progress": "runner.progress",
+    "Progress": "runner.run_progress",
     "Receipt": "features.receipt.report",
     "ReduceKeywords": "features.reduce.keywords",
     "Reduction": "features.reduce.run",

@@ -12,10 +12,10 @@ import pytest
 
 import irbench
 from irbench.core.result import GroupResult
-from irbench.features.plan.cells import SweepTable
+from irbench.features.plan.expansion import SweepTable
 from irbench.features.sweep import execution as sweep_execution
 from irbench.features.sweep.run import Sweep
-from irbench.features.sweep.tables import SweepSetup
+from irbench.features.sweep.swept_tables import SweepSetup
 from irbench.runs.measurement import StoredRun
 from irbench.store.runs import Store
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from irbench.data.model_inputs import model_inputs
-from irbench.data.reading import DataTarget
+from irbench.data.sample_reading import DataTarget
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 
 

@@ -9,7 +9,7 @@ import profiles
 
 from irbench.core.counter_row import CountedLaunch, PhaseCounts
 from irbench.core.record import Failure
-from irbench.features.profile.record import CountedKind, CountedPart, ProfileCounters, ProfileDocument
+from irbench.features.profile.profile_document import CountedKind, CountedPart, ProfileCounters, ProfileDocument
 from irbench.perf_events.obstacles import NotSupported
 from irbench.perf_events.perf_output import EventCount
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from made_peaks import peaks
 
 from irbench.core.record import Failure
-from irbench.features.profile.record import (
+from irbench.features.profile.profile_document import (
     GpuTimes,
     GraphNode,
     LaunchLatencies,

@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from irbench.onnx.reading.precision import GraphPrecision, read_precision
+from irbench.onnx.reading.graph_precision import GraphPrecision, read_precision
 from irbench.spec import Artifact, Load, Precision, Scalar
 from irbench.spi import (
     Array,

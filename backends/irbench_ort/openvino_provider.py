@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from irbench.onnx.probe_graph import matmul
-from irbench.onnx.reading.precision import GraphPrecision
+from irbench.onnx.reading.graph_precision import GraphPrecision
 from irbench.spec import Load, Precision
 from irbench.spi import Array, Refusal
 from irbench_ort.placement import AssignedNode

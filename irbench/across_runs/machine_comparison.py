@@ -17,7 +17,7 @@ from irbench.spec import Program
 
 
 @dataclass(frozen=True)
-class Setting:
+class ComparedSetting:
     """What is equal where machines are compared.
 
     Attributes:
@@ -49,7 +49,7 @@ class MachineCell:
         runs: How many runs of this machine have the cell.
     """
 
-    setting: Setting
+    setting: ComparedSetting
     machine: str
     run: TimedRun
     row: CellResult
@@ -97,7 +97,7 @@ def cells_of_machines(runs: Sequence[TimedRun]) -> tuple[MachineCell, ...]:
 
     Of a table that was split, a cell has several rows, and the first of them is shown.
     """
-    found: dict[tuple[Setting, str], list[_Occurrence]] = {}
+    found: dict[tuple[ComparedSetting, str], list[_Occurrence]] = {}
     for run in runs:
         machine = fingerprint(run.document.environment)
         for setting, occurrence in _occurrences(run).items():
@@ -113,7 +113,7 @@ def compare_machines(
     The machine that shares the most cells with others is the one that they are compared with; of several the one whose
     fingerprint comes first, so that it stays the same.
     """
-    by_setting: dict[Setting, list[MachineCell]] = {}
+    by_setting: dict[ComparedSetting, list[MachineCell]] = {}
     for cell in cells:
         if cell.launches_ms:
             by_setting.setdefault(cell.setting, []).append(cell)
@@ -168,8 +168,8 @@ class _Occurrence:
         return setup_of(self.run.document, self.row, self.inputs)
 
 
-def _occurrences(run: TimedRun) -> Mapping[Setting, _Occurrence]:
-    found: dict[Setting, _Occurrence] = {}
+def _occurrences(run: TimedRun) -> Mapping[ComparedSetting, _Occurrence]:
+    found: dict[ComparedSetting, _Occurrence] = {}
     for table in run.document.groups:
         for setting, row in _settings(table):
             before = found.get(setting)
@@ -178,10 +178,10 @@ def _occurrences(run: TimedRun) -> Mapping[Setting, _Occurrence]:
     return found
 
 
-def _settings(table: GroupResult) -> Iterator[tuple[Setting, CellResult]]:
+def _settings(table: GroupResult) -> Iterator[tuple[ComparedSetting, CellResult]]:
     for row in table.cells:
         yield (
-            Setting(
+            ComparedSetting(
                 key=key_of(table, row),
                 precision=str(row.effective.get("precision") or row.requested.precision),
                 threads=row.all_threads or row.requested.all_threads,
@@ -193,7 +193,7 @@ def _settings(table: GroupResult) -> Iterator[tuple[Setting, CellResult]]:
         )
 
 
-def _cell(setting: Setting, machine: str, occurrences: Sequence[_Occurrence]) -> MachineCell:
+def _cell(setting: ComparedSetting, machine: str, occurrences: Sequence[_Occurrence]) -> MachineCell:
     newest, key = occurrences[0], setting.key
     repeated = [found for found in occurrences if key in found.run.times and found.repeats(newest)]
     return MachineCell(

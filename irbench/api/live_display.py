@@ -15,7 +15,7 @@ from irbench.core.plain_text import plain, plain_lines
 from irbench.render.line_wrapping import wrap_message
 from irbench.render.progress_texts import activity_text, outlook_text
 from irbench.render.sanitized import Sanitized
-from irbench.runner.progress import Progress
+from irbench.runner.run_progress import Progress
 
 _BAR_WIDTH = 24
 _LONGEST_SILENCE_S = 30.0

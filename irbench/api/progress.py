@@ -13,7 +13,7 @@ from irbench.core.plain_text import plain_lines
 from irbench.errors import IrbenchError
 
 if TYPE_CHECKING:
-    from irbench.runner.progress import Listener, Progress
+    from irbench.runner.run_progress import Listener, Progress
 
 Say: TypeAlias = Callable[[str], None]
 ProgressOption: TypeAlias = "Literal['auto'] | Listener | None"

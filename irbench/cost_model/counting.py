@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from irbench.cost_model.costs import ModelCost, NodeCost, UncountedNode, UncountedReason
+from irbench.cost_model.known_tensors import KnownTensor, NodeView, Scope, UnknownShape, Work, scope_of
 from irbench.cost_model.rules import rule_for
-from irbench.cost_model.tensors import KnownTensor, NodeView, Scope, UnknownShape, Work, scope_of
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.operator_classes import CLASSIFIED_DOMAINS, OPERATORS, PRODUCTS, operator_class
 from irbench.onnx.reading.element_types import is_parameter_type

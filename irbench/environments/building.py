@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from irbench.environments.inspection import pinned_requirements, worker_requirements
-from irbench.environments.sources import Release
+from irbench.environments.runtime_sources import Release
 from irbench.environments.uv import Unsolvable, call_uv, digest_of_settings
 from irbench.errors import IrbenchError
 from irbench.store import bundles

@@ -10,7 +10,7 @@ from importlib import metadata
 from irbench.core import registry
 from irbench.environments.building import build
 from irbench.environments.inspection import Inspection, inspect_python, install_into, require_able, worker_requirements
-from irbench.environments.sources import Installed, Release, Source, normalised
+from irbench.environments.runtime_sources import Installed, Release, Source, normalised
 from irbench.errors import ExitCode, IrbenchError
 from irbench.spec import PythonEnvironment
 from irbench.spi import Description

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from irbench.onnx.reading import external_data
-from irbench.onnx.reading.precision import read_precision
+from irbench.onnx.reading.graph_precision import read_precision
 from irbench.spec import Artifact, Io, Load, Scalar
 from irbench.spi import Availability, Backend, Description, Feed, Outputs, Phases, Refusal, Session, Slot
 

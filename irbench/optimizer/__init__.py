@@ -5,9 +5,10 @@ This module is the whole of what the rest of the harness may import; import-lint
 """
 
 from irbench.optimizer.agreement import LEAST_AGREEMENT, disagreement
-from irbench.optimizer.build import Optimized, optimize
+from irbench.optimizer.calibration_samples import CheckInputs, drawn_from
 from irbench.optimizer.job import copy_model
 from irbench.optimizer.lineage import Lineage, calibration_note, kept_for, read_lineage
+from irbench.optimizer.optimized_bundles import Optimized, optimize
 from irbench.optimizer.recipe import (
     CONVERSIONS,
     LEVELS,
@@ -18,7 +19,6 @@ from irbench.optimizer.recipe import (
     command_options,
     variant,
 )
-from irbench.optimizer.samples import CheckInputs, drawn_from
 from irbench.optimizer.step_check import OriginalRefused
 
 __all__ = [

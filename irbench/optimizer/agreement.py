@@ -24,8 +24,8 @@ from irbench.core.output_check import (
 from irbench.core.record import OutputError
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.rewriting.bind import bind, is_rewritten, with_sizes
+from irbench.optimizer.calibration_samples import CheckSamples
 from irbench.optimizer.check_plan import ExpectedAnswer, arrays_of
-from irbench.optimizer.samples import CheckSamples
 from irbench.spec import BATCH, Artifact, Disagreement, Distribution, Load
 from irbench.spi import Array, Backend
 from irbench.worker.inference import OpenSession

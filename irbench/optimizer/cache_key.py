@@ -15,8 +15,8 @@ from typing import Any
 import irbench
 from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
+from irbench.optimizer.calibration_samples import GENERATED, CheckInputs
 from irbench.optimizer.recipe import Recipe
-from irbench.optimizer.samples import GENERATED, CheckInputs
 from irbench.spec import Bundle
 from irbench.spi import Description, install_command
 from irbench.system.host import int8_weight_bits

@@ -8,11 +8,11 @@ from typing import Literal
 
 from irbench.core import registry
 from irbench.errors import IrbenchError
-from irbench.onnx.reading.precision import read_precision
+from irbench.onnx.reading.graph_precision import read_precision
+from irbench.optimizer.calibration_samples import CheckSamples
 from irbench.optimizer.job import load, write
 from irbench.optimizer.narrowing import OPSETS, narrow
 from irbench.optimizer.recipe import Conversion
-from irbench.optimizer.samples import CheckSamples
 from irbench.spi import Array, QuantizationRequest, Quantizer
 from irbench.system.host import int8_weight_bits
 

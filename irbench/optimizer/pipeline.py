@@ -18,6 +18,7 @@ from irbench.onnx.rewriting.inline_functions import inline_functions
 from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade, upgrade_opset
 from irbench.optimizer.agreement import FailsAtSizes, measure_agreement
 from irbench.optimizer.body_check import Body, number_bodies
+from irbench.optimizer.calibration_samples import CALIBRATION, EVALUATION, CheckSamples, halves, other_distributions
 from irbench.optimizer.check_plan import ExpectedAnswer
 from irbench.optimizer.conversion import (
     CannotConvert,
@@ -39,7 +40,6 @@ from irbench.optimizer.job import (
     write,
 )
 from irbench.optimizer.recipe import Conversion
-from irbench.optimizer.samples import CALIBRATION, EVALUATION, CheckSamples, halves, other_distributions
 from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, OriginalRefused, StepCheck, SteppedGraph, WrongAnswer
 from irbench.spec import Artifact
 from irbench.system.confinement import limit_memory

@@ -17,7 +17,7 @@ from irbench.core.graph_record import CheckedInput, GraphCheck, GraphStep, Unche
 from irbench.core.output_check import compare, input_scale, judge
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.reading.check import check_file
-from irbench.onnx.reading.precision import read_precision
+from irbench.onnx.reading.graph_precision import read_precision
 from irbench.onnx.rewriting.bind import bind, is_rewritten, with_sizes
 from irbench.optimizer.body_check import (
     LEAST_OPSET,

@@ -13,14 +13,14 @@ from irbench.errors import IrbenchError
 from irbench.onnx.reading.signature import Signature
 from irbench.onnx.reading.value_shapes import ValueShape
 from irbench.options.values import Shapes
-from irbench.requests.graphs import StoredGraph
-from irbench.runner.inputs import known_sizes
+from irbench.requests.graph_files import StoredGraph
+from irbench.runner.requested_inputs import known_sizes
 from irbench.spec import BATCH, BATCH_IN_FILE, Artifact, Bundle, InputSpec, TensorSpec
 from irbench.spec.requested_sizes import refuse_unknown_names
 from irbench.worker.model_files import read_cost, read_formulas, read_signature, read_value_shapes
 
 if TYPE_CHECKING:
-    from irbench.requests.graphs import StoredGraph
+    from irbench.requests.graph_files import StoredGraph
 
 
 def cost_of(graph: StoredGraph, signature: Signature | None) -> ModelCost | None:

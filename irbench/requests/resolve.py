@@ -13,7 +13,7 @@ from irbench.api.progress import Say
 from irbench.core import registry
 from irbench.core.address import BackendAddress
 from irbench.environments.candidates import EnvironmentCandidate, as_environment, candidate, labelled, shared_backend
-from irbench.environments.sources import parse_source
+from irbench.environments.runtime_sources import parse_source
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter.build import export, is_exportable, validate
 from irbench.exporter.foreign import from_onnx_file

@@ -31,11 +31,11 @@ from irbench.requests.optimization_levels import (
 )
 from irbench.requests.resolve import able_backends, disambiguate, resolve_backends, resolve_bundles
 from irbench.requests.user_code import accuracy_limit, require_found
-from irbench.runner.inputs import refuse_unknown_values
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare, with_files_of_graphs
 from irbench.runner.request import RunRequest, as_asked
 from irbench.runner.requested_cells import environment_notes
+from irbench.runner.requested_inputs import refuse_unknown_values
 from irbench.spec import Precision, Timing, WarmUpLength
 from irbench.spec.requested_sizes import refuse_unknown_names
 from irbench.system import host

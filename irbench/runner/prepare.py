@@ -17,10 +17,10 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
 from irbench.optimizer import UNOPTIMIZED, CheckInputs, OriginalRefused, command_options, optimize, variant
 from irbench.options.values import Sweep
-from irbench.runner.inputs import ModelData, read_data
 from irbench.runner.plan import PreparedModel, PreparedRun
 from irbench.runner.request import RunRequest
 from irbench.runner.requested_cells import BackendInfo, SizedModel, asked_cells, named_baseline, variants_of
+from irbench.runner.requested_inputs import ModelData, read_data
 from irbench.spec import Artifact, Bundle, Feeding, GraphFiles, InputSpec, Precision, Workload, shape_text
 from irbench.spec.requested_sizes import has_name, size_options
 from irbench.spi import Description

@@ -11,7 +11,7 @@ from irbench.core.activity import Activity
 from irbench.core.record import Failure, OutputError, Stage
 from irbench.core.row import Row, State, row_of
 from irbench.measure.clock import Stopwatch
-from irbench.runner.progress import Listener, Progress
+from irbench.runner.run_progress import Listener, Progress
 from irbench.spec import Cell, Scalar
 from irbench.system.signals import signals_deferred
 

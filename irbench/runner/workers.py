@@ -36,7 +36,7 @@ class CellFailed(Exception):
 
 
 @dataclass(frozen=True)
-class WorkerSetting:
+class Setting:
     """What all workers of a table have in common.
 
     Attributes:
@@ -62,12 +62,12 @@ class WorkerSetting:
         return CellWorker(task, self.logs, lambda: self.deadline, environment, readable)
 
 
-def setting_of(planned: PlannedGroup, timing: Timing, logs: Path, scratch: Path) -> WorkerSetting:
+def setting_of(planned: PlannedGroup, timing: Timing, logs: Path, scratch: Path) -> Setting:
     """Return what all workers of a table have in common, with the expected outputs."""
     scratch.mkdir(parents=True, exist_ok=True)
     watch, group = Stopwatch(), planned.group
     expected = expected_outputs(group.main, group.cells, scratch, timing.deadline_after(0.0).seconds)
-    return WorkerSetting(planned, timing, logs, expected, watch)
+    return Setting(planned, timing, logs, expected, watch)
 
 
 class CellWorker:
@@ -184,7 +184,7 @@ def thread_environment(threads: int | None) -> Mapping[str, str]:
     return {} if threads is None else {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
 
 
-def checked(cell: Cell, prepared: PreparedSession, setting: WorkerSetting, call: int | None = None) -> OutputError | None:
+def checked(cell: Cell, prepared: PreparedSession, setting: Setting, call: int | None = None) -> OutputError | None:
     """Return how far a cell's answers are from the reference; ``None`` where there is none, or a user's code gave none.
 
     Raises:
@@ -211,7 +211,7 @@ def checked(cell: Cell, prepared: PreparedSession, setting: WorkerSetting, call:
     return error
 
 
-def checked_turns(worker: CellWorker, stage: Stage, prepared: PreparedSession, setting: WorkerSetting) -> OutputError | None:
+def checked_turns(worker: CellWorker, stage: Stage, prepared: PreparedSession, setting: Setting) -> OutputError | None:
     """Return how far the worst answer to inputs that take turns is from its reference; ``None`` where none do."""
     feeding = setting.planned.group.main.feeding
     if setting.expected.outputs is None or not takes_turns(feeding):
@@ -223,7 +223,7 @@ def checked_turns(worker: CellWorker, stage: Stage, prepared: PreparedSession, s
     return worst
 
 
-def runnable_form(cell: Cell, failed: CellFailed, setting: WorkerSetting) -> Cell | None:
+def runnable_form(cell: Cell, failed: CellFailed, setting: Setting) -> Cell | None:
     """Return the cell with the other form of its graph, where its runtime refuses the planned one alone.
 
     No other is tried where the deadline ended the first one: it would take as long.

@@ -22,9 +22,9 @@ from irbench.runner.launch_state import GroupTooLarge, LaunchInputs, LaunchPlan
 from irbench.runner.neighbours import busy_neighbours
 from irbench.runner.plan import GraphRefused, PlannedGroup, with_other_graphs
 from irbench.runner.prepare import same_inputs, swept_sizes
-from irbench.runner.progress import Listener, Progress, batch_facts
 from irbench.runner.reference import ReferenceOutputs, expected_outputs, mismatch, references
 from irbench.runner.request import RunRequest
+from irbench.runner.run_progress import Listener, Progress, batch_facts
 from irbench.runs.run_modes import mode_asked_for
 from irbench.spec import Cell, Group
 from irbench.stats.eligibility import Admission

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from irbench.core.result import RunDocument
     from irbench.render.views import PlainView
     from irbench.runner.plan import PlannedGroup
-    from irbench.runner.progress import Listener
     from irbench.runner.request import RunRequest
+    from irbench.runner.run_progress import Listener
     from irbench.store.runs import RunWriter
 
 

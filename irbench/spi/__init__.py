@@ -20,17 +20,7 @@ group                  names an object of type
 =====================  ==================================================================
 """
 
-from irbench.spi.graphs import Pass, QuantizationMethod, QuantizationRequest, Quantizer
-from irbench.spi.models import Exporter, ExporterDescription, ExportRequest, ModelSource
-from irbench.spi.profiling import (
-    GpuActivity,
-    InferenceProfile,
-    OperatorTime,
-    ProfiledSession,
-    ProfilingBackend,
-    TensorShape,
-)
-from irbench.spi.runtime import (
+from irbench.spi.backend import (
     Array,
     AsyncSlot,
     Availability,
@@ -49,6 +39,16 @@ from irbench.spi.runtime import (
     UsageWriter,
     UsedModel,
     install_command,
+)
+from irbench.spi.graphs import Pass, QuantizationMethod, QuantizationRequest, Quantizer
+from irbench.spi.model_sources import Exporter, ExporterDescription, ExportRequest, ModelSource
+from irbench.spi.profiling import (
+    GpuActivity,
+    InferenceProfile,
+    OperatorTime,
+    ProfiledSession,
+    ProfilingBackend,
+    TensorShape,
 )
 
 __all__ = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from irbench.spi.runtime import Array, Description
+from irbench.spi.backend import Array, Description
 
 if TYPE_CHECKING:
     import onnx_ir as ir

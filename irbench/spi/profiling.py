@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from irbench.spec import Artifact, Load
-from irbench.spi.runtime import Phases, Session
+from irbench.spi.backend import Phases, Session
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ from irbench.worker.scratch import scratch_folder
 if TYPE_CHECKING:
     from irbench.cost_model.costs import ModelCost
     from irbench.cost_model.formulas import ModelFormulas, NoFormulas
+    from irbench.onnx.reading.graph_precision import GraphPrecision
     from irbench.onnx.reading.inventory import Inventory
-    from irbench.onnx.reading.precision import GraphPrecision
     from irbench.onnx.reading.signature import Signature
     from irbench.onnx.reading.value_shapes import ValueShape
     from irbench.onnx.rewriting.bind import BoundCopy
@@ -298,9 +298,9 @@ def read_inventory(path: Path) -> Inventory:
 
 def read_graph_precision(path: Path) -> GraphPrecision:
     """Return the precisions that a file holds; raises as :func:`read_file` does."""
-    from irbench.onnx.reading.precision import GraphPrecision
+    from irbench.onnx.reading.graph_precision import GraphPrecision
 
-    target = "irbench.onnx.reading.precision:read_precision"
+    target = "irbench.onnx.reading.graph_precision:read_precision"
     precision: GraphPrecision = read_file(target, path, returns=GraphPrecision)
     return precision
 

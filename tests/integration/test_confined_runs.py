@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("known_backends")
 _WITHOUT_MODEL = (
     "irbench.worker.isolated_call:isolated_call",
     "irbench.worker.probing:probe",
-    "irbench.data.reading:read_files",
+    "irbench.data.sample_reading:read_files",
 )
 """What need not be confined: forks confine themselves, and neither a probe nor who reads data runs a model."""
 needs_both = pytest.mark.skipif(

@@ -9,7 +9,7 @@ import pytest
 
 from irbench.core import feeds
 from irbench.exporter.build import export
-from irbench.optimizer.build import optimize
+from irbench.optimizer.optimized_bundles import optimize
 from irbench.optimizer.recipe import build_recipe
 from irbench.options.export import ExportOptions
 from irbench.spec import BATCH, Bundle

@@ -21,9 +21,9 @@ import irbench as public
 from irbench.across_runs.differences import fingerprint
 from irbench.errors import IrbenchError
 from irbench.features.profile import launches as profiling
-from irbench.features.profile.record import Disturbance, ProfileDocument, encode_profile
+from irbench.features.profile.profile_document import Disturbance, ProfileDocument, encode_profile
 from irbench.roofline import BandwidthSamples
-from irbench.runner.progress import Progress
+from irbench.runner.run_progress import Progress
 from irbench.store import bundles
 from irbench.store.kept_peaks import keep_peaks
 from irbench.system import host

@@ -16,7 +16,7 @@ import numpy as np
 from onnx import TensorProto
 
 from irbench.data.model_inputs import model_inputs
-from irbench.data.reading import DataTarget
+from irbench.data.sample_reading import DataTarget
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 
 from .hostile_values import INTEGERS, OUTSIDE, TEXTS, is_seldom

@@ -219,7 +219,7 @@ def _index(folder: Path, chance: random.Random) -> Sequence[Call]:
 
 
 def _data(folder: Path, chance: random.Random) -> Sequence[Call]:
-    from irbench.data.reading import read_files
+    from irbench.data.sample_reading import read_files
 
     path, target = write_data(folder, chance), data_target(chance)
     return [Call(("read samples of --data",), function=lambda: read_files(path, target))]

@@ -19,7 +19,7 @@ import profiles
 from compared_runs import EVEN, store, times
 
 from irbench.across_runs.checked_runs import read_run
-from irbench.features.profile.record import encode_profile
+from irbench.features.profile.profile_document import encode_profile
 from irbench.features.receipt.report import encode_receipt, receipt_of
 from irbench.spec import Timing
 from irbench.store.launch_files import encode_launch

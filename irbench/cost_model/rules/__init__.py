@@ -7,12 +7,12 @@ element.
 
 from __future__ import annotations
 
+from irbench.cost_model.known_tensors import Rule, Rules
 from irbench.cost_model.rules.attention import ATTENTION
 from irbench.cost_model.rules.elementwise import ELEMENTWISE, MOVEMENT
 from irbench.cost_model.rules.normalisation import NORMALISATION, REDUCTIONS
 from irbench.cost_model.rules.products import CONVOLUTIONS, PRODUCTS
 from irbench.cost_model.rules.quantised import QUANTISED, RECURRENT
-from irbench.cost_model.tensors import Rule, Rules
 from irbench.onnx.operator_classes import CLASSIFIED_DOMAINS
 
 __all__ = ["RULES", "rule_for"]

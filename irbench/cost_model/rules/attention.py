@@ -8,8 +8,8 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
+from irbench.cost_model.known_tensors import NodeView, Rules, UnknownShape, Work
 from irbench.cost_model.rules.normalisation import SOFTMAX
-from irbench.cost_model.tensors import NodeView, Rules, UnknownShape, Work
 from irbench.onnx.contributed.attention import SHARED_BUFFER
 
 _TOTAL_LENGTH = 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from irbench.cost_model.tensors import NodeView, Rule, Rules, Work
+from irbench.cost_model.known_tensors import NodeView, Rule, Rules, Work
 from irbench.onnx.operator_classes import OPERATORS, OperatorClass
 
 SIGMOID = 4

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
+from irbench.cost_model.known_tensors import LINEAR_SAMPLE, NodeView, Rule, Rules, UnknownShape, Work
 from irbench.cost_model.rules.elementwise import SILU, per_output
-from irbench.cost_model.tensors import LINEAR_SAMPLE, NodeView, Rule, Rules, UnknownShape, Work
 
 SOFTMAX = 5
 """Maximum, subtract, exp, sum, divide."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from irbench.cost_model.known_tensors import LINEAR_SAMPLE, NodeView, Rule, Rules, UnknownShape, Work
 from irbench.cost_model.rules.elementwise import GELU_BY_TANH, activation_operations
-from irbench.cost_model.tensors import LINEAR_SAMPLE, NodeView, Rule, Rules, UnknownShape, Work
 
 
 def dense_macs(node: NodeView, transposed: str = "transA") -> int:

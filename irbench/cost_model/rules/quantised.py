@@ -9,10 +9,10 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
+from irbench.cost_model.known_tensors import NodeView, Rule, Rules, Work
 from irbench.cost_model.rules.elementwise import SIGMOID, per_output
 from irbench.cost_model.rules.normalisation import SOFTMAX, window
 from irbench.cost_model.rules.products import convolution, dense_macs
-from irbench.cost_model.tensors import NodeView, Rule, Rules, Work
 
 _DEQUANTISE, _QUANTISE = 2, 3
 _QUANTISE_DYNAMICALLY = 5

@@ -11,7 +11,7 @@ from irbench.api.arguments import refuse_loaded_models
 from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core.address import BackendAddress
-from irbench.environments.sources import normalised, releases_between
+from irbench.environments.runtime_sources import normalised, releases_between
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.ab.run import require_models
 from irbench.features.bisect.by_answer import OutputComparer

@@ -15,10 +15,10 @@ from irbench.core.result import RunDocument
 from irbench.core.row import LaunchesStop
 from irbench.measure.clock import Stopwatch, now_ns
 from irbench.runner.plan import GraphRefused, PlannedGroup, with_other_graphs
-from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
 from irbench.runner.rounds import CellOutcome, Rounds
-from irbench.runner.workers import CellFailed, WorkerSetting, checked, runnable_form, setting_of
+from irbench.runner.run_progress import Listener
+from irbench.runner.workers import CellFailed, Setting, checked, runnable_form, setting_of
 from irbench.spec import Artifact, Cell, Group
 from irbench.stats.cold_start import derive_cold_table
 from irbench.stats.workload_facts import given_inputs, table_of
@@ -133,7 +133,7 @@ class _ColdMeasurement:
             batch=planned.group.main.batch if len(request.batches or ()) > 1 else None,
         )
         self._candidates = [_ColdCell(cell, folder=scratch / f"warm-{cell.id}") for cell in planned.group.cells]
-        self._setting: WorkerSetting | None = None
+        self._setting: Setting | None = None
 
     def run(self) -> ColdTable:
         """Measure the table and return it; the store holds it too.

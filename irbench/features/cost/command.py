@@ -47,7 +47,7 @@ def command(
     from irbench.api.progress import reporting
     from irbench.features.cost.run import GraphCost
     from irbench.render.progress_texts import counting_text
-    from irbench.requests.graphs import find_graph
+    from irbench.requests.graph_files import find_graph
     from irbench.terminal.console import print_data, to_text
 
     with reporting("auto") as reporter:  # which says on a terminal what takes seconds of large graphs

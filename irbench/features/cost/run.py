@@ -15,16 +15,16 @@ from irbench.cost_model.costs import ModelCost
 from irbench.cost_model.formulas import ModelFormulas, Polynomial
 from irbench.cost_model.rows import CostRow, CostScope, cost_rows
 from irbench.errors import IrbenchError
+from irbench.features.cost.formula_texts import exact_text
 from irbench.features.cost.keywords import CostKeywords
 from irbench.features.cost.options import COST
-from irbench.features.cost.quantities import exact_text
 from irbench.options import values
 from irbench.options.option import names_keywords, read_keywords
 from irbench.options.run import GraphSizes
 from irbench.options.values import ReportWithRowsForm
 from irbench.render.shared_texts import export_notice_text
 from irbench.requests.graph_costs import asked_sizes, cost_at, formulas_at
-from irbench.requests.graphs import StoredGraph, find_graph
+from irbench.requests.graph_files import StoredGraph, find_graph
 from irbench.spec import TensorSpec
 from irbench.worker.model_files import problem_of_weights, read_signature
 

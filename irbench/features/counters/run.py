@@ -31,11 +31,11 @@ from irbench.perf_events.perf_output import CountedPhase, PerfReading, read_inte
 from irbench.perf_events.topdown import shares_of
 from irbench.runner.continuation import as_begun
 from irbench.runner.plan import PlannedGroup
-from irbench.runner.progress import Listener
 from irbench.runner.reference import ReferenceOutputs
 from irbench.runner.request import RunRequest
 from irbench.runner.rounds import CellOutcome, Rounds
-from irbench.runner.workers import CellFailed, CellWorker, WorkerSetting
+from irbench.runner.run_progress import Listener
+from irbench.runner.workers import CellFailed, CellWorker, Setting
 from irbench.spec import Cell
 from irbench.stats.counter_figures import derive_counter_table
 from irbench.stats.workload_facts import bound_shapes
@@ -66,13 +66,13 @@ class CountedPhases:
     nodes_missing: Obstacle | None = None
 
 
-def count_cell(cell: Cell, setting: WorkerSetting, counting: Counting, folder: Path) -> CountedPhases:
+def count_cell(cell: Cell, setting: Setting, counting: Counting, folder: Path) -> CountedPhases:
     """Start a cell, count each of its phases, and end it."""
     return _Launch(cell, setting, counting, folder, None).run()
 
 
 def timeline_of_cell(
-    cell: Cell, setting: WorkerSetting, counting: Counting, folder: Path, step_ms: int
+    cell: Cell, setting: Setting, counting: Counting, folder: Path, step_ms: int
 ) -> tuple[PhaseTimeline, ...]:
     """Start a cell once more, and return what was counted in each step of its phases; raises as :func:`count_cell`.
 
@@ -82,7 +82,7 @@ def timeline_of_cell(
 
 
 class _Launch:
-    def __init__(self, cell: Cell, setting: WorkerSetting, counting: Counting, folder: Path, step_ms: int | None) -> None:
+    def __init__(self, cell: Cell, setting: Setting, counting: Counting, folder: Path, step_ms: int | None) -> None:
         self._cell = cell
         self._setting = setting
         self._counting = counting
@@ -232,7 +232,7 @@ class _CounterMeasurement:
         ok = {row.id: row for row in speeds.cells if row.state == "ok"}
         self._rows = [_Counted(cell, effective=ok[cell.id].effective) for cell in self._group.cells if cell.id in ok]
         # answers were compared with the expected ones when speeds were measured
-        self._setting = WorkerSetting(planned, request.timing, writer.logs, ReferenceOutputs(None, None), self._rounds.watch)
+        self._setting = Setting(planned, request.timing, writer.logs, ReferenceOutputs(None, None), self._rounds.watch)
         self._files = count()
         self._longest_launch_s = 0.0
         self._stopped_by: LaunchesStop = "interrupt"

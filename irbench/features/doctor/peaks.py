@@ -18,8 +18,8 @@ from irbench.core.result import SEARCH_RUN, RunDocument
 from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
 from irbench.exporter.foreign import from_onnx_file
-from irbench.features.doctor.bandwidth import BandwidthPlan, bandwidth_from, bandwidth_plan, measure_bandwidth
 from irbench.features.doctor.machine import Machine
+from irbench.features.doctor.memory_hierarchy import BandwidthPlan, bandwidth_from, bandwidth_plan, measure_bandwidth
 from irbench.features.doctor.options import DoctorOptions
 from irbench.features.doctor.report import NotKept
 from irbench.features.doctor.view import PEAK_PROGRESS

@@ -25,8 +25,8 @@ from irbench.options.input_request import InputRequest
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.render.shared_texts import agreement, export_notice_text, export_problems
-from irbench.runner.inputs import read_data, refuse_unknown_values
 from irbench.runner.reference import computed_outputs, inputs_scale, references_for
+from irbench.runner.requested_inputs import read_data, refuse_unknown_values
 from irbench.spec import RANDOM_DRAWS, Bundle, Workload, shape_text
 from irbench.store import bundles
 from irbench.worker.scratch import scratch_folder

@@ -73,7 +73,7 @@ def _inspected(models: Sequence[str], sizes: GraphSizes, *, counts: bool) -> lis
     from irbench.api.progress import reporting
     from irbench.features.inspect.run import GraphInspection
     from irbench.render.progress_texts import counting_text, reading_text
-    from irbench.requests.graphs import find_graph
+    from irbench.requests.graph_files import find_graph
 
     graphs: list[GraphInspection] = []
     with reporting("auto") as reporter:

@@ -24,7 +24,7 @@ from irbench.options.option import names_keywords
 from irbench.options.run import GraphSizes
 from irbench.render.shared_texts import export_notice_text
 from irbench.requests.graph_costs import asked_sizes, with_shapes
-from irbench.requests.graphs import StoredGraph, find_graph
+from irbench.requests.graph_files import StoredGraph, find_graph
 from irbench.worker.model_files import problem_of_weights, read_inventory, read_signature
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from irbench.options.option import names_keywords
 from irbench.options.values import Shapes
 from irbench.render.optimized_graphs import in_words
 from irbench.requests.resolve import resolve_bundles
-from irbench.runner.inputs import fixed_batch, read_data, refuse_unknown_values
+from irbench.runner.requested_inputs import fixed_batch, read_data, refuse_unknown_values
 from irbench.spec import BATCH, Bundle
 from irbench.spec.requested_sizes import has_name, refuse_unknown_names
 from irbench.system.file_states import exists

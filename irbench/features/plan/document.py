@@ -15,7 +15,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from irbench.core.address import BackendAddress
-from irbench.features.plan.cells import USUAL_ROWS, Comparable
+from irbench.features.plan.expansion import USUAL_ROWS, Comparable
 from irbench.options import kinds, own_code, values
 from irbench.options.kinds import Kind
 from irbench.options.option import Option

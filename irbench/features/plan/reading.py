@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
-from irbench.features.plan.cells import (
+from irbench.features.plan.expansion import (
     AXES,
     MOST_COMBINATIONS,
     Doubling,

@@ -12,7 +12,7 @@ from irbench.api.arguments import results_folder
 from irbench.core.result import SEARCH_RUN
 from irbench.errors import IrbenchError
 from irbench.features.plan import reading
-from irbench.features.plan.cells import AXES, COMPARABLE, DEFAULTS, USUAL_ROWS
+from irbench.features.plan.expansion import AXES, COMPARABLE, DEFAULTS, USUAL_ROWS
 from irbench.options.run import RUN, RunOptions, plan_key
 from irbench.options.values import RunName, run_name
 from irbench.runs.stored_plan import stored_options

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from irbench.features.profile.counters.class_counters import class_counters
 from irbench.features.profile.joining import ORIGINAL, JoinedCell, JoinedOperator, MatchedBy, joined_cells, main_node
 from irbench.features.profile.launches import middle_half
-from irbench.features.profile.record import GraphNode, LaunchLatencies, ProfiledCell, ProfileDocument
+from irbench.features.profile.profile_document import GraphNode, LaunchLatencies, ProfiledCell, ProfileDocument
 from irbench.features.profile.report import (
     CellSummary,
     Excess,

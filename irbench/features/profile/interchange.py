@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from irbench.core.counter_row import CounterFigure
 from irbench.errors import IrbenchError
 from irbench.features.profile.joining import JoinedCell, joined_cells
-from irbench.features.profile.record import ProfileDocument
+from irbench.features.profile.profile_document import ProfileDocument
 from irbench.features.profile.report import By, ClassCounters, PartRow, ProfileReport
 from irbench.render.text_formats import csv_cell, json_line
 from irbench.store.file_errors import explained

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from irbench.cost_model.counting import model_cost
-from irbench.features.profile.record import GraphNode, OperatorProfile, ProfiledCell, ProfileDocument
+from irbench.features.profile.profile_document import GraphNode, OperatorProfile, ProfiledCell, ProfileDocument
 from irbench.onnx.operator_classes import PRODUCTS, OperatorClass, operator_class
 from irbench.onnx.reading.counterparts import ContainedNodes
 from irbench.onnx.reading.difference import name_stems

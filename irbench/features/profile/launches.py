@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from irbench.core.activity import Activity
 from irbench.core.record import OutputError
 from irbench.core.row import LaunchesStop
-from irbench.features.profile.record import (
+from irbench.features.profile.profile_document import (
     Disturbance,
     GpuTimes,
     LaunchLatencies,
@@ -29,14 +29,14 @@ from irbench.measure.disturbances import MachineSnapshot, foreign_cpu_ns, snapsh
 from irbench.notices import Note, Warn
 from irbench.notices.warnings import BusyMachine
 from irbench.runner.plan import PlannedGroup, refusal_note
-from irbench.runner.progress import Listener
 from irbench.runner.reference import worse
 from irbench.runner.request import RunRequest
 from irbench.runner.rounds import Rounds
+from irbench.runner.run_progress import Listener
 from irbench.runner.workers import (
     CellFailed,
     CellWorker,
-    WorkerSetting,
+    Setting,
     checked,
     checked_turns,
     runnable_form,
@@ -100,7 +100,7 @@ class Profiling:
         cells = task.planned.group.cells
         self._candidates = list(map(_ProfiledCell, cells, begun.cells))
         self._notes: tuple[Note, ...] = begun.notes
-        self._setting: WorkerSetting | None = None
+        self._setting: Setting | None = None
         self._cpus = host.allowance(task.request.cpus).cpus
 
     def run(self) -> ProfileDocument:
@@ -138,7 +138,7 @@ class Profiling:
         if failed is not None:
             candidate.leave(failed)
 
-    def _attempt(self, candidate: _ProfiledCell, setting: WorkerSetting) -> CellFailed | None:
+    def _attempt(self, candidate: _ProfiledCell, setting: Setting) -> CellFailed | None:
         self._rounds.say(Activity("profile", candidate.cell.label))
         try:
             candidate.profiled = self._profiled(candidate, setting)
@@ -146,7 +146,7 @@ class Profiling:
             return failed
         return None
 
-    def _profiled(self, candidate: _ProfiledCell, setting: WorkerSetting) -> ProfiledCell:
+    def _profiled(self, candidate: _ProfiledCell, setting: Setting) -> ProfiledCell:
         """Time a session without profiling, before and after one with it, and return the cell with both."""
         cell, plain_ns, before = candidate.cell, list[int](), snapshot(self._cpus)
         with setting.worker(cell) as plain:
@@ -164,13 +164,13 @@ class Profiling:
         profiled = with_launch(candidate.profiled, launch)
         return replace(profiled, effective=run.effective, output_error=worse(profiled.output_error, error))
 
-    def _instrumented(self, cell: Cell, setting: WorkerSetting) -> tuple[ProfiledRun, OutputError | None]:
+    def _instrumented(self, cell: Cell, setting: Setting) -> tuple[ProfiledRun, OutputError | None]:
         try:
             return profile_cell(cell, setting, self._task.plan.inferences)
         except CellFailed as failed:
             raise _NotProfiled(failed.failure, failed.output_error) from failed
 
-    def _prepare(self, plain: CellWorker, candidate: _ProfiledCell, setting: WorkerSetting) -> _Calls:
+    def _prepare(self, plain: CellWorker, candidate: _ProfiledCell, setting: Setting) -> _Calls:
         """Compile, check the answers in the first launch, warm up, and return what is timed."""
         is_first = not candidate.profiled.launches
         plain.hold("irbench.worker.profile_host:PlainHost")
@@ -224,7 +224,7 @@ class _Calls:
     call_ns: float
 
 
-def profile_cell(cell: Cell, setting: WorkerSetting, inferences: int) -> tuple[ProfiledRun, OutputError | None]:
+def profile_cell(cell: Cell, setting: Setting, inferences: int) -> tuple[ProfiledRun, OutputError | None]:
     """Compile a cell with its runtime's recording switched on, check its answers, and profile it."""
     with setting.worker(cell) as worker:
         worker.hold("irbench.worker.profile_host:ProfileHost")

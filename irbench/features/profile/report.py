@@ -10,7 +10,7 @@ from irbench.core.counter_row import CounterFigure
 from irbench.core.record import Failure
 from irbench.core.row import Ends
 from irbench.features.profile.joining import MatchedBy
-from irbench.features.profile.record import CountedKind
+from irbench.features.profile.profile_document import CountedKind
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.spec import Timing
 from irbench.stats.intervals import Looks, interval_at

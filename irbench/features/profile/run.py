@@ -25,7 +25,7 @@ from irbench.features.profile.joining import ORIGINAL
 from irbench.features.profile.keywords import ProfileKeywords
 from irbench.features.profile.launches import Keep, ProfilePlan, ProfileTask, Profiling
 from irbench.features.profile.options import PROFILE, ProfileSettings
-from irbench.features.profile.record import (
+from irbench.features.profile.profile_document import (
     PROFILE_VERSION,
     GraphNode,
     ProfileCounters,
@@ -47,9 +47,9 @@ from irbench.requests.counters_and_energy import with_cycles
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import planned, refuse_contradictions, requested
 from irbench.runner.plan import PlannedGroup, with_rows
-from irbench.runner.progress import Listener
 from irbench.runner.request import RunRequest
 from irbench.runner.requested_cells import is_at_level
+from irbench.runner.run_progress import Listener
 from irbench.runs.measurement import refuse_within_a_worker
 from irbench.runs.results import Interrupted
 from irbench.runs.run_destination import describe_environment

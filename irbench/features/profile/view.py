@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.text import Text
 
-from irbench.features.profile.record import ProfileDocument
+from irbench.features.profile.profile_document import ProfileDocument
 from irbench.features.profile.report import (
     By,
     CellSummary,

@@ -26,7 +26,7 @@ from irbench.options.run import RunOptions
 from irbench.options.values import Shapes
 from irbench.requests.resolve import resolve_bundles
 from irbench.requests.run_requests import requested
-from irbench.runner.inputs import refuse_unknown_values
+from irbench.runner.requested_inputs import refuse_unknown_values
 from irbench.spec import Artifact, Bundle, Load, Workload
 
 _NAMES = re.compile(r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\S*/\S*|0x[0-9a-fA-F]+|\d+")

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.core.quantities import plural
 from irbench.core.result import RunDocument
-from irbench.environments.sources import INSTALLED
+from irbench.environments.runtime_sources import INSTALLED
 from irbench.errors import IrbenchError
 from irbench.features.run.run import finished_run
 from irbench.features.run.view import changed_message, changed_remedy

@@ -13,14 +13,14 @@ from irbench.core.result import RunDocument
 from irbench.core.soak_row import SoakRow, SoakSeries, SoakStop, SoakTable
 from irbench.measure.clock import Stopwatch
 from irbench.runner.plan import PlannedGroup, refusal_note
-from irbench.runner.progress import Listener, Progress
 from irbench.runner.reference import CHANGING, worse
 from irbench.runner.request import RunRequest
 from irbench.runner.rounds import CellOutcome
+from irbench.runner.run_progress import Listener, Progress
 from irbench.runner.workers import (
     CellFailed,
     CellWorker,
-    WorkerSetting,
+    Setting,
     checked,
     checked_turns,
     runnable_form,
@@ -93,7 +93,7 @@ class _Soak:
         self._watch = Stopwatch()
         self._rows = [_Soaked(cell) for cell in self._group.cells]
         self._notes = planned.notes
-        self._setting: WorkerSetting | None = None
+        self._setting: Setting | None = None
 
     def run(self) -> SoakTable:
         """Soak every row and return the table; the store holds it too."""
@@ -127,7 +127,7 @@ class _Soak:
         with signals_deferred():  # a row is told where and only where it is stored
             self._commit("unfinished")
 
-    def _attempt(self, row: _Soaked, setting: WorkerSetting) -> CellFailed | None:
+    def _attempt(self, row: _Soaked, setting: Setting) -> CellFailed | None:
         """Soak a row with the form of its graph that it has, and return how it failed."""
         self._say(Activity("compile-and-warm-up", row.cell.label))
         try:
@@ -138,7 +138,7 @@ class _Soak:
             return failed
         return None
 
-    def _warmed(self, row: _Soaked, worker: CellWorker, setting: WorkerSetting) -> Warmed:
+    def _warmed(self, row: _Soaked, worker: CellWorker, setting: Setting) -> Warmed:
         worker.hold("irbench.worker.cell_hosts:SoakHost")
         worker.ask("import", "import_runtime")
         prepared: PreparedSession = worker.ask("compile", "prepare", setting.expected.outputs is not None)
@@ -161,7 +161,7 @@ class _Soak:
             return elapsed_s >= self._plan.seconds
         return bool(row.calls) and row.calls[-1] >= self._plan.calls
 
-    def _verify_again(self, row: _Soaked, worker: CellWorker, setting: WorkerSetting) -> None:
+    def _verify_again(self, row: _Soaked, worker: CellWorker, setting: Setting) -> None:
         """Have a cell answer once more: some answer rightly only at first."""
         if setting.expected.outputs is None:
             return

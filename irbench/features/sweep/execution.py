@@ -8,10 +8,10 @@ from functools import partial
 
 from irbench.api.progress import Reporter
 from irbench.errors import IrbenchError
-from irbench.features.plan.cells import SweepTable
+from irbench.features.plan.expansion import SweepTable
 from irbench.features.sweep.curve import CurvePoint, curve_end
 from irbench.features.sweep.state import CurveEnded, StateFile, TableBegun, TableFailed
-from irbench.features.sweep.tables import SweepSetup, measure_table, table_done, table_options
+from irbench.features.sweep.swept_tables import SweepSetup, measure_table, table_done, table_options
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.optimizer import variant
 from irbench.options.run import RunOptions

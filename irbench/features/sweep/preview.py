@@ -12,10 +12,10 @@ from irbench.across_runs.measured_cells import CellKey, key_of
 from irbench.core.address import BackendAddress
 from irbench.errors import IrbenchError
 from irbench.exporter.foreign import name_of_file
-from irbench.features.plan.cells import DEFAULTS, Settings, SweepCell, SweepTable, select
+from irbench.features.plan.expansion import DEFAULTS, Settings, SweepCell, SweepTable, select
 from irbench.features.plan.reading import PlanSource, read_plan
 from irbench.features.sweep.execution import problems_here
-from irbench.features.sweep.tables import SweepSetup, table_options
+from irbench.features.sweep.swept_tables import SweepSetup, table_options
 from irbench.features.sweep.view import cells_table, common_text, times_text
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.options.run import RunOptions

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from irbench.features.plan.cells import AXES, SweepTable, setting_text
+from irbench.features.plan.expansion import AXES, SweepTable, setting_text
 from irbench.features.sweep.curve import CurveEnd, CurvePoint
 from irbench.features.sweep.execution import curve_points, is_left_out
 from irbench.features.sweep.state import StateFile

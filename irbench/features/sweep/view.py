@@ -12,7 +12,7 @@ from rich.text import Text
 
 from irbench.across_runs.texts import digits_for_changes
 from irbench.core.quantities import percent, plural, significant
-from irbench.features.plan.cells import AXES, SweepTable, setting_text
+from irbench.features.plan.expansion import AXES, SweepTable, setting_text
 from irbench.features.sweep.curve import CURVE_END_TEXTS, CurvePoint, gain, knee
 from irbench.features.sweep.report import STATUS_TEXTS, CurveOverview, SweepOverview, TableOverview, TableStatus
 from irbench.render.outcome_texts import best_text, outcomes_text

@@ -26,10 +26,10 @@ from irbench.requests.resolve import able_backends, resolve_backends, resolve_bu
 from irbench.requests.run_requests import planned, requested
 from irbench.requests.user_code import accuracy_limit
 from irbench.runner.accuracy_check import answers_key
-from irbench.runner.inputs import fixed_batch
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
 from irbench.runner.requested_cells import is_at_level
+from irbench.runner.requested_inputs import fixed_batch
 from irbench.runs.measurement import with_accuracy
 from irbench.spec import Accuracy, AccuracyLimit, Bundle, Cell, Load, Objective
 from irbench.system import host

@@ -18,11 +18,11 @@ from irbench.features.verify.data_sets import DataSet
 from irbench.features.verify.report import DataSets, NoReference, PlannedTrials, Trial, VerificationRequest
 from irbench.features.verify.trial import SessionAnswers
 from irbench.onnx.reading.element_types import STRING, numpy_dtype
-from irbench.runner.inputs import memory_for_data_bytes
 from irbench.runner.plan import PlannedGroup, other_form, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.reference import expected_outputs, fallback
 from irbench.runner.request import RunRequest
+from irbench.runner.requested_inputs import memory_for_data_bytes
 from irbench.spec import Artifact, Cell, TensorSpec, shape_text
 from irbench.spi import Array, Outputs
 from irbench.system import host

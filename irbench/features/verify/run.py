@@ -26,7 +26,7 @@ from irbench.options.values import ReportForm
 from irbench.render.text_formats import json_text
 from irbench.render.views import Document
 from irbench.requests.resolve import Environments, able_backends, resolve_backends, resolve_bundles
-from irbench.runner.inputs import refuse_unknown_values
+from irbench.runner.requested_inputs import refuse_unknown_values
 from irbench.runs.results import Interrupted
 from irbench.spec import Bundle, PythonEnvironment
 from irbench.system import host

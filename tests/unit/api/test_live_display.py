@@ -13,7 +13,7 @@ from rich.console import Console
 from irbench.api.live_display import LiveDisplay, ProgressConsole
 from irbench.core.activity import Activity, Outlook
 from irbench.core.result import GroupResult
-from irbench.runner.progress import Progress
+from irbench.runner.run_progress import Progress
 
 INTERIM = GroupResult(
     model="model",

@@ -11,7 +11,7 @@ import models
 import onnx
 import pytest
 
-from irbench.onnx.reading.precision import GraphPrecision
+from irbench.onnx.reading.graph_precision import GraphPrecision
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import Artifact, Load
 from irbench.spi import Refusal

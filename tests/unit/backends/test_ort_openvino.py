@@ -10,7 +10,7 @@ import numpy as np
 import onnx.reference
 import pytest
 
-from irbench.onnx.reading.precision import GraphPrecision
+from irbench.onnx.reading.graph_precision import GraphPrecision
 from irbench.spec import Load
 from irbench.spi import Array, Refusal
 from irbench_ort import backend

@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from written_graphs import graph
 
-from irbench.onnx.reading.precision import read_precision
+from irbench.onnx.reading.graph_precision import read_precision
 from irbench_ort.quantization.tool import NotANumber, quantize_dynamic, quantize_static, suitable_method
 
 

@@ -6,7 +6,7 @@ from collections import ChainMap
 
 from onnx import helper
 
-from irbench.cost_model.tensors import scope_of
+from irbench.cost_model.known_tensors import scope_of
 
 
 def body(name: str):

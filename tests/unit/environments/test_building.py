@@ -13,7 +13,7 @@ from fake_environments import RUNTIME
 from fake_uv import INDEX, PINNED_CONFLICT
 
 from irbench.environments.building import build, name_of
-from irbench.environments.sources import Release
+from irbench.environments.runtime_sources import Release
 from irbench.environments.uv import Unsolvable
 from irbench.errors import IrbenchError
 from irbench.system.home import home

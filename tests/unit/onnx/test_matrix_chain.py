@@ -10,7 +10,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from irbench.onnx.matrix_chain import MatrixChain, write_matrix_chain
-from irbench.onnx.reading.precision import read_precision
+from irbench.onnx.reading.graph_precision import read_precision
 
 SIDE = 48
 

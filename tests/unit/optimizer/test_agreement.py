@@ -19,9 +19,9 @@ from irbench.errors import IrbenchError
 from irbench.onnx.rewriting.bind import with_sizes
 from irbench.optimizer import agreement
 from irbench.optimizer.agreement import LEAST_AGREEMENT, FailsAtSizes, disagreement, measure_agreement
+from irbench.optimizer.calibration_samples import EVALUATION, CheckSamples
 from irbench.optimizer.check_plan import CheckCase, ExpectedAnswer, arrays_of
 from irbench.optimizer.narrowing import narrow
-from irbench.optimizer.samples import EVALUATION, CheckSamples
 from irbench.spec import Artifact, Bundle, Disagreement, Feeding, Load
 from irbench.spi import Backend
 from irbench.worker.inference import OpenSession

@@ -11,7 +11,7 @@ from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.optimizer import Conversion, Recipe, cache_key
 from irbench.optimizer.cache_key import Tools, key_of
-from irbench.optimizer.samples import CheckInputs
+from irbench.optimizer.calibration_samples import CheckInputs
 from irbench.spec import Bundle, Feeding, InputSpec, TensorSpec
 from irbench.spi import Description
 

@@ -14,8 +14,8 @@ import written_graphs
 from onnx import TensorProto, helper, numpy_helper
 
 from irbench.onnx.reading.difference import Fusion, difference
+from irbench.onnx.reading.graph_precision import read_precision
 from irbench.onnx.reading.inventory import take_inventory
-from irbench.onnx.reading.precision import read_precision
 from irbench.optimizer.narrowing import narrow
 
 FEED = {"x": np.linspace(-2, 2, 8, dtype=np.float32).reshape(2, 4)}

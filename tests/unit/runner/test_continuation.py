@@ -37,9 +37,9 @@ from irbench.runner.launch_size import Tempo
 from irbench.runner.launch_state import LaunchInputs, LaunchPlan
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
-from irbench.runner.progress import Progress
 from irbench.runner.reference import ReferenceOutputs
 from irbench.runner.request import RunRequest
+from irbench.runner.run_progress import Progress
 from irbench.runs import group_measurement as comparison
 from irbench.spec import Bundle, InputSpec, Timing
 from irbench.store.runs import Store

@@ -10,8 +10,8 @@ from irbench.core.record import Failure, OutputError, Stage
 from irbench.core.row import State
 from irbench.core.soak_row import SoakRow
 from irbench.measure import clock
-from irbench.runner.progress import Progress
 from irbench.runner.rounds import CellOutcome, Rounds, state_of
+from irbench.runner.run_progress import Progress
 
 LAUNCH_S = 10.0
 

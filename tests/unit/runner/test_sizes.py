@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.runner.inputs import bind_sizes, fixed_batch
+from irbench.runner.requested_inputs import bind_sizes, fixed_batch
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 from irbench.spec.requested_sizes import refuse_unknown_names, size_options
 from irbench.system import host

@@ -13,7 +13,7 @@ import pytest
 from irbench.runner import workers
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.reference import ReferenceOutputs
-from irbench.runner.workers import CellFailed, CellWorker, WorkerSetting, checked, checked_turns
+from irbench.runner.workers import CellFailed, CellWorker, Setting, checked, checked_turns
 from irbench.spec import Artifact, Cell, Feeding, Timing
 from irbench.spi import Outputs
 from irbench.system.confinement import Confinement
@@ -36,12 +36,12 @@ class Answering:
         return (self._answers[call],)
 
 
-def setting(samples: int) -> WorkerSetting:
+def setting(samples: int) -> Setting:
     group = launches.group("a")
     feeding = Feeding(samples=tuple(Path(f"{number}.npz") for number in range(samples)))
     (workload,) = group.workloads
     planned = PlannedGroup(replace(group, workloads=(replace(workload, feeding=feeding),)))
-    return WorkerSetting(planned, Timing(), Path(), ReferenceOutputs(EXPECTED[:samples], None))
+    return Setting(planned, Timing(), Path(), ReferenceOutputs(EXPECTED[:samples], None))
 
 
 def checked_with(*answers: Outputs) -> Any:
@@ -90,6 +90,6 @@ def test_a_confined_cell_reads_the_onnx_file_that_its_operators_are_named_after(
         workload.bundle, artifacts=(Artifact("onnx", onnx, (), ()), other := Artifact("tf-graph", graph, (), ()))
     )
     group = replace(group, workloads=(replace(workload, bundle=bundle),))
-    alone = WorkerSetting(PlannedGroup(group), Timing(), Path(), ReferenceOutputs(None, None))
+    alone = Setting(PlannedGroup(group), Timing(), Path(), ReferenceOutputs(None, None))
     alone.worker(replace(group.cells[0], artifact=other, backend="fake-a"))
     assert allowed == [Confinement((graph, onnx), for_runtime=True)]

@@ -91,11 +91,11 @@ def test_who_reads_a_file_sees_no_secret_among_the_environment_variables(
 
 
 def test_the_contents_are_those_that_reading_here_finds(model: Path) -> None:
-    from irbench.onnx.reading import inventory, precision, signature
+    from irbench.onnx.reading import graph_precision, inventory, signature
 
     assert read_inventory(model) == inventory.take_inventory(model)
     assert read_signature(model) == signature.read(model)
-    assert read_graph_precision(model) == precision.read_precision(model)
+    assert read_graph_precision(model) == graph_precision.read_precision(model)
 
 
 def test_nodes_and_weights_are_walked_over_once(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,10 @@ def test_nodes_and_weights_are_walked_over_once(model: Path, monkeypatch: pytest
     monkeypatch.setattr(model_files.READER, "call", noted)
     read_inventory(model)
     read_graph_precision(model)
-    assert asked == ["irbench.onnx.reading.inventory:take_inventory", "irbench.onnx.reading.precision:read_precision"]
+    assert asked == [
+        "irbench.onnx.reading.inventory:take_inventory",
+        "irbench.onnx.reading.graph_precision:read_precision",
+    ]
 
 
 def test_shapes_are_bound_as_they_are_here(tmp_path: Path) -> None:

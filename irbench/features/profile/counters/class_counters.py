@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from irbench.core.counter_row import CountedLaunch, CounterFigure, CounterRow, CounterTable, PhaseCounts
 from irbench.core.row import Requested
 from irbench.features.profile.joining import JoinedCell
-from irbench.features.profile.record import CountedPart, ProfileCounters
+from irbench.features.profile.profile_document import CountedPart, ProfileCounters
 from irbench.features.profile.report import ClassCounters
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.perf_events.perf_output import CountedPhase, EventCount

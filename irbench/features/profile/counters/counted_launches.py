@@ -30,7 +30,7 @@ from irbench.features.profile.counters.counted_operators import (
 )
 from irbench.features.profile.joining import JoinedCell, joined_cells
 from irbench.features.profile.launches import ProfileTask
-from irbench.features.profile.record import CountedPart, ProfileCounters, ProfiledCell, ProfileDocument
+from irbench.features.profile.profile_document import CountedPart, ProfileCounters, ProfiledCell, ProfileDocument
 from irbench.features.reduce.cutting import Cut, CutRequest, GraphPart, GraphSource, cut_parts
 from irbench.measure.clock import Stopwatch
 from irbench.onnx.operator_classes import OperatorClass
@@ -38,10 +38,10 @@ from irbench.onnx.probe_graph import identity
 from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.perf_events.counter_plan import Counting
 from irbench.runner.plan import PlannedGroup, other_form, with_rows
-from irbench.runner.progress import Listener
 from irbench.runner.reference import ReferenceOutputs
 from irbench.runner.rounds import Rounds
-from irbench.runner.workers import CellFailed, WorkerSetting
+from irbench.runner.run_progress import Listener
+from irbench.runner.workers import CellFailed, Setting
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Feeding, Group, InputSpec, TensorSpec, Timing, Workload
 from irbench.system.signals import signals_deferred
 from irbench.worker.failures import unreadable_answer
@@ -332,7 +332,7 @@ class _Counting:
         (cell,) = planned.group.cells
         self._rounds.say(Activity("counted-launch", cell.label))
         # the answers of the whole model were compared with the expected ones when it was profiled
-        setting = WorkerSetting(planned, self._task.timing, self._task.logs, ReferenceOutputs(None, None), self._rounds.watch)
+        setting = Setting(planned, self._task.timing, self._task.logs, ReferenceOutputs(None, None), self._rounds.watch)
         folder = self._task.scratch / str(next(self._folders))
         try:
             phases = count_cell(cell, setting, self._task.counting, folder)

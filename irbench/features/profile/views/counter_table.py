@@ -8,7 +8,7 @@ from irbench.core.counter_row import COUNTER_STOP_TEXTS
 from irbench.core.quantities import NOT_MEASURED, listing, percent, plural
 from irbench.features.counters.view import counting_notes, figure_text, nodes_missing_text, spanned_figure
 from irbench.features.profile.counters.counted_operators import LEAST_CLASS_SHARE
-from irbench.features.profile.record import CountedPart, ProfileCounters, ProfileDocument
+from irbench.features.profile.profile_document import CountedPart, ProfileCounters, ProfileDocument
 from irbench.features.profile.report import CellSummary, ClassCounters, ProfileReport
 from irbench.features.profile.views.sentences import class_name
 from irbench.features.reduce.view import uncuttable_text

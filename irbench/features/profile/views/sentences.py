@@ -10,7 +10,7 @@ from irbench.core.row import LaunchesStop
 from irbench.features.profile.joining import (
     MatchedBy,
 )
-from irbench.features.profile.record import (
+from irbench.features.profile.profile_document import (
     ProfileDocument,
 )
 from irbench.features.profile.report import (

@@ -23,8 +23,8 @@ from irbench.core.result import RunDocument
 from irbench.core.row import CellResult
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.doctor import peaks as api_peaks
-from irbench.features.doctor.bandwidth import BandwidthPlan, MemoryLevel
 from irbench.features.doctor.machine import describe_machine
+from irbench.features.doctor.memory_hierarchy import BandwidthPlan, MemoryLevel
 from irbench.features.doctor.options import DoctorOptions
 from irbench.features.doctor.peaks import (
     PeakPlan,

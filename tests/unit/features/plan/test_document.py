@@ -8,8 +8,8 @@ import tomllib
 import jsonschema
 import pytest
 
-from irbench.features.plan.cells import AXES, COMPARABLE
 from irbench.features.plan.document import PlanDocument, SettingsDocument, plan_schema
+from irbench.features.plan.expansion import AXES, COMPARABLE
 from irbench.features.plan.reading import SHIPPED, shipped_plans
 
 SCHEMA = json.loads(plan_schema())

@@ -9,7 +9,7 @@ import pytest
 from profiles import SCORES, cell, document, operator
 
 from irbench.features.profile.derivation import derive_report, node_groups
-from irbench.features.profile.record import OperatorProfile, ProfiledCell, decode_profile, encode_profile
+from irbench.features.profile.profile_document import OperatorProfile, ProfiledCell, decode_profile, encode_profile
 from irbench.features.profile.report import (
     CellSummary,
     GpuParts,

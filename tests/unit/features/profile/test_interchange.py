@@ -10,7 +10,7 @@ import profiles
 from profiles import cell, document, operator
 
 from irbench.features.profile.interchange import operator_trace
-from irbench.features.profile.record import TimelineSpan
+from irbench.features.profile.profile_document import TimelineSpan
 
 
 def test_a_trace_has_a_process_for_each_backend_and_lays_operators_end_to_end_without_starts() -> None:

@@ -28,7 +28,7 @@ from irbench.features.profile.joining import (
     read_graph,
     with_products,
 )
-from irbench.features.profile.record import OperatorProfile
+from irbench.features.profile.profile_document import OperatorProfile
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.onnx.reading.inventory import Inventory, NodeEntry, take_inventory
 from irbench.spec import TensorSpec

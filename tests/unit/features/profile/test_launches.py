@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from irbench.features.profile.launches import ProfileLaunch, middle_half, with_launch
-from irbench.features.profile.record import GpuTimes, ProfiledCell
+from irbench.features.profile.profile_document import GpuTimes, ProfiledCell
 from irbench.spi.profiling import GpuActivity, InferenceProfile, OperatorTime
 
 EMPTY = ProfiledCell(id="a", label="a", backend="a", device="cpu", artifact="onnx")

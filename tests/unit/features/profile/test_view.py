@@ -12,7 +12,7 @@ from profiles import SCORES, cell, document, operator
 
 from irbench.features.profile.derivation import derive_report
 from irbench.features.profile.launches import disturbance_warnings
-from irbench.features.profile.record import Disturbance, ProfileDocument
+from irbench.features.profile.profile_document import Disturbance, ProfileDocument
 from irbench.features.profile.report import By
 from irbench.features.profile.view import ProfileView
 from irbench.features.profile.views.sentences import headline_lines

@@ -10,9 +10,9 @@ import pytest
 from documents import cell, group
 from stored_runs import measured
 
-from irbench.features.plan.cells import SweepCell, SweepTable
+from irbench.features.plan.expansion import SweepCell, SweepTable
 from irbench.features.sweep.preview import expected_seconds
-from irbench.features.sweep.tables import SweepSetup
+from irbench.features.sweep.swept_tables import SweepSetup
 
 SETTINGS = {"models": "resnet50", "backends": "ort", "threads": 2}
 

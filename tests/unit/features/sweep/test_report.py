@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from irbench.features.plan.cells import SweepCell, SweepTable
+from irbench.features.plan.expansion import SweepCell, SweepTable
 from irbench.features.sweep.report import TableOverview, TableStatus, best_of_sweep
 from irbench.store.entries import Outcome, OutcomeKind, RunEntry
 

@@ -9,8 +9,8 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.options.input_request import InputRequest
-from irbench.runner.inputs import read_data
 from irbench.runner.prepare import sizes_of_sweep, swept_sizes
+from irbench.runner.requested_inputs import read_data
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 
 INPUTS = (TensorSpec("scale", "float32", (4,)), TensorSpec("tokens", "int64", ("batch", "length")))

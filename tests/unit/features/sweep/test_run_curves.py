@@ -11,7 +11,7 @@ from measured_sweeps import Answer, Measured, install, plan, statuses, sweep
 
 from irbench.core.result import GroupResult
 from irbench.errors import IrbenchError
-from irbench.features.plan.cells import SweepTable
+from irbench.features.plan.expansion import SweepTable
 from irbench.features.sweep import execution as sweep_execution
 
 

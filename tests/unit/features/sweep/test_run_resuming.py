@@ -11,7 +11,7 @@ from measured_sweeps import Measured, install, plan, statuses, sweep
 import irbench
 from irbench.core.result import GroupResult
 from irbench.errors import ExitCode, IrbenchError
-from irbench.features.plan.cells import SweepTable
+from irbench.features.plan.expansion import SweepTable
 from irbench.features.sweep.run import Sweep
 from irbench.measure.lock import measuring
 from irbench.system.confinement import ConfinementSupport

@@ -10,7 +10,7 @@ import pytest
 from golden_files import check_golden
 from rich.console import Console
 
-from irbench.features.plan.cells import Doubling, Matrix, SweepTable, expand
+from irbench.features.plan.expansion import Doubling, Matrix, SweepTable, expand
 from irbench.features.sweep.curve import CurveEnd, CurvePoint, RowFacts
 from irbench.features.sweep.report import CurveOverview, SweepOverview, TableOverview, TableStatus
 from irbench.features.sweep.view import SweepView, cells_table, common_text, duration_text, times_text

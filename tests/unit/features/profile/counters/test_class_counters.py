@@ -11,7 +11,7 @@ from profile_counters import EVENTS, counters, launch, part
 from irbench.core.counter_row import CounterFigure
 from irbench.errors import IrbenchError
 from irbench.features.profile.derivation import derive_report
-from irbench.features.profile.record import CountedPart, ProfileDocument, decode_profile, encode_profile
+from irbench.features.profile.profile_document import CountedPart, ProfileDocument, decode_profile, encode_profile
 from irbench.features.profile.report import ClassCounters
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.perf_events.perf_output import EventCount

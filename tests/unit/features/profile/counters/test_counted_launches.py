@@ -12,7 +12,7 @@ import pytest
 from irbench.features.counters.run import CountedPhases
 from irbench.features.profile.counters import counted_launches as counted_parts
 from irbench.features.profile.counters.counted_launches import CountingTask, PartModel, count_parts
-from irbench.features.profile.record import CountedPart, ProfileCounters
+from irbench.features.profile.profile_document import CountedPart, ProfileCounters
 from irbench.measure import clock
 from irbench.perf_events.counter_plan import CounterPlan, Counting
 from irbench.runner.plan import PlannedGroup

@@ -20,7 +20,7 @@ from irbench.features.profile.counters.counted_operators import (
     placed_nodes,
 )
 from irbench.features.profile.joining import JoinedCell, joined_cells
-from irbench.features.profile.record import OperatorProfile
+from irbench.features.profile.profile_document import OperatorProfile
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.spec import TensorSpec
 

@@ -15,7 +15,7 @@ import irbench as public
 from irbench.core.graph_record import Uncuttable
 from irbench.core.record import Failure
 from irbench.features.profile.derivation import derive_report
-from irbench.features.profile.record import ProfileDocument
+from irbench.features.profile.profile_document import ProfileDocument
 from irbench.features.profile.view import ProfileView
 from irbench.perf_events.obstacles import Said, ToplevFailed
 from irbench.perf_events.perf_output import EventCount

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from irbench.errors import IrbenchError
-from irbench.onnx.reading.precision import GraphPrecision, read_precision
+from irbench.onnx.reading.graph_precision import GraphPrecision, read_precision
 from irbench.onnx.reading.protobuf import Attribute, GraphField, Model, Node, encode_length_delimited
 
 

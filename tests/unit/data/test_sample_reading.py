@@ -13,7 +13,7 @@ from model_data import SR, X, target, tensor
 from onnx import numpy_helper
 
 from irbench.data.model_inputs import model_inputs
-from irbench.data.reading import MOST_SAMPLES, DataTarget, match_arrays, read_files
+from irbench.data.sample_reading import MOST_SAMPLES, DataTarget, match_arrays, read_files
 from irbench.data.samples import Sample
 from irbench.errors import IrbenchError
 from irbench.spec import Artifact, Bundle, InputSpec, Shape, TensorSpec

@@ -10,7 +10,7 @@ import pytest
 from irbench.core.graph_record import Agreement, OptimizerActivity
 from irbench.core.record import OutputError
 from irbench.errors import IrbenchError
-from irbench.optimizer import Conversion, Recipe, build, optimize
+from irbench.optimizer import Conversion, Recipe, optimize, optimized_bundles
 from irbench.spec import RANDOM_DRAWS, Artifact, Bundle, Disagreement
 from irbench.store import bundles
 from irbench.worker import WorkerDied
@@ -35,7 +35,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         made.append(target)
         return run_job(job, say)
 
-    monkeypatch.setattr(build, "call_in_worker", here)
+    monkeypatch.setattr(optimized_bundles, "call_in_worker", here)
     return made
 
 
@@ -78,7 +78,7 @@ def test_a_result_that_was_damaged_is_made_again(bundle, calls):
 
 
 def test_a_result_that_another_process_keeps_meanwhile_stays_as_it_is(bundle, calls, monkeypatch):
-    here, others = build.call_in_worker, []
+    here, others = optimized_bundles.call_in_worker, []
 
     def overtaken(target, job, **rest):
         done = here(target, job, **rest)
@@ -88,7 +88,7 @@ def test_a_result_that_another_process_keeps_meanwhile_stays_as_it_is(bundle, ca
             others.append(others[1].artifact.path.stat().st_ino)
         return done
 
-    monkeypatch.setattr(build, "call_in_worker", overtaken)
+    monkeypatch.setattr(optimized_bundles, "call_in_worker", overtaken)
     found = optimize(bundle, {}, HARMLESS, silent)
     assert len(calls) == 2
     assert found == others[1]
@@ -119,7 +119,7 @@ def test_a_file_that_the_work_misses_is_no_lack_of_room(bundle, monkeypatch):
     def fail(*_, **__):
         raise FileNotFoundError(2, "No such file", "python")
 
-    monkeypatch.setattr(build, "call_in_worker", fail)
+    monkeypatch.setattr(optimized_bundles, "call_in_worker", fail)
     with pytest.raises(FileNotFoundError):
         optimize(bundle, {}, HARMLESS, silent)
 
@@ -128,7 +128,7 @@ def test_a_result_for_which_there_is_no_room_is_refused_with_the_way_out(bundle,
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(build, "write_lineage", fail)
+    monkeypatch.setattr(optimized_bundles, "write_lineage", fail)
     with pytest.raises(IrbenchError, match=r"cannot be stored in .*: No space left on device") as caught:
         optimize(bundle, {}, HARMLESS, silent)
     assert "Free some space" in caught.value.hint
@@ -141,7 +141,7 @@ def test_a_batch_that_stays_dynamic_is_checked_at_two_and_one_that_is_bound_at_i
         asked.append(job.sizes["batch"])
         raise WorkerDied("It crashed.")
 
-    monkeypatch.setattr(build, "call_in_worker", look)
+    monkeypatch.setattr(optimized_bundles, "call_in_worker", look)
     for sizes in ({}, {"batch": 1}, {"batch": 5}):
         with pytest.raises(IrbenchError):
             optimize(bundle, sizes, HARMLESS, silent)
@@ -190,7 +190,7 @@ def test_the_step_in_which_the_worker_died_is_named(bundle, monkeypatch):
         say(OptimizerActivity("pass", "fake-harmless"))
         raise WorkerDied("It crashed with SIGSEGV.")
 
-    monkeypatch.setattr(build, "call_in_worker", die)
+    monkeypatch.setattr(optimized_bundles, "call_in_worker", die)
     with pytest.raises(IrbenchError, match=r"Optimising mlp failed at fake-harmless\. It crashed") as caught:
         optimize(bundle, {}, Recipe("custom", ("fake-harmless", "fake-idle")), silent)
     assert caught.value.hint == "Leave it out: --passes fake-idle"
@@ -201,7 +201,7 @@ def test_no_pass_is_blamed_for_a_death_in_another_activity(bundle, monkeypatch):
         say(OptimizerActivity("convert", "fp16"))
         raise WorkerDied("It crashed.", hint="Try again.")
 
-    monkeypatch.setattr(build, "call_in_worker", die)
+    monkeypatch.setattr(optimized_bundles, "call_in_worker", die)
     with pytest.raises(IrbenchError, match=r"Optimising mlp failed at fp16\. It crashed") as caught:
         optimize(bundle, {}, Recipe("custom", ("fake-harmless", "fake-idle")), silent)
     assert caught.value.hint == "Try again."

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Self
 import pytest
 from machines import QUIET
 
-from irbench.features.doctor.bandwidth import (
+from irbench.features.doctor.machine import Cache
+from irbench.features.doctor.memory_hierarchy import (
     BandwidthPlan,
     MemoryLevel,
     bandwidth_from,
@@ -17,7 +18,6 @@ from irbench.features.doctor.bandwidth import (
     measure_bandwidth,
     memory_levels,
 )
-from irbench.features.doctor.machine import Cache
 from irbench.measure.bandwidth import MemoryTimes
 from irbench.roofline import BandwidthSamples
 

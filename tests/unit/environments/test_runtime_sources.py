@@ -10,7 +10,7 @@ import pytest
 from fake_environments import RUNTIME
 from fake_uv import install
 
-from irbench.environments.sources import Installed, Interpreter, Release, parse_source, releases_between
+from irbench.environments.runtime_sources import Installed, Interpreter, Release, parse_source, releases_between
 from irbench.environments.uv import Unsolvable
 from irbench.errors import IrbenchError
 

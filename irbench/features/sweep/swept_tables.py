@@ -11,7 +11,7 @@ from typing import Any
 from irbench.api.progress import Reporter
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult, distinguish, name_of
-from irbench.features.plan.cells import DEFAULTS, Settings, SweepTable
+from irbench.features.plan.expansion import DEFAULTS, Settings, SweepTable
 from irbench.features.sweep.curve import RowFacts
 from irbench.features.sweep.state import TableDone
 from irbench.measure.lock import MeasurementLock

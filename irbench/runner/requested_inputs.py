@@ -11,7 +11,7 @@ from shlex import quote
 from irbench.core.feeds import constant, write_sample
 from irbench.core.suggestions import did_you_mean
 from irbench.data.model_inputs import ModelInput, model_inputs
-from irbench.data.reading import MOST_SAMPLES, DataTarget, match_arrays
+from irbench.data.sample_reading import MOST_SAMPLES, DataTarget, match_arrays
 from irbench.data.samples import Sample, bound_dimensions, digests, feeds_of_batch, rows, rows_to_join
 from irbench.errors import IrbenchError
 from irbench.options.input_request import InputRequest
@@ -295,7 +295,7 @@ def read_data(request: InputRequest, bundle: Bundle, shapes: Mapping[str, tuple[
         return ModelData(bundle, inputs, match_arrays(request.data, target), request)
     try:
         samples: tuple[Sample, ...] = call_in_worker(
-            "irbench.data.reading:read_files", request.data, target, deadline_s=_DEADLINE_S
+            "irbench.data.sample_reading:read_files", request.data, target, deadline_s=_DEADLINE_S
         )
     except WorkerDied as death:
         raise death.during(f"The data in {request.data} could not be read.") from death

@@ -13,7 +13,7 @@ from irbench.core.graph_record import GraphStep
 from irbench.errors import IrbenchError
 from irbench.exporter.source import Source
 from irbench.optimizer import Conversion, Lineage, build_recipe
-from irbench.requests.graphs import find_graph
+from irbench.requests.graph_files import find_graph
 from irbench.spec import Bundle
 from irbench.store import bundles
 from irbench.store.card import CARD, Card, Origin

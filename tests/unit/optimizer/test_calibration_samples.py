@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from irbench.core.feeds import write_sample
-from irbench.optimizer.samples import CALIBRATION, EVALUATION, CheckSamples, halves
+from irbench.optimizer.calibration_samples import CALIBRATION, EVALUATION, CheckSamples, halves
 from irbench.spec import BATCH, Bundle, Feeding
 
 

@@ -8,9 +8,9 @@ import documents
 import pytest
 
 from irbench.core.result import GroupResult
-from irbench.features.plan.cells import SweepCell, SweepTable
-from irbench.features.sweep import tables as sweep_tables
-from irbench.features.sweep.tables import table_done
+from irbench.features.plan.expansion import SweepCell, SweepTable
+from irbench.features.sweep import swept_tables
+from irbench.features.sweep.swept_tables import table_done
 from irbench.runs.measurement import StoredRun
 from irbench.spec import Cell, Load, Program
 
@@ -34,5 +34,5 @@ def test_rows_of_one_model_are_named_as_in_its_table() -> None:
 )
 def test_the_backends_of_a_plan_choose_among_backends_and_leave_own_code(program: Program | None, is_row: bool) -> None:
     cell = Cell("mine/fp32", None, "mine", "cpu", Load(batch=2), program=program)
-    assert sweep_tables.is_row(cell, {"models": "net", "backends": "ort", "batch": 2, "threads": 1}, "net") is is_row
-    assert not sweep_tables.is_row(cell, {"models": "net", "backends": "ort", "batch": 4, "threads": 1}, "net")
+    assert swept_tables.is_row(cell, {"models": "net", "backends": "ort", "batch": 2, "threads": 1}, "net") is is_row
+    assert not swept_tables.is_row(cell, {"models": "net", "backends": "ort", "batch": 4, "threads": 1}, "net")

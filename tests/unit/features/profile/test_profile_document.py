@@ -12,7 +12,7 @@ import profiles
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.features.profile.record import decode_profile, encode_profile, profile_schema
+from irbench.features.profile.profile_document import decode_profile, encode_profile, profile_schema
 from irbench.stats.intervals import MOST_LAUNCHES
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.features.plan.cells import (
+from irbench.features.plan.expansion import (
     Doubling,
     Expansion,
     Matrix,

@@ -13,12 +13,12 @@ from irbench.core.graph_record import OptimizerActivity
 from irbench.errors import IrbenchError
 from irbench.measure.clock import utc_now
 from irbench.optimizer.cache_key import Tools, find_tools, key_of, require_operators
+from irbench.optimizer.calibration_samples import GENERATED, CheckInputs
 from irbench.optimizer.check_plan import base_sizes
 from irbench.optimizer.inputs_to_nchw import as_nchw
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome
 from irbench.optimizer.lineage import Lineage, digest_of_source, folders_for, places_for, read_intact, write_lineage
 from irbench.optimizer.recipe import Recipe
-from irbench.optimizer.samples import GENERATED, CheckInputs
 from irbench.optimizer.step_check import OriginalRefused
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle
 from irbench.store import bundles

@@ -236,7 +236,7 @@ class Work(NamedTuple):
 
 
 Rule: TypeAlias = Callable[[NodeView], Work]
-"""Counts the work of a node; raises :class:`~irbench.cost_model.tensors.UnknownShape` where it cannot."""
+"""Counts the work of a node; raises :class:`~irbench.cost_model.known_tensors.UnknownShape` where it cannot."""
 
 Rules: TypeAlias = Mapping[str, Rule]
 """Rules by operator; a name means the same in every domain that is classified."""

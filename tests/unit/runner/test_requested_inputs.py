@@ -11,8 +11,8 @@ import pytest
 from irbench.core.feeds import logical_inputs, read_sample
 from irbench.errors import IrbenchError
 from irbench.options.input_request import InputRequest
-from irbench.runner import inputs
-from irbench.runner.inputs import ModelData, read_data, refuse_unknown_values
+from irbench.runner import requested_inputs
+from irbench.runner.requested_inputs import ModelData, read_data, refuse_unknown_values
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 
 
@@ -115,7 +115,7 @@ def test_the_record_has_source_and_digests(tmp_path: Path) -> None:
 
 
 def test_more_feeds_than_can_take_turns_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(inputs, "MOST_SAMPLES", 3)
+    monkeypatch.setattr(requested_inputs, "MOST_SAMPLES", 3)
     data = tokens((4, 17))
     with pytest.raises(IrbenchError, match="make 4 samples of batch 1; at most 3"):
         data.feeding(data.bind(1, {}), 0, tmp_path)

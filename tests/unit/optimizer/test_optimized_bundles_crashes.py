@@ -10,7 +10,7 @@ import pytest
 
 from irbench.core.graph_record import OptimizerActivity, PassObstacle
 from irbench.errors import IrbenchError
-from irbench.optimizer import Recipe, build, optimize
+from irbench.optimizer import Recipe, optimize, optimized_bundles
 from irbench.optimizer.job import OptimizationJob
 from irbench.optimizer.pipeline import run_job
 from irbench.spec import Bundle
@@ -37,7 +37,7 @@ def _crashing(monkeypatch: pytest.MonkeyPatch, crashes: Callable[[OptimizationJo
 
         return run_job(job, hear)
 
-    monkeypatch.setattr(build, "call_in_worker", call)
+    monkeypatch.setattr(optimized_bundles, "call_in_worker", call)
 
 
 def test_a_pass_that_makes_the_runtime_crash_is_left_out(bundle, monkeypatch):
@@ -84,6 +84,6 @@ def test_no_pass_is_left_out_for_a_process_that_was_killed(bundle, monkeypatch):
         say(OptimizerActivity("pass", "fake-harmless"))
         raise WorkerDied("It crashed with SIGKILL.")
 
-    monkeypatch.setattr(build, "call_in_worker", die)
+    monkeypatch.setattr(optimized_bundles, "call_in_worker", die)
     with pytest.raises(IrbenchError, match="failed at fake-harmless"):
         optimize(bundle, {}, Recipe("custom", ("fake-harmless",)), silent)
