@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterable
 from enum import IntEnum
 
 from irbench.core.plain_text import plain
 
+DEBUG = "IRBENCH_DEBUG"
+"""Set it to see the traceback of every error, on the command line and in notebooks."""
+
 _LONGEST = 1000
+_RED, _END = "\x1b[31m", "\x1b[0m"
 
 
 class ExitCode(IntEnum):
@@ -32,7 +37,24 @@ class ExitCode(IntEnum):
     """The reader of a command that only prints went away: 128 + SIGPIPE, as of other programs that this signal ends."""
 
 
-class IrbenchError(Exception):
+class WithoutFrames(BaseException):
+    """An exception whose cause lies with its caller: IPython shows what it says, and no lines of irbench's source."""
+
+    def _render_traceback_(self, *_: object) -> list[str]:
+        """Return the lines that IPython shows; called by it."""
+        if os.environ.get(DEBUG):
+            import traceback
+
+            return [line.rstrip("\n") for line in traceback.format_exception(self)]
+        notes: list[str] = getattr(self, "__notes__", [])
+        return [f"{_RED}{type(self).__name__}: {plain(str(self))}{_END}", *map(plain, notes)]
+
+
+class UnknownKeyword(WithoutFrames, TypeError):
+    """A keyword that a function of Python does not have, or one that it needs and was not given."""
+
+
+class IrbenchError(WithoutFrames, Exception):
     """A problem whose cause the user can fix.
 
     Attributes:
@@ -55,6 +77,20 @@ class IrbenchError(Exception):
         self.hint = one_line(hint)
         self.exit_code = exit_code
         self.details = tuple(map(one_line, details))
+        self._add_notes()
+
+    def reword(self, words: Callable[[str], str]) -> None:
+        """Have message, hint and details say what ``words`` makes of them; notes of others stay."""
+        own = len(self.details) + bool(self.hint)
+        self.message, self.hint = words(self.message), words(self.hint)
+        self.details = tuple(map(words, self.details))
+        self.args = (self.message, *self.args[1:])
+        others = getattr(self, "__notes__", [])[own:]
+        self.__notes__ = []
+        self._add_notes()
+        self.__notes__ += others
+
+    def _add_notes(self) -> None:
         for detail in self.details:
             self.add_note(detail)
         if self.hint:  # a note, not part of str(): tracebacks show it, and what prints message and hint says it once

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from irbench.options.option import CommandOptions
+from irbench.options.python_words import in_python
+from irbench.options.run import RUN
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -13,21 +17,26 @@ _WIDEST = 1000
 
 
 class _HasView(Protocol):
+    _command: ClassVar[CommandOptions[Any]]
+
     def __rich__(self) -> RenderableType: ...
 
 
 class Displayable:
-    """What is shown as ``__rich__`` says, in full width."""
+    """What is shown as ``__rich__`` says, in full width; options have the names of Python's keywords."""
+
+    _command: ClassVar[CommandOptions[Any]] = RUN
+    """Whose options the view names."""
 
     def __str__(self: _HasView) -> str:
         """Return the view as plain text, without colours."""
-        return as_text(self.__rich__())
+        return in_python(as_text(self.__rich__()), self._command.options)
 
     def _repr_html_(self: _HasView) -> str:
         """Return the view as HTML; called by Jupyter."""
         from irbench.render.html import html_of
 
-        return html_of(self.__rich__())
+        return html_of(self.__rich__(), lambda text: in_python(text, self._command.options))
 
 
 def as_text(view: RenderableType) -> str:

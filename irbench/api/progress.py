@@ -6,11 +6,13 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from irbench.core.plain_text import plain_lines
 from irbench.errors import IrbenchError
+from irbench.options.python_words import in_python
+from irbench.options.run import RUN
 
 if TYPE_CHECKING:
     from irbench.runner.run_progress import Listener, Progress
@@ -76,7 +78,7 @@ def reporting(progress: ProgressOption) -> Iterator[Reporter]:
             yield Reporter(_log, _ignore)
             return
         with displayed() as reporter:
-            yield reporter
+            yield replace(reporter, say=lambda text: reporter.say(in_python(text, RUN.options)))
     else:
         yield Reporter(_log, progress or _ignore)
 
@@ -91,7 +93,7 @@ def displayed() -> Iterator[Reporter]:
 
 
 def _log(text: str) -> None:
-    _LOG.info("%s", plain_lines(text))
+    _LOG.info("%s", plain_lines(in_python(text, RUN.options)))
 
 
 def _ignore(_progress: Progress) -> None: ...

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from irbench import __version__, features
-from irbench.errors import ExitCode, IrbenchError, first_line, one_line
+from irbench.errors import DEBUG, ExitCode, IrbenchError, first_line, one_line
 from irbench.terminal.commands import Command, Heading
 from irbench.terminal.groups import COMPLETION, SuggestingGroup
 from irbench.terminal.interrupts import as_interrupts
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 __all__ = ["cli", "main"]
-
-_DEBUG = "IRBENCH_DEBUG"
-"""Set it to see the traceback of every error."""
 
 _INTERNAL_ERROR = 70
 """Exit code of a fault in irbench itself, as sysexits.h has it (EX_SOFTWARE)."""
@@ -117,7 +114,7 @@ class _Lazy(SuggestingGroup):
         with formatter.section("Exit codes"):
             formatter.write_dl(list(_EXIT_CODES.items()))
         formatter.write_paragraph()
-        formatter.write_text(f"Set {_DEBUG}=1 to see the traceback of an error.")
+        formatter.write_text(f"Set {DEBUG}=1 to see the traceback of an error.")
 
 
 @click.group(
@@ -165,7 +162,7 @@ def _call(words: Sequence[str]) -> int:
                 )  # which click then asks instead of its own
             result: Any = cli.main(args=list(words), prog_name="irbench", standalone_mode=False)
     except (IrbenchError, click.ClickException, KeyboardInterrupt, click.Abort) as error:
-        if os.environ.get(_DEBUG):
+        if os.environ.get(DEBUG):
             say(traceback.format_exc().rstrip())
         return _explain(error, words)
     except OutputFailed:
@@ -241,7 +238,7 @@ def _called_command(arguments: Sequence[str]) -> str:
 
 
 def _unexpected(error: BaseException) -> int:
-    if os.environ.get(_DEBUG):
+    if os.environ.get(DEBUG):
         say(traceback.format_exc().rstrip())
         return _INTERNAL_ERROR
     try:
@@ -258,7 +255,7 @@ def _without_temporary_folder(error: BaseException, problem: OSError) -> int:
     if isinstance(error, OSError):
         _complain(f"No temporary file can be written: {problem.strerror}.", _TEMPORARY_FOLDER)
         return int(ExitCode.USAGE)
-    _complain(_internal_error(error), f"Set {_DEBUG}=1 to see more of it, and please report it.")
+    _complain(_internal_error(error), f"Set {DEBUG}=1 to see more of it, and please report it.")
     return _INTERNAL_ERROR
 
 

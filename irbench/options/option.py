@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Generic, Literal, TypeVar, overload
+from typing import Any, Generic, Literal, TypeVar, cast, overload
 
 from irbench.core.suggestions import did_you_mean
-from irbench.errors import IrbenchError
+from irbench.errors import IrbenchError, UnknownKeyword
 from irbench.options import kinds
 from irbench.options.kinds import SINGLE, Kind
 
@@ -143,7 +144,7 @@ class CommandOptions(Generic[C]):
         """
         missing = [name for name, declared in self.options.items() if declared.required and name not in keywords]
         if missing:
-            raise TypeError(f"{self.name}() missing a required keyword argument: {missing[0]!r}")
+            raise UnknownKeyword(f"{self.name}() missing a required keyword argument: {missing[0]!r}")
         return self.split(read_keywords(self.name, keywords, self.readers))
 
     def asked(self, keywords: Mapping[str, object], **others: Any) -> C:
@@ -167,7 +168,7 @@ def read_keywords(function: str, keywords: Mapping[str, object], readers: Reader
     for keyword in keywords:
         if keyword not in readers:
             hint = did_you_mean(keyword, readers)
-            raise TypeError(f"{function}() got an unexpected keyword argument {keyword!r}. {hint}".rstrip())
+            raise UnknownKeyword(f"{function}() got an unexpected keyword argument {keyword!r}. {hint}".rstrip())
     return {
         keyword: _read(keyword, value, *readers[keyword]) for keyword, value in keywords.items() if value is not None
     }
@@ -225,17 +226,18 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def names_keywords(command: CommandOptions[Any]) -> Callable[[_Function], _Function]:
-    """Name each option of a command in a function's signature and docstring; a decorator.
+    """Name each option of a command in a function's signature, docstring and errors; a decorator.
 
-    ``help`` and Shift-Tab in Jupyter read both, and show nothing of the keywords behind ``**options``.
+    ``help`` and Shift-Tab in Jupyter read the first two, and show nothing of the keywords behind ``**options``. Errors
+    name options as the command line does until they leave the function.
 
     Args:
         command: What declares them. The function ends in ``**options``, and its docstring has a line for ``options``.
     """
 
-    def named(function: _Function) -> _Function:
-        attributes = vars(function)
-        attributes["__signature__"] = _with_keywords(inspect.signature(function), command)
+    def named(given: _Function) -> _Function:
+        function = _with_errors(given, command)
+        function.__signature__ = _with_keywords(inspect.signature(given), command)  # type: ignore[attr-defined]
         if function.__doc__:  # there is none under python -OO
             lines = inspect.cleandoc(function.__doc__).split("\n")
             (place,) = (number for number, line in enumerate(lines) if line.startswith("    options: "))
@@ -246,6 +248,20 @@ def names_keywords(command: CommandOptions[Any]) -> Callable[[_Function], _Funct
         return function
 
     return named
+
+
+def _with_errors(function: _Function, command: CommandOptions[Any]) -> _Function:
+    @functools.wraps(function)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            return function(*arguments, **keywords)
+        except IrbenchError as error:
+            from irbench.options.python_words import in_python
+
+            error.reword(lambda text: in_python(text, command.options))
+            raise
+
+    return cast("_Function", call)
 
 
 def keyword_descriptions(command: CommandOptions[Any]) -> Iterator[str]:

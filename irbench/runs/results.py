@@ -15,7 +15,7 @@ from irbench.core.counter_row import CounterTable
 from irbench.core.plain_text import plain
 from irbench.core.result import Condition, GroupResult, RunDocument
 from irbench.core.soak_row import SoakTable
-from irbench.errors import IrbenchError
+from irbench.errors import IrbenchError, WithoutFrames
 from irbench.render.columns.declaration import Column, RowSource
 from irbench.render.formats.exported_run import ExportedRun
 from irbench.render.formats.row_table import RowTable, row_sources, row_table, row_values, table_of
@@ -40,7 +40,7 @@ _PANDAS_TYPES = {"int64": ("int64", "Int64"), "double": ("float64", "float64"), 
 """Of columns whose values are never and may be missing; text stays as it is."""
 
 
-class Interrupted(KeyboardInterrupt):
+class Interrupted(WithoutFrames, KeyboardInterrupt):
     """Ctrl-C ended a call; what had been done by then is in ``result``, and a run is in the store.
 
     It is a ``KeyboardInterrupt``: a program that does not catch it ends, as it does without irbench.

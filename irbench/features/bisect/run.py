@@ -49,6 +49,8 @@ class Bisection(Displayable):
         report: Its document.
     """
 
+    _command = BISECT
+
     def __init__(self, report: BisectReport) -> None:
         self.report = report
 

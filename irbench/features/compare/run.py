@@ -35,6 +35,8 @@ class ComparedRuns(Displayable):
         confirmation: What a second measurement said of its regressions; ``None`` where there was none.
     """
 
+    _command = COMPARE
+
     def __init__(self, comparison: RunComparison, confirmation: Confirmation | None = None) -> None:
         self.comparison = comparison
         self.confirmation = confirmation

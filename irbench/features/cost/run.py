@@ -48,6 +48,8 @@ class GraphCost(Displayable):
             all dimensions have a size.
     """
 
+    _command = COST
+
     def __init__(self, graph: StoredGraph, sizes: GraphSizes) -> None:
         self._graph = graph
         self.name = graph.name

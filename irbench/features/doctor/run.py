@@ -72,6 +72,8 @@ class Diagnosis(Displayable):
         backends: What is known of each backend.
     """
 
+    _command = DOCTOR
+
     def __init__(self, report: Report, backends: Sequence[BackendRow]) -> None:
         self.report = report
         self.backends = tuple(backends)

@@ -38,6 +38,8 @@ class RunHistory(Displayable):
         history: Everything that was found.
     """
 
+    _command = HISTORY
+
     def __init__(self, history: ModelHistory) -> None:
         self.history = history
 

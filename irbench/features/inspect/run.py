@@ -43,6 +43,8 @@ class GraphInspection(Displayable):
         sizes: Of dynamic dimensions, by name; empty where none was asked for.
     """
 
+    _command = INSPECT
+
     def __init__(self, graph: StoredGraph, sizes: GraphSizes) -> None:
         self._graph = graph
         self.name = graph.name

@@ -47,6 +47,8 @@ class OptimizedModel(Displayable):
         path: The graph; the copy where one was asked for.
     """
 
+    _command = OPTIMIZE
+
     def __init__(self, model: str, bundle: Bundle, optimized: Optimized, options: OptimizeOptions) -> None:
         self.model = model
         self.bundle = bundle

@@ -89,6 +89,8 @@ class Profile(Displayable):
         folder: Where it is stored; ``None`` where it was read from another file.
     """
 
+    _command = PROFILE
+
     def __init__(self, document: ProfileDocument, folder: Path | None = None, file: Path | None = None) -> None:
         self.document = document
         self.folder = folder

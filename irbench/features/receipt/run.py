@@ -52,6 +52,8 @@ class Replay(Displayable):
         result: Everything that was found.
     """
 
+    _command = REPLAY
+
     def __init__(self, result: ReplayResult) -> None:
         self.result = result
 

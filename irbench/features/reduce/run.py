@@ -55,6 +55,8 @@ class Reduction(Displayable):
         report: Its document.
     """
 
+    _command = REDUCE
+
     def __init__(self, report: ReductionReport) -> None:
         self.report = report
 

@@ -42,6 +42,8 @@ class Sweep(Displayable):
         overview: Its tables and curves, and how they ended.
     """
 
+    _command = SWEEP
+
     def __init__(self, folder: Path, overview: SweepOverview) -> None:
         self.name = overview.name
         self.folder = folder

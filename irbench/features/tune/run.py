@@ -78,6 +78,8 @@ class Tuning(Displayable):
         confirmation: The run that holds the confirmation; ``None`` where there was none.
     """
 
+    _command = TUNE
+
     def __init__(self, report: TuningReport, search: Run | None = None, confirmation: Run | None = None) -> None:
         self.report = report
         self.search = search

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 class Verification(Displayable):
     """What was verified: the ``report`` of a model or of a suite."""
 
+    _command = VERIFY
+
     def __init__(self, report: ModelReport | SuiteReport) -> None:
         self.report = report
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reductions import CHAIN, SLOWER, Judge, evidence
 
+from irbench.api.display import as_text
 from irbench.core.graph_record import Uncuttable
 from irbench.errors import IrbenchError
 from irbench.features.reduce import cutting, search
@@ -162,7 +163,7 @@ def test_a_graph_that_does_not_show_it_is_not_searched(whole: Verdict, conclusio
     assert judge.seen == 0
     assert report.folder is None
     assert Reduction(report).exit_code == code
-    assert conclusion_text(report) == str(Reduction(report)).splitlines()[2]
+    assert conclusion_text(report) == as_text(Reduction(report).__rich__()).splitlines()[2]
     assert conclusion_text(report) in Reduction(report).to_text("md").splitlines()[0]
 
 

@@ -27,7 +27,7 @@ def test_a_sweep_that_was_begun_goes_on_only_when_asked_to(measured: Measured):
     sweep(plan())
     with pytest.raises(IrbenchError, match=r"was begun at .* and has 3 measured tables") as caught:
         sweep(plan())
-    assert "--resume" in caught.value.hint
+    assert "resume=True" in caught.value.hint
     assert len(measured.batches) == 3
 
 

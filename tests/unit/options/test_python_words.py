@@ -1,0 +1,122 @@
+"""Sentences with options as Python names them."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import irbench
+from irbench.errors import IrbenchError, UnknownKeyword
+from irbench.features.optimize.options import OPTIMIZE
+from irbench.options.option import CommandOptions, flag_of
+from irbench.options.python_words import in_python
+from irbench.options.run import RUN
+
+
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [
+        ("Add a size: --shape seq=128", 'Add a size: shape={"seq": 128}'),
+        ("Add: --shape seq=128 --shape mask=1x8", 'Add: shape={"seq": 128, "mask": "1x8"}'),
+        ("Add: --shape 'seq=128'", 'Add: shape={"seq": 128}'),
+        ("use --streams 1.", "use streams=1."),
+        ("(compare them with --precision fp32,native)", '(compare them with precision=["fp32", "native"])'),
+        ("Use --precision native.", 'Use precision="native".'),
+        ("repeat it with --cpus 0-3, or wait", 'repeat it with cpus="0-3", or wait'),
+        ("--set ort.key=4", 'set={"ort": {"key": 4}}'),
+        ("--cell mine=a.b:f", 'cells={"mine": "a.b:f"}'),
+    ],
+)
+def test_a_flag_and_its_value_become_what_python_takes(typed: str, written: str):
+    assert in_python(typed, RUN.options) == written
+
+
+@pytest.mark.parametrize(
+    "typed", ["--shape seq=128", "--shape x=1x8", "--streams 1,4", "--precision native", "--cpus 0-3", "--no-lock"]
+)
+def test_what_is_written_for_python_is_what_it_takes(typed: str):
+    keywords = eval(f"dict({in_python(typed, RUN.options)})")
+    assert RUN.read(keywords)[0] | RUN.read(keywords)[1]
+
+
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [
+        ("Leave --feedback and --shapes out.", "Leave `feedback` and `shapes` out."),
+        ("a larger --budget has more launches", "a larger `budget` has more launches"),
+        ("choose another name with --name.", "choose another name with `name`."),
+        ("--baseline because it is faster", "`baseline` because it is faster"),
+    ],
+)
+def test_words_that_follow_a_flag_are_no_value(typed: str, written: str):
+    assert in_python(typed, RUN.options) == written
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["irbench run model.onnx --batch 8", "run: irbench doctor --thorough", "docker update --cpus 3 NAME", "a - b -x"],
+)
+def test_commands_stay_as_they_are_typed(command: str):
+    assert in_python(command, RUN.options) == command
+
+
+def test_a_sentence_behind_a_command_is_one_again():
+    assert in_python("Run irbench doctor --quick, or use --quick.", RUN.options) == (
+        "Run irbench doctor --quick, or use quick=True."
+    )
+
+
+def test_a_short_flag_is_the_keyword_where_the_command_has_it():
+    assert in_python("Give another path with -o.", OPTIMIZE.options) == "Give another path with `output`."
+    assert in_python("Give another path with -o.", RUN.options) == "Give another path with -o."
+
+
+@pytest.mark.parametrize("command", [RUN, OPTIMIZE])
+def test_no_flag_of_a_command_is_left(command: CommandOptions[object]):
+    for name, declared in command.options.items():
+        assert in_python(f"Leave {flag_of(name, declared)} out.", command.options) in (
+            f"Leave `{name}` out.",
+            f"Leave {name}=True out.",
+        )
+
+
+def test_errors_of_functions_name_keywords():
+    with pytest.raises(IrbenchError) as caught:
+        irbench.plan("nothing.onnx", quick=True, thorough=True)
+    assert "--" not in caught.value.message
+    assert "quick=True" in caught.value.message
+    assert caught.value.args == (caught.value.message,)
+
+
+def test_notes_say_the_same_as_the_hint_and_those_of_others_stay():
+    error = IrbenchError("wrong --batch", hint="use --streams 1", details=("first",))
+    error.add_note("of somebody else")
+    error.reword(lambda text: in_python(text, RUN.options))
+    assert error.hint == "use streams=1"
+    assert error.__notes__ == ["first", "hint: use streams=1", "of somebody else"]
+
+
+def test_ipython_shows_an_error_without_frames(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("IRBENCH_DEBUG", raising=False)
+    error = IrbenchError("It is wrong.\x1b[2J", hint="Do it right.")
+    first, second = error._render_traceback_()
+    assert "It is wrong." in first
+    assert "\x1b[2J" not in first
+    assert second == "hint: Do it right."
+    with pytest.raises(TypeError) as caught:
+        irbench.plan("m.onnx", bach=3)  # type: ignore[call-arg]
+    assert isinstance(caught.value, UnknownKeyword)
+    assert len(caught.value._render_traceback_()) == 1
+
+
+def test_ipython_shows_the_frames_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("IRBENCH_DEBUG", "1")
+    with pytest.raises(IrbenchError) as caught:
+        irbench.plan("nothing.onnx", quick=True, thorough=True)
+    assert any(__file__ in line for line in caught.value._render_traceback_())
+
+
+def test_functions_keep_their_name_and_source():
+    assert irbench.run.__name__ == "run"
+    assert "def run(" in inspect.getsource(irbench.run)
