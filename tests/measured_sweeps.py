@@ -12,10 +12,11 @@ import pytest
 
 import irbench
 from irbench.core.result import GroupResult
+from irbench.features.plan import problems as plan_problems
 from irbench.features.plan.expansion import SweepTable
+from irbench.features.plan.table_options import SweepSetup
 from irbench.features.sweep import execution as sweep_execution
 from irbench.features.sweep.run import Sweep
-from irbench.features.sweep.swept_tables import SweepSetup
 from irbench.runs.measurement import StoredRun
 from irbench.store.runs import Store
 
@@ -48,7 +49,7 @@ class Measured:
 
 def install(results: Path, patch: pytest.MonkeyPatch) -> Measured:
     """Measure tables that way, whatever their model is, and store their runs in ``results``."""
-    patch.setattr(sweep_execution, "require_model", lambda *_: None)
+    patch.setattr(plan_problems, "require_model", lambda *_: None)
     patch.setenv("IRBENCH_RESULTS", str(results))
     fake = Measured(results)
     patch.setattr(sweep_execution, "measure_table", fake)

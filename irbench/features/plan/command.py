@@ -48,7 +48,7 @@ def expand(
 
     The time of a table is its budget, or what stored runs with the same rows took. Nothing is measured or exported.
     """
-    from irbench.features.sweep.preview import expanded_plan
+    from irbench.features.plan.preview import expanded_plan
     from irbench.render.table import ListingTable
     from irbench.terminal.console import print_data, to_text
 

@@ -12,13 +12,14 @@ from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.plan.expansion import in_order, select
+from irbench.features.plan.problems import problems_here
 from irbench.features.plan.reading import PlanSource, SweepPlan, plan_error, read_plan
-from irbench.features.sweep.execution import measure_tables, problems_here
+from irbench.features.plan.table_options import SweepSetup
+from irbench.features.sweep.execution import measure_tables
 from irbench.features.sweep.keywords import SweepKeywords
 from irbench.features.sweep.options import SWEEP, SweepOptions
 from irbench.features.sweep.report import SweepOverview, overview_of
 from irbench.features.sweep.state import Header, StateFile
-from irbench.features.sweep.swept_tables import SweepSetup
 from irbench.measure.clock import utc_now
 from irbench.options.option import names_keywords
 from irbench.runner.continuation import confinement_change, confinement_remedy

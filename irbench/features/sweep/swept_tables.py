@@ -1,23 +1,20 @@
-"""One table of a sweep: the options that ask for it, its rows, and what is kept of it when it is measured."""
+"""One table of a sweep: its rows, and what is kept of it when it is measured."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from math import prod
-from pathlib import Path
-from typing import Any
 
 from irbench.api.progress import Reporter
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult, distinguish, name_of
 from irbench.features.plan.expansion import DEFAULTS, Settings, SweepTable
+from irbench.features.plan.table_options import SweepSetup, table_options
 from irbench.features.sweep.curve import RowFacts
 from irbench.features.sweep.state import TableDone
 from irbench.measure.lock import MeasurementLock
 from irbench.optimizer import UNOPTIMIZED, variant
-from irbench.options.run import RunOptions, option_of_key, run_options
-from irbench.requests.run_requests import LONGEST_NAME, refuse_contradictions, requested
+from irbench.requests.run_requests import refuse_contradictions, requested
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
 from irbench.runner.requested_cells import is_at_level
@@ -26,36 +23,6 @@ from irbench.runs.measurement import StoredRun, measure_planned, plan_run
 from irbench.runs.run_destination import RunDestination
 from irbench.spec import Bundle, Cell
 from irbench.worker.scratch import scratch_folder
-
-_PATH_ENDINGS = (".onnx", ".keras", ".h5")
-
-
-@dataclass(frozen=True)
-class SweepSetup:
-    """What all tables of a sweep have in common besides their plan."""
-
-    name: str
-    folder: Path
-    results: Path
-    no_lock: bool = False
-    command: tuple[str, ...] = ()
-
-
-def table_options(table: SweepTable, setup: SweepSetup) -> RunOptions:
-    """Return the options that ask for a table: all combinations of its cells' settings."""
-    settings: dict[str, Any] = {**table.shared, **{key: list(table.values(key)) for key in table.compare}}
-    models = [_path(str(model), setup.folder) for model in table.values("models")]
-    data = settings.get("data")
-    if data is not None:
-        settings["data"] = str(setup.folder / data)
-    keywords = {option_of_key(key): value for key, value in settings.items() if key != "models"}
-    return replace(
-        run_options(models, keywords, "sweep"),
-        results=setup.results,
-        no_lock=setup.no_lock,
-        command=setup.command,
-        name=f"{setup.name} {table.label}"[:LONGEST_NAME].strip(),
-    )
 
 
 def measure_table(
@@ -96,12 +63,6 @@ def _row_facts(groups: Sequence[GroupResult]) -> Iterable[RowFacts]:
 
 def _peak_bytes(cell: CellResult) -> int | None:
     return None if not cell.peak_memory_bytes else max(cell.peak_memory_bytes.values())
-
-
-def _path(model: str, folder: Path) -> str:
-    """Return a model's name as it is, and a path as it is seen from the folder of the plan."""
-    is_path = "/" in model or model.endswith(_PATH_ENDINGS)
-    return str(folder / model) if is_path else model
 
 
 def _is_complete(table: SweepTable) -> bool:

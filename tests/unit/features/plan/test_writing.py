@@ -12,8 +12,8 @@ import stored_runs
 
 from irbench.errors import IrbenchError
 from irbench.features.plan.reading import read_plan
+from irbench.features.plan.table_options import SweepSetup, table_options
 from irbench.features.plan.writing import plan_document, plan_from, plan_text, shown_plan
-from irbench.features.sweep.swept_tables import SweepSetup, table_options
 from irbench.options.run import RunOptions
 
 EVERYTHING = RunOptions(

@@ -1,4 +1,4 @@
-"""How long the tables of a sweep take: at most, and as stored runs of the same rows have shown."""
+"""How long the tables of a plan take: at most, and as stored runs of the same rows have shown."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from irbench.core.address import BackendAddress
 from irbench.errors import IrbenchError
 from irbench.exporter.foreign import name_of_file
 from irbench.features.plan.expansion import DEFAULTS, Settings, SweepCell, SweepTable, select
+from irbench.features.plan.problems import problems_here
 from irbench.features.plan.reading import PlanSource, read_plan
-from irbench.features.sweep.execution import problems_here
-from irbench.features.sweep.swept_tables import SweepSetup, table_options
-from irbench.features.sweep.view import cells_table, common_text, times_text
+from irbench.features.plan.table_options import SweepSetup, table_options
+from irbench.features.plan.view import cells_table, common_text, times_text
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.options.run import RunOptions
 from irbench.options.values import cpus as read_cpus

@@ -11,8 +11,8 @@ from documents import cell, group
 from stored_runs import measured
 
 from irbench.features.plan.expansion import SweepCell, SweepTable
-from irbench.features.sweep.preview import expected_seconds
-from irbench.features.sweep.swept_tables import SweepSetup
+from irbench.features.plan.preview import expected_seconds
+from irbench.features.plan.table_options import SweepSetup
 
 SETTINGS = {"models": "resnet50", "backends": "ort", "threads": 2}
 
