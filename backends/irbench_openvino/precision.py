@@ -43,11 +43,11 @@ def read_back(compiled: Any, hint: str) -> str:
     return computed_precision(layers, hint)
 
 
-def refuse_integers(held: str, precision: Precision) -> None:
+def refuse_integers(graph_precision: str, precision: Precision) -> None:
     """Refuse to compute a graph in integers that is not quantised."""
-    if precision == "int8" and held != "int8":
+    if precision == "int8" and graph_precision != "int8":
         raise Refusal(
-            f"OpenVINO computes in int8 only if the graph was quantised; this one is {held}.",
+            f"OpenVINO computes in int8 only if the graph was quantised; this one is {graph_precision}.",
             hint="Measure a file that irbench optimize --precision int8 --quantize static wrote, or let irbench run"
             " quantise the graph: --optimize int8-static",
         )

@@ -46,9 +46,9 @@ def require_convertible(graph: GraphPrecision, precision: Precision, computes: C
     _refuse_conversion(graph.narrowest, precision)
 
 
-def _refuse_conversion(held: str, precision: Precision) -> None:
+def _refuse_conversion(graph_precision: str, precision: Precision) -> None:
     """Refuse a precision that the runtime would have to convert a graph of fp32 to."""
-    if not _is_conversion(held, precision):
+    if not _is_conversion(graph_precision, precision):
         return
     raise Refusal(
         f"ONNX Runtime computes in {precision} only if the graph was converted to {precision}; this one is fp32.",
@@ -57,8 +57,8 @@ def _refuse_conversion(held: str, precision: Precision) -> None:
     )
 
 
-def _is_conversion(held: str, precision: Precision) -> bool:
-    return held == "fp32" and precision not in ("native", "fp32")
+def _is_conversion(graph_precision: str, precision: Precision) -> bool:
+    return graph_precision == "fp32" and precision not in ("native", "fp32")
 
 
 def require_computed(computed: str, artifact: Artifact, load: Load, device: str) -> None:

@@ -205,20 +205,20 @@ def create_session(path: Path, settings: Any, providers: list[Any], folder: Path
         newer = _NEW_IR_VERSION.search(str(error))
         if newer is None:
             raise _too_new_an_opset(error) or openvino_provider.refusal_of(error) or error from error
-    held, readable = (int(version) for version in newer.groups())
-    lowered = _lowered(path, held, readable, folder)
+    ir_version, readable = (int(version) for version in newer.groups())
+    lowered = _lowered(path, ir_version, readable, folder)
     session, _ = create_session(lowered, settings, providers, folder)
-    return session, {"ir_version": held, "lowered_ir_version": readable}
+    return session, {"ir_version": ir_version, "lowered_ir_version": readable}
 
 
-def _lowered(path: Path, held: int, readable: int, folder: Path) -> Path:
+def _lowered(path: Path, version: int, readable: int, folder: Path) -> Path:
     needed = least_ir_version(path)
     if needed > readable:
         raise Refusal(
             f"ONNX Runtime reads IR version {readable} at most, and the types of this graph need {needed}.",
             hint="Upgrade onnxruntime, or export the model without types of such few bits.",
         )
-    target = folder / f"ir-{held}"
+    target = folder / f"ir-{version}"
     target.mkdir()
     return lower_ir_version(path, readable, target)
 

@@ -37,18 +37,18 @@ def _run_through(
     by_depth = graph._nodes_by_depth  # noqa: SLF001
     nodes = [node for depth in sorted(by_depth, reverse=True) for node in by_depth[depth] if not node.is_input]
     last_reader = {id(tensor): node for node in nodes for tensor in node.input_tensors}
-    held = {id(tensor): value for tensor, value in zip(graph.inputs, tree.flatten(inputs), strict=True)}
+    values = {id(tensor): value for tensor, value in zip(graph.inputs, tree.flatten(inputs), strict=True)}
     answers = {id(tensor) for tensor in graph.outputs}
     for node in nodes:
-        arguments, options = node.arguments.fill_in(held)
+        arguments, options = node.arguments.fill_in(values)
         operation = operation_fn(node.operation)
         outputs = call_fn(operation, *arguments, **options) if call_fn else operation(*arguments, **options)
         del arguments, options
-        held.update(zip(map(id, node.outputs), tree.flatten(outputs), strict=True))
+        values.update(zip(map(id, node.outputs), tree.flatten(outputs), strict=True))
         for tensor in node.input_tensors:
             if last_reader[id(tensor)] is node and id(tensor) not in answers:
-                held.pop(id(tensor), None)
-    return tree.pack_sequence_as(graph._outputs_struct, [held[id(tensor)] for tensor in graph.outputs])  # noqa: SLF001
+                values.pop(id(tensor), None)
+    return tree.pack_sequence_as(graph._outputs_struct, [values[id(tensor)] for tensor in graph.outputs])  # noqa: SLF001
 
 
 Around: TypeAlias = Callable[..., Any]

@@ -62,10 +62,10 @@ def _unless_stated(
 ) -> Callable[..., Any]:
     """Return a function that draws with a state of its own where its seed is one of ``seeds``."""
 
-    def drawn(*given: Any, **named: Any) -> Any:
-        stated = named.get("seed", given[place] if len(given) > place else None)
+    def drawn(*arguments: Any, **named: Any) -> Any:
+        stated = named.get("seed", arguments[place] if len(arguments) > place else None)
         is_generated = any(stated is seed for seed in seeds)  # tensors compare element by element
-        return (stateful if is_generated else stateless)(*given, **named)
+        return (stateful if is_generated else stateless)(*arguments, **named)
 
     return drawn
 
@@ -73,9 +73,9 @@ def _unless_stated(
 def _without_seed(draw: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that takes a shape, a seed and the arguments of a distribution, and ignores the seed."""
 
-    def drawn(*given: Any, **named: Any) -> Any:
+    def drawn(*arguments: Any, **named: Any) -> Any:
         rest = {name: value for name, value in named.items() if name not in _SEEDS}
-        return draw(*given[:1], *given[2:], **rest)
+        return draw(*arguments[:1], *arguments[2:], **rest)
 
     return drawn
 

@@ -97,12 +97,14 @@ def cells_of_machines(runs: Sequence[TimedRun]) -> tuple[MachineCell, ...]:
 
     Of a table that was split, a cell has several rows, and the first of them is shown.
     """
-    found: dict[tuple[ComparedSetting, str], list[_Occurrence]] = {}
+    occurrences_by_setting: dict[tuple[ComparedSetting, str], list[_Occurrence]] = {}
     for run in runs:
         machine = fingerprint(run.document.environment)
         for setting, occurrence in _occurrences(run).items():
-            found.setdefault((setting, machine), []).append(occurrence)
-    return tuple(_cell(setting, machine, occurrences) for (setting, machine), occurrences in found.items())
+            occurrences_by_setting.setdefault((setting, machine), []).append(occurrence)
+    return tuple(
+        _cell(setting, machine, occurrences) for (setting, machine), occurrences in occurrences_by_setting.items()
+    )
 
 
 def compare_machines(
@@ -169,13 +171,13 @@ class _Occurrence:
 
 
 def _occurrences(run: TimedRun) -> Mapping[ComparedSetting, _Occurrence]:
-    found: dict[ComparedSetting, _Occurrence] = {}
+    occurrences: dict[ComparedSetting, _Occurrence] = {}
     for table in run.document.groups:
         for setting, row in _settings(table):
-            before = found.get(setting)
+            before = occurrences.get(setting)
             is_busy = table.is_mostly_disturbed or (before is not None and before.is_busy)
-            found[setting] = _Occurrence(run, row if before is None else before.row, is_busy, setting.inputs)
-    return found
+            occurrences[setting] = _Occurrence(run, row if before is None else before.row, is_busy, setting.inputs)
+    return occurrences
 
 
 def _settings(table: GroupResult) -> Iterator[tuple[ComparedSetting, CellResult]]:
@@ -195,13 +197,13 @@ def _settings(table: GroupResult) -> Iterator[tuple[ComparedSetting, CellResult]
 
 def _cell(setting: ComparedSetting, machine: str, occurrences: Sequence[_Occurrence]) -> MachineCell:
     newest, key = occurrences[0], setting.key
-    repeated = [found for found in occurrences if key in found.run.times and found.repeats(newest)]
+    repeated = [occurrence for occurrence in occurrences if key in occurrence.run.times and occurrence.repeats(newest)]
     return MachineCell(
         setting=setting,
         machine=machine,
         run=newest.run,
         row=newest.row,
-        launches_ms=tuple(found.run.times[key] for found in repeated) if newest.row.state == "ok" else (),
-        is_busy=any(found.is_busy for found in repeated),
+        launches_ms=tuple(occurrence.run.times[key] for occurrence in repeated) if newest.row.state == "ok" else (),
+        is_busy=any(occurrence.is_busy for occurrence in repeated),
         runs=len(occurrences),
     )

@@ -334,8 +334,8 @@ def read_side(name: str, root: Path, scratch: Path, unpack: Unpack) -> Side:
     unsearched: list[Unsearched] = []
     read = [read_run(folder) for folder in _folders(name, root, scratch, unpack, unsearched)]
     runs = sorted((run for run, _ in read if run is not None), key=lambda run: run.run_id)
-    problems: list[RunProblem] = [NotSearched(str(found.path), Why(found.reason)) for found in unsearched]
-    problems += [_named_as_given(problem, name, scratch) for _, found in read for problem in found]
+    problems: list[RunProblem] = [NotSearched(str(entry.path), Why(entry.reason)) for entry in unsearched]
+    problems += [_named_as_given(problem, name, scratch) for _, reported in read for problem in reported]
     return Side(name, tuple(runs), (*problems, *(problem for run in runs for problem in shared_names(run.document))))
 
 

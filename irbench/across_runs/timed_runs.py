@@ -65,15 +65,15 @@ def read_timed_runs(
     index = Index(root / _FILE, RunTimes, VERSION)
     read, problems = read_each_once(root, stored, index, _read, _is_possible, unknown)
     times = {stored[name]: reading for name, reading in read.items()}
-    found = list(problems)
+    all_problems = list(problems)
     for folder in (folder for folder in folders if folder not in stored.values()):
         reading, damage = _read(folder)
-        found += damage
+        all_problems += damage
         if reading is not None:
             times[folder] = reading
     runs = [_timed(folder, reading) for folder, reading in times.items()]
-    found += (problem for run in runs for problem in _reservations(run.document))
-    return tuple(sorted(runs, key=lambda run: run.document.run_id, reverse=True)), tuple(found)
+    all_problems += (problem for run in runs for problem in _reservations(run.document))
+    return tuple(sorted(runs, key=lambda run: run.document.run_id, reverse=True)), tuple(all_problems)
 
 
 def forget_times(root: Path) -> None:

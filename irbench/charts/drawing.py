@@ -48,7 +48,7 @@ def page_svg(spec: dict[str, Any], prefix: str) -> str:
         prefix: Unique in the page.
     """
     svg = _convert("svg", spec).decode()
-    svg = re.sub(r'\b(id="|url\(#|href="#)', lambda found: f"{found[1]}{prefix}-", svg)
+    svg = re.sub(r'\b(id="|url\(#|href="#)', lambda match: f"{match[1]}{prefix}-", svg)
     return _LABEL.sub(_marked, svg)
 
 
@@ -74,8 +74,8 @@ def _convert(form: ChartFormat, spec: dict[str, Any]) -> bytes:
     return bytes(vl_convert.vegalite_to_pdf(spec))
 
 
-def _marked(found: re.Match[str]) -> str:
-    key, text = found.groups()
+def _marked(match: re.Match[str]) -> str:
+    key, text = match.groups()
     return f'data-row="{html.escape(key)}" aria-label="{text}"'
 
 

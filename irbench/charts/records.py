@@ -75,18 +75,18 @@ def speedups(rows: Iterable[ChartRow]) -> list[Record]:
         {
             "key": row.key,
             "row": row.label,
-            "value": found.value,
-            "verdict": found.verdict,
-            **_ends(found, found.value),
+            "value": speedup.value,
+            "verdict": speedup.verdict,
+            **_ends(speedup, speedup.value),
         }
         for row in rows
-        if (found := row.result.speedup) is not None
+        if (speedup := row.result.speedup) is not None
     ]
 
 
 def loads(rows: Sequence[ChartRow], setting: Setting) -> list[Record]:
     """Return FPS against a setting; empty where no two rows with figures differ in it."""
-    found = [
+    rows_with_load = [
         {
             "key": row.key,
             "row": row.label,
@@ -98,12 +98,12 @@ def loads(rows: Sequence[ChartRow], setting: Setting) -> list[Record]:
         for row in rows
         if row.result.fps is not None and (value := _setting(row.result, setting)) is not None
     ]
-    return found if len({record["setting"] for record in found}) > 1 else []
+    return rows_with_load if len({record["setting"] for record in rows_with_load}) > 1 else []
 
 
 def tradeoffs(rows: Iterable[ChartRow]) -> list[Record]:
     """Return latency, FPS, memory and accuracy of each row, and whether no other row is better in both speeds."""
-    found = [row for row in rows if row.result.latency_ms is not None and row.result.fps is not None]
+    measured_rows = [row for row in rows if row.result.latency_ms is not None and row.result.fps is not None]
     return [
         {
             "key": row.key,
@@ -112,9 +112,9 @@ def tradeoffs(rows: Iterable[ChartRow]) -> list[Record]:
             "p50_ms": latency.p50,
             "fps": row.result.fps,
             "memory_mb": (row.result.peak_memory_bytes or {}).get("process", 0) / 1e6,
-            "is_best": not any(_is_better(other.result, row.result) for other in found),
+            "is_best": not any(_is_better(other.result, row.result) for other in measured_rows),
         }
-        for row in found
+        for row in measured_rows
         if (latency := row.result.latency_ms) is not None
     ]
 

@@ -43,10 +43,10 @@ def figures_of_table(
 def _of_samples(
     document: RunDocument, number: int, rows: Sequence[ChartRow], launches: Sequence[LaunchRecord]
 ) -> Iterator[Figure]:
-    found = records.samples(document, number, rows, launches)
-    if found.distribution:
-        yield specs.distribution_figure(found.distribution)
-    if len({record["launch"] for record in found.launches}) > 1:
-        yield specs.launches_figure(found.launches)
-    if found.blocks:
-        yield specs.timeline_figure(found.blocks)
+    samples = records.samples(document, number, rows, launches)
+    if samples.distribution:
+        yield specs.distribution_figure(samples.distribution)
+    if len({record["launch"] for record in samples.launches}) > 1:
+        yield specs.launches_figure(samples.launches)
+    if samples.blocks:
+        yield specs.timeline_figure(samples.blocks)

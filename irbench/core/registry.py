@@ -115,11 +115,11 @@ def known_names(group: str, name: str) -> str:
 
 
 def _names_by_distribution(group: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    known: dict[str, str] = {}
     for name in names(group):
         with contextlib.suppress(IrbenchError):
-            found.setdefault(describe(group, name).distribution, name)
-    return found
+            known.setdefault(describe(group, name).distribution, name)
+    return known
 
 
 def load_all(group: str) -> dict[str, Any]:

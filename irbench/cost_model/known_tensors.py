@@ -82,8 +82,8 @@ def scope_of(graph: onnx.GraphProto, outer: Scope | None = None, values: SmallVa
     integers |= dict(_listed_integers(graph))
     for name, content in _contents(graph):
         tensors[name] = KnownTensor(NAMES.get(content.data_type, ""), tuple(content.dims), is_weight=True)
-        if (found := _integers(content)) is not None:
-            integers[name] = found
+        if (numbers := _integers(content)) is not None:
+            integers[name] = numbers
     if outer is None:
         return Scope(tensors, integers)
     return Scope(ChainMap(tensors, *_maps(outer.tensors)), ChainMap(integers, *_maps(outer.integers)))

@@ -190,10 +190,10 @@ def _infer_states(body: ir.Graph, states: Sequence[_State], infer: InferBody) ->
             state.inside.type = state.inside.type or (state.start.type if state.start is not None else None)
             _set_dimensions(state.inside, dimensions)
         infer(body)
-        held = [state.held(dimensions) for state, dimensions in zip(states, assumed, strict=True)]
-        if held == assumed:
+        kept = [state.held(dimensions) for state, dimensions in zip(states, assumed, strict=True)]
+        if kept == assumed:
             break
-        assumed = held
+        assumed = kept
         for value, described, shape in before:
             value.type, value.shape = described, shape
     for state in states:

@@ -119,8 +119,8 @@ def _infer_nodes(
     graph: ir.Graph, opsets: dict[str, int], known: dict[ir.Value, Elements], names: UnnamedSizes | None = None
 ) -> None:
     def infer_body(body: ir.Graph) -> None:
-        held = {value: elements for value in body.initializers.values() if (elements := _constant(value))}
-        _infer_nodes(body, opsets, known | held)  # a copy: what holds in a body may hold under an assumption
+        constants = {value: elements for value in body.initializers.values() if (elements := _constant(value))}
+        _infer_nodes(body, opsets, known | constants)  # a copy: what holds in a body may hold under an assumption
 
     for node in graph:
         _infer_types(node, opsets)

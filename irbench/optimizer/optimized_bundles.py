@@ -43,7 +43,7 @@ class Optimized:
 
 
 def optimize(
-    bundle: Bundle, sizes: Mapping[str, int], recipe: Recipe, report: Report, given: CheckInputs | None = None
+    bundle: Bundle, sizes: Mapping[str, int], recipe: Recipe, report: Report, inputs: CheckInputs | None = None
 ) -> Optimized:
     """Return the bundle's graph after the recipe's passes, made now unless it was made before from the same things.
 
@@ -55,8 +55,8 @@ def optimize(
     artifact = _graph(bundle)
     tools = find_tools(recipe)
     source = digest_of_source(artifact)
-    given = given or GENERATED
-    key = key_of(source, bundle, sizes, recipe, tools, given)
+    inputs = inputs or GENERATED
+    key = key_of(source, bundle, sizes, recipe, tools, inputs)
     for folder in folders_for(artifact):
         kept = read_intact(folder / key[:32], key)
         if kept is not None and not kept.left_out:
@@ -64,8 +64,8 @@ def optimize(
     require_operators(recipe, tools.reference)
     created = utc_now().isoformat(timespec="milliseconds")  # several may be made within a second
     lineage = Lineage(key, source, "", recipe, dict(sizes), (), tools.versions, created)
-    lineage = replace(lineage, data=given.feeding.source, data_sha256=given.feeding.sha256)
-    path, lineage = _make(bundle, artifact, lineage, tools, report, given)
+    lineage = replace(lineage, data=inputs.feeding.source, data_sha256=inputs.feeding.sha256)
+    path, lineage = _make(bundle, artifact, lineage, tools, report, inputs)
     report(_done(bundle, lineage))
     return Optimized(_artifact(artifact, path, lineage), lineage)
 
@@ -93,7 +93,7 @@ def _graph(bundle: Bundle) -> Artifact:
 
 
 def _make(
-    bundle: Bundle, artifact: Artifact, lineage: Lineage, tools: Tools, report: Report, given: CheckInputs
+    bundle: Bundle, artifact: Artifact, lineage: Lineage, tools: Tools, report: Report, inputs: CheckInputs
 ) -> tuple[Path, Lineage]:
     with _staging(artifact, lineage.key[:32]) as (target, folder):
         with _written_in(target.parent):
@@ -106,9 +106,9 @@ def _make(
             folder=folder,
             reference=tools.reference,
             quantizer=tools.quantizer,
-            feeding=given.feeding,
+            feeding=inputs.feeding,
         )
-        known = given.sizes or _sizes_of_check(bound, bundle, lineage.sizes)
+        known = inputs.sizes or _sizes_of_check(bound, bundle, lineage.sizes)
         outcome = _call_at_first(base_sizes(bound.inputs, known), job, report)
         shutil.rmtree(folder / "bound", ignore_errors=True)
         lineage = replace(lineage, steps=outcome.steps, nchw_inputs=outcome.nchw_inputs, agreement=outcome.agreement)

@@ -201,8 +201,8 @@ def flag_of(name: str, declared: Option) -> str:
 
 
 def _is_given(options: Any, name: str, value: str = "") -> bool:
-    held = getattr(options, name)
-    return held == value if value else bool(held) and held != (1,)
+    actual = getattr(options, name)
+    return actual == value if value else bool(actual) and actual != (1,)
 
 
 def _default_text(default: Any) -> str:

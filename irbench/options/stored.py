@@ -44,8 +44,8 @@ SHOWN: Mapping[str, str] = {
 def stored_form(options: RunOptions) -> dict[str, Any]:
     """Return the options that were given and that no plan shows, as values of JSON."""
     usual = RunOptions()
-    held = {name: getattr(options, name) for name in _stored_types() if name not in SHOWN.values()}
-    chosen = {name: value for name, value in held.items() if value != getattr(usual, name)}
+    values = {name: getattr(options, name) for name in _stored_types() if name not in SHOWN.values()}
+    chosen = {name: value for name, value in values.items() if value != getattr(usual, name)}
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(chosen, enc_hook=str))  # as it is read again
     return plain
 
@@ -61,10 +61,10 @@ def options_of(plan: Mapping[str, Any]) -> RunOptions:
     if wrong is not None:
         raise ValueError(f"it has no option {wrong!r}")
     stored = {**_shown(plan), **beside}
-    held = {name: msgspec.convert(value, types[name], dec_hook=_read) for name, value in stored.items()}
-    for name, value in held.items():
+    values = {name: msgspec.convert(value, types[name], dec_hook=_read) for name, value in stored.items()}
+    for name, value in values.items():
         _require_readable(RUN.options[name].kind, value)
-    return RunOptions(**held)
+    return RunOptions(**values)
 
 
 def _shown(plan: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,9 +55,9 @@ def _rows(
 
 
 def _refuse_all(failures: Iterable[Failure | None]) -> None:
-    found = list(failures)
-    first = next(iter(found), None)
-    if first is not None and all(found):
+    failures_so_far = list(failures)
+    first = next(iter(failures_so_far), None)
+    if first is not None and all(failures_so_far):
         raise IrbenchError(f"{first.message.rstrip('.')}.", hint=first.hint or "")
 
 
@@ -65,25 +65,25 @@ def _failure(cell: Cell) -> Failure | None:
     """Return why a row is impossible; ``None`` where only its runtime can say, in irbench's own Python or another."""
     if cell.program is not None or cell.environment is not None:
         return None
-    held = "" if cell.artifact is None else cell.artifact.precision
-    return _probed(cell, held) or _checked(cell, held)
+    graph_precision = "" if cell.artifact is None else cell.artifact.precision
+    return _probed(cell, graph_precision) or _checked(cell, graph_precision)
 
 
-def _checked(cell: Cell, held: str) -> Failure | None:
+def _checked(cell: Cell, graph_precision: str) -> Failure | None:
     """Return why a backend refuses a row, as far as it knows without its runtime."""
     backend = registry.backend(cell.backend)
     try:
         if isinstance(backend, LoadChecker):
-            backend.check_load(cell.load, cell.device, held)
+            backend.check_load(cell.load, cell.device, graph_precision)
     except Refusal as refusal:
         return Failure("compile", refusal.message.rstrip("."), refusal.hint or None)
     return None
 
 
-def _probed(cell: Cell, held: str) -> Failure | None:
+def _probed(cell: Cell, graph_precision: str) -> Failure | None:
     """Return that a backend computed a small fp32 graph in other precisions only, where it looked at this machine."""
     load = cell.load
-    if not load.precision_required or load.precision in _LEFT_TO_THE_GRAPH or held not in ("", "fp32"):
+    if not load.precision_required or load.precision in _LEFT_TO_THE_GRAPH or graph_precision not in ("", "fp32"):
         return None
     probe = probes.remembered(registry.describe(registry.BACKENDS, cell.backend))
     computed = None if probe is None else probe.precisions.get(cell.device)

@@ -226,10 +226,10 @@ def _artifact(backend_info: BackendInfo, prepared: PreparedModel, level: str) ->
 
 
 def _not_applicable(kinds: tuple[str, ...], bundle: Bundle) -> Failure:
-    held = ", ".join(sorted({artifact.kind for artifact in bundle.artifacts}))
+    artifact_kinds = ", ".join(sorted({artifact.kind for artifact in bundle.artifacts}))
     return Failure(
         "plan",
-        f"it reads {' or '.join(kinds)}, the model is {held}",
+        f"it reads {' or '.join(kinds)}, the model is {artifact_kinds}",
         "Export the model from its TensorFlow source to run it there.",
     )
 

@@ -115,8 +115,8 @@ def _precision(request: RunRequest, bundle: Bundle) -> Precision:
     artifact = bundle.artifact(("onnx",))
     if request.precisions is not None or artifact is None:
         return _USUAL
-    held = read_graph_precision(artifact.path).narrowest
-    return cast("Precision", held) if held in get_args(Precision) else "native"
+    precision = read_graph_precision(artifact.path).narrowest
+    return cast("Precision", precision) if precision in get_args(Precision) else "native"
 
 
 @dataclass(frozen=True)

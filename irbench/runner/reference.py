@@ -228,8 +228,8 @@ def mismatch(cell: CellLaunch, planned: Cell) -> Failure | None:
 
 
 def _failure(error: OutputError | None, cell: CellLaunch, planned: Cell) -> Failure | None:
-    held = planned.artifact.precision if planned.artifact is not None else ""
-    return None if error is None else judge(error, str(cell.effective.get("precision")), held)
+    graph_precision = planned.artifact.precision if planned.artifact is not None else ""
+    return None if error is None else judge(error, str(cell.effective.get("precision")), graph_precision)
 
 
 def fallback(cell: Cell, effective: Mapping[str, Scalar]) -> Failure | None:

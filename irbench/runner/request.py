@@ -140,8 +140,8 @@ class RunRequest:
 
     def as_plan(self) -> dict[str, Any]:
         """Return what was asked for as the run document records it: each field, in a form that JSON has."""
-        held = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in _PLANNED_OTHERWISE}
-        held |= {
+        values = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in _PLANNED_OTHERWISE}
+        values |= {
             "divides_threads": self.divides_threads and self.instances != (1,),
             "sweep": None if self.sweep is None else dict([self.sweep]),
             "asked": None if self.asked is None else stored_form(self.asked),
@@ -151,7 +151,7 @@ class RunRequest:
             "sources": [bundle.source for bundle in self.bundles],
             "backends": [f"{name}:{device}" for name, device in self.backends],
             "cells": {name: asdict(program) for name, program in self.programs.items()},
-            **_with_lists(msgspec.to_builtins(held)),
+            **_with_lists(msgspec.to_builtins(values)),
             "counters": None if self.counting is None else asdict(self.counting.plan),
             **self.inputs.as_plan(),
         }

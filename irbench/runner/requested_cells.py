@@ -122,23 +122,23 @@ def is_at_level(cell: Cell, level: str) -> bool:
     return _level(cell) in (named, f"{named}-static")
 
 
-def named_baseline(asked: str, cells: Sequence[Cell], workloads: Sequence[Workload]) -> str:
+def named_baseline(label: str, cells: Sequence[Cell], workloads: Sequence[Workload]) -> str:
     """Return the id of the row that was asked for, also where it cannot run: its replacement is told in a warning.
 
     Args:
-        asked: A row's name, optionally with ``@streams=N,instances=M,precision=P,batch=B,threads=T,optimize=LEVEL`` and
+        label: A row's name, optionally with ``@streams=N,instances=M,precision=P,batch=B,threads=T,optimize=LEVEL`` and
             ``model=NAME``: the name that tables show, or the file.
         cells: The rows, at least one.
         workloads: What they run.
     """
-    name, _, conditions = asked.partition("@")
-    criteria = [_condition(part, asked, cells[0].backend) for part in conditions.split(",") if part]
+    name, _, conditions = label.partition("@")
+    criteria = [_condition(part, label, cells[0].backend) for part in conditions.split(",") if part]
     for cell in cells:
         model = workloads[cell.workload].bundle
         if name in (cell.label, str(cell.address)) and all(_meets(cell, model, *condition) for condition in criteria):
             return cell.id
     rows = dict.fromkeys(_names_of_rows(cells, workloads))
-    raise IrbenchError(f"--baseline {asked} does not match any row.", hint=f"The rows are: {', '.join(rows)}")
+    raise IrbenchError(f"--baseline {label} does not match any row.", hint=f"The rows are: {', '.join(rows)}")
 
 
 def variants_of(exported: Artifact, levels: Sequence[str]) -> tuple[str, ...]:

@@ -191,7 +191,7 @@ class ModelData:
     bundle: Bundle
     inputs: tuple[ModelInput, ...]
     samples: tuple[Sample, ...]
-    asked: InputRequest
+    request: InputRequest
 
     def bind(self, batch: int | None, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
         """Return a size for every dynamic dimension: what was asked for, otherwise what the data have.
@@ -215,10 +215,10 @@ class ModelData:
     def feeding(self, sizes: Mapping[str, int], seed: int, folder: Path) -> Feeding:
         """Return the inputs at one size; what is made of data is written to a folder."""
         own = {model_input.name for model_input in self.inputs}
-        values = {name: given for name, given in self.asked.values.items() if name in own}
+        values = {name: value for name, value in self.request.values.items() if name in own}
         self._check_values(values, sizes)
-        check_feedback(self.asked.feedback, self.bundle, sizes)
-        feeding = Feeding(seed, values, feedback=self.asked.feedback)
+        check_feedback(self.request.feedback, self.bundle, sizes)
+        feeding = Feeding(seed, values, feedback=self.request.feedback)
         if not self.samples:
             return feeding
         feeds = feeds_of_batch(self.samples, self.inputs, sizes[BATCH])
@@ -227,9 +227,9 @@ class ModelData:
         paths = tuple(folder / f"sample-{number}.npz" for number in range(len(feeds)))
         for path, feed in zip(paths, feeds, strict=True):
             write_sample(path, self.bundle.inputs, feed.arrays)
-        given = replace(feeding, samples=paths, source=self.asked.source, sha256=digests(feeds))
+        of_samples = replace(feeding, samples=paths, source=self.request.source, sha256=digests(feeds))
         joined = rows_to_join(self.samples, self.inputs, sizes[BATCH])
-        return replace(given, rows=joined, rows_per_call=sizes[BATCH]) if joined else given
+        return replace(of_samples, rows=joined, rows_per_call=sizes[BATCH]) if joined else of_samples
 
     def _gives_batch(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
         return any(item.name in shapes and item.batch_axis is not None for item in self.inputs)
@@ -247,18 +247,18 @@ class ModelData:
     def _sizes_of_values(self) -> dict[str, int]:
         sizes: dict[str, int] = {}
         for model_input in self.inputs:
-            values, shape = self.asked.values.get(model_input.name, ()), model_input.spec.tensor.shape
+            values, shape = self.request.values.get(model_input.name, ()), model_input.spec.tensor.shape
             if len(values) > 1 and len(shape) == 1 and isinstance(shape[0], str) and model_input.batch_axis is None:
                 sizes[shape[0]] = len(values)
         return sizes
 
     def _check_values(self, values: Mapping[str, tuple[Number, ...]], sizes: Mapping[str, int]) -> None:
-        held = self.samples[0].arrays.keys() if self.samples else frozenset[str]()
+        names = self.samples[0].arrays.keys() if self.samples else frozenset[str]()
         for model_input in self.inputs:
             name, constants = model_input.name, values.get(model_input.name)
             if constants is None:
                 continue
-            if name in held:
+            if name in names:
                 raise IrbenchError(f"--data and --value both give the input {name}.", hint="Leave one of them out.")
             try:
                 constant(model_input.spec, sizes, constants)

@@ -159,7 +159,11 @@ def decide_eligibility(group: Group, records: Sequence[LaunchRecord], admission:
             for cell in healthy
             if baseline is not None and (admission.allow_mixed or precisions[cell].is_comparable(precisions[baseline]))
         ),
-        disagreements={cell: held.disagreement for cell, held in artifacts.items() if held.disagreement is not None},
+        disagreements={
+            cell: row_precision.disagreement
+            for cell, row_precision in artifacts.items()
+            if row_precision.disagreement is not None
+        },
         in_parts=_in_parts(records),
         accurate=frozenset(
             cell.id for cell in group.cells if cell.accuracy is not None and cell.accuracy.is_within_limit
@@ -212,5 +216,7 @@ def _changed_precision(precisions: Sequence[Scalar]) -> Failure:
 def _precision(cell: Cell, records: Sequence[LaunchRecord]) -> RowPrecision:
     launch = first_launch(records, cell.id)
     read_back = launch.effective.get("precision") if launch is not None else None
-    held = cell.artifact.precision if cell.artifact is not None else ""
-    return RowPrecision(cell.load.precision, held, cell.load.precision if read_back is None else str(read_back))
+    graph_precision = cell.artifact.precision if cell.artifact is not None else ""
+    return RowPrecision(
+        cell.load.precision, graph_precision, cell.load.precision if read_back is None else str(read_back)
+    )

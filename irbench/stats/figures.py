@@ -198,11 +198,11 @@ def _launches_of(records: Sequence[LaunchRecord], cell: str) -> Iterator[CellLau
 
 
 def _largest(by_phase: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    largest: dict[str, int] = {}
     for sizes in by_phase:
         for phase, size in sizes.items():
-            found[phase] = max(size, found.get(phase, 0))
-    return found
+            largest[phase] = max(size, largest.get(phase, 0))
+    return largest
 
 
 def within_max_latency(

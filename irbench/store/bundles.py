@@ -65,8 +65,8 @@ def require_replaceable(target: Path) -> None:
                 f"{target} is not a folder, and irbench does not overwrite it.", hint="Choose a new or empty folder."
             )
         names = _names_of_bundle(target)
-        held = sorted(target.iterdir()) if target.is_dir() else []
-        others = [path.name for path in held if not _belongs(path, names)]
+        entries = sorted(target.iterdir()) if target.is_dir() else []
+        others = [path.name for path in entries if not _belongs(path, names)]
     except OSError as error:
         raise IrbenchError(f"{target} cannot be read: {error.strerror or error}.", hint=ELSEWHERE) from error
     if others:

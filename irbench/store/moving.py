@@ -76,9 +76,9 @@ def remove_runs(folders: Sequence[Path], root: Path) -> Iterator[Path]:
             aside = stack.enter_context(temporary_folder(root, ".removed-"))
         removed: list[Path] = []
         try:
-            with _turn(root), contextlib.ExitStack() as held:
+            with _turn(root), contextlib.ExitStack() as locks:
                 for folder in folders:
-                    _hold(folder, held)
+                    _hold(folder, locks)
                 for number, folder in enumerate(folders):
                     if _moved_aside(folder, aside / str(number)):
                         removed.append(folder)

@@ -102,5 +102,5 @@ def _is_private(folder: Path, *, make: bool = False) -> bool:
 
 
 @cache
-def _warn_once(wanted: Path | None, used: Path) -> None:
-    warnings.warn(HomeWarning(wanted, used), stacklevel=3)
+def _warn_once(preferred: Path | None, used: Path) -> None:
+    warnings.warn(HomeWarning(preferred, used), stacklevel=3)

@@ -18,8 +18,8 @@ class HomeWarning(UserWarning):
         wanted: The folder; ``None`` where the user has no home folder.
     """
 
-    def __init__(self, wanted: Path | None, used: Path) -> None:
-        self.wanted, self.used = wanted, used
+    def __init__(self, preferred: Path | None, used: Path) -> None:
+        self.wanted, self.used = preferred, used
         # words outside of render/, because Python itself shows them to whoever calls irbench from Python
-        reason = "The user has no home folder" if wanted is None else f"{wanted} cannot be written"
+        reason = "The user has no home folder" if preferred is None else f"{preferred} cannot be written"
         super().__init__(f"{reason}: models are kept in {used}. Set {HOME_VARIABLE} to a folder that you can write.")

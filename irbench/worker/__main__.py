@@ -45,7 +45,7 @@ def _form_of_answers() -> Callable[[object], bytes] | None:
 
 
 def _serve(channel: Channel) -> None:
-    held: Any = None
+    resource: Any = None
     while True:
         answer: Reply | CallError
         try:
@@ -55,9 +55,9 @@ def _serve(channel: Channel) -> None:
             return
         try:
             request: Request = unpickled(channel.next())
-            value = _call(request, held, channel)
+            value = _call(request, resource, channel)
             if request.hold:
-                held, value = value, None
+                resource, value = value, None
             answer = Reply(value)
         except BaseException as error:  # noqa: BLE001 - every failure must reach the coordinator as a value
             answer = _problem(error)
@@ -69,12 +69,12 @@ def _serve(channel: Channel) -> None:
             channel.send(_problem(error))
 
 
-def _call(request: Request, held: Any, channel: Channel) -> Any:
+def _call(request: Request, resource: Any, channel: Channel) -> Any:
     if ":" in request.target:
         module, _, name = request.target.partition(":")
         function = getattr(importlib.import_module(module), name)
     else:
-        function = getattr(held, request.target)
+        function = getattr(resource, request.target)
     if not request.talks:
         return function(*request.args)
     return function(*request.args, lambda progress: channel.send(Say(progress)))

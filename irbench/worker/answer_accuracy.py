@@ -49,13 +49,13 @@ def measure_accuracy(task: AccuracyTask) -> Accuracy:
     answers, precision = _answers(task)
     error = _worst_error(answers, task)
     samples = _Samples(task.workload)
-    held = task.cell.artifact.precision if task.cell.artifact is not None else ""
+    graph_precision = task.cell.artifact.precision if task.cell.artifact is not None else ""
     return Accuracy(
         value=_own_value(answers, task, samples) if task.limit.function else _agreement(answers, task, samples),
         limit=task.limit,
         samples=samples.count,
         max_rel=None if error is None else error.max_rel,
-        misses_tolerance=error is not None and judge(error, precision, held) is not None,
+        misses_tolerance=error is not None and judge(error, precision, graph_precision) is not None,
     )
 
 

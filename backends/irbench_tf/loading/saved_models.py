@@ -133,13 +133,13 @@ def _instead_of_file(path: Path, content: bytes) -> Iterator[None]:
         loader_impl.parse_saved_model_with_debug_info = reads
 
 
-def _choose_meta_graph(path: Path, held: Sequence[Any]) -> Any:
+def _choose_meta_graph(path: Path, meta_graphs: Sequence[Any]) -> Any:
     """Return the meta graph for serving: tagged ``serve`` alone before one with more tags, or the only one."""
-    if len(held) == 1:
-        return held[0]
-    serving = [graph for graph in held if _SERVING_TAG in graph.meta_info_def.tags]
+    if len(meta_graphs) == 1:
+        return meta_graphs[0]
+    serving = [graph for graph in meta_graphs if _SERVING_TAG in graph.meta_info_def.tags]
     if not serving:
-        tags = "; ".join(", ".join(graph.meta_info_def.tags) for graph in held) or "none"
+        tags = "; ".join(", ".join(graph.meta_info_def.tags) for graph in meta_graphs) or "none"
         raise IrbenchError(
             f"The SavedModel {path} has no graph with the tag {_SERVING_TAG}. It has graphs with the tags: {tags}.",
             hint=_HINT_SAVE_AGAIN,

@@ -61,11 +61,11 @@ def _einsum(node: NodeView) -> Work:
             sizes[index] = max(size, sizes.get(index, size))  # an operand of size 1 is stretched
     if len(terms) == 1:
         return Work(0, node.input_elements() if set(terms[0]) - set(output) else 0)
-    macs, held = 0, set(terms[0])
+    macs, indices = 0, set(terms[0])
     for place, term in enumerate(terms[1:], start=1):
-        held |= set(term)
-        macs += prod(sizes[index] for index in held)
-        held &= {*output, *(index for later in terms[place + 1 :] for index in later)}
+        indices |= set(term)
+        macs += prod(sizes[index] for index in indices)
+        indices &= {*output, *(index for later in terms[place + 1 :] for index in later)}
     return Work(macs)
 
 

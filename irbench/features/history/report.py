@@ -197,15 +197,15 @@ def history_of(
         since_run: Id of the run since which total changes are taken; ``None`` for the oldest.
     """
     cells = _cells(model, runs)
-    measured = {run.run_id: run for found in cells.values() for run in (cell.run for cell in found)}
+    measured = {run.run_id: run for row_cells in cells.values() for run in (cell.run for cell in row_cells)}
     machines = {run_id: run.summary.machine for run_id, run in sorted(measured.items())}
     chosen = machine or next(reversed(machines.values()), "")
-    ids = [run_id for run_id, found in machines.items() if found == chosen][-(limit or len(machines)) :]
+    ids = [run_id for run_id, measured_on in machines.items() if measured_on == chosen][-(limit or len(machines)) :]
     chosen_ids = frozenset(ids)
-    here = {key: [cell for cell in found if cell.run.run_id in chosen_ids] for key, found in cells.items()}
-    here = {key: found for key, found in here.items() if found}
+    here = {key: [cell for cell in row_cells if cell.run.run_id in chosen_ids] for key, row_cells in cells.items()}
+    here = {key: row_cells for key, row_cells in here.items() if row_cells}
     names = key_names(here)
-    others = Counter(found for found in machines.values() if found != chosen)
+    others = Counter(measured_on for measured_on in machines.values() if measured_on != chosen)
     newest = ids[-1] if ids else ""
     expected = frozenset(row.key for row in measured[newest].summary.rows) if ids else frozenset[CellKey]()
     criteria = _Criteria(conditions, _since(model, ids, since_run), newest, expected)
@@ -214,7 +214,7 @@ def history_of(
         model=model,
         machine=chosen,
         runs=tuple(ids),
-        rows=tuple(_row(names[key], key, found, criteria) for key, found in here.items()),
+        rows=tuple(_row(names[key], key, row_cells, criteria) for key, row_cells in here.items()),
         other_machines=dict(others),
         problems=(
             *problems,

@@ -86,17 +86,17 @@ def _escaped(match: re.Match[str]) -> str:
 def _axes(options: RunOptions) -> dict[str, tuple[Any, ...]]:
     values: dict[str, tuple[Any, ...]] = {"models": options.models}
     for name, declared in RUN.options.items():
-        held = getattr(options, name)
-        if declared.plan == "list" and held not in (None, {}):
-            written = declared.kind.written(held)
+        value = getattr(options, name)
+        if declared.plan == "list" and value not in (None, {}):
+            written = declared.kind.written(value)
             values[plan_key(name)] = tuple(written) if isinstance(written, list) else (written,)
     return {key: values[key] for key in AXES if key in values}
 
 
 def _others(options: RunOptions) -> dict[str, Any]:
-    held = {name: getattr(options, name) for name, option in RUN.options.items() if plan_key(name) not in AXES}
+    values = {name: getattr(options, name) for name, option in RUN.options.items() if plan_key(name) not in AXES}
     return {
         plan_key(name): RUN.options[name].kind.written(value)
-        for name, value in held.items()
+        for name, value in values.items()
         if value and RUN.options[name].plan != "none"
     }

@@ -280,7 +280,9 @@ def _written(request: CutRequest, model: onnx.ModelProto, edge: Boundary, values
 
 
 def _tensor_facts(types: Mapping[str, TensorType]) -> tuple[TensorFacts, ...]:
-    return tuple(TensorFacts(name, NAMES[held.element], held.shape) for name, held in types.items())
+    return tuple(
+        TensorFacts(name, NAMES[tensor_type.element], tensor_type.shape) for name, tensor_type in types.items()
+    )
 
 
 def _outline(model: onnx.ModelProto) -> GraphOutline:

@@ -364,8 +364,8 @@ def _graph(report: ReductionReport, reduced: ReducedGraph) -> Iterator[str]:
     roles = {"input": reduced.inputs, "output": reduced.outputs}
     tensors = tuple(
         Row((role, tensor.name, tensor.dtype, shape_text(tensor.shape) or "scalar"))
-        for role, held in roles.items()
-        for tensor in held
+        for role, role_tensors in roles.items()
+        for tensor in role_tensors
     )
     described = tuple(TableColumn(name, words=True) for name in ("", "name", "type", "shape"))
     yield TextTable(described, tensors).as_markdown()

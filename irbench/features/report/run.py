@@ -59,12 +59,12 @@ def write_report(runs: Sequence[str | None], options: ReportOptions) -> Path:
         raise IrbenchError(f"{output} exists.", hint="Replace it with --force, or give another path with -o.")
     root = results_folder(options.results)
     folders = [find_run(root, run) for run in runs or [None]]
-    found = [(load_document(folder), folder) for folder in folders]
+    documents = [(load_document(folder), folder) for folder in folders]
     try:
         if options.format == "html":
-            write_atomically(output, _page(found).encode())
+            write_atomically(output, _page(documents).encode())
         else:
-            _write_charts(found, output, options.format)
+            _write_charts(documents, output, options.format)
     except OSError as error:
         raise IrbenchError(
             f"{output} cannot be written: {error.strerror}.", hint="Give another path with -o."

@@ -243,8 +243,8 @@ def unfit(graph: onnx.GraphProto) -> str:
     unfit_values = [("input", tensor) for tensor in graph.input if not tensor.type.HasField("tensor_type")]
     unfit_values += [("output", tensor) for tensor in graph.output if kind_of(tensor) not in _COMPARED]
     for role, value in unfit_values:
-        held = str(value.type.WhichOneof("value")).removesuffix("_type")
-        return f"its {role} '{value.name}' is not a tensor: {held}"
+        kind = str(value.type.WhichOneof("value")).removesuffix("_type")
+        return f"its {role} '{value.name}' is not a tensor: {kind}"
     return ""
 
 

@@ -70,8 +70,8 @@ def _sets_in(folder: Path) -> list[Path]:
 
 def kind_of(value: onnx.ValueInfoProto) -> str:
     """Return what a value holds, ``tensor_type`` for example; of an optional, what is in it."""
-    held = value.type.optional_type.elem_type if value.type.HasField("optional_type") else value.type
-    return str(held.WhichOneof("value"))
+    value_type = value.type.optional_type.elem_type if value.type.HasField("optional_type") else value.type
+    return str(value_type.WhichOneof("value"))
 
 
 def _values(folder: Path, role: str, kinds: Sequence[str]) -> tuple[Any, ...]:

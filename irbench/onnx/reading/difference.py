@@ -65,9 +65,9 @@ def find_origins(before: Inventory, after: Inventory) -> Origins:
     behind = {name: bits_of for name, bits_of in _followed(after, bits, through=True).items() if name not in names}
     stems = {name: next((stem for stem in name_stems(name) if stem in nearest), None) for name in behind}
     known = {name: stem for name, stem in stems.items() if stem is not None and not nearest[stem] & ~behind[name]}
-    held = _held(after, names, known)
-    unknown = {name: all_behind for name, all_behind in behind.items() if name not in known and name not in held}
-    return Origins(known, held, _shown(after, names), nearest, unknown)
+    origins = _held(after, names, known)
+    unknown = {name: all_behind for name, all_behind in behind.items() if name not in known and name not in origins}
+    return Origins(known, origins, _shown(after, names), nearest, unknown)
 
 
 def _tensors_of(graph: Inventory) -> frozenset[str]:

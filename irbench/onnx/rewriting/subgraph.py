@@ -65,7 +65,10 @@ def subgraph(model: onnx.ModelProto, kept: Sequence[int], boundary: SubgraphBoun
     graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in boundary.constants.items())
     graph.sparse_initializer.extend(tensor for tensor in model.graph.sparse_initializer if tensor.values.name in read)
     for target, types in ((graph.input, boundary.inputs), (graph.output, boundary.outputs)):
-        target.extend(helper.make_tensor_value_info(name, held.element, held.shape) for name, held in types.items())
+        target.extend(
+            helper.make_tensor_value_info(name, tensor_type.element, tensor_type.shape)
+            for name, tensor_type in types.items()
+        )
     return part
 
 

@@ -39,23 +39,23 @@ def _along_axis_1(node: onnx.NodeProto, axis: int, taken: set[str]) -> Iterator[
     """Yield the transform between two changes of shape; a negative axis counts from the end, as it does for Shape."""
     data, answer = node.input[0], node.output[0]
 
-    def made(operator: str, inputs: list[str], what: str, **attributes: Any) -> str:
+    def add_node(operator: str, inputs: list[str], what: str, **attributes: Any) -> str:
         name = take_name(f"{answer}_{what}", taken)
         added.append(helper.make_node(operator, inputs, [name], **attributes))
         return name
 
     added: list[onnx.NodeProto] = []
-    before, rest = made("Shape", [data], "before", end=axis), made("Shape", [data], "rest", start=axis)
-    rows = made("Constant", [], "rows", value_ints=[-1])
-    joined = made("Reshape", [data, made("Concat", [rows, rest], "joined_shape", axis=0)], "joined")
+    before, rest = add_node("Shape", [data], "before", end=axis), add_node("Shape", [data], "rest", start=axis)
+    rows = add_node("Constant", [], "rows", value_ints=[-1])
+    joined = add_node("Reshape", [data, add_node("Concat", [rows, rest], "joined_shape", axis=0)], "joined")
     transform = _copy(node)
     transform.input[0], transform.output[0] = joined, take_name(f"{answer}_along_1", taken)
     kept = [attribute for attribute in transform.attribute if attribute.name != "axis"]
     del transform.attribute[:]
     transform.attribute.extend((*kept, helper.make_attribute("axis", _AXIS)))
     added.append(transform)
-    after = made("Shape", [transform.output[0]], "after", start=_AXIS)
-    target = made("Concat", [before, after], "shape", axis=0)
+    after = add_node("Shape", [transform.output[0]], "after", start=_AXIS)
+    target = add_node("Concat", [before, after], "shape", axis=0)
     yield from added
     yield helper.make_node("Reshape", [transform.output[0], target], [answer], allowzero=1)  # an axis may be empty
 

@@ -137,10 +137,10 @@ def _chain(node: ir.Node, values: ir.Value, way: _Way) -> AttentionChain | None:
 def _unscaled(operand: ir.Value) -> tuple[ir.Value, float]:
     total = 1.0
     while (node := operand.producer()) is not None and node.op_type in ("Mul", "Div") and not node.domain:
-        found = next(_factors(node), None)
-        if found is None:
+        factor = next(_factors(node), None)
+        if factor is None:
             break
-        operand, total = found[0], total * found[1]
+        operand, total = factor[0], total * factor[1]
     return operand, total
 
 
@@ -264,17 +264,17 @@ class _Joined:
 def join_heads(node: ir.Node) -> bool:
     """Rewrite an Attention of (batch, heads, length, width) that stands between the splitting and joining of heads."""
     sources = [_before_split(value) for value in node.inputs[:3]]
-    found = [source for source in sources if source is not None]
+    known_sources = [source for source in sources if source is not None]
     joined = _after(node)
-    if len(found) < 3 or joined is None or len(node.outputs) > 1:
+    if len(known_sources) < 3 or joined is None or len(node.outputs) > 1:
         return False
-    heads = [count for _, count in found]
+    heads = [count for _, count in known_sources]
     if heads[_KEYS] != heads[_VALUES] or heads[_QUERIES] % heads[_KEYS]:
         return False
     reader = joined.result.producer()
     assert reader is not None
     stated = {**node.attributes, "q_num_heads": heads[_QUERIES], "kv_num_heads": heads[_KEYS]}
-    answer = insert(reader, "Attention", [*(value for value, _ in found), *node.inputs[3:]], stated)
+    answer = insert(reader, "Attention", [*(value for value, _ in known_sources), *node.inputs[3:]], stated)
     set_sizes(answer, joined.sizes)
     replace(joined.result, answer if joined.choice is None else _zeroed(answer, joined.choice, reader))
     return True
@@ -337,9 +337,9 @@ def _covers_heads(choice: ir.Node, attended: ir.Value) -> bool:
 def _zeroed(answer: ir.Value, choice: ir.Node, before: ir.Node) -> ir.Value:
     rows, _, zero = choice.inputs
     assert rows is not None
-    made = insert(before, "Where", [_of_every_head(rows, before), answer, zero])
-    made.shape = answer.shape
-    return made
+    selected = insert(before, "Where", [_of_every_head(rows, before), answer, zero])
+    selected.shape = answer.shape
+    return selected
 
 
 def _of_every_head(rows: ir.Value, before: ir.Node) -> ir.Value:

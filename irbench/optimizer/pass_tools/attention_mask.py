@@ -55,7 +55,9 @@ def _is_bias(value: ir.Value | None) -> bool:
         sources = _sources_of_bias(part)
         missing = [source for source in sources or () if source not in magnitudes]
         if not missing:
-            magnitudes[part] = _magnitude(part, None if sources is None else [magnitudes[held] for held in sources])
+            magnitudes[part] = _magnitude(
+                part, None if sources is None else [magnitudes[input_part] for input_part in sources]
+            )
             unknown.pop()
         unknown += missing
     return magnitudes[value] <= _MODERATE
@@ -64,8 +66,8 @@ def _is_bias(value: ir.Value | None) -> bool:
 def _magnitude(value: ir.Value | None, sources: Sequence[float] | None) -> float:
     constant, node = weight(value), value.producer() if value is not None else None
     if constant is not None:
-        held = np.abs(constant.astype(np.float64))
-        return float(held.max(initial=0.0)) if np.isfinite(held).all() else math.inf
+        magnitudes = np.abs(constant.astype(np.float64))
+        return float(magnitudes.max(initial=0.0)) if np.isfinite(magnitudes).all() else math.inf
     if not sources:
         return math.inf if sources is None else _USUAL
     operation = node.op_type if node is not None else ""
@@ -212,10 +214,10 @@ def _placed(met: Met, scores: Sequence[Size]) -> tuple[list[Size], list[Size]] |
 
     ``None`` where it does not fit.
     """
-    given, view = sizes_of(met.value), list(met.scores)
-    if given is None or len(view) < 3 or len(given) > len(view):
+    own_sizes, view = sizes_of(met.value), list(met.scores)
+    if own_sizes is None or len(view) < 3 or len(own_sizes) > len(view):
         return None
-    sizes = [ONE] * (len(view) - len(given)) + _settled(given, view)
+    sizes = [ONE] * (len(view) - len(own_sizes)) + _settled(own_sizes, view)
     if any(size not in (ONE, whole) for size, whole in zip(sizes, view, strict=True)):
         return None
     last, whole = (sizes[-2:], view[-2:]) if not met.turned else (sizes[:-3:-1], view[:-3:-1])
@@ -229,9 +231,9 @@ def _placed(met: Met, scores: Sequence[Size]) -> tuple[list[Size], list[Size]] |
     return None
 
 
-def _settled(given: Sequence[Size], view: Sequence[Size]) -> list[Size]:
+def _settled(sizes: Sequence[Size], view: Sequence[Size]) -> list[Size]:
     """Return the sizes of a tensor, those of a table that is cut to a dynamic length as long as what they meet."""
-    pairs = zip(given, view[len(view) - len(given) :], strict=True)
+    pairs = zip(sizes, view[len(view) - len(sizes) :], strict=True)
     return [whole if is_part(size, whole) else size for size, whole in pairs]
 
 
@@ -242,15 +244,15 @@ def _joined(sizes: list[Size], view: list[Size]) -> list[Size]:
 
 def _beside(inserter: Inserter, met: Met, scores: Sequence[Size]) -> ir.Value | None:
     """Return a tensor whose last two axes are queries and keys, and those before batch and heads, where it has them."""
-    placed, given = _placed(met, scores), sizes_of(met.value)
-    if placed is None or given is None:
+    placed, sizes = _placed(met, scores), sizes_of(met.value)
+    if placed is None or sizes is None:
         return None
-    given = _settled(given, met.scores)
-    set_sizes(met.value, given)
-    if not met.turned and (len(given) == 2 or (len(given) > 2 and len(met.scores) == len(scores))):
+    sizes = _settled(sizes, met.scores)
+    set_sizes(met.value, sizes)
+    if not met.turned and (len(sizes) == 2 or (len(sizes) > 2 and len(met.scores) == len(scores))):
         return met.value
-    missing = len(met.scores) - len(given)
-    value = inserter.reshape(met.value, [ONE] * missing + list(given))
+    missing = len(met.scores) - len(sizes)
+    value = inserter.reshape(met.value, [ONE] * missing + list(sizes))
     if value is not None and met.turned:
         value = inserter.transpose(value)
     if value is not None:

@@ -72,26 +72,26 @@ def insert(
     return node.outputs[0]
 
 
-def described(made: ir.Value, dtype: ir.DataType | None, sizes: Sequence[Size]) -> ir.Value:
+def described(value: ir.Value, dtype: ir.DataType | None, sizes: Sequence[Size]) -> ir.Value:
     """Give a value that was inserted its type and its sizes, and return it."""
     import onnx_ir as ir
 
-    made.type = None if dtype is None else ir.TensorType(dtype)  # inserted with that of another value, which stays
-    set_sizes(made, sizes)
-    return made
+    value.type = None if dtype is None else ir.TensorType(dtype)  # inserted with that of another value, which stays
+    set_sizes(value, sizes)
+    return value
 
 
 def insert_reshape(before: ir.Node, value: ir.Value | None, sizes: Sequence[Size]) -> ir.Value | None:
     """Reshape a value in front of a node, if a constant can say to what, or which axes of size one come or go."""
     source = sizes_of(value)
-    found = reshape_operation(source, sizes) if source is not None else None
-    if found is None or before.graph is None or value is None:
+    reshape = reshape_operation(source, sizes) if source is not None else None
+    if reshape is None or before.graph is None or value is None:
         return None
-    operation, numbers = found
+    operation, numbers = reshape
     constant = add_constant(before.graph, np.array(numbers, np.int64), before.outputs[0])
-    made = insert(before, operation, [value, constant])
-    set_sizes(made, sizes)
-    return made
+    reshaped = insert(before, operation, [value, constant])
+    set_sizes(reshaped, sizes)
+    return reshaped
 
 
 def reshape_operation(source: Sequence[Size], sizes: Sequence[Size]) -> tuple[str, list[int]] | None:
@@ -274,8 +274,8 @@ class Inserter:
             return value
         if array is not None:
             return self.constant(array.reshape([size.factor for size in sizes]))
-        made = insert_reshape(self.before, value, sizes)
-        return None if made is None else described(made, value.dtype, sizes)
+        reshaped = insert_reshape(self.before, value, sizes)
+        return None if reshaped is None else described(reshaped, value.dtype, sizes)
 
     def expand(self, value: ir.Value, sizes: Sequence[Size]) -> ir.Value | None:
         """Return a value stretched to these sizes, or ``None`` where one that it is stretched to is unknown here.
@@ -287,8 +287,8 @@ class Inserter:
             return value
         if array is not None and self._is_small(sizes):
             return self.constant(np.broadcast_to(array, [size.factor for size in sizes]))
-        wanted = [ONE if size == old else size for size, old in zip(sizes, before, strict=True)]
-        target = self._shape(wanted)
+        target_sizes = [ONE if size == old else size for size, old in zip(sizes, before, strict=True)]
+        target = self._shape(target_sizes)
         return None if target is None else described(insert(self.before, "Expand", [value, target]), value.dtype, sizes)
 
     def any_of_last(self, condition: ir.Value) -> ir.Value:
@@ -298,8 +298,8 @@ class Inserter:
             return self.constant(np.asarray(array.any(-1, keepdims=True)))
         if sizes[-1] == ONE:
             return condition
-        made = insert(self.before, "ReduceMax", [condition, self.constant(np.array([-1], np.int64))])
-        return described(made, condition.dtype, [*sizes[:-1], ONE])
+        largest = insert(self.before, "ReduceMax", [condition, self.constant(np.array([-1], np.int64))])
+        return described(largest, condition.dtype, [*sizes[:-1], ONE])
 
     def _shape(self, sizes: Sequence[Size]) -> ir.Value | None:
         parts = [self._dimension(size) for size in sizes]
@@ -309,8 +309,8 @@ class Inserter:
         arrays = [weight(part) for part in known]
         if all(array is not None for array in arrays):
             return self.constant(np.array([size.factor for size in sizes], np.int64))
-        made = insert(self.before, "Concat", known, {"axis": 0})
-        return described(made, known[0].dtype, [Size(len(parts))])
+        shape = insert(self.before, "Concat", known, {"axis": 0})
+        return described(shape, known[0].dtype, [Size(len(parts))])
 
     def _dimension(self, size: Size) -> ir.Value | None:
         import onnx_ir as ir
@@ -319,10 +319,10 @@ class Inserter:
             return self.constant(np.array([size.number], np.int64))
         assert self.before.graph is not None
         for value in self.before.graph.inputs:
-            for place, found in enumerate(sizes_of(value) or ()):
-                if found == size:
-                    made = insert(self.before, "Shape", [value], {"start": place, "end": place + 1})
-                    return described(made, ir.DataType.INT64, [ONE])
+            for place, size_of_axis in enumerate(sizes_of(value) or ()):
+                if size_of_axis == size:
+                    shape = insert(self.before, "Shape", [value], {"start": place, "end": place + 1})
+                    return described(shape, ir.DataType.INT64, [ONE])
         return None
 
     def _is_small(self, sizes: Sequence[Size]) -> bool:

@@ -68,29 +68,29 @@ def reshape(layout: Layout, sizes: Sequence[Size]) -> Layout | None:
     axes: list[tuple[Atom, ...]] = []
     for size in sizes:
         axis: list[Atom] = []
-        wanted: Size | None = size
-        while wanted is not None and wanted != ONE:
+        remaining: Size | None = size
+        while remaining is not None and remaining != ONE:
             if not rest:
                 return None
-            taken = _take(rest, atoms, wanted)
+            taken = _take(rest, atoms, remaining)
             if taken is None:
                 return None
             axis.append(taken)
-            wanted = quotient(wanted, atoms[taken])
+            remaining = quotient(remaining, atoms[taken])
         axes.append(tuple(axis))
     return None if rest else Layout(layout.source, atoms, tuple(axes), tuple(sizes))
 
 
-def _take(rest: list[Atom], atoms: dict[Atom, Size], wanted: Size) -> Atom | None:
+def _take(rest: list[Atom], atoms: dict[Atom, Size], remaining: Size) -> Atom | None:
     first = rest.pop(0)
-    if quotient(wanted, atoms[first]) is not None:
+    if quotient(remaining, atoms[first]) is not None:
         return first
-    inner = quotient(atoms[first], wanted)
+    inner = quotient(atoms[first], remaining)
     if inner is None:
         return None
     outer_piece, inner_piece = (*first, 0), (*first, 1)
     del atoms[first]
-    atoms |= {outer_piece: wanted, inner_piece: inner}
+    atoms |= {outer_piece: remaining, inner_piece: inner}
     rest.insert(0, inner_piece)
     return outer_piece
 
@@ -147,9 +147,9 @@ def _without_cut(layout: Layout, moved: list[int]) -> list[Step]:
         elif axis and waiting:
             permutation.append(waiting.pop(0))
     permutation = [*idle, *permutation, *waiting]
-    made: list[Step] = [("Transpose", tuple(permutation))]
+    shortened: list[Step] = [("Transpose", tuple(permutation))]
     reached = tuple(layout.source[place] for place in permutation)
-    return made if reached == layout.sizes else [*made, ("Reshape", layout.sizes)]
+    return shortened if reached == layout.sizes else [*shortened, ("Reshape", layout.sizes)]
 
 
 def write_steps(before: ir.Node, source: ir.Value, steps: Sequence[Step]) -> ir.Value | None:
@@ -172,16 +172,16 @@ def write_steps(before: ir.Node, source: ir.Value, steps: Sequence[Step]) -> ir.
 def _targets(source: ir.Value, steps: Sequence[Step]) -> list[tuple[str, list[int], list[Size]]] | None:
     sizes = list(sizes_of(source) or ())
     targets: list[tuple[str, list[int], list[Size]]] = []
-    for operation, wanted in steps:
+    for operation, target in steps:
         if operation == "Transpose":
-            order = [place for place in wanted if isinstance(place, int)]
-            found: tuple[str, list[int]] | None = (operation, order)
+            order = [place for place in target if isinstance(place, int)]
+            step: tuple[str, list[int]] | None = (operation, order)
             sizes = [sizes[place] for place in order]
         else:
-            after = [size for size in wanted if isinstance(size, Size)]
-            found, sizes = reshape_operation(sizes, after), after
-        if found is None:
+            after = [size for size in target if isinstance(size, Size)]
+            step, sizes = reshape_operation(sizes, after), after
+        if step is None:
             return None
-        name, values = found
+        name, values = step
         targets.append((name, values, sizes))
     return targets

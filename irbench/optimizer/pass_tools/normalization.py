@@ -29,18 +29,18 @@ def axes_of_mean(x: ir.Value, mean: ir.Value) -> list[int] | None:
     node, sizes = mean.producer(), sizes_of(x)
     if node is None or sizes is None or x.dtype is None or x.dtype.name not in _FLOATS:
         return None
-    given = weight(node.inputs[1]) if len(node.inputs) > 1 else node.attributes.get_ints("axes")
-    if given is None or node.attributes.get_int("keepdims", 1) != 1:
+    axes = weight(node.inputs[1]) if len(node.inputs) > 1 else node.attributes.get_ints("axes")
+    if axes is None or node.attributes.get_int("keepdims", 1) != 1:
         return None
-    return sorted(int(axis) % len(sizes) for axis in given)
+    return sorted(int(axis) % len(sizes) for axis in axes)
 
 
 def last_axes(x: ir.Value, mean: ir.Value, order: Sequence[int]) -> list[int] | None:
     """Return the sizes of the axes that a mean is over, if they are the last ones in this order and stay as ones."""
-    given, sizes = axes_of_mean(x, mean), sizes_of(x)
-    if given is None or sizes is None:
+    mean_axes, sizes = axes_of_mean(x, mean), sizes_of(x)
+    if mean_axes is None or sizes is None:
         return None
-    axes = sorted(order.index(axis) for axis in given)
+    axes = sorted(order.index(axis) for axis in mean_axes)
     numbers = [sizes[axis].number for axis in order[len(sizes) - len(axes) :]]
     known = [number for number in numbers if number is not None]
     last = axes == list(range(len(sizes) - len(axes), len(sizes)))
@@ -89,21 +89,21 @@ def _moments(inverse: ir.Node) -> list[ir.Node]:
 
     The mean is over the last axes. Its negative is part of what is returned.
     """
-    found = [inverse]
+    nodes = [inverse]
     for operation in ("Sqrt", "Add", "ReduceMean", "Mul", "Sub"):
-        node = _producer(found[-1], operation)
-        if node is None and not (operation == "Sub" and len(found) == 5):
+        node = _producer(nodes[-1], operation)
+        if node is None and not (operation == "Sub" and len(nodes) == 5):
             return []
-        found += [node] if node is not None else []
-    variance, difference = found[3], found[-1]
+        nodes += [node] if node is not None else []
+    variance, difference = nodes[3], nodes[-1]
     x = difference.inputs[0]
     if x is None or last_axes(x, variance.outputs[0], range(len(x.shape or ()))) is None:
         return []
-    mean = _producer(difference, "ReduceMean") if len(found) == 6 else None
+    mean = _producer(difference, "ReduceMean") if len(nodes) == 6 else None
     if mean is not None:
         negatives = [use.node for use in mean.outputs[0].uses() if is_node(use.node.outputs[0], "Neg")]
-        found += [*negatives, mean]
-    return found[::-1] if len(found) in (5, 7, 8) else []
+        nodes += [*negatives, mean]
+    return nodes[::-1] if len(nodes) in (5, 7, 8) else []
 
 
 def _producer(node: ir.Node, operation: str) -> ir.Node | None:
@@ -114,7 +114,7 @@ def _copies(chain: Sequence[ir.Node], before: ir.Node) -> dict[ir.Value, ir.Valu
     copies: dict[ir.Value, ir.Value] = {}
     for node in chain:
         operands = [copies.get(value, value) if value is not None else None for value in node.inputs]
-        made = insert(before, node.op_type, operands, node.attributes)
-        made.type, made.shape = node.outputs[0].type, node.outputs[0].shape
-        copies[node.outputs[0]] = made
+        copy = insert(before, node.op_type, operands, node.attributes)
+        copy.type, copy.shape = node.outputs[0].type, node.outputs[0].shape
+        copies[node.outputs[0]] = copy
     return copies

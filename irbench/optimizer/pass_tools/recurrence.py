@@ -90,8 +90,8 @@ def _compute(node: ir.Node, value: ir.Value, inputs: list[Array | None]) -> Arra
     if any(attribute.type.name in ("GRAPH", "GRAPHS") for attribute in node.attributes.values()) or not feed:
         return None
     outputs = [str(tensor.name) for tensor in node.outputs]
-    found: list[Any] = ReferenceEvaluator(ir.to_proto(node), opsets={"": _OPSET}).run(None, feed)  # type: ignore[assignment]  # a dict only for maps
-    return np.asarray(found[outputs.index(str(value.name))])
+    results: list[Any] = ReferenceEvaluator(ir.to_proto(node), opsets={"": _OPSET}).run(None, feed)  # type: ignore[assignment]  # a dict only for maps
+    return np.asarray(results[outputs.index(str(value.name))])
 
 
 def read_body(loop: ir.Node) -> LoopBody | None:
@@ -145,10 +145,10 @@ def _cell(body: LoopBody, update: ir.Value, candidate: ir.Value | None) -> Gated
     for new, old in _operands(body, candidate, "Add"):
         of_input = _linear(body, new, lambda value: value is body.step)
         for read in (_reset_after, _reset_before):
-            found = read(body, old) if of_input is not None else None
-            if found is None or of_input is None:
+            operand_pair = read(body, old) if of_input is not None else None
+            if operand_pair is None or of_input is None:
                 continue
-            reset, of_state = found
+            reset, of_state = operand_pair
             gates = [_gate(body, update), _gate(body, reset), (of_input, of_state)]
             if None not in gates:
                 pairs = [gate for gate in gates if gate is not None]
@@ -177,9 +177,9 @@ def _reset_before(body: LoopBody, value: ir.Value) -> tuple[ir.Value, Linear] | 
     resets: list[ir.Value] = []
 
     def is_reset_state(value: ir.Value) -> bool:
-        found = [reset for reset, state in _operands(body, value, "Mul") if state is body.state]
-        resets.extend(found)
-        return bool(found)
+        reset_operands = [reset for reset, state in _operands(body, value, "Mul") if state is body.state]
+        resets.extend(reset_operands)
+        return bool(reset_operands)
 
     of_state = _linear(body, value, is_reset_state)
     return (resets[0], of_state) if of_state is not None else None
@@ -189,8 +189,8 @@ def _gate(body: LoopBody, value: ir.Value) -> tuple[Linear, Linear] | None:
     """Read sigmoid(x @ matrix + bias + h @ matrix + bias)."""
     inner = _first_input(body, value) if is_node(value, "Sigmoid") else None
     for left, right in _operands(body, inner, "Add"):
-        of_input = _linear(body, left, lambda found: found is body.step)
-        of_state = _linear(body, right, lambda found: found is body.state)
+        of_input = _linear(body, left, lambda source: source is body.step)
+        of_state = _linear(body, right, lambda source: source is body.state)
         if of_input is not None and of_state is not None:
             return of_input, of_state
     return None
@@ -318,9 +318,9 @@ def _unswapped(value: ir.Value | None) -> ir.Value | None:
 
 def slice_bounds(node: ir.Node, known: Mapping[ir.Value, Elements]) -> tuple[int, int, int] | None:
     """Return start, end and step of a Slice of the first axis alone."""
-    given = [known.get(tensor) if tensor is not None else None for tensor in node.inputs[1:]]
+    bounds = [known.get(tensor) if tensor is not None else None for tensor in node.inputs[1:]]
     numbers = [
-        item[0].number if item is not None and len(item) == 1 and item[0] is not None else None for item in given
+        item[0].number if item is not None and len(item) == 1 and item[0] is not None else None for item in bounds
     ]
     if len(numbers) < 3 or None in numbers or numbers[2] != 0:
         return None

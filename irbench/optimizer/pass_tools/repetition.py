@@ -41,26 +41,35 @@ def read_repetition(value: ir.Value | None) -> Repetition | None:
         assert node is not None
         chain.append(node)
         value = node.inputs[0]
-    found, sizes = _repeated(value), sizes_of(value)
-    layout = layouts.reshape(found.layout, sizes) if found is not None and sizes is not None else None
+    repeated, sizes = _repeated(value), sizes_of(value)
+    layout = layouts.reshape(repeated.layout, sizes) if repeated is not None and sizes is not None else None
     for node in chain[::-1]:
         layout = _followed(layout, node) if layout is not None else None
-    if found is None or layout is None or len(layout.sizes) != 4:
+    if repeated is None or layout is None or len(layout.sizes) != 4:
         return None
-    own = [atom for atom in ((found.axis - 1,), (found.axis,)) if atom in layout.atoms]
-    return found._replace(layout=layout) if list(layout.axes[_HEADS]) == own else None
+    own = [atom for atom in ((repeated.axis - 1,), (repeated.axis,)) if atom in layout.atoms]
+    return repeated._replace(layout=layout) if list(layout.axes[_HEADS]) == own else None
 
 
-def write_unrepeated(found: Repetition, before: ir.Node) -> ir.Value | None:
+def write_unrepeated(repetition: Repetition, before: ir.Node) -> ir.Value | None:
     """Return the values of a repetition with every head once, computed in front of a node."""
-    once = [*found.sizes[: found.axis], *found.sizes[found.axis + 1 :]]
-    source = found.source if sizes_of(found.source) == once else insert_reshape(before, found.source, once)
-    atoms = {_without(atom, found.axis): size for atom, size in found.layout.atoms.items() if atom != (found.axis,)}
-    axes = [[_without(atom, found.axis) for atom in axis if atom != (found.axis,)] for axis in found.layout.axes]
-    sizes = [*found.layout.sizes]
-    sizes[_HEADS] = found.sizes[found.axis - 1]
-    made = Layout(tuple(once), atoms, tuple(map(tuple, axes)), tuple(sizes))
-    return write_steps(before, source, layouts.steps(made)) if source is not None else None
+    once = [*repetition.sizes[: repetition.axis], *repetition.sizes[repetition.axis + 1 :]]
+    source = (
+        repetition.source if sizes_of(repetition.source) == once else insert_reshape(before, repetition.source, once)
+    )
+    atoms = {
+        _without(atom, repetition.axis): size
+        for atom, size in repetition.layout.atoms.items()
+        if atom != (repetition.axis,)
+    }
+    axes = [
+        [_without(atom, repetition.axis) for atom in axis if atom != (repetition.axis,)]
+        for axis in repetition.layout.axes
+    ]
+    sizes = [*repetition.layout.sizes]
+    sizes[_HEADS] = repetition.sizes[repetition.axis - 1]
+    layout = Layout(tuple(once), atoms, tuple(map(tuple, axes)), tuple(sizes))
+    return write_steps(before, source, layouts.steps(layout)) if source is not None else None
 
 
 def _without(atom: tuple[int, ...], axis: int) -> tuple[int, ...]:

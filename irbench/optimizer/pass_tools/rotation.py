@@ -77,8 +77,8 @@ def cut(value: ir.Value | None, known: Known) -> Cut | None:
 
 
 def _slice(node: ir.Node, source: ir.Value, sizes: Sequence[Size], known: Known) -> Cut | None:
-    found, length = axis_slices(node, known), sizes[-1].number
-    parts = [part for part in found or () if not is_whole(part, source)]
+    slices, length = axis_slices(node, known), sizes[-1].number
+    parts = [part for part in slices or () if not is_whole(part, source)]
     if len(parts) != 1 or parts[0].axis != len(sizes) - 1 or length is None:
         return None
     start, end, step = parts[0].start.number, parts[0].end.number, parts[0].step
@@ -98,16 +98,16 @@ def _split(node: ir.Node, source: ir.Value, value: ir.Value | None, rank: int) -
 
 def _unbound(value: ir.Value | None) -> Cut | None:
     """Read one of the rows or columns into which a Reshape writes the last axis."""
-    found = _taken(value)
-    split = found[0].producer() if found is not None and is_node(found[0], "Reshape") else None
+    part = _taken(value)
+    split = part[0].producer() if part is not None and is_node(part[0], "Reshape") else None
     source, sizes = (split.inputs[0], sizes_of(split.outputs[0])) if split is not None else (None, None)
     before = sizes_of(source)
-    if found is None or source is None or before is None or sizes is None or len(sizes) < 2:
+    if part is None or source is None or before is None or sizes is None or len(sizes) < 2:
         return None
     rows, columns = sizes[-2].number, sizes[-1].number
     if list(sizes[:-2]) != list(before[:-1]) or rows is None or columns is None:
         return None
-    _, axis, index = found
+    _, axis, index = part
     if axis == len(sizes) - 1 and 0 <= index < columns:
         return Cut(source, index, rows * columns, columns)
     return Cut(source, index * columns, (index + 1) * columns, 1) if axis == len(sizes) - 2 and index >= 0 else None
@@ -172,9 +172,9 @@ def _of_parts(node: ir.Node, known: Known) -> Rotation | None:
     for a, cosine in _product(difference.inputs[0], difference):
         for b, sine in _product(difference.inputs[1], difference):
             source = _own(a, b, pairs.neighbours, known)
-            wanted = {frozenset((b, cosine)), frozenset((a, sine))}
-            found = {frozenset(_factors(operand)) for operand in total.inputs}
-            if source is not None and found == wanted and sizes_of(source) == sizes_of(node.outputs[0]):
+            expected = {frozenset((b, cosine)), frozenset((a, sine))}
+            factors = {frozenset(_factors(operand)) for operand in total.inputs}
+            if source is not None and factors == expected and sizes_of(source) == sizes_of(node.outputs[0]):
                 return Rotation(source, cosine, sine, pairs.neighbours)
     return None
 
@@ -187,8 +187,8 @@ def _own(a: ir.Value, b: ir.Value, neighbours: bool, known: Known) -> ir.Value |
         return None
     half = length // 2
     apart = ((0, half, 1), (half, length, 1))
-    wanted = ((0, length, 2), (1, length, 2)) if neighbours else apart
-    return first.source if (first[1:], second[1:]) == wanted else None
+    expected = ((0, length, 2), (1, length, 2)) if neighbours else apart
+    return first.source if (first[1:], second[1:]) == expected else None
 
 
 def _pairs(value: ir.Value | None) -> _ElementPairs | None:
@@ -289,11 +289,11 @@ class HalfTables:
             "Tile": self._tiled,
         }
         compute = read.get(node.op_type) if node is not None and is_node(table, *read) else None
-        made = compute(node, sizes, before) if compute is not None else None
-        if made is not None:
-            made.type = table.type
-            set_sizes(made, sizes)
-        return made
+        half = compute(node, sizes, before) if compute is not None else None
+        if half is not None:
+            half.type = table.type
+            set_sizes(half, sizes)
+        return half
 
     def _of_constant(self, table: ir.Value, before: ir.Node) -> ir.Value | None:
         array = weight(table)
@@ -346,8 +346,8 @@ class HalfTables:
         first = node.inputs[0]
         if node.op_type == "Tile":
             repeats = weight(node.inputs[1])
-            wanted = [2 if place == axis else 1 for place in range(rank)]
-            return first if repeats is not None and repeats.tolist() == wanted else None
+            target_shape = [2 if place == axis else 1 for place in range(rank)]
+            return first if repeats is not None and repeats.tolist() == target_shape else None
         along = node.attributes.get_int("axis", 0) % rank == axis
         return first if along and len(node.inputs) == 2 and first is node.inputs[1] else None
 
@@ -375,7 +375,7 @@ class HalfTables:
     def _tiled(self, node: ir.Node, sizes: list[Size], _: ir.Node) -> ir.Value | None:
         """Take what is repeated twice along the last axis, and nowhere else."""
         source, repeats = node.inputs[0], weight(node.inputs[1])
-        wanted = [ONE.factor] * (len(sizes) - 1) + [2]
-        if self._neighbours or source is None or repeats is None or repeats.tolist() != wanted:
+        expected = [ONE.factor] * (len(sizes) - 1) + [2]
+        if self._neighbours or source is None or repeats is None or repeats.tolist() != expected:
             return None
         return source

@@ -113,8 +113,8 @@ def any_order(operation: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
 
 def holds(value: ir.Value | None, number: float, beside: ir.Value, tolerance: float = 1e-4) -> bool:
     """Whether a value is a constant of one element that is about ``number`` and stretches no result with ``beside``."""
-    found = number_beside(value, beside)
-    return found is not None and abs(found - number) <= tolerance * abs(number)
+    constant = number_beside(value, beside)
+    return constant is not None and abs(constant - number) <= tolerance * abs(number)
 
 
 def number_beside(value: ir.Value | None, other: ir.Value) -> float | None:

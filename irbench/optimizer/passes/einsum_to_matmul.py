@@ -58,10 +58,10 @@ def _rewrite(node: ir.Node) -> bool:
     result_axes = [rows, columns] if batch else [columns]
     leading = batch or rows
     operands = [_merged(node, 0, left, (leading, left_axes), size), _merged(node, 1, right, (batch, right_axes), size)]
-    made = insert(node, "MatMul", operands) if None not in operands else None
-    if made is None:
+    new_product = insert(node, "MatMul", operands) if None not in operands else None
+    if new_product is None:
         return False
-    value = _split(node, made, (leading, result_axes), result, size)
+    value = _split(node, new_product, (leading, result_axes), result, size)
     if value is None:
         return False
     replace(node.outputs[0], value)

@@ -116,9 +116,9 @@ def _only_rows(inserter: Inserter, rows: ir.Value, attended: ir.Value, dtype: ir
         whole = inserter.reshape(rows, [sizes[0], *sizes[2:]])
         assert whole is not None  # one head, an axis of size one
         rows = whole
-    made = insert(inserter.before, "Where", [rows, attended, inserter.constant(np.zeros((), dtype.numpy()))])
-    made.shape = attended.shape
-    return made
+    selected = insert(inserter.before, "Where", [rows, attended, inserter.constant(np.zeros((), dtype.numpy()))])
+    selected.shape = attended.shape
+    return selected
 
 
 fuse_attention: Pass = Rewrite(

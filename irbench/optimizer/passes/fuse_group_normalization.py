@@ -131,8 +131,8 @@ class _Builder:
 
 
 def _of_groups(array: Array | None, groups: Size, otherwise: float) -> Array:
-    given = np.float32(otherwise) if array is None else array.reshape(-1)
-    return np.broadcast_to(given, (groups.factor,)).astype(np.float32)
+    values = np.float32(otherwise) if array is None else array.reshape(-1)
+    return np.broadcast_to(values, (groups.factor,)).astype(np.float32)
 
 
 def _of_channels(array: Array, sizes: Sequence[Size]) -> Array:

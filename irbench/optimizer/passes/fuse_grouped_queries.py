@@ -33,14 +33,14 @@ def _fuse_grouped_queries(model: ir.Model) -> bool:
 def _group(node: ir.Node) -> bool:
     """Rule 1."""
     ranks = [len(sizes_of(value) or ()) for value in node.inputs[:3]]
-    found = [read_repetition(value) for value in node.inputs[1:3]]
-    keys, values = found
+    repetitions = [read_repetition(value) for value in node.inputs[1:3]]
+    keys, values = repetitions
     if ranks != [4, 4, 4] or len(node.inputs) > 4 or keys is None or values is None or keys.groups != values.groups:
         return False
-    made = [write_unrepeated(repetition, node) for repetition in (keys, values)]
-    if None in made:
+    inputs = [write_unrepeated(repetition, node) for repetition in (keys, values)]
+    if None in inputs:
         return False
-    for place, value in enumerate(made, start=1):
+    for place, value in enumerate(inputs, start=1):
         node.replace_input_with(place, value)
     if "kv_num_heads" in node.attributes:
         import onnx_ir as ir

@@ -84,9 +84,9 @@ def _normalise(
     assert axes is not None
     assert graph is not None
     assert x.dtype is not None
-    given = [as_axes(optional.get(name), axes, order) for name in ("scale", "bias")]
-    scale = np.ones(axes, x.dtype.numpy()) if given[0] is None else given[0]
-    arrays = [scale] if given[1] is None else [scale, given[1]]
+    parameters = [as_axes(optional.get(name), axes, order) for name in ("scale", "bias")]
+    scale = np.ones(axes, x.dtype.numpy()) if parameters[0] is None else parameters[0]
+    arrays = [scale] if parameters[1] is None else [scale, parameters[1]]
     constants = [add_constant(graph, array, mean) for array in arrays]
     source = x if turned is None else op.Transpose(x, perm=order)
     return op.LayerNormalization(source, *constants, axis=-len(axes), epsilon=scalar(epsilon))

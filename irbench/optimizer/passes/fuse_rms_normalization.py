@@ -89,8 +89,8 @@ def _normalise(op: Any, x: ir.Value, mean: ir.Value, epsilon: ir.Value, **option
     assert axes is not None
     assert graph is not None
     assert x.dtype is not None
-    given = as_axes(optional.get("scale"), axes, _order(x))
-    scale = np.ones(axes, x.dtype.numpy()) if given is None else given
+    factors = as_axes(optional.get("scale"), axes, _order(x))
+    scale = np.ones(axes, x.dtype.numpy()) if factors is None else factors
     return op.RMSNormalization(x, add_constant(graph, scale, mean), axis=-len(axes), epsilon=scalar(epsilon))
 
 

@@ -85,23 +85,23 @@ class _Fusion:
         """Return cosines or sines with the axes (batch, length, half the width)."""
         whole, own = (sizes_of(value) or [ONE] for value in (rotation.source, table))
         half = Size((whole[-1].number or 0) // 2)
-        found = table if own[-1] == half else self._halves[rotation.neighbours].half(table, before)
-        wanted = (*shared, half)
-        if found is None or found.dtype != rotation.source.dtype:
+        half_table = table if own[-1] == half else self._halves[rotation.neighbours].half(table, before)
+        target_sizes = (*shared, half)
+        if half_table is None or half_table.dtype != rotation.source.dtype:
             return None
-        key = (found, wanted, axis)
+        key = (half_table, target_sizes, axis)
         if key not in self._tables:
-            self._tables[key] = _stretched(found, wanted, len(whole), axis, rotation.source, before)
+            self._tables[key] = _stretched(half_table, target_sizes, len(whole), axis, rotation.source, before)
         return self._tables[key]
 
     def _write(self, node: ir.Node, rotation: Rotation, tables: Sequence[ir.Value | None], axis: int) -> bool:
         last, source, width = self._whole(node, rotation)
         attributes = {"interleaved": 1} if rotation.neighbours else {}
         attributes |= {"rotary_embedding_dim": width} if source is not rotation.source else {}
-        made = (_heads_first if axis == 2 else _length_first)(last, source, tables, attributes)
-        if made is None:
+        embedding = (_heads_first if axis == 2 else _length_first)(last, source, tables, attributes)
+        if embedding is None:
             return False
-        replace(last.outputs[0], made)
+        replace(last.outputs[0], embedding)
         return True
 
     def _whole(self, node: ir.Node, rotation: Rotation) -> tuple[ir.Node, ir.Value, int]:
@@ -137,7 +137,7 @@ def _axis_of_length(sizes: Sequence[Size] | None, rotation: Rotation) -> int | N
 
 
 def _stretched(
-    table: ir.Value, wanted: tuple[Size, ...], rank: int, axis: int, source: ir.Value, before: ir.Node
+    table: ir.Value, target_sizes: tuple[Size, ...], rank: int, axis: int, source: ir.Value, before: ir.Node
 ) -> ir.Value | None:
     """Return a table with the axes (batch, length, half the width), the batch that of the source."""
     own = sizes_of(table)
@@ -145,32 +145,32 @@ def _stretched(
         return None
     aligned = [ONE] * (rank - len(own)) + list(own)
     array, sizes = weight(table), [aligned[0], aligned[axis], aligned[-1]]
-    numbers = [size.number for size in wanted]
+    numbers = [size.number for size in target_sizes]
     if array is not None and None not in numbers:
         flat = array.reshape([size.factor for size in sizes])
         return add_constant(before.graph, np.broadcast_to(flat, [number or 0 for number in numbers]), table)
     flat_table = table if list(own) == sizes else insert_reshape(before, table, sizes)
-    if flat_table is None or sizes[0] == wanted[0]:
+    if flat_table is None or sizes[0] == target_sizes[0]:
         return flat_table
-    return _repeated(flat_table, wanted, source, before)
+    return _repeated(flat_table, target_sizes, source, before)
 
 
-def _repeated(table: ir.Value, wanted: tuple[Size, ...], source: ir.Value, before: ir.Node) -> ir.Value:
+def _repeated(table: ir.Value, target_sizes: tuple[Size, ...], source: ir.Value, before: ir.Node) -> ir.Value:
     import onnx_ir as ir
 
     graph = before.graph
     assert graph is not None
-    if wanted[0].number is not None:
-        target = add_constant(graph, np.array([wanted[0].number, 1, 1], np.int64), table)
+    if target_sizes[0].number is not None:
+        target = add_constant(graph, np.array([target_sizes[0].number, 1, 1], np.int64), table)
     else:
         batch = insert(before, "Shape", [source], {"start": 0, "end": 1})
         target = insert(before, "Concat", [batch, add_constant(graph, np.ones(2, np.int64), table)], {"axis": 0})
         described(batch, ir.DataType.INT64, [ONE])
         described(target, ir.DataType.INT64, [Size(3)])
-    made = insert(before, "Expand", [table, target])
-    made.type = table.type
-    set_sizes(made, wanted)
-    return made
+    expanded = insert(before, "Expand", [table, target])
+    expanded.type = table.type
+    set_sizes(expanded, target_sizes)
+    return expanded
 
 
 def _heads_first(
@@ -180,15 +180,15 @@ def _heads_first(
     turn = source.producer() if is_node(source, "Transpose") else None
     before = turn.inputs[0] if turn is not None else None
     if turn is not None and before is not None and list(turn.attributes.get_ints("perm", [])) == _HEADS_FIRST:
-        made = _length_first(node, before, tables, attributes)
-        if made is None:
+        embedding = _length_first(node, before, tables, attributes)
+        if embedding is None:
             return None
-        turned = insert(node, "Transpose", [made], {"perm": _HEADS_FIRST})
+        turned = insert(node, "Transpose", [embedding], {"perm": _HEADS_FIRST})
         set_sizes(turned, sizes_of(source) or ())
         return turned
-    made = insert(node, "RotaryEmbedding", [source, *tables], attributes)
-    set_sizes(made, sizes_of(source) or ())
-    return made
+    embedding = insert(node, "RotaryEmbedding", [source, *tables], attributes)
+    set_sizes(embedding, sizes_of(source) or ())
+    return embedding
 
 
 def _length_first(
@@ -203,9 +203,9 @@ def _length_first(
     joined = source if len(sizes) == 3 else insert_reshape(node, source, merged)
     if joined is None:
         return None
-    made = insert(node, "RotaryEmbedding", [joined, *tables], {**attributes, "num_heads": heads})
-    set_sizes(made, merged)
-    return made if len(sizes) == 3 else insert_reshape(node, made, sizes)
+    embedding = insert(node, "RotaryEmbedding", [joined, *tables], {**attributes, "num_heads": heads})
+    set_sizes(embedding, merged)
+    return embedding if len(sizes) == 3 else insert_reshape(node, embedding, sizes)
 
 
 fuse_rotary_embedding: Pass = Rewrite(

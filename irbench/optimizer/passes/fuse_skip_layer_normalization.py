@@ -81,9 +81,9 @@ def _precedes(norm: ir.Node, add: ir.Node) -> bool:
 
 def _unbiased(add: ir.Node) -> tuple[ir.Value | None, ir.Value | None, ir.Value | None]:
     for value, skip in (add.inputs, add.inputs[::-1]):
-        found = bias_of(value)
-        if found is not None and value is not None and only_reader(value) is add:
-            return found[0], skip, found[1]
+        bias = bias_of(value)
+        if bias is not None and value is not None and only_reader(value) is add:
+            return bias[0], skip, bias[1]
     return add.inputs[0], add.inputs[1], None
 
 

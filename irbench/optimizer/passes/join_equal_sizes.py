@@ -32,25 +32,25 @@ _Key: TypeAlias = tuple[Elements, str, int]
 
 def _join_equal_sizes(model: ir.Model) -> bool:
     known = infer(model)
-    asked = len(model.graph) > 0 and _ask_inputs(model.graph, known)
+    modified = len(model.graph) > 0 and _ask_inputs(model.graph, known)
     joined = _join(model.graph, known)
-    if asked or joined:
+    if modified or joined:
         clean(model)
-    return asked or joined
+    return modified or joined
 
 
 def _ask_inputs(graph: ir.Graph, known: dict[ir.Value, Elements]) -> bool:
     places, first = _places(graph), graph[0]
-    made: dict[_Key, ir.Value] = {}
+    sizes_by_key: dict[_Key, ir.Value] = {}
     for value in _asked_within(graph):
         key = _key(value, known)
         if key is None or len(key[0]) != 1 or key[0][0] not in places or not _can_go(value):
             continue
-        if key not in made:
-            made[key] = _asked(first, places[key[0][0]], value)
-            known[made[key]] = key[0]
-        replace(value, made[key])
-    return bool(made)
+        if key not in sizes_by_key:
+            sizes_by_key[key] = _asked(first, places[key[0][0]], value)
+            known[sizes_by_key[key]] = key[0]
+        replace(value, sizes_by_key[key])
+    return bool(sizes_by_key)
 
 
 def _places(graph: ir.Graph) -> dict[Size | None, tuple[ir.Value, int]]:
@@ -66,15 +66,15 @@ def _places(graph: ir.Graph) -> dict[Size | None, tuple[ir.Value, int]]:
 
 
 def _asked_within(graph: ir.Graph) -> list[ir.Value]:
-    found: dict[ir.Value, None] = {}
+    values: dict[ir.Value, None] = {}
     for node in graph:
         if node.domain == "" and (
-            any(value in found for value in node.inputs)
+            any(value in values for value in node.inputs)
             if node.op_type in _SIZES
             else node.op_type == "Shape" and node.inputs[0] is not None and not node.inputs[0].is_graph_input()
         ):
-            found[node.outputs[0]] = None
-    return list(found)
+            values[node.outputs[0]] = None
+    return list(values)
 
 
 def _asked(before: ir.Node, place: tuple[ir.Value, int], like: ir.Value) -> ir.Value:
@@ -86,14 +86,14 @@ def _asked(before: ir.Node, place: tuple[ir.Value, int], like: ir.Value) -> ir.V
     source, axis = place
     ones = [ONE] * len(like.shape or ())
     if _is_part_of_shape(like):
-        made = described(insert(before, "Shape", [source], {"start": axis, "end": axis + 1}), ir.DataType.INT64, ones)
+        size = described(insert(before, "Shape", [source], {"start": axis, "end": axis + 1}), ir.DataType.INT64, ones)
     else:
         index = add_constant(before.graph, np.full((1,) * len(ones), axis, np.int64), source)
         shape = described(insert(before, "Shape", [source]), ir.DataType.INT64, [Size(len(source.shape or ()))])
-        made = described(insert(before, "Gather", [shape, index], {"axis": 0}), ir.DataType.INT64, ones)
+        size = described(insert(before, "Gather", [shape, index], {"axis": 0}), ir.DataType.INT64, ones)
     if like.dtype == ir.DataType.INT64:
-        return made
-    return described(insert(before, "Cast", [made], {"to": like.dtype.value}), like.dtype, ones)
+        return size
+    return described(insert(before, "Cast", [size], {"to": like.dtype.value}), like.dtype, ones)
 
 
 def _is_part_of_shape(value: ir.Value) -> bool:

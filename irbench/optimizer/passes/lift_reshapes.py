@@ -62,10 +62,10 @@ def add_before_cut(node: ir.Node) -> bool:
     is smaller would have to be stretched.
     """
     whole, target = sizes_of(node.inputs[0]), sizes_of(node.outputs[0])
-    found = _addends(node, target)
-    if found is None or whole is None or target is None or list(whole[-2:]) == list(target[-2:]):
+    terms = _addends(node, target)
+    if terms is None or whole is None or target is None or list(whole[-2:]) == list(target[-2:]):
         return False
-    source, addends = found
+    source, addends = terms
     if any(sizes_of(addend) is None for addend in addends):
         return False
     inserter = Inserter(node)
@@ -135,15 +135,15 @@ def _keep_rows(node: ir.Node) -> bool:
     if result is None or len(sizes) != 2:
         return False
     kept = next((count for count in range(len(result) - 1, 0, -1) if product(result[count:]) == sizes[1]), None)
-    wanted = [*result[:kept], sizes[0]]
-    if kept is None or sizes_of(rows) == wanted:
+    target_sizes = [*result[:kept], sizes[0]]
+    if kept is None or sizes_of(rows) == target_sizes:
         return False
-    value = source if sizes_of(source) == wanted else insert_reshape(node, source, wanted)
+    value = source if sizes_of(source) == target_sizes else insert_reshape(node, source, target_sizes)
     if value is None:
         return False
-    made = insert(node, "MatMul", [value, columns])
-    set_sizes(made, [*result[:kept], sizes[1]])
-    split = made if kept == len(result) - 1 else insert_reshape(node, made, result)
+    new_product = insert(node, "MatMul", [value, columns])
+    set_sizes(new_product, [*result[:kept], sizes[1]])
+    split = new_product if kept == len(result) - 1 else insert_reshape(node, new_product, result)
     if split is None:
         return False
     replace(after, split)
@@ -160,7 +160,7 @@ def _merge_later(node: ir.Node) -> bool:
     merged, result = [sizes_of(operand) for operand in operands], sizes_of(node.outputs[0])
     if len(operands) < 2 or result is None or any(sizes is None or len(sizes) != len(result) for sizes in merged):
         return False
-    leading = next((found for found in map(_leading, (*operands, _next(node))) if found is not None), None)
+    leading = next((axes for axes in map(_leading, (*operands, _next(node))) if axes is not None), None)
     if leading is None or any((sizes or ())[:-2] != result[:-2] for sizes in merged) or len(leading) <= len(result) - 2:
         return False
     sources = [
@@ -168,17 +168,17 @@ def _merge_later(node: ir.Node) -> bool:
     ]
     if None in sources:
         return False
-    made = insert(node, "MatMul", sources)
-    set_sizes(made, [*leading, *result[-2:]])
-    return _replaced(node.outputs[0], made, node) or _replaced(_next(node), made, node)
+    new_product = insert(node, "MatMul", sources)
+    set_sizes(new_product, [*leading, *result[-2:]])
+    return _replaced(node.outputs[0], new_product, node) or _replaced(_next(node), new_product, node)
 
 
 def _apart(before: ir.Node, value: ir.Value | None, sizes: Sequence[Size]) -> ir.Value | None:
     """Reshape an operand to ``sizes``, from what it is made of by changes of layout where that is easier to say."""
-    found = insert_reshape(before, value, sizes)
+    reshaped = insert_reshape(before, value, sizes)
     source = _source(value)
-    if found is not None or source is None:
-        return found
+    if reshaped is not None or source is None:
+        return reshaped
     if is_node(value, "Reshape"):
         return insert_reshape(before, source, sizes)
     node = value.producer() if value is not None and is_node(value, "Transpose") else None
@@ -193,11 +193,11 @@ def _apart(before: ir.Node, value: ir.Value | None, sizes: Sequence[Size]) -> ir
     return turned
 
 
-def _replaced(value: ir.Value | None, made: ir.Value, before: ir.Node) -> bool:
+def _replaced(value: ir.Value | None, replacement: ir.Value, before: ir.Node) -> bool:
     """Put a product, reshaped, in the place of a value that a Reshape gives, or of the product before; if possible."""
     sizes = sizes_of(value)
     is_reshaped = value is not None and (value is before.outputs[0] or is_node(value, "Reshape"))
-    shaped = insert_reshape(before, made, sizes) if is_reshaped and sizes is not None else None
+    shaped = insert_reshape(before, replacement, sizes) if is_reshaped and sizes is not None else None
     if shaped is None or value is None:
         return False
     replace(value, shaped)
@@ -238,9 +238,9 @@ def _add_before_split(node: ir.Node) -> bool:
         flat = _flat(constant, [number or 0 for number in numbers])
         if flat is None or len(after) < constant.ndim:
             continue
-        made = insert(node, "Add", [source, add_constant(node.graph, flat, node.outputs[0])])
-        set_sizes(made, before)
-        again = insert_reshape(node, made, after)
+        total = insert(node, "Add", [source, add_constant(node.graph, flat, node.outputs[0])])
+        set_sizes(total, before)
+        again = insert_reshape(node, total, after)
         if again is not None:
             replace(node.outputs[0], again)
             return True
@@ -273,11 +273,11 @@ def _scale_later(node: ir.Node) -> bool:
         if factor is None or factor.shape is None or len(factor.shape) > len(after or ()):
             continue  # the scale's axes would become the result's
         moved = insert(node, node.op_type, [other, *rest], dict(node.attributes))
-        made = insert(node, product_node.op_type, [moved, factor] if place else [factor, moved])
+        new_product = insert(node, product_node.op_type, [moved, factor] if place else [factor, moved])
         if after is not None:
             set_sizes(moved, after)
-            set_sizes(made, after)
-        replace(node.outputs[0], made)
+            set_sizes(new_product, after)
+        replace(node.outputs[0], new_product)
         return True
     return False
 
@@ -296,9 +296,9 @@ def _as_product(node: ir.Node) -> bool:
     if constant is None or sizes is None:
         return False
     matrix = add_constant(node.graph, constant.T, node.outputs[0]) if attributes.get_int("transB", 0) != 0 else columns
-    made = insert(node, "MatMul", [rows, matrix])
-    set_sizes(made, sizes)
-    replace(node.outputs[0], made)
+    new_product = insert(node, "MatMul", [rows, matrix])
+    set_sizes(new_product, sizes)
+    replace(node.outputs[0], new_product)
     return True
 
 

@@ -52,21 +52,21 @@ def _lift(node: ir.Node) -> bool:
     set_sizes(moved, [sizes[place] for place in order])
     factor = next((tensor for tensor in last.inputs if tensor is not source), None) if last.op_type == "Mul" else None
     if factor is None:
-        made = _repeated(last, source, moved, node)
+        replacement = _repeated(last, source, moved, node)
     else:
         inner = factor.producer()
         assert inner is not None
-        made = insert(node, "Mul", [moved, _repeated(inner, source, moved, node)])
-        set_sizes(made, sizes_of(moved) or ())
-    replace(node.outputs[0], made)
+        replacement = insert(node, "Mul", [moved, _repeated(inner, source, moved, node)])
+        set_sizes(replacement, sizes_of(moved) or ())
+    replace(node.outputs[0], replacement)
     return True
 
 
 def _repeated(node: ir.Node, source: ir.Value, moved: ir.Value, before: ir.Node) -> ir.Value:
-    made = insert(before, node.op_type, [moved if value is source else value for value in node.inputs], node.attributes)
-    made.type = node.outputs[0].type
-    set_sizes(made, sizes_of(moved) or ())
-    return made
+    copy = insert(before, node.op_type, [moved if value is source else value for value in node.inputs], node.attributes)
+    copy.type = node.outputs[0].type
+    set_sizes(copy, sizes_of(moved) or ())
+    return copy
 
 
 def _source(last: ir.Node) -> ir.Value | None:

@@ -56,15 +56,15 @@ _SEQUENCE_AXES = 3
 def _loop_to_gru(model: ir.Model) -> bool:
     known = infer(model)
     loops = [node for node in model.graph if is_node(node.outputs[0], "Loop")]
-    made = {gru for node in loops if (gru := _replace_loop(node, known)) is not None}
-    if not made:
+    new_nodes = {gru for node in loops if (gru := _replace_loop(node, known)) is not None}
+    if not new_nodes:
         return False
     clean(model)
     for rule in (_take_state, _run_backwards, _cancel_reversals, _run_both_ways):
         known = infer(model)
         for node in list(model.graph):
             if node.graph is not None and any(tensor.uses() or tensor.is_graph_output() for tensor in node.outputs):
-                rule(node, known, made)
+                rule(node, known, new_nodes)
         clean(model)
     infer(model)
     merge_layouts(model)
@@ -129,10 +129,10 @@ def _runs_through(loop: ir.Node, body: LoopBody, known: Mapping[ir.Value, Elemen
 
 def _starts_per_sample(start: ir.Value, sizes: Sequence[Size]) -> bool:
     """Whether the steps are (batch, width) and the state (batch, units), or zero and stretched to that."""
-    given = sizes_of(start)
-    if given is None or len(sizes) != _SEQUENCE_AXES:
+    start_sizes = sizes_of(start)
+    if start_sizes is None or len(sizes) != _SEQUENCE_AXES:
         return False
-    return list(given[:-1]) in ([[sizes[1]], [ONE], []] if _is_zero(start) else [[sizes[1]]])
+    return list(start_sizes[:-1]) in ([[sizes[1]], [ONE], []] if _is_zero(start) else [[sizes[1]]])
 
 
 def _stays_true(value: ir.Value | None, body: LoopBody, steps: Size, known: Mapping[ir.Value, Elements]) -> bool:
@@ -161,22 +161,22 @@ def _uncast(body: LoopBody, value: ir.Value | None) -> ir.Value | None:
     return value
 
 
-def _take_state(node: ir.Node, known: Mapping[ir.Value, Elements], made: set[ir.Node]) -> None:
+def _take_state(node: ir.Node, known: Mapping[ir.Value, Elements], new_nodes: set[ir.Node]) -> None:
     """Rule 2."""
     if not is_node(node.outputs[0], "Slice") or slice_bounds(node, known) != (-1, WHOLE, 1):
         return
     gru = _gru_of(node.inputs[0])
-    if gru is not None and gru in made and _direction(gru) == "forward":
+    if gru is not None and gru in new_nodes and _direction(gru) == "forward":
         gru.resize_outputs(2)
         gru.outputs[1].type, gru.outputs[1].name = gru.outputs[0].type, f"{gru.outputs[0].name}_last"
         replace(node.outputs[0], gru.outputs[1])
 
 
-def _run_backwards(node: ir.Node, known: Mapping[ir.Value, Elements], made: set[ir.Node]) -> None:
+def _run_backwards(node: ir.Node, known: Mapping[ir.Value, Elements], new_nodes: set[ir.Node]) -> None:
     """Rule 3."""
     import onnx_ir as ir
 
-    source = reversed_source(node.inputs[0], known) if node in made else None
+    source = reversed_source(node.inputs[0], known) if node in new_nodes else None
     outputs = [_reader(use.node) for use in node.outputs[0].uses()]
     if source is None or _direction(node) != "forward" or None in outputs or node.graph is None:
         return
@@ -212,7 +212,7 @@ def _direction(gru: ir.Node) -> str:
     return str(gru.attributes.get_string("direction", "forward"))
 
 
-def _run_both_ways(node: ir.Node, _: Mapping[ir.Value, Elements], made: set[ir.Node]) -> None:
+def _run_both_ways(node: ir.Node, _: Mapping[ir.Value, Elements], new_nodes: set[ir.Node]) -> None:
     """Rule 5."""
     sizes = sizes_of(node.outputs[0])
     if not is_node(node.outputs[0], "Concat") or sizes is None or len(node.inputs) != 2:
@@ -220,7 +220,7 @@ def _run_both_ways(node: ir.Node, _: Mapping[ir.Value, Elements], made: set[ir.N
     for output in (0, 1):
         pair = [_gru_of(value, output) for value in node.inputs]
         last_axis = node.attributes.get_int("axis", 0) % len(sizes) == len(sizes) - 1
-        if not last_axis or not set(pair) <= made or not _fit_together(pair):
+        if not last_axis or not set(pair) <= new_nodes or not _fit_together(pair):
             continue
         both = _joined(node, [gru for gru in pair if gru is not None])
         batch_first = [0, 2, 1, 3] if output == 0 else [1, 0, 2]
@@ -259,7 +259,7 @@ def _joined(before: ir.Node, pair: list[ir.Node]) -> ir.Node:
     first, graph = pair[0], before.graph
     assert graph is not None
     arrays = [[weight(gru.inputs[place]) for gru in pair] for place in (1, 2, 3)]
-    joined = [np.concatenate([array for array in held if array is not None]) for held in arrays]
+    joined = [np.concatenate([array for array in parts if array is not None]) for parts in arrays]
     weights = [add_constant(graph, array, first.outputs[0]) for array in joined]
     both = ir.node("GRU", [first.inputs[0], *weights], dict(first.attributes), num_outputs=2)
     both.attributes["direction"] = ir.AttrString("direction", "bidirectional")

@@ -61,8 +61,8 @@ def _pack(node: ir.Node) -> bool:
     if mask is not None and not _is_addend(mask, node, heads):
         return False
     projections = [_projection(node, value) for value in node.inputs[:3]]
-    found = [projection for projection in projections if projection is not None]
-    return len(found) == 3 and (_whole(node, found, heads, mask) or _biases(node, found, heads, mask))
+    complete = [projection for projection in projections if projection is not None]
+    return len(complete) == 3 and (_whole(node, complete, heads, mask) or _biases(node, complete, heads, mask))
 
 
 def _is_addend(mask: ir.Value, node: ir.Node, heads: int) -> bool:
@@ -83,9 +83,9 @@ def _projection(node: ir.Node, value: ir.Value | None) -> _Projection | None:
     if split is not None:
         return _part(split, split.outputs.index(value))
     bias: Array | None = None
-    add, found = value.producer(), bias_of(value)
-    if add is not None and found is not None and only_reader(value) is node:
-        node, value, bias = add, found[0], weight(found[1])
+    add, sum_parts = value.producer(), bias_of(value)
+    if add is not None and sum_parts is not None and only_reader(value) is node:
+        node, value, bias = add, sum_parts[0], weight(sum_parts[1])
     product = value.producer() if is_node(value, "MatMul") and only_reader(value) is node else None
     matrix = weight(product.inputs[1]) if product is not None else None
     if product is not None and product.inputs[0] is not None and matrix is not None and matrix.ndim == 2:
@@ -128,12 +128,14 @@ def _biases(node: ir.Node, parts: list[_Projection], heads: int, mask: ir.Value 
     queries, keys, values = (part.bias for part in parts)
     if queries is None or values is None or graph is None:
         return False
-    if any((part.bias is None) != (found is None) for part, found in zip(parts, sums, strict=True)):
+    if any((part.bias is None) != (sum_parts is None) for part, sum_parts in zip(parts, sums, strict=True)):
         return False  # part of what is split, or read by others too
     biases = [queries, np.zeros_like(queries) if keys is None else keys, values]
     if len({bias.size for bias in biases} | {(sizes_of(node.inputs[1]) or [ONE])[-1].number}) > 1:
         return False
-    sources = [value if found is None else found[0] for value, found in zip(node.inputs[:3], sums, strict=True)]
+    sources = [
+        value if sum_parts is None else sum_parts[0] for value, sum_parts in zip(node.inputs[:3], sums, strict=True)
+    ]
     packed = add_constant(graph, np.concatenate(biases), node.outputs[0])
     scale = node.attributes.get_float("scale", 0.0) or (biases[0].size // heads) ** -0.5
     inputs = [*sources, packed, *([] if mask is None else [None, mask])]
@@ -144,10 +146,10 @@ def _biases(node: ir.Node, parts: list[_Projection], heads: int, mask: ir.Value 
 def _put(node: ir.Node, operation: str, inputs: list[ir.Value | None], attributes: dict[str, int | float]) -> None:
     import onnx_ir as ir
 
-    made = ir.node(operation, inputs, attributes, domain=MICROSOFT)
-    made.outputs[0].type, made.outputs[0].shape = node.outputs[0].type, node.outputs[0].shape
-    node.prepend(made)
-    replace(node.outputs[0], made.outputs[0])
+    packed = ir.node(operation, inputs, attributes, domain=MICROSOFT)
+    packed.outputs[0].type, packed.outputs[0].shape = node.outputs[0].type, node.outputs[0].shape
+    node.prepend(packed)
+    replace(node.outputs[0], packed.outputs[0])
 
 
 pack_attention: Pass = Rewrite(

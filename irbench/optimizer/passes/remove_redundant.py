@@ -95,8 +95,8 @@ def _holds_negative_zero(attribute: ir.Attr) -> bool:
     """Whether a number of an attribute is -0.0, which equals 0.0 but divides otherwise."""
     if attribute.type.name not in ("FLOAT", "FLOATS"):
         return False
-    given = [attribute.value] if attribute.type.name == "FLOAT" else attribute.value
-    return any(number == 0 and math.copysign(1, number) < 0 for number in given)
+    values = [attribute.value] if attribute.type.name == "FLOAT" else attribute.value
+    return any(number == 0 and math.copysign(1, number) < 0 for number in values)
 
 
 def merge_layouts(model: ir.Model) -> bool:
@@ -125,12 +125,12 @@ def _merge_chain(last: ir.Node) -> bool:
     best: tuple[int, ir.Value, Sequence[layouts.Step]] | None = None
     for length in range(1, len(chain) + 1):
         source = chain[length - 1].inputs[0]
-        made = _steps(chain[length - 1 :: -1]) if source is not None else None
-        if made is None or source is None:
+        steps = _steps(chain[length - 1 :: -1]) if source is not None else None
+        if steps is None or source is None:
             continue
-        gain = min(length, owned) - len(made)
+        gain = min(length, owned) - len(steps)
         if gain > (best[0] if best else 0):
-            best = (gain, source, made)
+            best = (gain, source, steps)
     if best is None or (last.outputs[0].is_graph_output() and not best[2] and not _may_be_output(best[1])):
         return False
     return _rewrite(last, best[1], best[2])
@@ -172,8 +172,8 @@ def _order(node: ir.Node) -> list[int]:
     return list(node.attributes.get_ints("perm", list(backwards)))
 
 
-def _rewrite(last: ir.Node, source: ir.Value, made: Sequence[layouts.Step]) -> bool:
-    value = write_steps(last, source, made)
+def _rewrite(last: ir.Node, source: ir.Value, steps: Sequence[layouts.Step]) -> bool:
+    value = write_steps(last, source, steps)
     if value is None:
         return False
     replace(last.outputs[0], value)
@@ -250,9 +250,9 @@ def _transpose_later(node: ir.Node) -> bool:
     first, second = map(_order, alone)
     if first != second:
         return False
-    made = insert(node, node.op_type, operands, dict(node.attributes))
-    set_sizes(made, [sizes[first.index(axis)] for axis in range(len(sizes))])
-    turned = insert(node, "Transpose", [made], {"perm": first})
+    result = insert(node, node.op_type, operands, dict(node.attributes))
+    set_sizes(result, [sizes[first.index(axis)] for axis in range(len(sizes))])
+    turned = insert(node, "Transpose", [result], {"perm": first})
     set_sizes(turned, sizes)
     replace(node.outputs[0], turned)
     if node.graph is not None:

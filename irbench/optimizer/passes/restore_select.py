@@ -47,9 +47,9 @@ def _restore_sum(node: ir.Node) -> bool:
         for condition, a in _factors(chosen):
             for negated, b in _factors(other):
                 if is_node(negated, "Not") and _input(negated) is condition:
-                    made = insert(node, "Where", [condition, a, b])
-                    made.shape = node.outputs[0].shape
-                    replace(node.outputs[0], made)
+                    selected = insert(node, "Where", [condition, a, b])
+                    selected.shape = node.outputs[0].shape
+                    replace(node.outputs[0], selected)
                     return True
     return False
 

@@ -81,8 +81,8 @@ class Region:
     def sources(self) -> list[ir.Value]:
         """The rows that come from elsewhere."""
         own = set(self.results)
-        found = (value for node in self.nodes for value in _row_operands(node) or ())
-        return list(dict.fromkeys(value for value in found if value not in own))
+        operands = (value for node in self.nodes for value in _row_operands(node) or ())
+        return list(dict.fromkeys(value for value in operands if value not in own))
 
     def readers(self, value: ir.Value) -> list[ir.Node]:
         """Return who reads a value outside, a node for each use."""
@@ -90,8 +90,8 @@ class Region:
 
     def reshaping(self, value: ir.Value) -> list[ir.Node]:
         """Return the readers outside that group a value's rows otherwise, those within branches and bodies left out."""
-        found = (node for node in self.readers(value) if node.graph is value.graph)
-        return [node for node in found if _is_regrouped(node.outputs[0])]
+        readers = (node for node in self.readers(value) if node.graph is value.graph)
+        return [node for node in readers if _is_regrouped(node.outputs[0])]
 
     def without(self, node: ir.Node) -> Region:
         """Return the region without one operation."""
@@ -112,25 +112,25 @@ class Region:
         return self._entering(value) if any(value in (_row_operands(node) or ()) for node in readers) else 0
 
     def _entering(self, value: ir.Value) -> float:
-        wanted, alone = self.grouping.after(value), not self.readers(value) and not value.is_graph_output()
+        target_sizes, alone = self.grouping.after(value), not self.readers(value) and not value.is_graph_output()
         node = value.producer()
         before = node.inputs[0] if node is not None and _is_regrouped(value) else None
         if before is None:
-            return 1 if _can_reshape(value, wanted) else math.inf
-        if sizes_of(before) == wanted:
+            return 1 if _can_reshape(value, target_sizes) else math.inf
+        if sizes_of(before) == target_sizes:
             return -1 if alone else 0
-        return int(not alone) if _can_reshape(before, wanted) else math.inf
+        return int(not alone) if _can_reshape(before, target_sizes) else math.inf
 
     def _leaving(self, value: ir.Value) -> float:
-        wanted, reshaped = self.grouping.after(value), self.reshaping(value)
-        alike = [node for node in reshaped if sizes_of(node.outputs[0]) == wanted]
-        if any(not _can_be(wanted, node.outputs[0]) for node in reshaped):
+        target_sizes, reshaped = self.grouping.after(value), self.reshaping(value)
+        alike = [node for node in reshaped if sizes_of(node.outputs[0]) == target_sizes]
+        if any(not _can_be(target_sizes, node.outputs[0]) for node in reshaped):
             return math.inf
         if sum(node.outputs[0].is_graph_output() for node in alike) > 1:
             return math.inf  # one value would be two outputs
         if len(reshaped) == len(self.readers(value)) and not value.is_graph_output():
             return -len(alike)
-        return 1 - len(alike) if _can_be(wanted, value) else math.inf
+        return 1 - len(alike) if _can_be(target_sizes, value) else math.inf
 
 
 def _is_regrouped(value: ir.Value | None) -> bool:
@@ -139,13 +139,15 @@ def _is_regrouped(value: ir.Value | None) -> bool:
 
 
 def _can_be(sizes: Sequence[Size], value: ir.Value) -> bool:
-    wanted = sizes_of(value)
-    return wanted is not None and (list(sizes) == list(wanted) or reshape_operation(sizes, wanted) is not None)
+    target_sizes = sizes_of(value)
+    return target_sizes is not None and (
+        list(sizes) == list(target_sizes) or reshape_operation(sizes, target_sizes) is not None
+    )
 
 
-def _can_reshape(value: ir.Value, wanted: Sequence[Size]) -> bool:
+def _can_reshape(value: ir.Value, target_sizes: Sequence[Size]) -> bool:
     sizes = sizes_of(value)
-    return sizes is not None and reshape_operation(sizes, wanted) is not None
+    return sizes is not None and reshape_operation(sizes, target_sizes) is not None
 
 
 def _row_operands(node: ir.Node) -> list[ir.Value] | None:
@@ -156,7 +158,11 @@ def _row_operands(node: ir.Node) -> list[ir.Value] | None:
     if not operands or not result or len(result) < 2:
         return None
     sizes = [sizes_of(operand) for operand in operands]
-    return operands if all(found is not None and found[:-1] == result[:-1] for found in sizes) else None
+    return (
+        operands
+        if all(operand_sizes is not None and operand_sizes[:-1] == result[:-1] for operand_sizes in sizes)
+        else None
+    )
 
 
 def _of_product(node: ir.Node) -> list[ir.Value]:
@@ -251,13 +257,13 @@ def _works_on(node: ir.Node, grouping: Grouping, beside: ir.Node) -> bool:
 
 
 def _grown(start: ir.Node, grouping: Grouping, places: dict[ir.Node, int]) -> Region:
-    found, unseen = {start}, [start]
+    nodes, unseen = {start}, [start]
     while unseen:
         for node in neighbours(unseen.pop()):
-            if node in places and node not in found and _works_on(node, grouping, start):
-                found.add(node)
+            if node in places and node not in nodes and _works_on(node, grouping, start):
+                nodes.add(node)
                 unseen.append(node)
-    return Region(tuple(sorted(found, key=places.__getitem__)), grouping)
+    return Region(tuple(sorted(nodes, key=places.__getitem__)), grouping)
 
 
 def _trimmed(region: Region) -> Region:
@@ -272,49 +278,49 @@ def _trimmed(region: Region) -> Region:
 
 def _regroup(region: Region) -> None:
     """Rule 1."""
-    made: dict[ir.Value, ir.Value] = {}
+    values: dict[ir.Value, ir.Value] = {}
     for value in region.sources:
-        made[value] = _regrouped(value, region)
+        values[value] = _regrouped(value, region)
     for node in region.nodes:
         attributes: dict[str, Any] = dict(node.attributes)
         rows = _row_operands(node) or ()
-        operands = [made[value] if value is not None and value in rows else value for value in node.inputs]
+        operands = [values[value] if value is not None and value in rows else value for value in node.inputs]
         if "axis" in attributes:
             attributes["axis"] = -1
         result = insert(node, node.op_type, operands, attributes)
         result.type = node.outputs[0].type
         set_sizes(result, region.grouping.after(node.outputs[0]))
-        made[node.outputs[0]] = result
+        values[node.outputs[0]] = result
     for value in region.results:
-        _hand_out(value, made[value], region)
+        _hand_out(value, values[value], region)
 
 
 def _regrouped(value: ir.Value, region: Region) -> ir.Value:
-    wanted, node = region.grouping.after(value), value.producer()
+    target_sizes, node = region.grouping.after(value), value.producer()
     source = node.inputs[0] if node is not None and _is_regrouped(value) else value
     if source is None:
         return value
-    if sizes_of(source) == wanted:
+    if sizes_of(source) == target_sizes:
         return source
     first = next(node for node in region.nodes if value in node.inputs)
-    made = insert_reshape(first, source, wanted)
-    assert made is not None  # otherwise the region has no cost
-    return made
+    reshaped = insert_reshape(first, source, target_sizes)
+    assert reshaped is not None  # otherwise the region has no cost
+    return reshaped
 
 
-def _hand_out(value: ir.Value, made: ir.Value, region: Region) -> None:
+def _hand_out(value: ir.Value, regrouped: ir.Value, region: Region) -> None:
     """Let readers outside read a result as it is grouped now, or as they ask for it."""
     reshaping = region.reshaping(value)
     for node in reshaping:
         result = node.outputs[0]
-        wanted = sizes_of(result) or ()
-        given = made if sizes_of(made) == wanted else insert_reshape(node, made, wanted)
-        assert given is not None
-        replace(result, given)
+        target_sizes = sizes_of(result) or ()
+        reshaped = regrouped if sizes_of(regrouped) == target_sizes else insert_reshape(node, regrouped, target_sizes)
+        assert reshaped is not None
+        replace(result, reshaped)
     producer = value.producer()
     rest = len(region.readers(value)) > len(reshaping)
     if producer is not None and (rest or value.is_graph_output()):
-        again = insert_reshape(producer, made, sizes_of(value) or ())
+        again = insert_reshape(producer, regrouped, sizes_of(value) or ())
         assert again is not None
         replace(value, again)
 

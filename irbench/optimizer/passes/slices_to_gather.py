@@ -55,11 +55,11 @@ def _replace(node: ir.Node, known: Mapping[ir.Value, Elements]) -> bool:
     sources = {part.inputs[0] for part in slices if part is not None}
     if len(places) < len(slices) or len(sources) > 1:
         return False
-    made = insert(
+    gather = insert(
         node, "Gather", [*sources, add_constant(graph, np.concatenate(places), node.outputs[0])], {"axis": axis}
     )
-    set_sizes(made, sizes)
-    replace(node.outputs[0], made)
+    set_sizes(gather, sizes)
+    replace(node.outputs[0], gather)
     return True
 
 

@@ -52,8 +52,8 @@ class _Grouped:
 def _split_grouped_heads(model: ir.Model) -> bool:
     infer(model)
     products = [node for node in model.graph if is_node(node.outputs[0], "MatMul")]
-    found = [grouped for node in products if (grouped := _read(node)) is not None]
-    changed = sum([_split(grouped) for grouped in found]) > 0
+    matches = [grouped for node in products if (grouped := _read(node)) is not None]
+    changed = sum([_split(grouped) for grouped in matches]) > 0
     clean(model)  # what was begun where a constant could not say a shape
     return changed
 
@@ -103,51 +103,51 @@ def _is_read_by(value: ir.Value | None, node: ir.Node) -> bool:
     return value is not None and value.producer() is not None and only_reader(value) is node
 
 
-def _split(found: _Grouped) -> bool:
+def _split(match: _Grouped) -> bool:
     """Rule 1."""
-    queries, keys = found.scores.inputs
-    values = found.second.inputs[1]
-    every = product((found.heads, found.groups))
-    lengths, leading = [sizes_of(tensor) for tensor in (queries, keys, values)], product((found.batch, found.heads))
-    joined = sizes_of(found.second.outputs[0])
+    queries, keys = match.scores.inputs
+    values = match.second.inputs[1]
+    every = product((match.heads, match.groups))
+    lengths, leading = [sizes_of(tensor) for tensor in (queries, keys, values)], product((match.batch, match.heads))
+    joined = sizes_of(match.second.outputs[0])
     if joined is None or any(sizes is None or product(sizes[:-2]) != leading for sizes in lengths):
         return False  # a product stretches operands of fewer heads or samples, a Reshape does not
     widths = [(sizes or [ONE])[-1] for sizes in lengths]
-    before, after = found.scores, found.second
-    rows = insert_reshape(before, queries, [found.batch, every, found.queries, widths[0]])
-    columns = _repeated(before, keys, found)
-    scores = _product(before, [rows, columns], [found.batch, every, found.queries, widths[1]])
-    split = insert_reshape(before, scores, sizes_of(found.weights) or ())
-    weights = insert_reshape(after, found.weights, [found.batch, every, found.queries, widths[1]])
-    mixed = _product(after, [weights, _repeated(after, values, found)], [found.batch, every, found.queries, widths[2]])
+    before, after = match.scores, match.second
+    rows = insert_reshape(before, queries, [match.batch, every, match.queries, widths[0]])
+    columns = _repeated(before, keys, match)
+    scores = _product(before, [rows, columns], [match.batch, every, match.queries, widths[1]])
+    split = insert_reshape(before, scores, sizes_of(match.weights) or ())
+    weights = insert_reshape(after, match.weights, [match.batch, every, match.queries, widths[1]])
+    mixed = _product(after, [weights, _repeated(after, values, match)], [match.batch, every, match.queries, widths[2]])
     result = insert_reshape(after, mixed, joined)
     if split is None or result is None:
         return False
-    replace(found.split.outputs[0], split)
-    replace(found.second.outputs[0], result)
+    replace(match.split.outputs[0], split)
+    replace(match.second.outputs[0], result)
     return True
 
 
-def _repeated(before: ir.Node, value: ir.Value | None, found: _Grouped) -> ir.Value | None:
+def _repeated(before: ir.Node, value: ir.Value | None, match: _Grouped) -> ir.Value | None:
     """Return keys or values with the axes (batch, all heads, ...)."""
     sizes, graph = sizes_of(value), before.graph
     assert graph is not None
     last = list(sizes or ())[-2:]
-    apart = insert_reshape(before, value, [found.batch, found.heads, ONE, *last])
+    apart = insert_reshape(before, value, [match.batch, match.heads, ONE, *last])
     if apart is None:
         return None
-    target = np.array([1, 1, found.groups.factor, 1, 1], np.int64)
-    made = insert(before, "Expand", [apart, add_constant(graph, target, before.outputs[0])])
-    set_sizes(made, [found.batch, found.heads, found.groups, *last])
-    return insert_reshape(before, made, [found.batch, product((found.heads, found.groups)), *last])
+    target = np.array([1, 1, match.groups.factor, 1, 1], np.int64)
+    expanded = insert(before, "Expand", [apart, add_constant(graph, target, before.outputs[0])])
+    set_sizes(expanded, [match.batch, match.heads, match.groups, *last])
+    return insert_reshape(before, expanded, [match.batch, product((match.heads, match.groups)), *last])
 
 
 def _product(before: ir.Node, operands: Sequence[ir.Value | None], sizes: Sequence[Size]) -> ir.Value | None:
     if None in operands:
         return None
-    made = insert(before, "MatMul", operands)
-    set_sizes(made, sizes)
-    return made
+    new_product = insert(before, "MatMul", operands)
+    set_sizes(new_product, sizes)
+    return new_product
 
 
 split_grouped_heads: Pass = Rewrite(

@@ -66,21 +66,21 @@ def _split(node: ir.Node, known: Mapping[ir.Value, Elements]) -> bool:
     if packed is None or not taken:
         return False
     parts = _parts(node, packed)
-    made = [_cut(node, parts[number], packed, output) for output, number in taken]
-    for (output, _), part in zip(taken, made, strict=True):
-        if part is not None and None not in made:
+    values = [_cut(node, parts[number], packed, output) for output, number in taken]
+    for (output, _), part in zip(taken, values, strict=True):
+        if part is not None and None not in values:
             replace(output, part)
-    return None not in made
+    return None not in values
 
 
 def _cut(node: ir.Node, part: ir.Value, packed: _Packed, like: ir.Value) -> ir.Value | None:
     """Return a part with the axes that ``like`` has."""
-    wanted, cut = sizes_of(like), insert_reshape(node, part, packed.part)
-    if cut is None or wanted is None:
+    target_sizes, cut = sizes_of(like), insert_reshape(node, part, packed.part)
+    if cut is None or target_sizes is None:
         return None
     turned = insert(node, "Transpose", [cut], {"perm": list(packed.perm)})
     set_sizes(turned, [packed.part[place] for place in packed.perm])
-    return insert_reshape(node, turned, wanted)
+    return insert_reshape(node, turned, target_sizes)
 
 
 def _packed(node: ir.Node) -> _Packed | None:
@@ -116,16 +116,16 @@ def _taken(node: ir.Node, packed: _Packed, known: Mapping[ir.Value, Elements]) -
         is_along = reader.op_type == "Slice" or (axis == packed.axis and reader.op_type in ("Split", "Gather"))
         if not is_along or turned.is_graph_output():
             return []
-        found = _of_slice(reader, packed, known) if reader.op_type == "Slice" else _READ[reader.op_type](reader, packed)
-        if not found:
+        part = _of_slice(reader, packed, known) if reader.op_type == "Slice" else _READ[reader.op_type](reader, packed)
+        if not part:
             return []
-        taken += found
+        taken += part
     return [] if any(output.is_graph_output() for output, _ in taken) else taken
 
 
 def _of_split(reader: ir.Node, packed: _Packed) -> list[tuple[ir.Value, int]]:
     sizes = [sizes_of(output) for output in reader.outputs]
-    each = all(found is not None and found[packed.axis] == ONE for found in sizes)
+    each = all(part_sizes is not None and part_sizes[packed.axis] == ONE for part_sizes in sizes)
     return (
         [(output, place) for place, output in enumerate(reader.outputs)] if each and len(sizes) == packed.count else []
     )
@@ -159,13 +159,13 @@ def _parts(node: ir.Node, packed: _Packed) -> Sequence[ir.Value]:
     before = list(sizes_of(source) or ())
     counted = graph.opset_imports.get("", 0) >= _WITH_COUNT
     attributes = {"axis": len(before) - 1, **({"num_outputs": packed.count} if counted else {})}
-    made = ir.node("Split", [source], attributes, num_outputs=packed.count)
-    node.prepend(made)
-    for output in made.outputs:
+    split = ir.node("Split", [source], attributes, num_outputs=packed.count)
+    node.prepend(split)
+    for output in split.outputs:
         output.name = take_name(f"{source.name}_part", names_in(graph))
         output.type = source.type
         set_sizes(output, [*before[:-1], Size(before[-1].factor // packed.count, before[-1].names)])
-    return made.outputs
+    return split.outputs
 
 
 split_packed: Pass = Rewrite(

@@ -36,11 +36,11 @@ def _stack_to_transpose(model: ir.Model) -> bool:
 def _replace(node: ir.Node, known: Known) -> bool:
     """Rule 1."""
     parts = [_unstacked(value, node) for value in node.inputs]
-    found = _parts(parts, known)
+    stacked = _parts(parts, known)
     sizes = sizes_of(node.outputs[0])
-    if found is None or sizes is None or len(parts) < 2:
+    if stacked is None or sizes is None or len(parts) < 2:
         return False
-    source, interleaved = found
+    source, interleaved = stacked
     whole, count = list(sizes_of(source) or ()), Size(len(parts))
     length = Size((whole[-1].number or 0) // len(parts))
     rank = len(whole)

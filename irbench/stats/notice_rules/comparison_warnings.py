@@ -213,9 +213,9 @@ def _orders_differ(state: TableState) -> Iterator[Warn]:
 
 
 def _baseline_replaced(state: TableState) -> Iterator[Warn]:
-    asked, used = state.group.baseline, state.eligibility.baseline
-    if state.records and used is not None and used != asked:
-        yield BaselineReplaced(asked=asked, used=used)
+    requested, used = state.group.baseline, state.eligibility.baseline
+    if state.records and used is not None and used != requested:
+        yield BaselineReplaced(asked=requested, used=used)
 
 
 def _starved_streams(state: TableState) -> Iterator[Warn]:

@@ -230,9 +230,9 @@ def _of_a_processor(state: TableState, time_ns: Callable[[BlockEvidence], int]) 
 
 
 def _throttled(state: TableState) -> Iterator[Warn]:
-    held = [block.throttled_ns for block in state.blocks if block.throttled_ns > 0]
-    if held:
-        yield CpuQuota(seconds=sum(held) / 1e9, blocks=len(held))
+    throttled_ns = [block.throttled_ns for block in state.blocks if block.throttled_ns > 0]
+    if throttled_ns:
+        yield CpuQuota(seconds=sum(throttled_ns) / 1e9, blocks=len(throttled_ns))
 
 
 def _not_frozen(state: TableState) -> Iterator[Warn]:

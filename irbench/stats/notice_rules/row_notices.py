@@ -91,10 +91,10 @@ def _bound_to_vendors(cell: Cell, eligibility: Eligibility) -> Iterator[Mark]:
 
 def _other_than_graph(cell: Cell, eligibility: Eligibility) -> Iterator[Mark]:
     """Say that the runtime does not compute a narrow graph in what it holds."""
-    held = cell.artifact.precision if cell.artifact is not None else ""
-    computed = eligibility.precisions.get(cell.id, held)
-    if held not in ("", "fp32", computed) and eligibility.states[cell.id] == "ok":
-        yield OtherThanGraph(graph=held, precision=computed)
+    graph_precision = cell.artifact.precision if cell.artifact is not None else ""
+    computed = eligibility.precisions.get(cell.id, graph_precision)
+    if graph_precision not in ("", "fp32", computed) and eligibility.states[cell.id] == "ok":
+        yield OtherThanGraph(graph=graph_precision, precision=computed)
 
 
 def _too_slow(cell: Cell, eligibility: Eligibility) -> Iterator[Mark]:
@@ -137,9 +137,9 @@ def _beyond_tolerance(cell: Cell, records: Sequence[LaunchRecord], eligibility: 
     error = None if first is None else first.worst_error
     if first is None or error is None or cell.accuracy is None or eligibility.states[cell.id] != "ok":
         return
-    held = cell.artifact.precision if cell.artifact is not None else ""
+    graph_precision = cell.artifact.precision if cell.artifact is not None else ""
     precision = str(first.effective.get("precision"))
-    if judge(error, precision, held) is not None:
+    if judge(error, precision, graph_precision) is not None:
         yield BeyondTolerance(max_rel=error.max_rel, precision=precision)
 
 
@@ -206,9 +206,9 @@ def find_notes(state: TableState) -> tuple[Note, ...]:
 def _lowered_ir_versions(state: TableState) -> Iterator[Note]:
     for cell in state.eligibility.healthy:
         for launch in itertools.islice(state.launches_of(cell), 1):
-            held, lowered = (launch.effective.get(key) for key in ("ir_version", "lowered_ir_version"))
+            original, lowered = (launch.effective.get(key) for key in ("ir_version", "lowered_ir_version"))
             if lowered is not None:
-                yield IrVersionLowered(cell=cell, ir_version=held, lowered_ir_version=lowered)
+                yield IrVersionLowered(cell=cell, ir_version=original, lowered_ir_version=lowered)
 
 
 def _tails(state: TableState) -> Iterator[Note]:

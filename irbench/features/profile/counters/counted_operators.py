@@ -101,8 +101,8 @@ class _Descriptions:
 
 
 def _is_fixed(value: onnx.ValueInfoProto) -> bool:
-    held = value.type.tensor_type
-    return held.HasField("shape") and all(size.HasField("dim_value") for size in held.shape.dim)
+    tensor_type = value.type.tensor_type
+    return tensor_type.HasField("shape") and all(size.HasField("dim_value") for size in tensor_type.shape.dim)
 
 
 def _content(tensor: onnx.TensorProto, *, tells: bool) -> _Described:

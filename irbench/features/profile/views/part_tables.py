@@ -187,9 +187,9 @@ class _Drawing:
 
     def row(self, name: str, part: PartRow) -> Row:
         figures = [part.figures.get(cell.id) for cell in self.cells]
-        times = (NOT_MEASURED if found is None else milliseconds(found.time_ns.value) for found in figures)
+        times = (NOT_MEASURED if figure is None else milliseconds(figure.time_ns.value) for figure in figures)
         has_interval = self.share == "interval"
-        shares = ("" if found is None else _share(found.share, has_interval=has_interval) for found in figures)
+        shares = ("" if figure is None else _share(figure.share, has_interval=has_interval) for figure in figures)
         return self._line(name, times, shares)
 
     def rest(self, rows: Sequence[PartRow], prefix: str = "") -> Row:
@@ -204,7 +204,7 @@ class _Drawing:
         yield self._line("latency, profiled", (estimated(cell.latency_ns) for cell in self.cells))
         yield self._line("latency, plain", (estimated(cell.plain_ns) for cell in self.cells))
         slowdowns = [cell.slowdown for cell in self.cells]
-        costs = (NOT_MEASURED if found is None else f"{found.value:.2f}x" for found in slowdowns)
+        costs = (NOT_MEASURED if slowdown is None else f"{slowdown.value:.2f}x" for slowdown in slowdowns)
         yield self._line("cost of profiling", costs)
 
     def _line(self, name: str, times: Iterable[str], shares: Iterable[str] = repeat(""), style: str = "") -> Row:
