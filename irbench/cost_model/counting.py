@@ -76,7 +76,7 @@ def moved_bytes(node: NodeView) -> MovedBytes:
         else:
             activations += size
             by_type[tensor.dtype] += size
-    for tensor in node.made():
+    for tensor in node.output_tensors():
         written += tensor.size_bytes
         by_type[tensor.dtype] += tensor.size_bytes
     return MovedBytes(weights, activations, written, dict(by_type))
@@ -84,7 +84,7 @@ def moved_bytes(node: NodeView) -> MovedBytes:
 
 def _all_inputs(node: NodeView) -> _Reads:
     seen: set[str] = set()
-    for name, tensor in zip(filter(None, node.node.input), node.given(), strict=True):
+    for name, tensor in zip(filter(None, node.node.input), node.input_tensors(), strict=True):
         if name not in seen:
             seen.add(name)
             yield tensor, tensor.elements
@@ -93,7 +93,7 @@ def _all_inputs(node: NodeView) -> _Reads:
 def _picked(node: NodeView) -> _Reads:
     """Yield as many elements of the first input as the output has, and the other inputs."""
     yield node.input(0), node.output_elements()
-    yield from ((tensor, tensor.elements) for tensor in list(node.given())[1:])
+    yield from ((tensor, tensor.elements) for tensor in list(node.input_tensors())[1:])
 
 
 def _embedded(node: NodeView) -> _Reads:
@@ -319,7 +319,7 @@ def _counted(view: NodeView, macs: int | None, flops: int | None) -> _CountedNod
         read_bytes=None if moved is None else moved.read,
         written_bytes=None if moved is None else moved.written,
         activation_bytes=None if moved is None else moved.activations_read + moved.written,
-        dtype=next((tensor.dtype for tensor in (*view.given(), *view.made())), ""),
+        dtype=next((tensor.dtype for tensor in (*view.input_tensors(), *view.output_tensors())), ""),
     )
     return _CountedNode(cost, tuple(_weights(view)), {} if moved is None else moved.by_type)
 
@@ -337,7 +337,9 @@ def _weights(view: NodeView) -> Iterator[_UsedWeight]:
 
 
 def _is_empty(view: NodeView) -> bool:
-    inputs, outputs = ([tensor.shape for tensor in tensors] for tensors in (view.given(), view.made()))
+    inputs, outputs = (
+        [tensor.shape for tensor in tensors] for tensors in (view.input_tensors(), view.output_tensors())
+    )
     return bool(inputs) and any(map(_has_none, outputs)) and not any(map(_has_none, inputs))
 
 

@@ -144,14 +144,14 @@ class NodeView:
         value = helper.get_attribute_value(self._attributes[name])
         return value.decode(errors="replace") if isinstance(value, bytes) else value
 
-    def given(self) -> Iterator[KnownTensor]:
+    def input_tensors(self) -> Iterator[KnownTensor]:
         """Yield the inputs that are given; nothing is known of some."""
         for name in self.node.input:
             if name:
                 yield self.scope.tensors.get(name, _UNKNOWN)
 
-    def made(self) -> Iterator[KnownTensor]:
-        """Yield the outputs that are wanted; nothing is known of some."""
+    def output_tensors(self) -> Iterator[KnownTensor]:
+        """Yield the outputs that have names; nothing is known of some."""
         for name in self.node.output:
             if name:
                 yield self.scope.tensors.get(name, _UNKNOWN)

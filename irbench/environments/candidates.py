@@ -24,7 +24,7 @@ class EnvironmentCandidate:
     """An environment, and the backends whose runtimes it has.
 
     Attributes:
-        found: What its interpreter says.
+        inspection: What its interpreter says.
         python: Its interpreter; ``None`` for the one that irbench runs in.
         requirement: What irbench built it from; empty where it did not.
         distribution: Of the release that it was built with; empty where it was not.
@@ -33,7 +33,7 @@ class EnvironmentCandidate:
     """
 
     text: str
-    found: Inspection
+    inspection: Inspection
     python: str | None
     requirement: str
     distribution: str
@@ -111,8 +111,8 @@ def as_environment(key: str, backend: str, candidate: EnvironmentCandidate) -> P
         python=candidate.python,
         requirement=candidate.requirement,
         runtime=description.distribution,
-        python_version=candidate.found.version_text,
-        distributions={description.distribution: version, **candidate.found.distributions},
+        python_version=candidate.inspection.version_text,
+        distributions={description.distribution: version, **candidate.inspection.distributions},
         indexes=candidate.indexes,
     )
 
@@ -143,7 +143,7 @@ def _require(backend: str, environment: EnvironmentCandidate) -> None:
         return
     description = environment.backends.get(backend)
     distribution = description.distribution if description is not None else "its runtime"
-    hint = f"Install it with: {install_into(environment.found, distribution)}" if description is not None else ""
+    hint = f"Install it with: {install_into(environment.inspection, distribution)}" if description is not None else ""
     raise IrbenchError(
         f"{backend} needs {distribution}, which {environment.text} does not have.",
         hint=hint,

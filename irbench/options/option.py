@@ -147,7 +147,7 @@ class CommandOptions(Generic[C]):
             raise UnknownKeyword(f"{self.name}() missing a required keyword argument: {missing[0]!r}")
         return self.split(read_keywords(self.name, keywords, self.readers))
 
-    def asked(self, keywords: Mapping[str, object], **others: Any) -> C:
+    def from_keywords(self, keywords: Mapping[str, object], **others: Any) -> C:
         """Return its own options as keywords of Python ask for them."""
         own, _ = self.read(keywords)
         return self.own(**others, **own)

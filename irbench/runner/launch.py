@@ -39,7 +39,7 @@ from irbench.stats.warm_up import calls_of_later_launches
 from irbench.system import host
 from irbench.worker.cell import CellTask
 from irbench.worker.feed_turns import takes_turns
-from irbench.worker.warming import Asked
+from irbench.worker.warming import WarmUpRequest
 
 
 class LaunchCheck:
@@ -334,19 +334,19 @@ class Launch:
         if other is not None and self._workers.can_prepare(self._task(other)):
             raise GraphRefused(cell.id, self._workers.failures[cell.id].message)
 
-    def _warm_up_of(self, cell: Cell) -> Asked:
+    def _warm_up_of(self, cell: Cell) -> WarmUpRequest:
         """Return how a cell is warmed up: its first launch looks for when calls get no faster, and later ones know."""
         timing, room, cells = self._timing, self._inputs.room, len(self._inputs.cells)
         most_s = max(timing.warm_up, _WARM_UP_SHARE * room.left_s / room.launches / cells)
         if cell.id in self._inputs.new:
             share_s = timing.look_share * room.left_s / cells if timing.look_calls else 0.0
-            return Asked(most_s, look_s=max(0.0, min(timing.look, share_s)))
+            return WarmUpRequest(most_s, look_s=max(0.0, min(timing.look, share_s)))
         known = self._inputs.warm_ups.get(cell.id)
         if known is None or not timing.look_calls:
-            return Asked(most_s)
+            return WarmUpRequest(most_s)
         if known.ended_unsteady:
-            return Asked(most_s, look_s=most_s)
-        return Asked(most_s, calls=calls_of_later_launches(known.steady_after or 0))
+            return WarmUpRequest(most_s, look_s=most_s)
+        return WarmUpRequest(most_s, calls=calls_of_later_launches(known.steady_after or 0))
 
     def _measure_blocks(self, tempo: Tempo) -> tuple[BlockEvidence, ...]:
         blocks: list[BlockEvidence] = []

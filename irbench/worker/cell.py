@@ -30,7 +30,7 @@ from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats.launch_planning import calls_per_sample, fewest_warm_up_calls
 from irbench.worker.feed_turns import feeds_of_samples, require_loop, takes_turns, turns_of_streams
 from irbench.worker.inference import infer
-from irbench.worker.warming import Asked, Warming, median_completion_ns
+from irbench.worker.warming import Warming, WarmUpRequest, median_completion_ns
 from irbench.worker.watchdog import own_temporary_files
 
 if TYPE_CHECKING:
@@ -169,9 +169,9 @@ class CellHost:
     def _compile(self, artifact: Artifact) -> Session:
         return self._backend.compile(artifact, self._task.cell.load, self._task.cell.device, self._phases)
 
-    def warm_up(self, request: Asked | None = None) -> Warmed:
+    def warm_up(self, request: WarmUpRequest | None = None) -> Warmed:
         """Call for the protocol's time, and for as long as a launch asks for; choose the length of a sample."""
-        request = request or Asked()
+        request = request or WarmUpRequest()
         assert self._driver is not None
         if self._other_feeds:
             self._meet_shape()

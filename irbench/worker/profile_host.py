@@ -17,7 +17,7 @@ from irbench.spec import Artifact, Io, Scalar
 from irbench.spi import InferenceProfile, OperatorTime, ProfiledSession, ProfilingBackend, Session
 from irbench.worker.cell import CellTask, Warmed, plain_scalar
 from irbench.worker.cell_hosts import RunHost
-from irbench.worker.warming import Asked
+from irbench.worker.warming import WarmUpRequest
 from irbench.worker.watchdog import own_temporary_files
 
 MOST_CALLS = 300
@@ -79,9 +79,9 @@ class ProfileHost(PlainHost):
             )
         own_temporary_files()
 
-    def warm_up(self, request: Asked | None = None) -> Warmed:
+    def warm_up(self, request: WarmUpRequest | None = None) -> Warmed:
         """Call for the protocol's time, but not as often as would harm the profile."""
-        warmed = super().warm_up(replace(request or Asked(), look_s=0.0, calls=0, most_calls=MOST_CALLS))
+        warmed = super().warm_up(replace(request or WarmUpRequest(), look_s=0.0, calls=0, most_calls=MOST_CALLS))
         self._call_ns = warmed.call_ns
         return warmed
 

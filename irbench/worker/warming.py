@@ -50,7 +50,7 @@ _FEWEST_WORTH_LOOKING = 100
 
 
 @dataclass(frozen=True)
-class Asked:
+class WarmUpRequest:
     """What a launch asks of a warm-up beyond what the protocol does.
 
     Attributes:
@@ -75,7 +75,7 @@ class Warming:
     driver: Driver
     streams: int
     timing: Timing
-    asked: Asked
+    request: WarmUpRequest
     _watch: Stopwatch = field(default_factory=Stopwatch)
     _times_ns: list[NDArray[np.float64]] = field(default_factory=list[NDArray[np.float64]])
     _calls: int = 0
@@ -84,8 +84,8 @@ class Warming:
     def run(self, fewest: int) -> Window:
         """Call as often as ``fewest`` at least, and return the last calls."""
         window = self._drive(fewest)
-        least = max(self.timing.warm_up_calls, self.asked.calls)
-        in_time = int(min(self._calls_in(self.timing.warm_up, window), self.asked.most_calls))
+        least = max(self.timing.warm_up_calls, self.request.calls)
+        in_time = int(min(self._calls_in(self.timing.warm_up, window), self.request.most_calls))
         if max(in_time, least - self._calls) > 0:
             window = self._drive(max(fewest, in_time, least - self._calls - self.streams))
         self._least_s = self._watch.elapsed_s
@@ -110,7 +110,7 @@ class Warming:
     def _look(self, fewest: int, window: Window) -> Window:
         """Go on until as many calls as a look has were made and calls get no faster, or the time is over."""
         calls = self.timing.look_calls
-        while (left := self._calls_in(self.asked.look_s, window)) > 0:
+        while (left := self._calls_in(self.request.look_s, window)) > 0:
             if self._calls >= calls:
                 course = self._course()
                 if course is not None and course.after is not None:
@@ -120,7 +120,7 @@ class Warming:
         return window
 
     def _is_worth_looking(self, window: Window) -> bool:
-        return bool(self.asked.look_s) and self._calls + self._calls_in(self.asked.look_s, window) >= min(
+        return bool(self.request.look_s) and self._calls + self._calls_in(self.request.look_s, window) >= min(
             _FEWEST_WORTH_LOOKING, self.timing.look_calls
         )
 

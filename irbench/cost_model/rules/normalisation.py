@@ -100,7 +100,7 @@ def _per_input(operations: int) -> Rule:
 
 
 def _per_input_of_all(node: NodeView) -> Work:
-    return Work(0, sum(tensor.elements for tensor in node.given()))
+    return Work(0, sum(tensor.elements for tensor in node.input_tensors()))
 
 
 def _region_align(node: NodeView) -> Work:

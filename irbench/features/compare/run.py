@@ -119,7 +119,7 @@ def compare(
     Raises:
         IrbenchError: A side has no run that can be used, the machines differ, or a keyword has an invalid value.
     """
-    request = COMPARE.asked(options, base=run_name(base), new=run_name(new))
+    request = COMPARE.from_keywords(options, base=run_name(base), new=run_name(new))
     with reporting(progress) as reporter:
         return compare_with(request, reporter)
 

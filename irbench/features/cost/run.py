@@ -202,7 +202,7 @@ def cost(model: str | PathLike[str], **options: Unpack[CostKeywords]) -> GraphCo
         IrbenchError: There is no such graph, the file is damaged, a shape does not fit, or the counts follow no
             polynomial in the dimensions that have no size.
     """
-    return GraphCost(find_graph(str(model)), COST.asked(options))
+    return GraphCost(find_graph(str(model)), COST.from_keywords(options))
 
 
 def _formulas(graph: StoredGraph, inputs: tuple[TensorSpec, ...]) -> ModelFormulas:

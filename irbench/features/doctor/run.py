@@ -137,7 +137,7 @@ def doctor(
     Raises:
         IrbenchError: This is not Linux, or what is to be measured cannot be.
     """
-    settings = DOCTOR.asked(options)
+    settings = DOCTOR.from_keywords(options)
     model = None if aa is None or aa is False else "" if aa is True else str(aa)
     if model is None:
         _refuse_options_of_aa(settings)

@@ -94,7 +94,7 @@ def history(model: str | PathLike[str] | None = None, **options: Unpack[HistoryK
     Raises:
         IrbenchError: No run of the model is stored, or a keyword has an invalid value.
     """
-    return history_with(HISTORY.asked(options, model=None if model is None else str(model)))
+    return history_with(HISTORY.from_keywords(options, model=None if model is None else str(model)))
 
 
 def history_with(options: HistoryOptions, unknown: Callable[[int], object] = lambda _count: None) -> RunHistory:

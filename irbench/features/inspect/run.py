@@ -240,7 +240,7 @@ def inspect(model: str | PathLike[str], **options: Unpack[InspectKeywords]) -> G
     Raises:
         IrbenchError: There is no such graph, several are meant, the file is damaged, or a shape does not fit.
     """
-    return GraphInspection(find_graph(str(model)), INSPECT.asked(options))
+    return GraphInspection(find_graph(str(model)), INSPECT.from_keywords(options))
 
 
 def diff(before: str | PathLike[str], after: str | PathLike[str]) -> GraphDifference:

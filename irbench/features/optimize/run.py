@@ -132,7 +132,7 @@ def optimize(
         IrbenchError: Options contradict each other, a tool is missing, or a pass fails or breaks the model.
     """
     with reporting(progress) as reporter:
-        (optimized,) = optimize_with((str(model),), OPTIMIZE.asked(options), reporter.say, reporter.status)
+        (optimized,) = optimize_with((str(model),), OPTIMIZE.from_keywords(options), reporter.say, reporter.status)
         return optimized
 
 

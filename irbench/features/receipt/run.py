@@ -147,7 +147,7 @@ def replay(
     Raises:
         IrbenchError: The file is not a receipt, of a newer format, or was changed after it was written.
     """
-    request = REPLAY.asked(options, claim=Path(claim), models=tuple(map(str, models)))
+    request = REPLAY.from_keywords(options, claim=Path(claim), models=tuple(map(str, models)))
     with reporting(progress) as reporter:
         return replay_with(request, reporter)
 

@@ -46,7 +46,7 @@ def report(*runs: RunName, progress: ProgressOption = "auto", **options: Unpack[
     """
     with reporting(progress) as reporter:
         reporter.say("writing the page")
-        return write_report([run_name(run) for run in runs], REPORT.asked(options))
+        return write_report([run_name(run) for run in runs], REPORT.from_keywords(options))
 
 
 def write_report(runs: Sequence[str | None], options: ReportOptions) -> Path:

@@ -78,7 +78,7 @@ def results(**options: Unpack[ResultsKeywords]) -> tuple[RunEntry, ...]:
     from irbench.store.folders import default_root
     from irbench.store.listing import list_runs
 
-    run_filter = RESULTS.asked(options)
+    run_filter = RESULTS.from_keywords(options)
     return _RunListing(chosen_entries(list_runs(run_filter.results or default_root()).entries, run_filter))
 
 

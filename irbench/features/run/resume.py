@@ -63,7 +63,7 @@ def resume(run: RunName | None = None, *, progress: ProgressOption = "auto", **o
             machine, a package, irbench, or a file. Nothing was measured.
         Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
     """
-    resume_options = RESUME.asked(options, run=None if run is None else run_name(run))
+    resume_options = RESUME.from_keywords(options, run=None if run is None else run_name(run))
     with reporting(progress) as reporter:
         return finished_run(resume_with(resume_options, reporter))
 

@@ -116,7 +116,7 @@ def sweep(plan: PlanSource, *, progress: ProgressOption = "auto", **options: Unp
         IrbenchError: The plan is wrong, or nothing can be measured; all that is wrong is named.
         Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
     """
-    call = SWEEP.asked(options)
+    call = SWEEP.from_keywords(options)
     with reporting(progress) as reporter:
         result, ended = run_sweep(read_plan(plan), call, reporter)
     if not ended:

@@ -98,7 +98,7 @@ def verify(
         IrbenchError: The call is impossible, or there is nothing to compare with; nothing was verified.
         Interrupted: Ctrl-C; what was verified by then is in its ``result``.
     """
-    settings = VERIFY.asked(options, model=None if model is None else str(model))
+    settings = VERIFY.from_keywords(options, model=None if model is None else str(model))
     with reporting(progress) as reporter:
         verification = verify_with(settings, reporter.say)
     if not verification.report.complete:

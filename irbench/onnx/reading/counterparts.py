@@ -164,10 +164,10 @@ def onnx_counterparts(operators: Iterable[FrameworkOperator], exported: Inventor
     for place, operator in enumerate(executed):
         search.add(place, operator)
     products = {
-        label for place, operator in enumerate(executed) if operator.is_product for label in search.found(place)
+        label for place, operator in enumerate(executed) if operator.is_product for label in search.labels(place)
     }
     return tuple(
-        tuple(label for label in search.found(place) if operator.is_product or not search.is_taken(label, products))
+        tuple(label for label in search.labels(place) if operator.is_product or not search.is_taken(label, products))
         or search.parts(place, products)
         for place, operator in enumerate(executed)
     )
@@ -206,7 +206,7 @@ class _CounterpartSearch:
             self._add_parts(list(makers), place)
         self._share(shared, place)
 
-    def found(self, place: int) -> tuple[str, ...]:
+    def labels(self, place: int) -> tuple[str, ...]:
         of_names = (label for name in self._added[place].nodes for label in self._of_names[name])
         return tuple(dict.fromkeys((*self._of_operators[place], *of_names)))
 

@@ -112,7 +112,7 @@ WRITTEN: dict[str, Any] = {
 def test_what_a_plan_has_is_written_as_it_is_read(subtests: pytest.Subtests):
     for name, written in WRITTEN.items():
         with subtests.test(name=name):
-            held = getattr(RUN.asked({name: written}), name)
+            held = getattr(RUN.from_keywords({name: written}), name)
             assert RUN.options[name].kind.written(held) == written
 
 
