@@ -15,6 +15,7 @@ from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError, UnknownKeyword
 from irbench.options import kinds
 from irbench.options.kinds import SINGLE, Kind
+from irbench.options.pickled_functions import NotPicklable
 
 _KEY = "option"
 T = TypeVar("T")
@@ -177,6 +178,12 @@ def read_keywords(function: str, keywords: Mapping[str, object], readers: Reader
 def _read(keyword: str, value: Any, example: str, read: Callable[[Any], Any]) -> Any:
     try:
         return read(value)
+    except NotPicklable as error:
+        in_file = '{"mine": "my_file.py:infer"}' if isinstance(value, Mapping) else '"my_file.py:infer"'
+        raise IrbenchError(
+            f"{keyword}={value!r} is not valid: {error}.",
+            hint=f"Make it in the function itself, or write the function to a file: {keyword}={in_file}.",
+        ) from error
     except (TypeError, ValueError) as error:
         raise IrbenchError(
             f"{keyword}={value!r} is not valid: {error}.", hint=f"Write it like {example}; None is the default."

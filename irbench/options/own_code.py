@@ -78,32 +78,27 @@ def _program_of_value(name: str, code: object) -> Program:
 
 
 def target_of(function: Callable[..., Any]) -> str:
-    """Return where a worker finds a function: each is a process of its own, which imports it.
+    """Return where a worker finds a function: each is a process of its own, which imports it, or reads it from a file.
 
     Raises:
-        ValueError: It is not a function of a module, such as a lambda, or was defined interactively.
+        ValueError: It cannot be imported, and uses something that cannot be written to a file.
     """
-    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
-    if module is None or name is None or inspect.ismethod(function):
-        raise ValueError(f"{function!r} has no name in a module; write a function that calls it")
-    if not name.isidentifier() or getattr(sys.modules.get(module), name, None) is not function:
-        raise ValueError(
-            f"{name} is not a function of the module {module} itself, such as a lambda or a function within another"
-            " one, and a process of its own cannot import it"
-        )
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
+    if module is None or not name.isidentifier() or getattr(sys.modules.get(module), name, None) is not function:
+        return _kept(function)  # a lambda, a function within another one, or an object that can be called
     if module == "__main__":
-        return f"{_file_of_main(name)}:{name}"
+        file = getattr(sys.modules["__main__"], "__file__", None)
+        return f"{Path(file).resolve()}:{name}" if str(file).endswith(".py") and file is not None else _kept(function)
     file = Path(inspect.getsourcefile(function) or "")
     # beside a script or a notebook, whose folder another process does not search; a package is found by its name
     is_module_alone = "." not in module and file.suffix == ".py" and file.name != "__init__.py"
     return f"{file if is_module_alone else module}:{name}"
 
 
-def _file_of_main(name: str) -> str:
-    file = getattr(sys.modules["__main__"], "__file__", None)
-    if file is None or not str(file).endswith(".py"):
-        raise ValueError(f"{name} was defined interactively; put it into a file that a process of its own can import")
-    return str(Path(file).resolve())
+def _kept(function: Callable[..., Any]) -> str:
+    from irbench.options.pickled_functions import kept_function
+
+    return kept_function(function)
 
 
 OwnMetric: TypeAlias = str | Callable[..., Any] | tuple[Callable[..., Any], str]

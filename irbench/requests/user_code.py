@@ -10,6 +10,7 @@ from irbench.core import registry
 from irbench.core.suggestions import nearest
 from irbench.errors import IrbenchError
 from irbench.options.own_code import Metric, Programs, metric_text
+from irbench.options.pickled_functions import file_of, is_kept
 from irbench.options.run import RunOptions
 from irbench.spec import AccuracyLimit, Program
 from irbench.system.file_states import is_file
@@ -38,6 +39,8 @@ def program_files(program: Program) -> tuple[Path, ...]:
 
     if program.kind == "callable":
         module = program.target.rpartition(":")[0]
+        if is_kept(program.target):
+            return (file_of(program.target),) if is_file(file_of(program.target)) else ()
         file = Path(module) if module.endswith(".py") else find_users_module(module, [Path.cwd()])
         return (file,) if file is not None and is_file(file) else ()
     command, *arguments = shlex.split(program.target)
@@ -50,6 +53,10 @@ def require_function(target: str) -> None:
     from irbench.exporter.source import Source, require_code
 
     module = target.rpartition(":")[0]
+    if is_kept(target):
+        if not is_file(file_of(target)):
+            raise IrbenchError(f"The function in {module} is gone.", hint="Measure it again from where it is defined.")
+        return
     if module.endswith(".py") and not is_file(Path(module)):
         raise IrbenchError(f"There is no file {module}.", hint="Check the path.")
     require_code(Source(target), ())

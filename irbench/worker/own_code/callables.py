@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import pickle
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from irbench.errors import IrbenchError, first_line
+from irbench.options.pickled_functions import digest_of, file_of, is_kept
 from irbench.spec import Artifact, Io, Load, Program, Scalar
 from irbench.spi import Array, Availability, CellContext, Description, Feed, Outputs, Phases, Session
 
@@ -161,8 +163,10 @@ def imported_function(target: str) -> Any:
     """Return a function of a module, which is searched in the current folder first, or of a file.
 
     Args:
-        target: ``package.module:function`` or ``path/to/file.py:function``.
+        target: ``package.module:function``, ``path/to/file.py:function``, or that of a function that was kept.
     """
+    if is_kept(target):
+        return _kept_function(file_of(target))
     module, _, name = target.rpartition(":")
     is_file = module.endswith(".py")
     # stays in front: the function may import more when it is called
@@ -190,3 +194,26 @@ def _from_file(path: Path) -> Any:
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     return module
+
+
+def _kept_function(file: Path) -> Any:
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise IrbenchError(
+            f"The function in {file} cannot be read: {error.strerror}.",
+            hint="Measure it again from where it is defined.",
+        ) from error
+    if digest_of(content) != file.stem:
+        raise IrbenchError(
+            f"The function in {file} is not the one that was kept there.",
+            hint="Remove the file, and measure the function again from where it is defined.",
+        )
+    sys.path.insert(0, str(Path.cwd()))  # for the modules that it imports, as those of any function
+    try:
+        return pickle.loads(content)  # noqa: S301 - the user's own code, as a module is
+    except Exception as error:
+        raise IrbenchError(
+            f"The function cannot be made in a process of its own: {type(error).__name__}: {first_line(error)}",
+            hint='Write it to a file, and give cells={"mine": "my_file.py:infer"}.',
+        ) from error
