@@ -61,9 +61,9 @@ _UNJUDGED: Mapping[UnjudgedReason, str] = {
 _FEWEST_DIGITS = 3
 _MOST_DIGITS = 9
 _LEAST_WITH_ONE_DECIMAL = 0.0005
-_SCALES: Mapping[Unit, float] = {"bytes": 1e6, "ms": 1, "fps": 1, "J": 1, "": 1}
+SCALES: Mapping[Unit, float] = {"bytes": 1e6, "ms": 1, "fps": 1, "J": 1, "": 1}
 """What figures are divided by where they are shown: bytes are shown as megabytes."""
-_NAMES: Mapping[Unit, str] = {"bytes": "MB", "ms": "ms", "fps": "FPS", "J": "J", "": ""}
+UNIT_NAMES: Mapping[Unit, str] = {"bytes": "MB", "ms": "ms", "fps": "FPS", "J": "J", "": ""}
 
 
 def difference_text(difference: RunDifference) -> str:
@@ -146,7 +146,7 @@ def change_and_figures(base: float, new: float, unit: Unit, *, relative: bool = 
         unit: Of both.
         relative: Whether the change is a fraction of ``base``, which is above 0 then, or in the unit.
     """
-    before, after = (value / _SCALES[unit] for value in (base, new))
+    before, after = (value / SCALES[unit] for value in (base, new))
     if relative:
         digits, change = digits_for_changes([(before, after)], _relative), _relative(before, after)
     else:
@@ -183,7 +183,7 @@ def signed_percent_end(fraction: float) -> str:
 
 def amount(value: float | None, unit: Unit) -> str:
     """Return a figure with its unit: ``37.1 ms``, ``310 MB``."""
-    return NOT_MEASURED if value is None else _with_unit(significant(value / _SCALES[unit]), unit)
+    return NOT_MEASURED if value is None else _with_unit(significant(value / SCALES[unit]), unit)
 
 
 def signed_amount(value: float, unit: Unit) -> str:
@@ -209,4 +209,4 @@ def _difference(base: float, new: float, unit: Unit) -> tuple[int, str]:
 
 
 def _with_unit(number: str, unit: Unit) -> str:
-    return f"{number} {_NAMES[unit]}".rstrip()
+    return f"{number} {UNIT_NAMES[unit]}".rstrip()

@@ -6,11 +6,10 @@ import html
 import json
 import re
 from importlib.util import find_spec
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from irbench.errors import ExitCode, IrbenchError
-
-ChartFormat: TypeAlias = Literal["vega", "svg", "png", "pdf"]
+from irbench.options.values import ChartForm
 
 _LIBRARIES = {"altair": "altair", "vl_convert": "vl-convert-python"}
 SEPARATOR = "\x1f"
@@ -38,7 +37,7 @@ def require_drawing() -> None:
         )
 
 
-def page_svg(spec: dict[str, Any], prefix: str) -> str:
+def page_svg(spec: dict[str, Any], prefix: str, rows: str = "") -> str:
     """Return a chart as SVG for a page: its identifiers begin with ``prefix``, marks have the key of their row.
 
     Marks and axes keep the labels that screen readers read.
@@ -46,13 +45,14 @@ def page_svg(spec: dict[str, Any], prefix: str) -> str:
     Args:
         spec: Of Vega-Lite.
         prefix: Unique in the page.
+        rows: What the keys of rows begin with in the page.
     """
     svg = _convert("svg", spec).decode()
     svg = re.sub(r'\b(id="|url\(#|href="#)', lambda match: f"{match[1]}{prefix}-", svg)
-    return _LABEL.sub(_marked, svg)
+    return _LABEL.sub(lambda match: _marked(match, rows), svg)
 
 
-def drawn(spec: dict[str, Any], form: ChartFormat) -> bytes:
+def drawn(spec: dict[str, Any], form: ChartForm) -> bytes:
     """Return a chart as a file: its Vega-Lite specification, SVG, PNG with two pixels a unit, or PDF.
 
     Raises:
@@ -64,7 +64,7 @@ def drawn(spec: dict[str, Any], form: ChartFormat) -> bytes:
     return json.dumps(standing, indent=2).encode() if form == "vega" else _convert(form, standing)
 
 
-def _convert(form: ChartFormat, spec: dict[str, Any]) -> bytes:
+def _convert(form: ChartForm, spec: dict[str, Any]) -> bytes:
     import vl_convert
 
     if form == "svg":
@@ -74,9 +74,9 @@ def _convert(form: ChartFormat, spec: dict[str, Any]) -> bytes:
     return bytes(vl_convert.vegalite_to_pdf(spec))
 
 
-def _marked(match: re.Match[str]) -> str:
+def _marked(match: re.Match[str], rows: str) -> str:
     key, text = match.groups()
-    return f'data-row="{html.escape(key)}" aria-label="{text}"'
+    return f'data-row="{html.escape(rows)}{key}" aria-label="{text}"'
 
 
 def _unmarked(value: Any) -> Any:

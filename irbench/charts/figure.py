@@ -83,15 +83,27 @@ def data_of(records: Sequence[Record]) -> alt.InlineData:
     return alt.InlineData(values=list(records))
 
 
-def row_axis(records: Sequence[Record]) -> alt.Y:
-    """Return an axis with a line for each row: two of one name stay two, since keys tell them apart."""
+def row_axis(records: Sequence[Record], what: str = "rows", longest: int = _LONGEST_LABEL) -> alt.Y:
+    """Return an axis with a line for each row: two of one name stay two, since keys tell them apart.
+
+    Args:
+        records: Of the rows, in their order.
+        what: They are, in the plural.
+        longest: Of their names, in pixels.
+    """
     names = {str(row["key"]): str(row["row"]) for row in records}
-    label = f"{_lookup(names)}[datum.value]"
+    label = f"{lookup(names)}[datum.value]"
     return alt.Y(
         "key:N",
         title=None,
         sort=list(names),
-        axis=alt.Axis(labelExpr=label, ticks=False, domain=False, description=f"rows: {', '.join(names.values())}"),
+        axis=alt.Axis(
+            labelExpr=label,
+            labelLimit=longest,
+            ticks=False,
+            domain=False,
+            description=f"{what}: {', '.join(names.values())}",
+        ),
     )
 
 
@@ -103,7 +115,7 @@ def row_colour(records: Sequence[Record]) -> alt.Color:
         "key:N",
         title=None,
         scale=alt.Scale(domain=list(names), range=colours),
-        legend=alt.Legend(labelExpr=f"{_lookup(names)}[datum.value]", description="rows by colour"),
+        legend=alt.Legend(labelExpr=f"{lookup(names)}[datum.value]", description="rows by colour"),
     )
 
 
@@ -114,9 +126,14 @@ def row_dash(records: Sequence[Record]) -> alt.StrokeDash:
     return alt.StrokeDash("key:N", scale=alt.Scale(domain=keys, range=dashes), legend=None)
 
 
-def _lookup(names: Mapping[str, str]) -> str:
+def lookup(names: Mapping[str, str]) -> str:
     """Return an object of Vega's expressions; JSON's texts are valid in it, and a ``<`` cannot end a script."""
     return json.dumps(names).replace("<", "\\u003c")
+
+
+def spoken(records: Sequence[Record]) -> str:
+    """Return what the marks of records say, for those who do not see them."""
+    return "; ".join(str(record["text"]).partition(SEPARATOR)[2] for record in records)
 
 
 def names_of(records: Sequence[Any]) -> str:

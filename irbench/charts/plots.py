@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, cast, get_args
+from typing import TYPE_CHECKING, Protocol, cast, get_args
 
-from irbench.charts.drawing import ChartFormat, drawn, page_svg, require_drawing
+from irbench.charts.drawing import drawn, page_svg, require_drawing
 from irbench.charts.records import chart_rows
 from irbench.core.result import RunDocument
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
+from irbench.options.values import ChartForm
 from irbench.store.runs import read_launches
 from irbench.system.file_access import write_atomically
 
@@ -52,12 +53,20 @@ class Plot:
         """
         path = Path(output)
         form = {"json": "vega"}.get(path.suffix[1:], path.suffix[1:])
-        if form not in get_args(ChartFormat):
+        if form not in get_args(ChartForm):
             raise IrbenchError(f"Unknown file format: {path}.", hint="Names end with .svg, .png, .pdf or .json.")
         try:
-            write_atomically(path, drawn(self._specification(width), cast("ChartFormat", form)))
+            write_atomically(path, self.to_bytes(cast("ChartForm", form), width=width))
         except OSError as error:
             raise IrbenchError(f"{path} cannot be written: {error.strerror}.", hint="Give another path.") from error
+
+    def to_bytes(self, form: ChartForm, *, width: int = _WIDTH) -> bytes:
+        """Return the content of a file with the chart.
+
+        Raises:
+            IrbenchError: A library is not installed.
+        """
+        return drawn(self._specification(width), form)
 
     def _specification(self, width: int) -> dict[str, object]:
         from irbench.charts.figure import configured
@@ -73,6 +82,46 @@ class Plot:
     def __repr__(self) -> str:
         """Return what the chart says, in words."""
         return f"<Plot {self.name}: {self.summary}>"
+
+
+class _HasFigures(Protocol):
+    def _figures(self) -> Iterable[Figure]: ...
+
+
+class Plottable:
+    """A result with charts, which ``_figures`` makes."""
+
+    def plots(self: _HasFigures) -> tuple[Plot, ...]:
+        """Return all charts that have something to show.
+
+        Raises:
+            IrbenchError: ``irbench[report]`` is not installed, or raw samples are damaged.
+        """
+        require_drawing()
+        return tuple(map(Plot, self._figures()))
+
+    def plot(self: _HasFigures, name: str | None = None) -> Plot:
+        """Return a chart: shown in notebooks, saved by its ``save``; its ``chart`` is Altair's.
+
+        Args:
+            name: Of the chart; the first by default.
+
+        Raises:
+            IrbenchError: There is none of that name, ``irbench[report]`` is not installed, or raw samples are damaged.
+        """
+        require_drawing()
+        return _chosen(map(Plot, self._figures()), name, "The result")
+
+
+def _chosen(plots: Iterable[Plot], name: str | None, what: str) -> Plot:
+    by_name = {plot.name: plot for plot in plots}
+    chosen = next(iter(by_name.values()), None) if name is None else by_name.get(name)
+    if chosen is not None:
+        return chosen
+    known = ", ".join(by_name) or "none, since nothing was measured that one shows"
+    near = "" if name is None else did_you_mean(name, by_name)
+    called = "" if name is None else f" {name!r}"
+    raise IrbenchError(f"{what} has no chart{called}.", hint=f"{near}Charts: {known}.")
 
 
 def plots_of_table(document: RunDocument, number: int, folder: Path) -> Iterator[Plot]:
@@ -94,8 +143,4 @@ def plot_called(name: str, document: RunDocument, number: int, folder: Path) -> 
     Raises:
         IrbenchError: There is none of that name, or what :func:`plots_of_table` raises.
     """
-    plots = {plot.name: plot for plot in plots_of_table(document, number, folder)}
-    if name not in plots:
-        known = ", ".join(plots) or "none, since no row was measured"
-        raise IrbenchError(f"The table has no chart {name!r}.", hint=f"{did_you_mean(name, plots)}Charts: {known}.")
-    return plots[name]
+    return _chosen(plots_of_table(document, number, folder), name, "The table")

@@ -77,7 +77,7 @@ def speedups(rows: Iterable[ChartRow]) -> list[Record]:
             "row": row.label,
             "value": speedup.value,
             "verdict": speedup.verdict,
-            **_ends(speedup, speedup.value),
+            **ends_of(speedup, speedup.value),
         }
         for row in rows
         if (speedup := row.result.speedup) is not None
@@ -93,7 +93,7 @@ def loads(rows: Sequence[ChartRow], setting: Setting) -> list[Record]:
             "series": _other_settings(row, setting),
             "setting": value,
             "value": row.result.fps,
-            **_ends(row.result.fps_over_launches, row.result.fps),
+            **ends_of(row.result.fps_over_launches, row.result.fps),
         }
         for row in rows
         if row.result.fps is not None and (value := _setting(row.result, setting)) is not None
@@ -225,7 +225,8 @@ def _latencies(launch: CellLaunch, counts: frozenset[int]) -> Array:
     return np.concatenate(parts) / 1e6 if parts else np.empty(0)
 
 
-def _ends(figure: WithEnds | None, value: float | None) -> Record:
+def ends_of(figure: WithEnds | None, value: float | None) -> Record:
+    """Return the ends of a figure's interval or range; the value itself where it has neither."""
     ends = figure.ends if figure is not None else None
     if ends is None:
         return {"low": value, "high": value, "is_interval": False}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import altair as alt
 
-from irbench.charts.drawing import SEPARATOR
 from irbench.charts.figure import (
     INK,
     PALETTE,
@@ -22,6 +22,7 @@ from irbench.charts.figure import (
     row_axis,
     row_colour,
     row_dash,
+    spoken,
 )
 from irbench.charts.records import Record, Setting
 from irbench.core.quantities import significant
@@ -42,9 +43,29 @@ _SETTING_TITLES: Mapping[Setting, str] = {
 }
 
 
+@dataclass(frozen=True)
+class RatioWords:
+    """What a chart of ratios is called.
+
+    Attributes:
+        name: Of the figure.
+        title: What the ratio is, also beside its axis.
+        direction: Which side of the dashed line is which.
+    """
+
+    name: str
+    title: str
+    direction: str
+
+
 def speedup_figure(records: Sequence[Record], baseline: str) -> Figure:
     """Return speedups over the baseline with their intervals, by row."""
-    said = [f"{row['row']}: {_ratio(row)}, {row['verdict']}" for row in records]
+    direction = "Right of the dashed line is faster than the baseline."
+    return ratio_figure(records, RatioWords("speedups", f"Speedup over {baseline}", direction))
+
+
+def ratio_figure(records: Sequence[Record], words: RatioWords) -> Figure:
+    """Return ratios with their intervals and verdicts, by row."""
     shown = described(records, lambda row: f"{row['row']}: {_ratio(row)} ({row['verdict']})")
     verdicts: list[Verdict] = [
         verdict for verdict in VERDICT_COLOURS if any(row["verdict"] == verdict for row in records)
@@ -60,7 +81,7 @@ def speedup_figure(records: Sequence[Record], baseline: str) -> Figure:
     span = speedup_span(values, [*lows, *highs])
     position = alt.X(
         "value:Q",
-        title=f"speedup over {baseline}",
+        title=f"{words.title[0].lower()}{words.title[1:]}",
         scale=alt.Scale(type="log", domain=list(span), nice=False, clamp=True),
     )
     chart = (
@@ -69,12 +90,12 @@ def speedup_figure(records: Sequence[Record], baseline: str) -> Figure:
         + base.mark_point(filled=True, size=70).encode(x=position, color=colour, shape=shape, description="text:N")
     )
     return Figure(
-        "speedups",
-        f"Speedup over {baseline}",
-        "Right of the dashed line is faster than the baseline. A bar is the confidence interval over launches, or the"
-        " range of too few launches for one (preview), cut where it leaves the chart.",
+        words.name,
+        words.title,
+        f"{words.direction} A bar is the confidence interval over launches, or the range of too few launches for one"
+        " (preview), cut where it leaves the chart.",
         chart.properties(height=alt.Step(ROW_HEIGHT)),
-        "; ".join(said),
+        spoken(shown),
     )
 
 
@@ -124,7 +145,7 @@ def load_figure(records: Sequence[Record], setting: Setting) -> Figure:
         f"FPS against {_SETTING_TITLES[setting]}",
         "Rows on one line differ in nothing else. A bar is the interval over launches, cut where it leaves the chart.",
         chart.properties(height=USUAL_HEIGHT),
-        "; ".join(str(row["text"]).partition(SEPARATOR)[2] for row in shown),
+        spoken(shown),
     )
 
 
@@ -179,7 +200,7 @@ def accuracy_figure(records: Sequence[Record]) -> Figure:
         "Accuracy and speed",
         "Up is more accurate, right is faster.",
         chart,
-        "; ".join(str(row["text"]).partition(SEPARATOR)[2] for row in shown),
+        spoken(shown),
     )
 
 

@@ -13,7 +13,7 @@ from datetime import timedelta
 from itertools import product
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, Union
+from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, Union, get_args
 
 from irbench.errors import IrbenchError
 from irbench.spec import Number, WarmUpLength
@@ -30,6 +30,10 @@ ListingForm: TypeAlias = Literal["table", "json"]
 ReportForm: TypeAlias = Literal["table", "json", "md"]
 ReportWithRowsForm: TypeAlias = Literal["table", "json", "csv", "md"]
 """What ``--format`` and ``to_text`` write: a table for people, and forms for programs."""
+ChartForm: TypeAlias = Literal["vega", "svg", "png", "pdf"]
+PageForm: TypeAlias = Literal["html", ChartForm]
+PAGE_FORMS: tuple[PageForm, ...] = get_args(PageForm)
+"""A page, and a file for each chart."""
 
 _NUMBER_OF_NO_PROCESSOR = re.compile(r"\d{6,}")
 _LONGEST_S = 10_000 * 86400

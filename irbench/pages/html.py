@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from irbench.charts.drawing import can_draw, page_svg
 from irbench.core.plain_text import plain
 from irbench.errors import ExitCode, IrbenchError
-from irbench.pages.result import PageResult, Part
+from irbench.pages.result import PageResult
 from irbench.pages.values import Heading, Page, PageCode, PageFigure, PageGrid, PagePart, PageRow, PageSection
-from irbench.render.table import ListingTable, Row, TextTable
-from irbench.render.views import CodeBlock
+from irbench.render.table import Row, TextTable
+from irbench.render.views import Block, CodeBlock, Sentence
 
 if TYPE_CHECKING:
     from irbench.charts.figure import Figure
@@ -43,19 +43,25 @@ def section_of(result: PageResult, key: str) -> PageSection:
         parts=tuple(_part(part, f"{key}-{number}") for number, part in enumerate(result.parts)),
         warnings=tuple(plain(warning.removeprefix("warning: ")) for warning in result.warnings),
         command=plain(result.command),
-        figures=tuple(drawn_figures(result.figures(), key) if can_draw() else ()),
+        figures=tuple(drawn_figures(result.figures(), key, rows=f"{key}-") if can_draw() else ()),
     )
 
 
-def drawn_figures(figures: Iterable[Figure], key: str) -> Iterator[PageFigure]:
-    """Yield charts as a page has them, drawn for wide and for narrow screens; ``key`` is unique in the page."""
+def drawn_figures(figures: Iterable[Figure], key: str, rows: str = "") -> Iterator[PageFigure]:
+    """Yield charts as a page has them, drawn for wide and for narrow screens.
+
+    Args:
+        figures: In their order.
+        key: Unique in the page.
+        rows: What the keys of rows begin with in the page.
+    """
     from markupsafe import Markup
 
     from irbench.charts.figure import configured
 
     for figure in figures:
         own = f"{key}-{figure.name}"
-        wide, narrow = (page_svg(configured(figure.chart, width), f"{own}-{width}") for width in (_WIDE, _NARROW))
+        wide, narrow = (page_svg(configured(figure.chart, width), f"{own}-{width}", rows) for width in (_WIDE, _NARROW))
         yield PageFigure(own, figure.title, figure.caption, figure.summary, Markup(wide), Markup(narrow))  # noqa: S704
 
 
@@ -75,14 +81,13 @@ def page_row(row: Row, columns: int, key: str = "", state: str = "") -> PageRow:
     )
 
 
-def _part(part: Part, key: str) -> PagePart:
-    if isinstance(part, str):
-        return plain(part)
+def _part(part: Block, key: str) -> PagePart:
+    if isinstance(part, Sentence):
+        return plain(part.text)
     if isinstance(part, CodeBlock):
         return PageCode(part.code)
-    table = part.table if isinstance(part, ListingTable) else part
-    rows = (page_row(row, len(table.columns), state=_STATES.get(row.style, "")) for row in table.rows)
-    return PageGrid(key, headings_of(table), tuple(rows))
+    rows = (page_row(row, len(part.columns), state=_STATES.get(row.style, "")) for row in part.rows)
+    return PageGrid(key, headings_of(part), tuple(rows))
 
 
 def require_templates() -> None:

@@ -60,6 +60,7 @@ class RunRequest:
         goal: What rows are compared by; ``None`` where nothing was asked for.
         environments: Pythons whose runtimes are compared, a row in each; none for the one that irbench runs in.
         rows: Ids of the rows that are measured of all combinations; ``None`` for all.
+        search_run: The id of the run that holds the search whose best rows it confirms; empty for none.
         accuracy: How good outputs must be for a row to be measured; ``None`` where only tolerances count.
         require_full: Whether a row fails of which some node runs on another device than was asked for.
         counting: What is counted in launches of its own after the speeds, and how; ``None`` where nothing is.
@@ -86,6 +87,7 @@ class RunRequest:
     )
     rows: tuple[str, ...] | None = None
     is_part_of: str = ""
+    search_run: str = ""
     accuracy: AccuracyLimit | None = None
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     sweep: Sweep | None = None

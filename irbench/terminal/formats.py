@@ -12,7 +12,7 @@ from irbench.options import values
 from irbench.options.run import RUN
 from irbench.render.formats.export_formats import ARCHIVE, FORMATS
 from irbench.terminal.completion import offer_list
-from irbench.terminal.declared import Parsed, declared, format_option
+from irbench.terminal.declared import Decorator, Parsed, declared, format_option
 
 _TEXTS = ("table", "json", "jsonl", "csv", "md")
 
@@ -37,6 +37,17 @@ class OutputFile(click.Path):
         return path
 
 
+def with_pages(*texts: str) -> Decorator:
+    """Return ``--format`` of a result that is also written as a page or as charts."""
+    return format_option(
+        *texts,
+        *values.PAGE_FORMS,
+        metavar="FORMAT",
+        help=f"Output format: {', '.join(texts)}; html, a page with charts; or a file for each chart, in the folder -o:"
+        f" {', '.join(values.PAGE_FORMS[1:])}.",
+    )
+
+
 FORMAT = format_option(*_TEXTS)
 RUN_FORMAT = format_option(
     *dict.fromkeys((*_TEXTS, *FORMATS)),
@@ -53,6 +64,7 @@ EXPORT_FORMAT = format_option(
 )
 TABLE_OR_JSON = format_option(*get_args(values.ListingForm))
 REPORT_FORMAT = format_option(*get_args(values.ReportForm))
+CHARTED_REPORT_FORMAT = with_pages(*get_args(values.ReportForm))
 COLUMNS = click.option(
     "--columns",
     type=Parsed("a,b", values.names, partial(offer_list, _columns)),

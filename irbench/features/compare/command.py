@@ -9,10 +9,10 @@ import click
 
 from irbench.errors import IrbenchError
 from irbench.features.compare.options import COMPARE, CompareOptions
-from irbench.options.values import ReportForm
+from irbench.options.values import PageForm, ReportForm
 from irbench.terminal.completion import RUN
 from irbench.terminal.declared import declared, strict_option
-from irbench.terminal.formats import OUTPUT, REPORT_FORMAT, RESULTS
+from irbench.terminal.formats import CHARTED_REPORT_FORMAT, OUTPUT, RESULTS
 
 _EXAMPLES = """\b
 Examples:
@@ -27,14 +27,14 @@ Examples:
 @click.argument("new", required=False, default="latest", type=RUN)
 @declared(COMPARE)
 @strict_option("a condition is undecided")
-@REPORT_FORMAT
+@CHARTED_REPORT_FORMAT
 @OUTPUT
 @RESULTS
 def command(
     base: str | None,
     new: str,
     strict: bool,
-    form: ReportForm,
+    form: ReportForm | PageForm,
     output: Path | None,
     **options: Any,
 ) -> int:
@@ -52,15 +52,15 @@ def command(
     """
     from irbench.api.progress import displayed
     from irbench.features.compare.run import compare_with
-    from irbench.terminal.console import print_data, to_text
+    from irbench.terminal.report_output import require_writable_form, write_report
     from irbench.terminal.stderr import say_unjudged
 
+    require_writable_form(form, output)
     if base is None:
         raise IrbenchError("BASE is missing.", hint="Name the run to compare with: irbench compare BASE [NEW]")
     request = CompareOptions(base, new, **options)
     with displayed() as reporter:
         comparison = compare_with(request, reporter)
-    text = to_text(comparison.__rich__(), to_file=output is not None) if form == "table" else comparison.to_text(form)
-    print_data(text, output)
+    write_report(comparison, form, output)
     say_unjudged(comparison.unjudged, regressed=comparison.regressed, is_shown=form == "table" and output is None)
     return int(comparison.exit_code(strict=strict))

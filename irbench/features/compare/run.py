@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -11,11 +12,13 @@ from irbench.across_runs.side_comparison import ComparedRow, RunComparison, Side
 from irbench.across_runs.texts import blocked_message
 from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
+from irbench.charts.plots import Plottable
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.compare.keywords import CompareKeywords
 from irbench.features.compare.options import COMPARE, CompareOptions
 from irbench.options.option import names_keywords
 from irbench.options.values import ReportForm, RunName, run_name
+from irbench.pages.result import PageResult, result_of_view
 from irbench.render.text_formats import json_text
 from irbench.store.folders import default_root, results_option
 from irbench.worker import WorkerDied, call_in_worker
@@ -24,10 +27,12 @@ from irbench.worker.scratch import scratch_folder
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from irbench.charts.figure import Figure
+
 _DEADLINE_S = 600.0
 
 
-class ComparedRuns(Displayable):
+class ComparedRuns(Displayable, Plottable):
     """Two sides, compared.
 
     Attributes:
@@ -88,6 +93,18 @@ class ComparedRuns(Displayable):
             }
             return json_text(whole)
         return comparison_markdown(self.comparison, self.confirmation) if form == "md" else str(self)
+
+    def page_result(self) -> PageResult:
+        """Return what a page shows of it."""
+        from irbench.features.compare.view import comparison_view
+
+        name = f"{self.comparison.base.name} and {self.comparison.new.name}"
+        return result_of_view(name, comparison_view(self.comparison, self.confirmation), self._figures)
+
+    def _figures(self) -> Iterator[Figure]:
+        from irbench.features.compare.charts import figures_of_comparison
+
+        return figures_of_comparison(self.comparison)
 
     def __repr__(self) -> str:
         """Return what was compared and whether something regressed."""

@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from irbench.features.history.options import HISTORY, HistoryOptions
-from irbench.options.values import ReportForm
+from irbench.options.values import PageForm, ReportForm
 from irbench.terminal.completion import MODEL_NAME
-from irbench.terminal.declared import declared, format_option, strict_option
-from irbench.terminal.formats import OUTPUT, RESULTS
+from irbench.terminal.declared import declared, strict_option
+from irbench.terminal.formats import CHARTED_REPORT_FORMAT, OUTPUT, RESULTS
 
 _MANY = 200
 """So many runs take a second to read, or longer."""
@@ -28,10 +28,10 @@ Examples:
 @click.argument("model", required=False, type=MODEL_NAME, metavar="[MODEL|FILE.onnx]")
 @declared(HISTORY)
 @strict_option("a condition is undecided")
-@format_option("table", "json", "md", help=None)
+@CHARTED_REPORT_FORMAT
 @OUTPUT
 @RESULTS
-def command(form: ReportForm, output: Path | None, strict: bool, **options: Any) -> int:
+def command(form: ReportForm | PageForm, output: Path | None, strict: bool, **options: Any) -> int:
     """Show how latency, FPS, size, compile time and memory of a model changed.
 
     MODEL is a model's name as `irbench results` shows it; the default is that of the newest run. All runs on the same
@@ -43,12 +43,12 @@ def command(form: ReportForm, output: Path | None, strict: bool, **options: Any)
     judged, as with fewer than eight runs.
     """
     from irbench.features.history.run import history_with
-    from irbench.terminal.console import print_data, to_text
+    from irbench.terminal.report_output import require_writable_form, write_report
     from irbench.terminal.stderr import say_unjudged
 
+    require_writable_form(form, output)
     history = history_with(HistoryOptions(**options), _say_what_takes_time)
-    text = to_text(history.__rich__(), to_file=output is not None) if form == "table" else history.to_text(form)
-    print_data(text, output)
+    write_report(history, form, output)
     say_unjudged(history.history.unjudged, regressed=history.regressed, is_shown=form == "table" and output is None)
     return int(history.exit_code(strict=strict))
 

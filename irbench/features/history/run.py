@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -12,6 +12,7 @@ from irbench.across_runs.checked_runs import Error, RunProblem, SameNames, Unrea
 from irbench.across_runs.side_comparison import machine_called
 from irbench.across_runs.summaries import read_summaries
 from irbench.api.display import Displayable
+from irbench.charts.plots import Plottable
 from irbench.core.plain_text import plain
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import ExitCode, IrbenchError
@@ -23,6 +24,7 @@ from irbench.features.results.options import RunFilter
 from irbench.features.results.run import chosen_entries
 from irbench.options.option import names_keywords
 from irbench.options.values import ReportForm
+from irbench.pages.result import PageResult, result_of_view
 from irbench.render.text_formats import json_text
 from irbench.store.folders import default_root
 from irbench.store.listing import find_run, latest_run, list_runs
@@ -30,8 +32,10 @@ from irbench.store.listing import find_run, latest_run, list_runs
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from irbench.charts.figure import Figure
 
-class RunHistory(Displayable):
+
+class RunHistory(Displayable, Plottable):
     """How a model's figures changed.
 
     Attributes:
@@ -68,6 +72,17 @@ class RunHistory(Displayable):
         if form == "json":
             return json_text(self.history)
         return history_view(self.history).as_markdown() + "\n" if form == "md" else str(self)
+
+    def page_result(self) -> PageResult:
+        """Return what a page shows of it."""
+        from irbench.features.history.view import history_view
+
+        return result_of_view(f"{self.history.model} over its runs", history_view(self.history), self._figures)
+
+    def _figures(self) -> Iterator[Figure]:
+        from irbench.features.history.charts import figures_of_history
+
+        return figures_of_history(self.history)
 
     def __repr__(self) -> str:
         """Return the model and how many runs there are."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
@@ -12,11 +12,11 @@ from irbench.features.profile.options import PROFILE, ProfileSettings
 from irbench.options import values
 from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.options.run import RunOptions
-from irbench.options.values import ReportWithRowsForm
+from irbench.options.values import PAGE_FORMS, PageForm, ReportWithRowsForm
 from irbench.terminal.completion import MODEL
 from irbench.terminal.completion import PROFILE as STORED_PROFILE
-from irbench.terminal.declared import Parsed, declared, format_option, given_parameters, headings
-from irbench.terminal.formats import OUTPUT, RESULTS, OutputFile
+from irbench.terminal.declared import Parsed, declared, given_parameters, headings
+from irbench.terminal.formats import OUTPUT, RESULTS, OutputFile, with_pages
 from irbench.terminal.groups import OneOf, SectionedCommand
 from irbench.terminal.run_output import refuse_overwriting_models
 
@@ -72,7 +72,7 @@ _BESIDE_SHOW = ("by", "top", "show", "form", "output", "trace", "results")
     metavar="FILE",
     help="Also write one inference of each backend as a Chrome trace, which ui.perfetto.dev opens.",
 )
-@format_option("table", "json", "csv", "md")
+@with_pages("table", "json", "csv", "md")
 @OUTPUT
 @RESULTS
 @click.pass_context
@@ -83,7 +83,7 @@ def command(
     by: Literal["class", "op", "node"],
     top: int,
     show: str | None,
-    form: ReportWithRowsForm,
+    form: ReportWithRowsForm | PageForm,
     output: Path | None,
     trace: Path | None,
     **options: Any,
@@ -96,7 +96,9 @@ def command(
     """
     from irbench.features.profile.run import load_profile
     from irbench.terminal.console import print_data
+    from irbench.terminal.report_output import require_writable_form, write_page_form
 
+    require_writable_form(form, output)
     if show is not None:
         _refuse_other_options(context)
         profile = load_profile(show, results=options["results"])
@@ -108,7 +110,10 @@ def command(
         profile = _measured(model, options)
     if trace is not None:
         profile.trace(trace)
-    print_data(_as_text(profile, form, by, top, to_file=output is not None), output)
+    if form in PAGE_FORMS:
+        write_page_form(profile.page_result(), form, output)
+    else:
+        print_data(_as_text(profile, cast("ReportWithRowsForm", form), by, top, to_file=output is not None), output)
     return int(profile.exit_code) if show is None else 0
 
 

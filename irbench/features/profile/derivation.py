@@ -9,7 +9,15 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from irbench.features.profile.counters.class_counters import class_counters
-from irbench.features.profile.joining import ORIGINAL, JoinedCell, JoinedOperator, MatchedBy, joined_cells, main_node
+from irbench.features.profile.joining import (
+    ORIGINAL,
+    JoinedCell,
+    JoinedOperator,
+    MatchedBy,
+    joined_cells,
+    main_node,
+    sum_of_known,
+)
 from irbench.features.profile.launches import middle_half
 from irbench.features.profile.profile_document import GraphNode, LaunchLatencies, ProfiledCell, ProfileDocument
 from irbench.features.profile.report import (
@@ -284,6 +292,7 @@ def _figures(cell: JoinedCell, operators: Sequence[JoinedOperator], grouping: Ro
         flops=sum(known) if known else None,
         known_ns=estimate(cell.times_ns(worked), looks) if worked else None,
         inserted_ns=estimate(cell.times_ns(inserted), looks).value,
+        moved_bytes=sum_of_known([operator.moved_bytes for operator in operators if operator.flops is not None]),
         peak_share=_peak_share(operators, time_ns.value, _matrix_peak(cell.cell, grouping.peaks)),
     )
 

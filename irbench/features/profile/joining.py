@@ -278,6 +278,7 @@ class JoinedOperator:
         matched_by: How its nodes were found, or why there are none.
         flops: Floating-point operations of its nodes; ``None`` where none is known. A node that several operators
             compute counts for the one that takes longest.
+        moved_bytes: Bytes that these nodes read and write, each by itself; ``None`` where those of some are unknown.
         is_part: Whether it computes only a part of a product that another operator computes, such as its bias: then it
             is of the class of its own kind.
     """
@@ -290,6 +291,7 @@ class JoinedOperator:
     matched_by: MatchedBy
     flops: int | None
     is_part: bool = False
+    moved_bytes: int | None = None
 
     @property
     def op_types(self) -> tuple[str, ...]:
@@ -390,6 +392,7 @@ def _operator(
     computed = tuple(nodes[place] for place in match.nodes)
     names = {name: None for node in computed for name in node.original or (node.name,)}
     known = [flops for place in owned if (flops := nodes[place].flops) is not None]
+    moved = [nodes[place].moved_bytes for place in owned]
     is_part = bool(computed) and not owned and _is_beside_product(profile, computed, kinds)
     return JoinedOperator(
         profile=profile,
@@ -400,7 +403,14 @@ def _operator(
         matched_by=match.matched_by,
         flops=sum(known) if known else None,
         is_part=is_part,
+        moved_bytes=sum_of_known(moved),
     )
+
+
+def sum_of_known(values: Sequence[int | None]) -> int | None:
+    """Return the sum; ``None`` where a value is unknown, and of none."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None
 
 
 def _is_beside_product(
@@ -452,13 +462,13 @@ def read_graph(path: Path, inputs: Sequence[TensorSpec], exported: Path | None =
     ONNX's own code reads what is in the file: call this in a worker.
     """
     outline = read_outline(path)
-    flops = {node.name: node.flops for node in model_cost(outline, inputs).nodes}
+    costs = {node.name: node for node in model_cost(outline, inputs).nodes}
     stands_for = {} if exported is None else origins(take_inventory(path), take_inventory(exported))
     graph_nodes: dict[str, GraphNode] = {}
     for node in _nodes(inferred_at(outline, inputs).graph, {}):
-        graph_nodes.setdefault(
-            node.name, replace(node, flops=flops.get(node.name), original=stands_for.get(node.name, ()))
-        )
+        cost, original = costs.get(node.name), stands_for.get(node.name, ())
+        flops, moved = (None, None) if cost is None else (cost.flops, cost.moved_bytes)
+        graph_nodes.setdefault(node.name, replace(node, flops=flops, moved_bytes=moved, original=original))
     return tuple(graph_nodes.values())
 
 

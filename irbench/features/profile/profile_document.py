@@ -98,6 +98,7 @@ class GraphNode:
         shapes: Of its outputs, as far as they are known.
         flops: Floating-point operations of one inference; ``None`` where they are unknown.
         original: Names of the exported nodes that it stands for, in an optimised graph; itself where there are none.
+        moved_bytes: Bytes that it reads and writes in one inference; ``None`` where a shape is unknown.
     """
 
     name: str
@@ -109,6 +110,7 @@ class GraphNode:
     shapes: tuple[TensorShape, ...] = ()
     flops: int | None = None
     original: tuple[str, ...] = ()
+    moved_bytes: int | None = None
 
 
 @dataclass(frozen=True)

@@ -176,6 +176,8 @@ class Figures:
         flops: Floating-point operations of an inference; ``None`` where they are unknown.
         known_ns: Of its time, that of operators whose operations are known; ``None`` where there are none.
         inserted_ns: Of its time, that of operators which the runtime added to the graph to move data.
+        moved_bytes: Bytes that its nodes read and write in an inference, each by itself: those between fused nodes,
+            which never reach memory, too. ``None`` where some are unknown.
         peak_share: Share of the machine's peak of matrix products that it attains, as a fraction; ``None`` of other
             work, and where the peak or some operations are unknown.
     """
@@ -188,6 +190,12 @@ class Figures:
     known_ns: Estimate | None = None
     inserted_ns: float = 0.0
     peak_share: float | None = None
+    moved_bytes: int | None = None
+
+    @property
+    def flops_per_byte(self) -> float | None:
+        """Arithmetic intensity: floating-point operations for each byte that its nodes read or write."""
+        return self.flops / self.moved_bytes if self.flops and self.moved_bytes else None
 
     @property
     def flops_per_s(self) -> float | None:

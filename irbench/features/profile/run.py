@@ -13,6 +13,7 @@ from irbench import __version__
 from irbench.api.arguments import given_path, refuse_loaded_models, require_form, require_rows, results_folder
 from irbench.api.display import Displayable, as_text
 from irbench.api.progress import GuardedListener, ProgressOption, Reporter, reporting
+from irbench.charts.plots import Plottable
 from irbench.core import registry
 from irbench.core.plain_text import plain
 from irbench.core.record import Failure
@@ -43,6 +44,7 @@ from irbench.optimizer import UNOPTIMIZED
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.options.values import ReportWithRowsForm
+from irbench.pages.result import PageResult, result_of_view
 from irbench.requests.counters_and_energy import with_cycles
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import planned, refuse_contradictions, requested
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import RenderableType
 
+    from irbench.charts.figure import Figure
     from irbench.features.profile.view import ProfileView
 
 
@@ -81,7 +84,7 @@ _DEADLINE_S = 120.0
 _ONNX = ("onnx",)
 
 
-class Profile(Displayable):
+class Profile(Displayable, Plottable):
     """Where the time of an inference goes.
 
     Attributes:
@@ -188,6 +191,16 @@ class Profile(Displayable):
         from irbench.features.profile.view import ProfileView
 
         return ProfileView(self.document, self.report, by, top, self._call)
+
+    def page_result(self) -> PageResult:
+        """Return what a page shows of it."""
+        name = f"{self.document.model} profiled"
+        return result_of_view(name, self.view(), self._figures, self._call)
+
+    def _figures(self) -> Iterator[Figure]:
+        from irbench.features.profile.charts import figures_of_profile
+
+        return figures_of_profile(self.document, self.report)
 
     def __repr__(self) -> str:
         """Return the profile's id, its model and its backends."""

@@ -44,6 +44,7 @@ from irbench.features.profile.views.sentences import (
     milliseconds,
     no_speed_lines,
     profile_title,
+    warning_lines,
 )
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.render.figure_texts import ends_text
@@ -117,7 +118,9 @@ class ProfileView:
         yield from (Sentence(sentence, "verdict") for sentence in self._above())
         for part in self._parts(_WIDEST):
             yield Sentence(part) if isinstance(part, str) else part.table
-        yield from (Sentence(sentence, "note") for sentence in (*self._below(), *self._next()))
+        warnings = set(warning_lines(self.document))
+        yield from (Sentence(line, "warning" if line in warnings else "note") for line in self._below())
+        yield from (Sentence(sentence, "note") for sentence in self._next())
 
     def as_markdown(self) -> str:
         """Return a heading, the sentences and the tables, as Markdown."""

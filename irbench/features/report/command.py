@@ -1,4 +1,4 @@
-"""``irbench report``: write a page with the tables and charts of runs."""
+"""``irbench report``: write a page with the tables and charts of stored results."""
 
 from __future__ import annotations
 
@@ -18,19 +18,23 @@ Examples:
   irbench report monday tuesday -o week.html
   irbench report 01KAJ3WQ --open
   irbench report latest --format svg -o charts
+  irbench report resnet50 -o history.html
 """
 
 
 @click.command("report", epilog=_EXAMPLES)
-@click.argument("runs", nargs=-1, type=RUN, metavar="[RUN]...")
+@click.argument("runs", nargs=-1, type=RUN, metavar="[RESULT]...")
 @declared(REPORT)
 @RESULTS
 def command(runs: tuple[str, ...], results: Path | None, **options: Any) -> None:
-    """Write a page with the verdict, the tables and the charts of runs: one file that opens in any browser, offline.
+    """Write a page with the verdict, the tables and the charts of results: one file that opens in any browser, offline.
 
-    RUN is what `irbench show` takes; without it, the newest run in which at least one row was measured. The page asks
-    for nothing outside of it, and can be read without scripts and printed. With another --format, each chart is a file
-    of its own.
+    RESULT is a run as `irbench show` takes it, the id of a profile, or a model, whose history is shown; without it, the
+    newest run in which at least one row was measured. Two runs are also compared; with a run that `irbench tune` made
+    stands its search.
+
+    The page asks for nothing outside of it, and can be read without scripts and printed. With another --format, each
+    chart is a file of its own.
     """
     from irbench.features.report.run import write_report
     from irbench.terminal.stderr import say

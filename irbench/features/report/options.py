@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
 
-from irbench.charts.drawing import ChartFormat
 from irbench.options import kinds
 from irbench.options.option import CommandOptions, option
 from irbench.options.run import like
-
-ReportFormat: TypeAlias = Literal["html", ChartFormat]
+from irbench.options.values import PageForm
 
 
 @dataclass(frozen=True)
@@ -25,8 +22,8 @@ class ReportOptions:
         metavar="PATH",
         default_text="report.html, or charts",
     )
-    format: ReportFormat = option(
-        kinds.one_of(ReportFormat),
+    format: PageForm = option(
+        kinds.one_of(PageForm),
         "A page, or a file for each chart: vega is its Vega-Lite specification.",
         default="html",
     )

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Unpack
 
 from irbench.api.arguments import results_folder
 from irbench.api.progress import ProgressOption, reporting
-from irbench.charts.drawing import ChartFormat, require_drawing
-from irbench.core.result import RunDocument
+from irbench.charts.drawing import require_drawing
 from irbench.errors import IrbenchError
+from irbench.features.report.contents import Contents, contents_of
 from irbench.features.report.keywords import ReportKeywords
 from irbench.features.report.options import REPORT, ReportOptions
 from irbench.options.option import names_keywords
-from irbench.options.values import RunName, run_name
+from irbench.options.values import ChartForm, RunName, run_name
 from irbench.pages.html import html_of, require_templates
-from irbench.store.listing import find_run
-from irbench.store.runs import load_document
+from irbench.pages.output import chart_files, write_chart_files
+from irbench.pages.result import HasPage
 from irbench.system.file_access import write_atomically
 from irbench.system.file_states import exists
 
@@ -26,13 +26,15 @@ USUAL_FOLDER = "charts"
 
 
 @names_keywords(REPORT)
-def report(*runs: RunName, progress: ProgressOption = "auto", **options: Unpack[ReportKeywords]) -> Path:
-    """Write a page with the verdict, the tables and the charts of runs: one file that opens in any browser, offline.
+def report(*runs: RunName | HasPage, progress: ProgressOption = "auto", **options: Unpack[ReportKeywords]) -> Path:
+    """Write a page with the verdict, the tables and the charts of results: one file that opens in any browser, offline.
 
     With another ``format``, write each chart to a file of its own.
 
     Args:
-        runs: Names, ids or folders of stored runs; the newest that was measured where there are none.
+        runs: Names, ids or folders of stored runs, ids of stored profiles, names of models, whose history is shown,
+            or what :func:`irbench.profile`, ``tune``, ``history`` and ``compare`` returned; the newest run that was
+            measured where there are none.
         progress: As :func:`irbench.run` takes it.
         options: Where it is written.
 
@@ -40,16 +42,18 @@ def report(*runs: RunName, progress: ProgressOption = "auto", **options: Unpack[
         The page, or the folder of charts.
 
     Raises:
-        IrbenchError: There is no such run, it is damaged, a library is not installed, or the output exists or cannot
+        IrbenchError: There is no such result, it is damaged, a library is not installed, or the output exists or cannot
             be written.
         TypeError: There is no such option.
     """
     with reporting(progress) as reporter:
         reporter.say("writing the page")
-        return write_report([run_name(run) for run in runs], REPORT.from_keywords(options))
+        return write_report(
+            [run if isinstance(run, HasPage) else run_name(run) for run in runs], REPORT.from_keywords(options)
+        )
 
 
-def write_report(runs: Sequence[str | None], options: ReportOptions) -> Path:
+def write_report(runs: Sequence[str | HasPage | None], options: ReportOptions) -> Path:
     """Write the page of runs, or their charts, and return the path; raises what :func:`report` does."""
     usual = USUAL_OUTPUT if options.format == "html" else USUAL_FOLDER
     output = options.output or Path(usual)
@@ -57,14 +61,12 @@ def write_report(runs: Sequence[str | None], options: ReportOptions) -> Path:
         raise IrbenchError(f"{output.parent} is not a folder.", hint="Make it, or give another path with -o.")
     if exists(output) and not options.force:
         raise IrbenchError(f"{output} exists.", hint="Replace it with --force, or give another path with -o.")
-    root = results_folder(options.results)
-    folders = [find_run(root, run) for run in runs or [None]]
-    documents = [(load_document(folder), folder) for folder in folders]
+    contents = contents_of(results_folder(options.results), runs or [None])
     try:
         if options.format == "html":
-            write_atomically(output, _page(documents).encode())
+            write_atomically(output, _page(contents).encode())
         else:
-            _write_charts(documents, output, options.format)
+            _write_charts(contents, output, options.format)
     except OSError as error:
         raise IrbenchError(
             f"{output} cannot be written: {error.strerror}.", hint="Give another path with -o."
@@ -76,21 +78,20 @@ def write_report(runs: Sequence[str | None], options: ReportOptions) -> Path:
     return output
 
 
-def _page(runs: Sequence[tuple[RunDocument, Path]]) -> str:
+def _page(contents: Contents) -> str:
     require_templates()
     from irbench.features.report.view import page_of
 
-    return html_of(page_of(runs))
+    return html_of(page_of(contents.runs, contents.results))
 
 
-def _write_charts(runs: Sequence[tuple[RunDocument, Path]], folder: Path, form: ChartFormat) -> None:
-    """Write a file for each chart of each table, in a folder for each table where there are several."""
+def _write_charts(contents: Contents, folder: Path, form: ChartForm) -> None:
+    """Write a file for each chart, in a folder for each table or result where there are several."""
     require_drawing()
-    from irbench.charts.plots import plots_of_table
+    from irbench.charts.plots import Plot, plots_of_table
 
-    tables = [(document, number, run) for document, run in runs for number in range(len(document.groups))]
-    for place, (document, number, run) in enumerate(tables):
-        own = folder / f"table-{place + 1}" if len(tables) > 1 else folder
-        own.mkdir(parents=True, exist_ok=True)
-        for plot in plots_of_table(document, number, run):
-            plot.save(own / f"{plot.name}.{'json' if form == 'vega' else form}")
+    tables = [(document, number, run) for document, run in contents.runs for number in range(len(document.groups))]
+    plots: dict[str, Iterable[Plot]] = {}
+    plots |= {f"result-{place + 1}": map(Plot, result.figures()) for place, result in enumerate(contents.results)}
+    plots |= {f"table-{place + 1}": plots_of_table(*table) for place, table in enumerate(tables)}
+    write_chart_files(chart_files(plots, form), folder)

@@ -14,7 +14,8 @@ from irbench.core.plain_text import plain
 from irbench.core.result import RunDocument
 from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
-from irbench.pages.html import WITHOUT_CHARTS, drawn_figures, headings_of, page_row
+from irbench.pages.html import WITHOUT_CHARTS, drawn_figures, headings_of, page_row, section_of
+from irbench.pages.result import PageResult
 from irbench.pages.values import Page, PageFigure, PageRun, PageTable
 from irbench.render.footer import footer, incomplete, mismatches, not_applicable, whole_warnings
 from irbench.render.speed_table import confidence_of, context_of, group_table, headline
@@ -25,13 +26,14 @@ from irbench.store.runs import read_launches
 _WITHOUT_SAMPLES = "Charts of raw samples are left out: {}"
 
 
-def page_of(runs: Sequence[tuple[RunDocument, Path]]) -> Page:
-    """Return the page of runs, each with the folder where its raw samples are."""
-    names = [_name(document) for document, _ in runs]
+def page_of(runs: Sequence[tuple[RunDocument, Path]], results: Sequence[PageResult] = ()) -> Page:
+    """Return the page of runs, each with the folder where its raw samples are, and of other results before them."""
+    names = [*(plain(result.name) for result in results), *(_name(document) for document, _ in runs)]
     return Page(
         title=f"irbench: {', '.join(dict.fromkeys(names))}",
         runs=tuple(_run(document, folder, number) for number, (document, folder) in enumerate(runs)),
         notice="" if can_draw() else WITHOUT_CHARTS,
+        sections=tuple(section_of(result, f"result{number}") for number, result in enumerate(results)),
     )
 
 

@@ -10,10 +10,10 @@ import click
 from irbench.features.tune.options import TUNE, TuneOptions
 from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.options.run import RunOptions
-from irbench.options.values import ReportForm
+from irbench.options.values import PageForm, ReportForm
 from irbench.terminal.completion import MODEL
 from irbench.terminal.declared import declared, headings
-from irbench.terminal.formats import OUTPUT, REPORT_FORMAT, RESULTS
+from irbench.terminal.formats import CHARTED_REPORT_FORMAT, OUTPUT, RESULTS
 from irbench.terminal.groups import SectionedCommand
 from irbench.terminal.run_output import refuse_overwriting_models
 
@@ -28,11 +28,11 @@ Examples:
 @click.command("tune", cls=SectionedCommand, sections=headings(TUNE, {"form": OUTPUT_HEADING}), epilog=_EXAMPLES)
 @click.argument("model", type=MODEL, metavar="MODEL|FILE.onnx")
 @declared(TUNE)
-@REPORT_FORMAT
+@CHARTED_REPORT_FORMAT
 @OUTPUT
 @RESULTS
 def command(
-    form: ReportForm,
+    form: ReportForm | PageForm,
     output: Path | None,
     model: str,
     **options: Any,
@@ -46,14 +46,14 @@ def command(
     """
     from irbench.api.progress import displayed
     from irbench.features.tune.run import tune_with
-    from irbench.terminal.console import command_line, print_data, to_text
+    from irbench.terminal.console import command_line
+    from irbench.terminal.report_output import require_writable_form, write_report
     from irbench.terminal.stderr import plugin_warnings_shown
 
+    require_writable_form(form, output)
     own, shared = TUNE.split(options)
     refuse_overwriting_models((model,), output)
     with plugin_warnings_shown(), displayed() as reporter:
         tuning = tune_with(TuneOptions(model, RunOptions(command=command_line(), **shared), **own), reporter)
-    document = tuning.__rich__()
-    text = to_text(document, to_file=output is not None, crop=False) if form == "table" else tuning.to_text(form)
-    print_data(text, output)
+    write_report(tuning, form, output, crop=False)
     return int(tuning.exit_code)

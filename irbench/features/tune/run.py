@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Unpack
 from irbench.api.arguments import refuse_loaded_models
 from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.charts.plots import Plottable
 from irbench.core import registry
 from irbench.core.address import BackendAddress
 from irbench.core.plain_text import plain
@@ -47,6 +48,7 @@ from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.options.values import ReportForm
+from irbench.pages.result import PageResult, result_of_view
 from irbench.render.text_formats import json_text
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import refuse_contradictions, requested
@@ -63,13 +65,14 @@ from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
 if TYPE_CHECKING:
+    from irbench.charts.figure import Figure
     from irbench.render.views import Document
 
 _CONFIRMED = 3
 """How many settings of a search are confirmed, where there is time for them."""
 
 
-class Tuning(Displayable):
+class Tuning(Displayable, Plottable):
     """The result of a search for the best setting.
 
     Attributes:
@@ -103,6 +106,20 @@ class Tuning(Displayable):
         if form == "json":
             return json_text(self.report)
         return self.__rich__().as_markdown() if form == "md" else str(self)
+
+    def page_result(self) -> PageResult:
+        """Return what a page shows of it."""
+        command = "" if self.confirmation is None else f"irbench report {self.confirmation.id}"
+        name = f"{Path(self.report.model).name} tuned"
+        return result_of_view(name, self.__rich__(), self._figures, command)
+
+    def _figures(self) -> Iterator[Figure]:
+        from irbench.features.tune.charts import figures_of_confirmation, figures_of_search
+
+        if self.confirmation is not None:
+            yield from figures_of_confirmation(self.confirmation.document)
+        if self.search is not None:
+            yield from figures_of_search(self.search.document, self.search.folder)
 
     def __repr__(self) -> str:
         """Return what was tuned and what is recommended."""
@@ -222,6 +239,7 @@ class _Tuner:
             rows=tuple(cell.id for cell in finalists.planned.group.cells),
             budget_s=left_s,
             baseline=None,
+            search_run=search.document.run_id,
             note=self._options.run.note or f"confirms the search of {search.document.run_id}",
         )
         return self._measured(request, finalists.planned)

@@ -148,11 +148,15 @@ def below_tables(document: ProfileDocument, report: ProfileReport) -> Iterator[s
     if noisy:
         yield f"{listing(noisy)}: a cost of profiling below 1 is noise: the machine's speed changed between the runs."
     yield from _peaks(document, report)
-    for warning in document.warnings:
-        yield f"warning: {warning.whole(Context())}"
+    yield from warning_lines(document)
     yield from (note.text(Context({cell.id: cell.label for cell in report.cells})) for note in document.notes)
     if document.stopped_by in _STOPPED_EARLY:
         yield _STOPPED_EARLY[document.stopped_by]
+
+
+def warning_lines(document: ProfileDocument) -> Iterator[str]:
+    """Yield what speaks against all figures."""
+    return (f"warning: {warning.whole(Context())}" for warning in document.warnings)
 
 
 def no_speed_lines(report: ProfileReport, classes: Sequence[PartRow]) -> Iterator[str]:

@@ -1,0 +1,104 @@
+"""What a page is to show: runs, and other results, found by what users call them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from irbench.across_runs.side_comparison import RunComparison
+from irbench.core.result import RunDocument
+from irbench.errors import IrbenchError
+from irbench.pages.result import HasPage, PageResult
+from irbench.store.listing import find_run, list_runs
+from irbench.store.profiles import find_profile
+from irbench.store.runs import load_document
+
+StoredRun = tuple[RunDocument, Path]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a page shows.
+
+    Attributes:
+        runs: Each with its folder.
+        results: Other results, in the order in which they were named; a comparison of the runs stands first.
+    """
+
+    runs: tuple[StoredRun, ...]
+    results: tuple[PageResult, ...]
+
+
+def contents_of(root: Path, names: Sequence[str | HasPage | None]) -> Contents:
+    """Return what names stand for: a run, else a profile, else a model, whose history it is.
+
+    Two runs that have rows in common are also compared. What holds or confirms a search is shown with the search.
+
+    Raises:
+        IrbenchError: Something is not stored, or is damaged.
+    """
+    found = [name if isinstance(name, HasPage) else _found(root, name) for name in names]
+    runs = tuple(entry for entry in found if isinstance(entry, tuple))
+    results = [entry.page_result() for entry in found if isinstance(entry, HasPage)]
+    compared = _compared(root, runs) if len(found) == 2 else ()
+    return Contents(runs, (*compared, *results, *_searches(root, runs)))
+
+
+def _found(root: Path, name: str | None) -> StoredRun | HasPage:
+    try:
+        folder = find_run(root, name)
+    except IrbenchError as error:
+        other = None if name is None else _profile(root, name) or _history(root, name)
+        if other is None:
+            raise error from None
+        return other
+    return load_document(folder), folder
+
+
+def _profile(root: Path, name: str) -> HasPage | None:
+    from irbench.features.profile.run import load_profile
+
+    try:
+        path = find_profile(root, name)
+    except IrbenchError:
+        return None
+    return load_profile(path, results=root)
+
+
+def _history(root: Path, model: str) -> HasPage | None:
+    from irbench.features.history.run import history
+
+    known = {name for entry in list_runs(root).entries for name in entry.models}
+    return history(model, results=root) if model in known else None
+
+
+def _compared(root: Path, runs: Sequence[StoredRun]) -> Iterator[PageResult]:
+    """Yield two runs side by side, the older first; nothing of two machines, or without a row in common."""
+    from irbench.features.compare.run import ComparedRuns, compare
+
+    if len(runs) != 2 or not all(document.groups for document, _ in runs):
+        return
+    base, new = (folder for document, folder in sorted(runs, key=lambda run: run[0].run_id))
+    try:
+        comparison = compare(base, new, results=root, progress=None)
+    except IrbenchError:
+        return
+    if comparison.rows:
+        yield ComparedRuns(_named(comparison.comparison, runs)).page_result()
+
+
+def _named(comparison: RunComparison, runs: Sequence[StoredRun]) -> RunComparison:
+    """Return a comparison whose sides are called as their runs are, and not by their folders."""
+    names = {document.run_id: str(document.plan.get("name") or document.run_id) for document, _ in runs}
+    base, new = (replace(side, name=names[side.runs[-1]]) for side in (comparison.base, comparison.new))
+    return replace(comparison, base=base, new=new)
+
+
+def _searches(root: Path, runs: Sequence[StoredRun]) -> Iterator[PageResult]:
+    """Yield the searches that runs hold or confirm, where they are stored."""
+    from irbench.features.tune.stored_search import search_of
+
+    for document, folder in runs:
+        if (result := search_of(root, document, folder)) is not None:
+            yield result
