@@ -13,7 +13,7 @@ from rich.text import Text
 
 from irbench.core.plain_text import plain, plain_lines
 from irbench.render.line_wrapping import wrap_message
-from irbench.render.progress_texts import activity_text, outlook_text
+from irbench.render.progress_texts import activity_text, at_most_text, outlook_text, progress_line
 from irbench.render.sanitized import Sanitized
 from irbench.runner.run_progress import Progress
 
@@ -52,7 +52,7 @@ class LiveDisplay:
                 self._live.start()
                 self._live.update(Sanitized(_picture(progress)), refresh=True)
             elif progress.interim is not None or self._silent_s(progress) >= _LONGEST_SILENCE_S:
-                self._console.print(_line(progress), highlight=False, soft_wrap=True)
+                self._console.print(Text(progress_line(progress)), highlight=False, soft_wrap=True)
                 self._spoke_s = progress.elapsed_s
 
     def say(self, text: str) -> None:
@@ -98,7 +98,7 @@ def _picture(progress: Progress) -> Group:
     texts = (activity_text(progress.activity), outlook_text(progress.outlook))
     head = Text.assemble(
         (progress.table, "bold"),
-        f"  {progress.counted} {progress.launch}{_at_most(progress)}  ",
+        f"  {progress.counted} {progress.launch}{at_most_text(progress)}  ",
         _clock(progress.elapsed_s, progress.budget_s),
     )
     return Group(head, *(Text(f"  {text}", style="dim") for text in texts))
@@ -110,14 +110,3 @@ def _clock(elapsed_s: float, budget_s: float | None) -> Text:
     filled = round(min(1.0, elapsed_s / budget_s) * _BAR_WIDTH) if budget_s else 0
     bar = Text("━" * filled, style="green") + Text("━" * (_BAR_WIDTH - filled), style="dim")
     return bar + Text(f"  {elapsed_s:.0f} of at most {budget_s:.0f} s")
-
-
-def _line(progress: Progress) -> Text:
-    activity, outlook = activity_text(progress.activity), outlook_text(progress.outlook)
-    doing = "done" if progress.interim is not None else f"{_at_most(progress).lstrip()} · {activity} ·".lstrip(" ·")
-    said = f"{progress.table}: {progress.counted} {progress.launch} {doing} after {progress.elapsed_s:.0f} s"
-    return Text(plain(f"{said} · {outlook}" if outlook else said))
-
-
-def _at_most(progress: Progress) -> str:
-    return "" if progress.most_launches is None else f" of at most {progress.most_launches}"

@@ -77,7 +77,7 @@ def reporting(progress: ProgressOption) -> Iterator[Reporter]:
         if not (sys.stderr.isatty() or _in_notebook()):
             yield Reporter(_log, _ignore)
             return
-        with displayed() as reporter:
+        with _in_output_of_cell() if _in_notebook() else displayed() as reporter:
             yield replace(reporter, say=lambda text: reporter.say(in_python(text, RUN.options)))
     else:
         yield Reporter(_log, progress or _ignore)
@@ -92,6 +92,14 @@ def displayed() -> Iterator[Reporter]:
         yield Reporter(display.say, display.show, display.status)
 
 
+@contextmanager
+def _in_output_of_cell() -> Iterator[Reporter]:
+    from irbench.api.notebook_display import NotebookDisplay
+
+    with NotebookDisplay() as display:
+        yield Reporter(display.say, display.show, display.status)
+
+
 def _log(text: str) -> None:
     _LOG.info("%s", plain_lines(in_python(text, RUN.options)))
 
@@ -100,5 +108,6 @@ def _ignore(_progress: Progress) -> None: ...
 
 
 def _in_notebook() -> bool:
-    shell = sys.modules.get("IPython")
-    return shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell"
+    """Whether this is IPython with a kernel, which JupyterLab, Visual Studio Code and Colab show the output of."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and getattr(ipython.get_ipython(), "kernel", None) is not None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from irbench.core.activity import ACTIVITY_TEXTS, Activity, Outlook
+from irbench.core.plain_text import plain
 from irbench.core.quantities import percent, percents_apart, plural
+from irbench.runner.run_progress import Progress
 
 _WIDEST = 0.5
 """Beyond this half-width an interval says nothing of who is faster, or by how much."""
@@ -43,3 +45,17 @@ def outlook_text(outlook: Outlook | None) -> str:
         return f"{state}: decided"
     left = f", {plural(outlook.rows_left, 'row')} left" if outlook.rows_left is not None else ""
     return f"{state}, target ±{target}{left}"
+
+
+def progress_line(progress: Progress) -> str:
+    """Return one moment of a run in a line: what runs, for how long, and how the interval narrows."""
+    activity, outlook = activity_text(progress.activity), outlook_text(progress.outlook)
+    at_most = at_most_text(progress)
+    doing = "done" if progress.interim is not None else f"{at_most.lstrip()} · {activity} ·".lstrip(" ·")
+    said = f"{progress.table}: {progress.counted} {progress.launch} {doing} after {progress.elapsed_s:.0f} s"
+    return plain(f"{said} · {outlook}" if outlook else said)
+
+
+def at_most_text(progress: Progress) -> str:
+    """Return how many launches there are at most; empty where that is open."""
+    return "" if progress.most_launches is None else f" of at most {progress.most_launches}"

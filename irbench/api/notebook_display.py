@@ -1,0 +1,57 @@
+"""The progress of a run in a notebook: one line that changes, and is gone when the call ends."""
+
+from __future__ import annotations
+
+import html
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from irbench.core.plain_text import plain, plain_lines
+
+if TYPE_CHECKING:
+    from irbench.runner.run_progress import Progress
+
+_PAUSE_S = 0.5
+"""Between two changes: the browser that draws them is another program that runs beside the measurement."""
+
+
+class NotebookDisplay:
+    """Shows what runs in the output of a cell, as far as one line has room for it."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+        self._shown_s = 0.0
+
+    def show(self, progress: Progress) -> None:
+        """Take in one moment of the run."""
+        from irbench.render.progress_texts import progress_line
+
+        elapsed_s = progress.elapsed_s
+        if self._handle is None or not self._shown_s <= elapsed_s < self._shown_s + _PAUSE_S:
+            self._shown_s = elapsed_s
+            self.status(progress_line(progress))
+
+    def say(self, text: str) -> None:
+        """Write a line, which stays."""
+        sys.stderr.write(f"{plain_lines(text)}\n")
+        sys.stderr.flush()
+
+    def status(self, text: str) -> None:
+        """Show what is done at the moment in place of what was; nothing ends that."""
+        from IPython.display import display
+
+        line = plain(text)
+        data = {"text/plain": line, "text/html": f"<div style='opacity:.8'>{html.escape(line)}</div>" if line else ""}
+        if self._handle is not None:
+            self._handle.update(data, raw=True)
+        elif line:
+            self._handle = display(data, raw=True, display_id=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.status("")
