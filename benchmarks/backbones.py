@@ -21,7 +21,7 @@ from benchmarks.output import refuse_unwritable
 from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter.identity import missing_distributions
-from irbench.features.optimize.run import OptimizedModel
+from irbench.features.optimize.report import OptimizedModel
 from irbench.measure.clock import Stopwatch
 from irbench.onnx.rewriting.bind import bind
 from irbench.spec import BATCH, Artifact

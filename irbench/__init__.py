@@ -13,35 +13,49 @@ if TYPE_CHECKING:
     from irbench.errors import IrbenchError
     from irbench.features.ab.keywords import AbKeywords
     from irbench.features.ab.run import ab
-    from irbench.features.backends.run import BackendRow, backends
+    from irbench.features.backends.report import BackendRow
+    from irbench.features.backends.run import backends
     from irbench.features.bisect.keywords import BisectKeywords
-    from irbench.features.bisect.run import Bisection, bisect
-    from irbench.features.compare.run import ComparedRuns, compare
-    from irbench.features.cost.run import GraphCost, cost
-    from irbench.features.doctor.run import Diagnosis, doctor
+    from irbench.features.bisect.report import Bisection
+    from irbench.features.bisect.run import bisect
+    from irbench.features.compare.report import ComparedRuns
+    from irbench.features.compare.run import compare
+    from irbench.features.cost.report import GraphCost
+    from irbench.features.cost.run import cost
+    from irbench.features.doctor.report import Diagnosis
+    from irbench.features.doctor.run import doctor
     from irbench.features.export.run import ExportedModel, export
-    from irbench.features.history.run import RunHistory, history
-    from irbench.features.inspect.run import GraphDifference, GraphInspection, diff, inspect
+    from irbench.features.history.report import RunHistory
+    from irbench.features.history.run import history
+    from irbench.features.inspect.report import GraphDifference, GraphInspection
+    from irbench.features.inspect.run import diff, inspect
     from irbench.features.models.run import models
-    from irbench.features.optimize.run import OptimizedModel, optimize
+    from irbench.features.optimize.report import OptimizedModel
+    from irbench.features.optimize.run import optimize
     from irbench.features.plan.writing import plan_from
     from irbench.features.profile.interchange import ProfileRow
     from irbench.features.profile.keywords import ProfileKeywords
-    from irbench.features.profile.run import Profile, load_profile, profile
+    from irbench.features.profile.profile_result import Profile
+    from irbench.features.profile.run import load_profile, profile
+    from irbench.features.receipt.replay import Replay
     from irbench.features.receipt.report import Receipt
-    from irbench.features.receipt.run import Replay, receipt, replay
+    from irbench.features.receipt.run import receipt, replay
     from irbench.features.reduce.keywords import ReduceKeywords
-    from irbench.features.reduce.run import Reduction, reduce
+    from irbench.features.reduce.report import Reduction
+    from irbench.features.reduce.run import reduce
     from irbench.features.report.run import report
     from irbench.features.results.run import export_runs, import_runs, load, remove_runs, results
     from irbench.features.run.resume import resume
     from irbench.features.run.run import plan, run
     from irbench.features.soak.keywords import SoakKeywords
     from irbench.features.soak.run import soak
-    from irbench.features.sweep.run import Sweep, sweep
+    from irbench.features.sweep.report import Sweep
+    from irbench.features.sweep.run import sweep
     from irbench.features.tune.keywords import TuneKeywords
-    from irbench.features.tune.run import Tuning, tune
-    from irbench.features.verify.run import Verification, verify
+    from irbench.features.tune.report import Tuning
+    from irbench.features.tune.run import tune
+    from irbench.features.verify.report import Verification
+    from irbench.features.verify.run import verify
     from irbench.measure.answering import answer_requests
     from irbench.options.keywords import RunKeywords
     from irbench.runner.run_progress import Progress
@@ -127,39 +141,39 @@ _MODULES = {
     "AbKeywords": "features.ab.keywords",
     "BisectKeywords": "features.bisect.keywords",
     "Activity": "core.activity",
-    "BackendRow": "features.backends.run",
-    "Bisection": "features.bisect.run",
-    "ComparedRuns": "features.compare.run",
+    "BackendRow": "features.backends.report",
+    "Bisection": "features.bisect.report",
+    "ComparedRuns": "features.compare.report",
     "CellContext": "spi.backend",
-    "Diagnosis": "features.doctor.run",
+    "Diagnosis": "features.doctor.report",
     "ExportedModel": "features.export.run",
-    "GraphCost": "features.cost.run",
-    "GraphDifference": "features.inspect.run",
-    "GraphInspection": "features.inspect.run",
+    "GraphCost": "features.cost.report",
+    "GraphDifference": "features.inspect.report",
+    "GraphInspection": "features.inspect.report",
     "Interrupted": "runs.results",
     "IrbenchError": "errors",
-    "OptimizedModel": "features.optimize.run",
+    "OptimizedModel": "features.optimize.report",
     "Outlook": "core.activity",
     "Plot": "charts.plots",
-    "Profile": "features.profile.run",
+    "Profile": "features.profile.profile_result",
     "ProfileKeywords": "features.profile.keywords",
     "ProfileRow": "features.profile.interchange",
     "Progress": "runner.run_progress",
     "Receipt": "features.receipt.report",
     "ReduceKeywords": "features.reduce.keywords",
-    "Reduction": "features.reduce.run",
-    "Replay": "features.receipt.run",
+    "Reduction": "features.reduce.report",
+    "Replay": "features.receipt.replay",
     "Run": "runs.results",
-    "RunHistory": "features.history.run",
+    "RunHistory": "features.history.report",
     "RunKeywords": "options.keywords",
     "RunRow": "runs.run_row",
     "RunTable": "runs.results",
     "SoakKeywords": "features.soak.keywords",
-    "Sweep": "features.sweep.run",
+    "Sweep": "features.sweep.report",
     "TableWinner": "runs.results",
     "TuneKeywords": "features.tune.keywords",
-    "Tuning": "features.tune.run",
-    "Verification": "features.verify.run",
+    "Tuning": "features.tune.report",
+    "Verification": "features.verify.report",
     "ab": "features.ab.run",
     "answer_requests": "measure.answering",
     "backends": "features.backends.run",

@@ -16,7 +16,7 @@ from irbench.features.plan import problems as plan_problems
 from irbench.features.plan.expansion import SweepTable
 from irbench.features.plan.table_options import SweepSetup
 from irbench.features.sweep import execution as sweep_execution
-from irbench.features.sweep.run import Sweep
+from irbench.features.sweep.report import Sweep
 from irbench.runs.measurement import StoredRun
 from irbench.store.runs import Store
 

@@ -18,7 +18,7 @@ from front_door import Called, irbench
 import irbench as api
 from irbench.across_runs.confirmation import Confirmation, ConfirmationOutcome
 from irbench.errors import IrbenchError
-from irbench.features.compare.run import ComparedRuns
+from irbench.features.compare.report import ComparedRuns
 from irbench.stats.rederive import rederive
 from irbench.store.folders import default_root
 from irbench.store.runs import RunWriter, Store

@@ -6,7 +6,8 @@ import json
 
 import click
 
-from irbench.features.backends.run import BackendListing, as_json, backend_rows
+from irbench.features.backends.report import BackendListing, as_json
+from irbench.features.backends.run import backend_rows
 from irbench.options.values import ListingForm
 from irbench.terminal.formats import TABLE_OR_JSON
 from irbench.terminal.stderr import plugin_warnings_shown, say

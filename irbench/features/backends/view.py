@@ -11,7 +11,7 @@ from rich.text import Text
 from irbench.spi import Availability
 
 if TYPE_CHECKING:
-    from irbench.features.backends.run import BackendRow
+    from irbench.features.backends.report import BackendRow
 
 
 def as_table(rows: Sequence[BackendRow]) -> Table:

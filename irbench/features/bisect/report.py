@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from irbench.api.display import DisplayedReport
 from irbench.core.record import Failure, OutputError
 from irbench.core.row import Speedup, State
-from irbench.features.bisect.options import Criterion
+from irbench.errors import ExitCode
+from irbench.features.bisect.options import BISECT, Criterion
+from irbench.features.bisect.view import bisection_view
+
+if TYPE_CHECKING:
+    from irbench.render.views import Document
 
 Side: TypeAlias = Literal["old", "new", "undecided", "skipped"]
 """``old``: it behaves as the first version does; ``new``: as the last; ``skipped``: it cannot be installed or run."""
@@ -83,3 +89,37 @@ class BisectReport:
     untested: tuple[str, ...] = ()
     evidence: VersionComparison | None = None
     results: str | None = None
+
+
+class Bisection(DisplayedReport):
+    """The result of a search for the version that changed a model's speed or outputs.
+
+    Attributes:
+        report: Its document.
+    """
+
+    _command = BISECT
+
+    def __init__(self, report: BisectReport) -> None:
+        self.report = report
+
+    @property
+    def changed_by(self) -> str | None:
+        """The version that changed the speed or the answers; ``None`` where none is known to have."""
+        return self.report.first_new
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What ``irbench bisect`` exits with."""
+        codes = {"undecided": ExitCode.UNDECIDED, "interrupted": ExitCode.INTERRUPTED}
+        return codes.get(self.report.conclusion, ExitCode.OK)
+
+    def __repr__(self) -> str:
+        """Return what was searched and what came out."""
+        report = self.report
+        outcome = f"changed by {report.first_new}" if report.first_new else report.conclusion
+        return f"<Bisection of {report.runtime} {report.versions[0]} to {report.versions[-1]}: {outcome}>"
+
+    def __rich__(self) -> Document:
+        """Return the report as ``irbench bisect`` prints it; called by rich."""
+        return bisection_view(self.report)

@@ -5,28 +5,24 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from irbench.api.arguments import refuse_loaded_models
-from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core.address import BackendAddress
 from irbench.environments.runtime_sources import normalised, releases_between
-from irbench.errors import ExitCode, IrbenchError
+from irbench.errors import IrbenchError
 from irbench.features.ab.run import require_models
 from irbench.features.bisect.by_answer import OutputComparer
 from irbench.features.bisect.by_speed import SpeedComparer
 from irbench.features.bisect.halving import VersionJudge, search
 from irbench.features.bisect.keywords import BisectKeywords
 from irbench.features.bisect.options import BISECT, BisectOptions
-from irbench.features.bisect.report import BisectReport
-from irbench.features.bisect.view import bisection_view
+from irbench.features.bisect.report import Bisection, BisectReport
 from irbench.features.verify.options import VerifyOptions
 from irbench.features.verify.run import planned_trials
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.options.values import ReportForm
-from irbench.render.text_formats import json_text
 from irbench.requests.resolve import Environments, resolve_bundles
 from irbench.requests.run_requests import refuse_contradictions
 from irbench.runs.results import Interrupted
@@ -34,52 +30,9 @@ from irbench.spec import PythonEnvironment
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
-if TYPE_CHECKING:
-    from irbench.render.views import Document
-
 _USUAL_THRESHOLD = 0.03
 _MANY = ("batch", "streams", "instances", "threads", "precision", "optimize")
 """Options of a run that may ask for several rows or tables."""
-
-
-class Bisection(Displayable):
-    """The result of a search for the version that changed a model's speed or outputs.
-
-    Attributes:
-        report: Its document.
-    """
-
-    _command = BISECT
-
-    def __init__(self, report: BisectReport) -> None:
-        self.report = report
-
-    @property
-    def changed_by(self) -> str | None:
-        """The version that changed the speed or the answers; ``None`` where none is known to have."""
-        return self.report.first_new
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """What ``irbench bisect`` exits with."""
-        codes = {"undecided": ExitCode.UNDECIDED, "interrupted": ExitCode.INTERRUPTED}
-        return codes.get(self.report.conclusion, ExitCode.OK)
-
-    def to_text(self, form: ReportForm = "table") -> str:
-        """Return the report as text."""
-        if form == "json":
-            return json_text(self.report)
-        return self.__rich__().as_markdown() if form == "md" else str(self)
-
-    def __repr__(self) -> str:
-        """Return what was searched and what came out."""
-        report = self.report
-        outcome = f"changed by {report.first_new}" if report.first_new else report.conclusion
-        return f"<Bisection of {report.runtime} {report.versions[0]} to {report.versions[-1]}: {outcome}>"
-
-    def __rich__(self) -> Document:
-        """Return the report as ``irbench bisect`` prints it; called by rich."""
-        return bisection_view(self.report)
 
 
 @names_keywords(BISECT)

@@ -2,120 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
-from irbench.across_runs.changes import Unjudged
-from irbench.across_runs.confirmation import Confirmation, has_regressed, unjudged_of
-from irbench.across_runs.side_comparison import ComparedRow, RunComparison, Side, compare_sides, read_side
+from irbench.across_runs.confirmation import Confirmation
+from irbench.across_runs.side_comparison import RunComparison, Side, compare_sides, read_side
 from irbench.across_runs.texts import blocked_message
-from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
-from irbench.charts.plots import Plottable
-from irbench.errors import ExitCode, IrbenchError
+from irbench.errors import IrbenchError
 from irbench.features.compare.keywords import CompareKeywords
 from irbench.features.compare.options import COMPARE, CompareOptions
+from irbench.features.compare.report import ComparedRuns
 from irbench.options.option import names_keywords
-from irbench.options.values import ReportForm, RunName, run_name
-from irbench.pages.result import PageResult, result_of_view
-from irbench.render.text_formats import json_text
+from irbench.options.values import RunName, run_name
 from irbench.store.folders import default_root, results_option
 from irbench.worker import WorkerDied, call_in_worker
 from irbench.worker.scratch import scratch_folder
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from irbench.charts.figure import Figure
-
 _DEADLINE_S = 600.0
-
-
-class ComparedRuns(Displayable, Plottable):
-    """Two sides, compared.
-
-    Attributes:
-        comparison: Everything that was found.
-        confirmation: What a second measurement said of its regressions; ``None`` where there was none.
-    """
-
-    _command = COMPARE
-
-    def __init__(self, comparison: RunComparison, confirmation: Confirmation | None = None) -> None:
-        self.comparison = comparison
-        self.confirmation = confirmation
-
-    @property
-    def rows(self) -> tuple[ComparedRow, ...]:
-        """The cells that both sides have."""
-        return self.comparison.rows
-
-    @property
-    def regressed(self) -> bool:
-        """Whether a row meets a condition, and no second measurement spoke against it."""
-        return has_regressed(self.comparison, self.confirmation)
-
-    @property
-    def undecided(self) -> bool:
-        """Whether a condition, or the second measurement, is undecided."""
-        if self.confirmation is not None and self.confirmation.outcome == "undecided":
-            return True
-        return self.comparison.undecided
-
-    @property
-    def unjudged(self) -> tuple[Unjudged, ...]:
-        """The conditions that could not be judged: too little was measured, or not the right thing."""
-        return unjudged_of(self.comparison, self.confirmation)
-
-    def exit_code(self, *, strict: bool = False) -> ExitCode:
-        """Return what ``irbench compare`` exits with; ``strict`` has a code for what is undecided."""
-        if self.confirmation is not None and self.confirmation.interrupted:
-            return ExitCode.INTERRUPTED
-        if self.regressed:
-            return ExitCode.DIFFERENT
-        if not self.comparison.rows:  # a gate that compares nothing must not pass
-            return ExitCode.USAGE
-        if self.unjudged:
-            return ExitCode.NOT_JUDGED
-        return ExitCode.UNDECIDED if strict and self.undecided else ExitCode.OK
-
-    def to_text(self, form: ReportForm = "table") -> str:
-        """Return the comparison as a person reads it, as JSON, or as Markdown for a pull request."""
-        from irbench.features.compare.view import comparison_markdown
-
-        if form == "json":
-            whole = {
-                "comparison": self.comparison,
-                "confirmation": self.confirmation,
-                "regressed": self.regressed,
-                "unjudged": self.unjudged,
-            }
-            return json_text(whole)
-        return comparison_markdown(self.comparison, self.confirmation) if form == "md" else str(self)
-
-    def page_result(self) -> PageResult:
-        """Return what a page shows of it."""
-        from irbench.features.compare.view import comparison_view
-
-        name = f"{self.comparison.base.name} and {self.comparison.new.name}"
-        return result_of_view(name, comparison_view(self.comparison, self.confirmation), self._figures)
-
-    def _figures(self) -> Iterator[Figure]:
-        from irbench.features.compare.charts import figures_of_comparison
-
-        return figures_of_comparison(self.comparison)
-
-    def __repr__(self) -> str:
-        """Return what was compared and whether something regressed."""
-        sides = f"{self.comparison.base.name} {self.comparison.new.name}"
-        return f"<ComparedRuns {sides}: {'regressed' if self.regressed else 'not regressed'}>"
-
-    def __rich__(self) -> RenderableType:
-        """Return the table as ``irbench compare`` prints it; called by rich."""
-        from irbench.features.compare.view import comparison_view
-
-        return comparison_view(self.comparison, self.confirmation)
 
 
 @names_keywords(COMPARE)

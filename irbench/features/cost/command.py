@@ -45,7 +45,7 @@ def command(
     counted is named, and never counted as zero.
     """
     from irbench.api.progress import reporting
-    from irbench.features.cost.run import GraphCost
+    from irbench.features.cost.report import GraphCost
     from irbench.render.progress_texts import counting_text
     from irbench.requests.graph_files import find_graph
     from irbench.terminal.console import print_data, to_text

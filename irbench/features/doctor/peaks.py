@@ -22,7 +22,6 @@ from irbench.features.doctor.machine import Machine
 from irbench.features.doctor.memory_hierarchy import BandwidthPlan, bandwidth_from, bandwidth_plan, measure_bandwidth
 from irbench.features.doctor.options import DoctorOptions
 from irbench.features.doctor.report import NotKept
-from irbench.features.doctor.view import PEAK_PROGRESS
 from irbench.measure.clock import utc_now
 from irbench.measure.lock import MeasurementLock
 from irbench.onnx.matrix_chain import MatrixChain, write_matrix_chain
@@ -93,7 +92,7 @@ def measure_peaks(
     products = _ProductRuns(planned, options, scratch, lock, reporter).measured()
     if products is None:
         return None
-    tell = partial(PEAK_PROGRESS["bandwidth"].format, launches=planned.bandwidth.launches)
+    tell = partial(_PROGRESS_TEXTS["bandwidth"].format, launches=planned.bandwidth.launches)
     try:
         samples = measure_bandwidth(planned.bandwidth, scratch, lambda launch: reporter.say(tell(launch=launch)))
     except KeyboardInterrupt:
@@ -158,7 +157,7 @@ class _ProductRuns:
         """Return the peaks; ``None`` where the measurement was interrupted."""
         if not self.plan.backends:
             return _ProductPeaks()
-        self.reporter.say(PEAK_PROGRESS["choice"])
+        self.reporter.say(_PROGRESS_TEXTS["choice"])
         request = self._request()
         groups = self._groups(request)
         if not groups:
@@ -170,7 +169,7 @@ class _ProductRuns:
         if not fastest:
             return _ProductPeaks((), search.document.run_id)
         chosen = [with_rows(group, fastest.get(_model(group), frozenset())) for group in groups]
-        self.reporter.say(PEAK_PROGRESS["products"])
+        self.reporter.say(_PROGRESS_TEXTS["products"])
         run = self._run(request, [group for group in chosen if group.group.cells])
         if run.is_interrupted:
             return None
@@ -350,3 +349,11 @@ def _peak(measured: _MeasuredRow) -> ComputePeak:
 
 def _products(side: int) -> int:
     return max(_FEWEST_PRODUCTS, min(_MOST_PRODUCTS, _OPERATIONS // (2 * side**3)))
+
+
+_PROGRESS_TEXTS = {
+    "choice": "looking for the fastest matrix products: every size and backend, one launch each ...",
+    "products": "measuring the fastest matrix products of each precision ...",
+    "bandwidth": "measuring the bandwidth of caches and memory, launch {launch} of {launches} ...",
+}
+"""What is told while peaks are measured."""

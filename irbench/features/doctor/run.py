@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import Literal, Unpack
 
-import msgspec
-
-from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
-from irbench.errors import ExitCode, IrbenchError
-from irbench.features.backends.run import BackendListing, BackendRow, as_json, backend_rows
-from irbench.features.doctor.findings import Finding, find, findings_summary
+from irbench.errors import IrbenchError
+from irbench.features.backends.run import backend_rows
+from irbench.features.doctor.findings import find
 from irbench.features.doctor.keywords import DoctorKeywords
 from irbench.features.doctor.machine import (
-    CoreToCore,
     Facts,
     describe_counters,
     describe_machine,
@@ -26,20 +19,16 @@ from irbench.features.doctor.machine import (
 )
 from irbench.features.doctor.options import DOCTOR, DoctorOptions
 from irbench.features.doctor.peaks import keep_whole_peaks, measure_peaks, peak_plan
-from irbench.features.doctor.report import GOAL_NS, PeakReport, Report, quartiles_ns
+from irbench.features.doctor.report import Diagnosis, PeakReport, Report
 from irbench.features.doctor.self_comparison import (
-    Outcome,
-    SelfComparison,
     judge_self_comparison,
     self_comparison_request,
 )
-from irbench.features.doctor.view import ReportView, self_comparison_message
 from irbench.measure.clock import reading_ns, utc_now
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.measure.overhead import Overhead
 from irbench.options.option import names_keywords
 from irbench.requests.resolve import require_models, resolve_backends
-from irbench.roofline import MachinePeaks, ridge_point
 from irbench.runner.plan import plan
 from irbench.runner.prepare import prepare
 from irbench.runs.measurement import measure_planned
@@ -49,78 +38,7 @@ from irbench.system import host
 from irbench.worker import call_in_worker
 from irbench.worker.scratch import scratch_folder
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-_EXITS: Mapping[Outcome, ExitCode] = {
-    "passed": ExitCode.OK,
-    "failed": ExitCode.DIFFERENT,
-    "undecided": ExitCode.UNDECIDED,
-    "busy": ExitCode.UNDECIDED,
-    "mismatch": ExitCode.DIFFERENT,
-    "broken": ExitCode.FAILED_CELL,
-    "interrupted": ExitCode.INTERRUPTED,
-}
 _DEADLINE_S = 60.0
-
-
-class Diagnosis(Displayable):
-    """What the doctor found.
-
-    Attributes:
-        report: The machine, what disturbs measurement on it, and a backend against itself where that was asked for.
-        backends: What is known of each backend.
-    """
-
-    _command = DOCTOR
-
-    def __init__(self, report: Report, backends: Sequence[BackendRow]) -> None:
-        self.report = report
-        self.backends = tuple(backends)
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """What ``irbench doctor`` exits with."""
-        peak, comparison = self.report.peak, self.report.self_comparison
-        if peak is not None and peak.outcome == "interrupted":
-            return ExitCode.INTERRUPTED
-        return ExitCode.OK if comparison is None else _EXITS[comparison.outcome]
-
-    @property
-    def peaks(self) -> MachinePeaks | None:
-        """What the machine attains at most; ``None`` where it was never measured."""
-        return None if self.report.peak is None else self.report.peak.peaks
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON values; keys are stable, and null is what is unknown or was not asked for.
-
-        ``machine``: every attribute of :class:`irbench.features.doctor.machine.Machine`; ``confinement`` has
-        ``landlock`` (its version, 0 without it) and ``seccomp``.
-        ``activity``: what went on for a moment; shares are of one processor.
-        ``counters``: what ``irbench run --counters`` can count, and why other groups are unavailable.
-        ``core_to_core``: half a round trip between the first two processors; ``regimes_ns`` are the near and the far
-        one, or the only one; empty where there are too few samples to tell.
-        ``overhead``: nanoseconds of irbench's loop for each timed call beyond a bare one: median and quartiles.
-        ``backends``: as ``irbench backends --format json`` lists them.
-        ``findings``: in the order of what they usually cost: ``code``, ``facts``, the words made of them, and
-        ``lasting`` (whether nothing done on the machine fixes it); ``verdict`` has them in one sentence.
-        ``peak``: ``outcome`` (``measured``, ``kept`` or ``interrupted``), ``not_kept`` (why the peaks are not kept),
-        every attribute of :class:`irbench.roofline.MachinePeaks` but the samples, and ``ridge_points``.
-        ``aa``: a backend against itself; ``smallest_difference`` is a fraction that 80 % of such runs detect.
-        """
-        return diagnosis_document(self.report, [as_json(row) for row in self.backends])
-
-    def to_json(self) -> str:
-        """Return all that was found as JSON."""
-        return json.dumps(self.to_dict(), indent=2)
-
-    def __repr__(self) -> str:
-        """Return how many findings there are."""
-        return f"<Diagnosis: {findings_summary(self.report.findings)}>"
-
-    def __rich__(self) -> RenderableType:
-        """Return the report as ``irbench doctor`` prints it; called by rich."""
-        return ReportView(self.report, BackendListing(self.backends))
 
 
 @names_keywords(DOCTOR)
@@ -209,84 +127,3 @@ def _place(model: str | None, options: DoctorOptions) -> AbstractContextManager[
     if options.peak:
         return measuring("the peaks of this machine", insist=options.no_lock)
     return nullcontext()
-
-
-def diagnosis_document(report: Report, backends: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a report, and backends as JSON values, as JSON values; see :meth:`Diagnosis.to_dict`."""
-    facts, comparison = report.facts, report.self_comparison
-    activity = asdict(facts.activity)
-    del activity["core_to_core"]  # it has a place of its own
-    link = facts.activity.core_to_core
-    return {
-        "machine": asdict(facts.machine),
-        "activity": activity,
-        "counters": None if facts.counters is None else msgspec.to_builtins(facts.counters),
-        "core_to_core": None if link is None else _link(link),
-        "overhead": _overhead(report.overhead),
-        "backends": list(backends),
-        "findings": [_finding(finding, compared=comparison is not None) for finding in report.findings],
-        "verdict": findings_summary(report.findings),
-        "peak": peaks_document(report.peak),
-        "aa": None if comparison is None else _self_comparison(comparison),
-    }
-
-
-def _finding(finding: Finding, *, compared: bool) -> dict[str, Any]:
-    words = asdict(finding.words_after_comparison() if compared else finding.words())
-    return {"code": finding.code, "facts": msgspec.to_builtins(finding.facts), **words, "lasting": finding.lasting}
-
-
-def _link(link: CoreToCore) -> dict[str, Any]:
-    return {
-        "median_ns": link.median_ns,
-        "low_ns": min(link.samples_ns),
-        "high_ns": max(link.samples_ns),
-        "regimes_ns": list(link.regimes_ns),
-        "samples_ns": list(link.samples_ns),
-    }
-
-
-def _overhead(overhead: Overhead) -> dict[str, Any]:
-    low_ns, high_ns = quartiles_ns(overhead.cost)
-    return {
-        "cost_ns": overhead.cost.median_ns,
-        "cost_low_ns": low_ns,
-        "cost_high_ns": high_ns,
-        "bare_ns": overhead.bare.median_ns,
-        "repeats": len(overhead.bare.values_ns),
-        "goal_ns": GOAL_NS,
-        "within_goal": overhead.cost.median_ns <= GOAL_NS,
-    }
-
-
-def _self_comparison(comparison: SelfComparison) -> dict[str, Any]:
-    speedup, table = comparison.speedup, comparison.table
-    return {
-        "run_id": comparison.run_id,
-        "folder": str(comparison.folder),
-        "model": table.model,
-        "backend": table.cells[0].backend,
-        "launches": table.launches,
-        "speedup": None if speedup is None else {"value": speedup.value, "low": speedup.low, "high": speedup.high},
-        "verdict": None if speedup is None else speedup.verdict,
-        "smallest_difference": comparison.smallest_difference,
-        "outcome": comparison.outcome,
-        "message": self_comparison_message(comparison),
-    }
-
-
-def peaks_document(report: PeakReport | None) -> dict[str, Any] | None:
-    """Return everything but the raw times as JSON values; ``None`` where no peaks are known and none were asked for."""
-    if report is None:
-        return None
-    peaks = report.peaks
-    if peaks is None:
-        return {"outcome": report.outcome, "measured": None, "compute": [], "bandwidth": []}
-    known = {name: value for name, value in asdict(peaks).items() if name != "samples"}
-    ridges = [
-        {"precision": peak.precision, "threads": peak.threads, "level": level, "operations_per_byte": ridge}
-        for peak in peaks.compute
-        for level in peaks.levels
-        if (ridge := ridge_point(peaks, peak.precision, peak.threads, level)) is not None
-    ]
-    return {"outcome": report.outcome, "not_kept": report.not_kept, **known, "ridge_points": ridges}

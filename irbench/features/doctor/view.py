@@ -34,12 +34,6 @@ _LABEL = 14
 _UNKNOWN = "unknown"
 _MOST_DISTURBED = 0.5
 """Of the blocks: below, those that count are undisturbed."""
-PEAK_PROGRESS = {
-    "choice": "looking for the fastest matrix products: every size and backend, one launch each ...",
-    "products": "measuring the fastest matrix products of each precision ...",
-    "bandwidth": "measuring the bandwidth of caches and memory, launch {launch} of {launches} ...",
-}
-"""What is told while peaks are measured."""
 _NOT_KEPT_TEXTS: Mapping[NotKept, str] = {
     "restricted": "roofs are those of the whole machine, and --backend and --cpus measure a part of it",
     "no-products": "it has no matrix products, which the peaks that are known have",

@@ -7,6 +7,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from irbench.across_runs.changes import (
     FEWEST_RUNS,
@@ -22,10 +23,22 @@ from irbench.across_runs.checked_runs import RunProblem
 from irbench.across_runs.differences import RunDifference, differences_between, graph_difference
 from irbench.across_runs.measured_cells import FIGURES, CellKey, ComparedFigure, key_names
 from irbench.across_runs.summaries import RowSummary, SummarisedRun, name_problems
-from irbench.errors import IrbenchError
+from irbench.api.display import Displayable
+from irbench.charts.plots import Plottable
+from irbench.core.plain_text import plain
+from irbench.errors import ExitCode, IrbenchError
+from irbench.features.history.options import HISTORY
 from irbench.options.conditions import Condition, Unit
+from irbench.options.values import ReportForm
+from irbench.pages.result import PageResult, result_of_view
+from irbench.render.text_formats import json_text
 from irbench.stats.change_points import change_points
 from irbench.stats.two_samples import Shift
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from irbench.charts.figure import Figure
 
 HISTORY_FIGURES = ("p50", "fps", "size", "compile", "peak_memory")
 """What a history shows of each row."""
@@ -372,3 +385,63 @@ def _outcome(condition: Condition, series: _Series, confirmed: Sequence[int]) ->
     *earlier, place = confirmed
     before, after = series.values[earlier[-1] if earlier else 0 : place], series.values[place:]
     return outcome_of(condition, change_of_values(series.figure, before, after, "runs", _CONFIDENCE))
+
+
+class RunHistory(Displayable, Plottable):
+    """How a model's figures changed.
+
+    Attributes:
+        history: Everything that was found.
+    """
+
+    _command = HISTORY
+
+    def __init__(self, history: ModelHistory) -> None:
+        self.history = history
+
+    @property
+    def rows(self) -> tuple[RowHistory, ...]:
+        """The model's cells, each with its figures."""
+        return self.history.rows
+
+    @property
+    def regressed(self) -> bool:
+        """Whether a confirmed change, or the total one, meets a condition."""
+        return self.history.regressed
+
+    def exit_code(self, *, strict: bool = False) -> ExitCode:
+        """Return what ``irbench history`` exits with; ``strict`` has a code for what is undecided."""
+        if self.regressed:
+            return ExitCode.DIFFERENT
+        if self.history.unjudged:
+            return ExitCode.NOT_JUDGED
+        return ExitCode.UNDECIDED if strict and self.history.undecided else ExitCode.OK
+
+    def to_text(self, form: ReportForm = "table") -> str:
+        """Return the history as a person reads it, as JSON, or as Markdown."""
+        from irbench.features.history.view import history_view
+
+        if form == "json":
+            return json_text(self.history)
+        return history_view(self.history).as_markdown() + "\n" if form == "md" else str(self)
+
+    def page_result(self) -> PageResult:
+        """Return what a page shows of it."""
+        from irbench.features.history.view import history_view
+
+        return result_of_view(f"{self.history.model} over its runs", history_view(self.history), self._figures)
+
+    def _figures(self) -> Iterator[Figure]:
+        from irbench.features.history.charts import figures_of_history
+
+        return figures_of_history(self.history)
+
+    def __repr__(self) -> str:
+        """Return the model and how many runs there are."""
+        return plain(f"<RunHistory {self.history.model}: {len(self.history.runs)} runs>")
+
+    def __rich__(self) -> RenderableType:
+        """Return the table as ``irbench history`` prints it; called by rich."""
+        from irbench.features.history.view import history_view
+
+        return history_view(self.history)

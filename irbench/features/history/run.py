@@ -2,97 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from irbench.across_runs.checked_runs import Error, RunProblem, SameNames, Unreadable
 from irbench.across_runs.side_comparison import machine_called
 from irbench.across_runs.summaries import read_summaries
-from irbench.api.display import Displayable
-from irbench.charts.plots import Plottable
-from irbench.core.plain_text import plain
 from irbench.core.suggestions import did_you_mean
-from irbench.errors import ExitCode, IrbenchError
+from irbench.errors import IrbenchError
 from irbench.exporter.foreign import name_of_file
 from irbench.features.history.keywords import HistoryKeywords
 from irbench.features.history.options import HISTORY, HistoryOptions
-from irbench.features.history.report import ModelHistory, RowHistory, history_of
+from irbench.features.history.report import RunHistory, history_of
 from irbench.features.results.options import RunFilter
 from irbench.features.results.run import chosen_entries
 from irbench.options.option import names_keywords
-from irbench.options.values import ReportForm
-from irbench.pages.result import PageResult, result_of_view
-from irbench.render.text_formats import json_text
 from irbench.store.folders import default_root
 from irbench.store.listing import find_run, latest_run, list_runs
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from irbench.charts.figure import Figure
-
-
-class RunHistory(Displayable, Plottable):
-    """How a model's figures changed.
-
-    Attributes:
-        history: Everything that was found.
-    """
-
-    _command = HISTORY
-
-    def __init__(self, history: ModelHistory) -> None:
-        self.history = history
-
-    @property
-    def rows(self) -> tuple[RowHistory, ...]:
-        """The model's cells, each with its figures."""
-        return self.history.rows
-
-    @property
-    def regressed(self) -> bool:
-        """Whether a confirmed change, or the total one, meets a condition."""
-        return self.history.regressed
-
-    def exit_code(self, *, strict: bool = False) -> ExitCode:
-        """Return what ``irbench history`` exits with; ``strict`` has a code for what is undecided."""
-        if self.regressed:
-            return ExitCode.DIFFERENT
-        if self.history.unjudged:
-            return ExitCode.NOT_JUDGED
-        return ExitCode.UNDECIDED if strict and self.history.undecided else ExitCode.OK
-
-    def to_text(self, form: ReportForm = "table") -> str:
-        """Return the history as a person reads it, as JSON, or as Markdown."""
-        from irbench.features.history.view import history_view
-
-        if form == "json":
-            return json_text(self.history)
-        return history_view(self.history).as_markdown() + "\n" if form == "md" else str(self)
-
-    def page_result(self) -> PageResult:
-        """Return what a page shows of it."""
-        from irbench.features.history.view import history_view
-
-        return result_of_view(f"{self.history.model} over its runs", history_view(self.history), self._figures)
-
-    def _figures(self) -> Iterator[Figure]:
-        from irbench.features.history.charts import figures_of_history
-
-        return figures_of_history(self.history)
-
-    def __repr__(self) -> str:
-        """Return the model and how many runs there are."""
-        return plain(f"<RunHistory {self.history.model}: {len(self.history.runs)} runs>")
-
-    def __rich__(self) -> RenderableType:
-        """Return the table as ``irbench history`` prints it; called by rich."""
-        from irbench.features.history.view import history_view
-
-        return history_view(self.history)
 
 
 @names_keywords(HISTORY)

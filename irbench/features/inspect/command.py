@@ -18,7 +18,7 @@ from irbench.terminal.formats import OUTPUT
 from irbench.terminal.stderr import say
 
 if TYPE_CHECKING:
-    from irbench.features.inspect.run import GraphDifference, GraphInspection
+    from irbench.features.inspect.report import GraphDifference, GraphInspection
 
 _EXAMPLES = """\b
 Examples:
@@ -53,7 +53,7 @@ def command(
     multiply-accumulates and the shapes of values are those for these sizes. --diff matches nodes by name; nodes
     replaced by a single new node are shown as fused.
     """
-    from irbench.features.inspect.run import GraphDifference
+    from irbench.features.inspect.report import GraphDifference
     from irbench.terminal.console import print_data
 
     if compares and len(models) != 2:
@@ -71,7 +71,7 @@ def command(
 
 def _inspected(models: Sequence[str], sizes: GraphSizes, *, counts: bool) -> list[GraphInspection]:
     from irbench.api.progress import reporting
-    from irbench.features.inspect.run import GraphInspection
+    from irbench.features.inspect.report import GraphInspection
     from irbench.render.progress_texts import counting_text, reading_text
     from irbench.requests.graph_files import find_graph
 
@@ -96,7 +96,7 @@ def _refuse_damaged_weights(problems: Sequence[IrbenchError]) -> None:
 
 
 def _as_text(shown: Sequence[GraphInspection] | GraphDifference, form: str, *, to_file: bool) -> str:
-    from irbench.features.inspect.run import GraphDifference, to_json
+    from irbench.features.inspect.report import GraphDifference, to_json
     from irbench.terminal.console import to_text
 
     if isinstance(shown, GraphDifference):

@@ -21,7 +21,7 @@ from irbench.render.table import Row, TableColumn, TextTable
 from irbench.spec import Bundle, shape_text
 
 if TYPE_CHECKING:
-    from irbench.features.inspect.run import GraphInspection
+    from irbench.features.inspect.report import GraphInspection
 
 _MOST_NAMES = 10
 """So many nodes are named of each kind; JSON has them all."""

@@ -16,7 +16,7 @@ from irbench.terminal.declared import declared, format_option
 from irbench.terminal.stderr import say, say_in_width
 
 if TYPE_CHECKING:
-    from irbench.features.optimize.run import OptimizedModel
+    from irbench.features.optimize.report import OptimizedModel
 
 _EXAMPLES = """\b
 Examples:

@@ -21,8 +21,8 @@ from irbench.terminal.groups import OneOf, SectionedCommand
 from irbench.terminal.run_output import refuse_overwriting_models
 
 if TYPE_CHECKING:
+    from irbench.features.profile.profile_result import Profile
     from irbench.features.profile.report import By
-    from irbench.features.profile.run import Profile
 
 _EXAMPLES = """\b
 Examples:

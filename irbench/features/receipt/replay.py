@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from irbench.across_runs import repetition_obstacles as obstacles
 from irbench.across_runs.measured_cells import CellKey, key_of, without_model
 from irbench.across_runs.repetition_obstacles import RepetitionObstacle
+from irbench.api.display import Displayable
+from irbench.core.plain_text import plain
 from irbench.core.result import Condition, GroupResult, RunDocument
+from irbench.errors import ExitCode
+from irbench.features.receipt.options import REPLAY
 from irbench.features.receipt.report import (
     Claim,
     ClaimKind,
@@ -18,6 +23,11 @@ from irbench.features.receipt.report import (
     condition_of,
     reservations_of,
 )
+from irbench.options.values import ReportForm
+from irbench.render.text_formats import json_text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 ReplayOutcome = Literal["confirmed", "refuted", "undecided", "not-comparable"]
 ClaimReason = Literal[
@@ -171,3 +181,58 @@ def _reason(claim: Claim, again: _Statement | None, within: float) -> ClaimReaso
             return "other-load" if claim.condition == again.condition else "other-condition"
         return "other-size" if again.verdict == claim.verdict else "other-verdict"
     return "same" if again.verdict == claim.verdict else "not-decided"
+
+
+_EXITS: dict[ReplayOutcome, ExitCode] = {
+    "confirmed": ExitCode.OK,
+    "refuted": ExitCode.DIFFERENT,
+    "undecided": ExitCode.UNDECIDED,
+    "not-comparable": ExitCode.USAGE,
+}
+
+
+class Replay(Displayable):
+    """What became of the claims of a receipt.
+
+    Attributes:
+        result: Everything that was found.
+    """
+
+    _command = REPLAY
+
+    def __init__(self, result: ReplayResult) -> None:
+        self.result = result
+
+    @property
+    def outcome(self) -> ReplayOutcome:
+        """``confirmed``, ``refuted``, ``undecided`` or ``not-comparable``, of all claims together."""
+        return self.result.outcome
+
+    @property
+    def claims(self) -> tuple[CheckedClaim, ...]:
+        """Each claim with its outcome and the reason."""
+        return self.result.claims
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What ``irbench replay`` exits with."""
+        interrupted = isinstance(self.result.obstacle, obstacles.RepetitionInterrupted)
+        return ExitCode.INTERRUPTED if interrupted else _EXITS[self.outcome]
+
+    def to_text(self, form: ReportForm = "table") -> str:
+        """Return the result as a person reads it, as JSON, or as Markdown."""
+        from irbench.features.receipt.view import replay_view
+
+        if form == "json":
+            return json_text(self.result)
+        return replay_view(self.result).as_markdown() + "\n" if form == "md" else str(self)
+
+    def __repr__(self) -> str:
+        """Return the run and what became of its claims."""
+        return plain(f"<Replay of {self.result.receipt.run_id}: {self.outcome}>")
+
+    def __rich__(self) -> RenderableType:
+        """Return the table as ``irbench replay`` prints it; called by rich."""
+        from irbench.features.receipt.view import replay_view
+
+        return replay_view(self.result)

@@ -5,26 +5,28 @@ from __future__ import annotations
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from irbench.across_runs import repetition_obstacles as obstacles
 from irbench.across_runs.checked_runs import read_run
 from irbench.across_runs.differences import fingerprint
 from irbench.across_runs.repetition_obstacles import RepetitionObstacle
 from irbench.api.arguments import given_path
-from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, reporting
-from irbench.core.plain_text import plain
-from irbench.errors import ExitCode, IrbenchError
+from irbench.errors import IrbenchError
 from irbench.features.compare.confirm import other_confinement, other_software
 from irbench.features.receipt.keywords import ReplayKeywords
 from irbench.features.receipt.options import REPLAY, ReplayOptions
-from irbench.features.receipt.replay import CheckedClaim, ReplayOutcome, ReplayResult, checked_claims, outcome_of_claims
+from irbench.features.receipt.replay import (
+    Replay,
+    ReplayResult,
+    checked_claims,
+    outcome_of_claims,
+)
 from irbench.features.receipt.report import Receipt, decode_receipt, encode_receipt, receipt_of
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.options.values import ReportForm, RunName, run_name
-from irbench.render.text_formats import json_text
+from irbench.options.values import RunName, run_name
 from irbench.runs.measurement import measure
 from irbench.runs.planned_graphs import ModelChanged, requires_graphs
 from irbench.runs.stored_plan import own_code_obstacle, refuse_stored_folders, stored_options
@@ -33,63 +35,6 @@ from irbench.store.folders import default_root, results_option
 from irbench.store.listing import find_run
 from irbench.system import host
 from irbench.system.file_access import write_atomically
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-_EXITS: dict[ReplayOutcome, ExitCode] = {
-    "confirmed": ExitCode.OK,
-    "refuted": ExitCode.DIFFERENT,
-    "undecided": ExitCode.UNDECIDED,
-    "not-comparable": ExitCode.USAGE,
-}
-
-
-class Replay(Displayable):
-    """What became of the claims of a receipt.
-
-    Attributes:
-        result: Everything that was found.
-    """
-
-    _command = REPLAY
-
-    def __init__(self, result: ReplayResult) -> None:
-        self.result = result
-
-    @property
-    def outcome(self) -> ReplayOutcome:
-        """``confirmed``, ``refuted``, ``undecided`` or ``not-comparable``, of all claims together."""
-        return self.result.outcome
-
-    @property
-    def claims(self) -> tuple[CheckedClaim, ...]:
-        """Each claim with its outcome and the reason."""
-        return self.result.claims
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """What ``irbench replay`` exits with."""
-        interrupted = isinstance(self.result.obstacle, obstacles.RepetitionInterrupted)
-        return ExitCode.INTERRUPTED if interrupted else _EXITS[self.outcome]
-
-    def to_text(self, form: ReportForm = "table") -> str:
-        """Return the result as a person reads it, as JSON, or as Markdown."""
-        from irbench.features.receipt.view import replay_view
-
-        if form == "json":
-            return json_text(self.result)
-        return replay_view(self.result).as_markdown() + "\n" if form == "md" else str(self)
-
-    def __repr__(self) -> str:
-        """Return the run and what became of its claims."""
-        return plain(f"<Replay of {self.result.receipt.run_id}: {self.outcome}>")
-
-    def __rich__(self) -> RenderableType:
-        """Return the table as ``irbench replay`` prints it; called by rich."""
-        from irbench.features.receipt.view import replay_view
-
-        return replay_view(self.result)
 
 
 def receipt(

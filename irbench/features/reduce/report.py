@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from irbench.api.display import Displayable
 from irbench.core.graph_record import Uncuttable
+from irbench.core.plain_text import plain
 from irbench.core.record import Failure, OutputError
 from irbench.core.row import Speedup, State
+from irbench.errors import ExitCode
+from irbench.features.reduce.options import REDUCE
+from irbench.features.reduce.view import bug_report, reduction_view
 from irbench.options.expectation import Expectation, Failing, SlowerThan
+from irbench.options.values import ReportForm
+from irbench.render.text_formats import json_text
+
+if TYPE_CHECKING:
+    from irbench.render.views import Document
 
 Criterion: TypeAlias = Literal["slower", "wrong", "failing"]
 """What a graph must still show."""
@@ -181,3 +192,48 @@ def expected_difference(expectation: Expectation) -> ExpectedDifference:
     if isinstance(expectation, SlowerThan):
         return ExpectedDifference("slower", expectation.slow, expectation.fast, expectation.factor)
     return ExpectedDifference("failing" if isinstance(expectation, Failing) else "wrong", expectation.backend)
+
+
+class Reduction(Displayable):
+    """The result of a search for the smallest graph that shows a difference.
+
+    Attributes:
+        report: Its document.
+    """
+
+    _command = REDUCE
+
+    def __init__(self, report: ReductionReport) -> None:
+        self.report = report
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of ``reduced.onnx``, its inputs and ``report.md``; ``None`` where nothing was written."""
+        return None if self.report.folder is None else Path(self.report.folder)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What ``irbench reduce`` exits with."""
+        codes = {
+            "absent": ExitCode.DIFFERENT,
+            "undecided": ExitCode.UNDECIDED,
+            "unconfirmed": ExitCode.UNDECIDED,
+            "interrupted": ExitCode.INTERRUPTED,
+        }
+        return codes.get(self.report.conclusion, ExitCode.OK)
+
+    def to_text(self, form: ReportForm = "table") -> str:
+        """Return the report as text; ``md`` is that of ``report.md``."""
+        if form == "json":
+            return json_text(self.report)
+        return bug_report(self.report) if form == "md" else str(self)
+
+    def __repr__(self) -> str:
+        """Return what was reduced, and to how many nodes."""
+        report = self.report
+        kept = report.conclusion if report.reduced is None else f"{len(report.reduced.nodes)} of {report.nodes} nodes"
+        return plain(f"<Reduction of {report.model}: {kept}>")
+
+    def __rich__(self) -> Document:
+        """Return the report as ``irbench reduce`` prints it; called by rich."""
+        return reduction_view(self.report)

@@ -7,29 +7,25 @@ from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from irbench.api.arguments import refuse_loaded_models
-from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core import registry
 from irbench.core.address import BackendAddress
-from irbench.core.plain_text import plain
-from irbench.errors import ExitCode, IrbenchError
+from irbench.errors import IrbenchError
 from irbench.features.reduce.judge import AnswerJudge, Judge
 from irbench.features.reduce.keywords import ReduceKeywords
 from irbench.features.reduce.options import MIN_SHARE, REDUCE, ReduceOptions
-from irbench.features.reduce.report import ReductionReport
+from irbench.features.reduce.report import Reduction, ReductionReport
 from irbench.features.reduce.reproduction import REPORT_FILE
 from irbench.features.reduce.search import Reducer, unwritable
 from irbench.features.reduce.speed import SpeedJudge
-from irbench.features.reduce.view import bug_report, reduction_view
+from irbench.features.reduce.view import bug_report
 from irbench.measure.lock import measuring
 from irbench.options.expectation import Expectation, SlowerThan
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.options.values import ReportForm
-from irbench.render.text_formats import json_text
 from irbench.requests.resolve import require_models, resolve_backends
 from irbench.requests.run_requests import refuse_contradictions
 from irbench.runs.measurement import refuse_within_a_worker
@@ -40,57 +36,9 @@ from irbench.system.file_states import is_folder
 from irbench.system.signals import signals_deferred
 from irbench.worker.scratch import scratch_folder
 
-if TYPE_CHECKING:
-    from irbench.render.views import Document
-
 _ONE_VALUE = ("batch", "precision", "threads")
 _OF_MEASUREMENTS = ("batch", "threads", "cpus", "io", "seed", "deadline", "no_lock", "results")
 _ADVICE = {"batch": "Give the shape of an input: --shape NAME=8x3x224x224."}
-
-
-class Reduction(Displayable):
-    """The result of a search for the smallest graph that shows a difference.
-
-    Attributes:
-        report: Its document.
-    """
-
-    _command = REDUCE
-
-    def __init__(self, report: ReductionReport) -> None:
-        self.report = report
-
-    @property
-    def folder(self) -> Path | None:
-        """The folder of ``reduced.onnx``, its inputs and ``report.md``; ``None`` where nothing was written."""
-        return None if self.report.folder is None else Path(self.report.folder)
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """What ``irbench reduce`` exits with."""
-        codes = {
-            "absent": ExitCode.DIFFERENT,
-            "undecided": ExitCode.UNDECIDED,
-            "unconfirmed": ExitCode.UNDECIDED,
-            "interrupted": ExitCode.INTERRUPTED,
-        }
-        return codes.get(self.report.conclusion, ExitCode.OK)
-
-    def to_text(self, form: ReportForm = "table") -> str:
-        """Return the report as text; ``md`` is that of ``report.md``."""
-        if form == "json":
-            return json_text(self.report)
-        return bug_report(self.report) if form == "md" else str(self)
-
-    def __repr__(self) -> str:
-        """Return what was reduced, and to how many nodes."""
-        report = self.report
-        kept = report.conclusion if report.reduced is None else f"{len(report.reduced.nodes)} of {report.nodes} nodes"
-        return plain(f"<Reduction of {report.model}: {kept}>")
-
-    def __rich__(self) -> Document:
-        """Return the report as ``irbench reduce`` prints it; called by rich."""
-        return reduction_view(self.report)
 
 
 @names_keywords(REDUCE)

@@ -75,7 +75,8 @@ def _history(root: Path, model: str) -> HasPage | None:
 
 def _compared(root: Path, runs: Sequence[StoredRun]) -> Iterator[PageResult]:
     """Yield two runs side by side, the older first; nothing of two machines, or without a row in common."""
-    from irbench.features.compare.run import ComparedRuns, compare
+    from irbench.features.compare.report import ComparedRuns
+    from irbench.features.compare.run import compare
 
     if len(runs) != 2 or not all(document.groups for document, _ in runs):
         return

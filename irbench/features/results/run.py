@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
 
 from irbench.api.arguments import given_path, results_folder
-from irbench.api.display import Displayable
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.results.keywords import ResultsKeywords
 from irbench.features.results.options import RESULTS, RunFilter
+from irbench.features.results.report import RunListing
 from irbench.options.option import names_keywords
 from irbench.options.values import RunName, run_name
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from irbench.render.formats.export_formats import FormatName
     from irbench.runs.results import Run
     from irbench.store.entries import RunEntry
@@ -28,21 +26,6 @@ if TYPE_CHECKING:
 _DEADLINE_S = 600.0
 
 Folder: TypeAlias = "str | PathLike[str] | None"
-
-
-class _RunListing(Displayable, tuple["RunEntry", ...]):
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        """Return the table as text."""
-        return str(self)
-
-    def __rich__(self) -> RenderableType:
-        """Return a line for each run; called by rich."""
-        from irbench.features.results.view import run_table
-        from irbench.measure.clock import utc_now
-
-        return run_table(self, utc_now()) if self else "No stored run fits."
 
 
 def load(run: RunName = "latest", *, results: Folder = None) -> Run:
@@ -79,7 +62,7 @@ def results(**options: Unpack[ResultsKeywords]) -> tuple[RunEntry, ...]:
     from irbench.store.listing import list_runs
 
     run_filter = RESULTS.from_keywords(options)
-    return _RunListing(chosen_entries(list_runs(run_filter.results or default_root()).entries, run_filter))
+    return RunListing(chosen_entries(list_runs(run_filter.results or default_root()).entries, run_filter))
 
 
 def chosen_entries(entries: Iterable[RunEntry], run_filter: RunFilter) -> tuple[RunEntry, ...]:

@@ -7,16 +7,26 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+import msgspec
+
+from irbench.api.display import Displayable
+from irbench.errors import ExitCode
 from irbench.features.plan.expansion import AXES, SweepTable, setting_text
 from irbench.features.sweep.curve import CurveEnd, CurvePoint
 from irbench.features.sweep.execution import curve_points, is_left_out
+from irbench.features.sweep.options import SWEEP
 from irbench.features.sweep.state import StateFile
+from irbench.runs.results import Run
 from irbench.spec import Objective
 from irbench.store.entries import RunEntry
-from irbench.store.listing import list_runs
+from irbench.store.listing import find_run, list_runs
+from irbench.store.runs import load_document
 from irbench.store.table_outcomes import BestOfTables, TableLeader, best_of_tables, has_leader
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 TableStatus: TypeAlias = Literal["done", "failed", "interrupted", "left-out", "waiting"]
 """``left-out`` lies beyond the end of its curve, and ``waiting`` was not begun."""
@@ -176,3 +186,69 @@ def _curves(tables: Sequence[SweepTable], state: StateFile) -> Iterator[CurveOve
         if points and table.step is not None:
             label = replace(table, compare=(*table.compare, "batch")).label
             yield CurveOverview(label, points, table.step.stop_gain, state.progress.ends.get(curve))
+
+
+class Sweep(Displayable):
+    """A sweep, as far as it was measured.
+
+    Attributes:
+        name: Its name.
+        folder: Where its state is kept.
+        overview: Its tables and curves, and how they ended.
+    """
+
+    _command = SWEEP
+
+    def __init__(self, folder: Path, overview: SweepOverview) -> None:
+        self.name = overview.name
+        self.folder = folder
+        self.overview = overview
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to measure."""
+        return all(table.status in ("done", "left-out") for table in self.overview.tables)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether a verdict or the winner of some table is undecided."""
+        return any(table.undecided for table in self.overview.tables)
+
+    @property
+    def exit_code(self) -> int:
+        """What ``irbench sweep`` ends with without ``--strict``: the gravest of its tables, 0 where all is well."""
+        codes = {table.exit_code for table in self.overview.tables}
+        if ExitCode.DIFFERENT in codes:
+            return int(ExitCode.DIFFERENT)
+        return int(ExitCode.FAILED_CELL if codes - {ExitCode.OK} else ExitCode.OK)
+
+    def runs(self) -> tuple[Run, ...]:
+        """Return the run of each measured table, in the order of measurement.
+
+        Raises:
+            IrbenchError: A run is gone or damaged.
+        """
+        root = self.folder.parents[1]
+        folders = (find_run(root, table.run) for table in self.overview.tables if table.run and table.status == "done")
+        return tuple(Run(load_document(folder), folder) for folder in folders)
+
+    def to_json(self) -> str:
+        """Return its tables with their runs and cells, and its curves with their points, as JSON."""
+        from irbench.render.text_formats import json_text
+
+        plain = msgspec.to_builtins(self.overview)
+        for shown, table in zip(plain["tables"], self.overview.tables, strict=True):
+            shown.update(id=table.table.id, label=table.table.label, table=None)
+            shown["cells"] = [{"id": cell.id, "settings": cell.settings} for cell in table.table.cells]
+        return json_text(plain, indent=2)
+
+    def __repr__(self) -> str:
+        """Return its name and how far it is."""
+        done = sum(table.status == "done" for table in self.overview.tables)
+        return f"<Sweep {self.name!r}: {done} of {len(self.overview.tables)} tables measured>"
+
+    def __rich__(self) -> RenderableType:
+        """Return the overview as ``irbench sweep`` prints it; called by rich."""
+        from irbench.features.sweep.view import SweepView
+
+        return SweepView(self.overview)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 import msgspec
 
 from irbench import __version__
-from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, reporting
-from irbench.errors import ExitCode, IrbenchError
+from irbench.errors import IrbenchError
 from irbench.features.plan.expansion import in_order, select
 from irbench.features.plan.problems import problems_here
 from irbench.features.plan.reading import PlanSource, SweepPlan, plan_error, read_plan
@@ -18,86 +16,15 @@ from irbench.features.plan.table_options import SweepSetup
 from irbench.features.sweep.execution import measure_tables
 from irbench.features.sweep.keywords import SweepKeywords
 from irbench.features.sweep.options import SWEEP, SweepOptions
-from irbench.features.sweep.report import SweepOverview, overview_of
+from irbench.features.sweep.report import Sweep, overview_of
 from irbench.features.sweep.state import Header, StateFile
 from irbench.measure.clock import utc_now
 from irbench.options.option import names_keywords
 from irbench.runner.continuation import confinement_change, confinement_remedy
-from irbench.runs.results import Interrupted, Run
+from irbench.runs.results import Interrupted
 from irbench.store.folders import default_root
-from irbench.store.listing import find_run
-from irbench.store.runs import load_document
 from irbench.system import host
 from irbench.worker.requested_confinement import is_confinement_asked_for, require_confinement
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-
-class Sweep(Displayable):
-    """A sweep, as far as it was measured.
-
-    Attributes:
-        name: Its name.
-        folder: Where its state is kept.
-        overview: Its tables and curves, and how they ended.
-    """
-
-    _command = SWEEP
-
-    def __init__(self, folder: Path, overview: SweepOverview) -> None:
-        self.name = overview.name
-        self.folder = folder
-        self.overview = overview
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether nothing is left to measure."""
-        return all(table.status in ("done", "left-out") for table in self.overview.tables)
-
-    @property
-    def undecided(self) -> bool:
-        """Whether a verdict or the winner of some table is undecided."""
-        return any(table.undecided for table in self.overview.tables)
-
-    @property
-    def exit_code(self) -> int:
-        """What ``irbench sweep`` ends with without ``--strict``: the gravest of its tables, 0 where all is well."""
-        codes = {table.exit_code for table in self.overview.tables}
-        if ExitCode.DIFFERENT in codes:
-            return int(ExitCode.DIFFERENT)
-        return int(ExitCode.FAILED_CELL if codes - {ExitCode.OK} else ExitCode.OK)
-
-    def runs(self) -> tuple[Run, ...]:
-        """Return the run of each measured table, in the order of measurement.
-
-        Raises:
-            IrbenchError: A run is gone or damaged.
-        """
-        root = self.folder.parents[1]
-        folders = (find_run(root, table.run) for table in self.overview.tables if table.run and table.status == "done")
-        return tuple(Run(load_document(folder), folder) for folder in folders)
-
-    def to_json(self) -> str:
-        """Return its tables with their runs and cells, and its curves with their points, as JSON."""
-        from irbench.render.text_formats import json_text
-
-        plain = msgspec.to_builtins(self.overview)
-        for shown, table in zip(plain["tables"], self.overview.tables, strict=True):
-            shown.update(id=table.table.id, label=table.table.label, table=None)
-            shown["cells"] = [{"id": cell.id, "settings": cell.settings} for cell in table.table.cells]
-        return json_text(plain, indent=2)
-
-    def __repr__(self) -> str:
-        """Return its name and how far it is."""
-        done = sum(table.status == "done" for table in self.overview.tables)
-        return f"<Sweep {self.name!r}: {done} of {len(self.overview.tables)} tables measured>"
-
-    def __rich__(self) -> RenderableType:
-        """Return the overview as ``irbench sweep`` prints it; called by rich."""
-        from irbench.features.sweep.view import SweepView
-
-        return SweepView(self.overview)
 
 
 @names_keywords(SWEEP)

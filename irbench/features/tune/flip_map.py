@@ -30,11 +30,12 @@ from irbench.features.tune.report import (
     TunedSetting,
     TuningReport,
     Unable,
+    condition_text,
     setting_of,
 )
+from irbench.features.tune.search_progress import measuring_flips_text
 from irbench.features.tune.search_schedule import with_requested
 from irbench.features.tune.tuning_rows import TuningRows
-from irbench.features.tune.view import condition_text, measuring_flips_text
 from irbench.measure.clock import Stopwatch
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.options.run import RunOptions

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from irbench.api.display import Displayable
+from irbench.charts.plots import Plottable
+from irbench.core.plain_text import plain
+from irbench.core.quantities import plural
 from irbench.core.result import NoWinner
 from irbench.core.row import Estimated, WithEnds
+from irbench.errors import ExitCode
+from irbench.features.tune.options import TUNE
+from irbench.features.tune.view import tuning_view
 from irbench.notices.base import Notice
 from irbench.optimizer import UNOPTIMIZED
+from irbench.options.values import ReportForm
+from irbench.pages.result import PageResult, result_of_view
+from irbench.render.text_formats import json_text
+from irbench.render.views import Document
+from irbench.runs.results import Run
 from irbench.spec import AccuracyLimit, Cell, Objective, Precision
+
+if TYPE_CHECKING:
+    from irbench.charts.figure import Figure
+    from irbench.render.views import Document
 
 Conclusion = Literal[
     "better", "same", "preview", "reference", "undecided", "doubtful", "unopposed", "nothing", "interrupted"
@@ -352,3 +369,72 @@ def nearest_flip(flips: Sequence[Flip]) -> Flip | None:
     """Return the flip under the nearest condition; ``None`` without any."""
     flipped = [flip for flip in flips if flip.outcome == "flipped"]
     return min(flipped, key=lambda flip: flip.condition.distance, default=None)
+
+
+class Tuning(Displayable, Plottable):
+    """The result of a search for the best setting.
+
+    Attributes:
+        report: Its document.
+        search: The run that holds the launches of the search; ``None`` where it did not begin.
+        confirmation: The run that holds the confirmation; ``None`` where there was none.
+    """
+
+    _command = TUNE
+
+    def __init__(self, report: TuningReport, search: Run | None = None, confirmation: Run | None = None) -> None:
+        self.report = report
+        self.search = search
+        self.confirmation = confirmation
+
+    @property
+    def setting(self) -> TunedSetting | None:
+        """The recommended setting; ``None`` where nothing could be measured."""
+        return self.report.setting
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What ``irbench tune`` exits with."""
+        if self.report.is_flip_map_interrupted:
+            return ExitCode.INTERRUPTED
+        codes = {"nothing": ExitCode.FAILED_CELL, "interrupted": ExitCode.INTERRUPTED}
+        return codes.get(self.report.conclusion, ExitCode.OK)
+
+    def to_text(self, form: ReportForm = "table") -> str:
+        """Return the report as text."""
+        if form == "json":
+            return json_text(self.report)
+        return self.__rich__().as_markdown() if form == "md" else str(self)
+
+    def page_result(self) -> PageResult:
+        """Return what a page shows of it."""
+        command = "" if self.confirmation is None else f"irbench report {self.confirmation.id}"
+        name = f"{Path(self.report.model).name} tuned"
+        return result_of_view(name, self.__rich__(), self._figures, command)
+
+    def _figures(self) -> Iterator[Figure]:
+        from irbench.features.tune.charts import figures_of_confirmation, figures_of_search
+
+        if self.confirmation is not None:
+            yield from figures_of_confirmation(self.confirmation.document)
+        if self.search is not None:
+            yield from figures_of_search(self.search.document, self.search.folder)
+
+    def __repr__(self) -> str:
+        """Return what was tuned and what is recommended."""
+        setting = self.report.setting
+        return plain(f"<Tuning of {self.report.model}: {setting.label if setting else self.report.conclusion}>")
+
+    def __rich__(self) -> Document:
+        """Return the report as ``irbench tune`` prints it; called by rich."""
+        return tuning_view(self.report)
+
+
+def condition_text(condition: ChangedCondition) -> str:
+    """Return a condition in words: ``batch 8``, ``1 thread``, ``a busy neighbour``."""
+    value = condition.value
+    if condition.axis == "neighbour":
+        return "a busy neighbour"
+    if condition.axis in ("threads", "processors", "streams"):
+        return plural(int(value), condition.axis.removesuffix("s"))
+    return f"{condition.axis} {value}"

@@ -9,15 +9,12 @@ from functools import partial
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from irbench.api.arguments import refuse_loaded_models
-from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Reporter, reporting
-from irbench.charts.plots import Plottable
 from irbench.core import registry
 from irbench.core.address import BackendAddress
-from irbench.core.plain_text import plain
 from irbench.core.result import SEARCH_RUN
 from irbench.errors import ExitCode
 from irbench.features.tune.decision import (
@@ -32,7 +29,8 @@ from irbench.features.tune.decision import (
 from irbench.features.tune.flip_map import FlipMapMeans, with_flips
 from irbench.features.tune.keywords import TuneKeywords
 from irbench.features.tune.options import TUNE, TuneOptions
-from irbench.features.tune.report import TunedSetting, TuningReport
+from irbench.features.tune.report import TunedSetting, Tuning, TuningReport
+from irbench.features.tune.search_progress import searching_text
 from irbench.features.tune.search_schedule import (
     SEARCH,
     ConfirmationPlan,
@@ -41,15 +39,11 @@ from irbench.features.tune.search_schedule import (
     with_requested,
 )
 from irbench.features.tune.tuning_rows import TuningRows, excluded, random_inputs, tuning_rows, within_accuracy
-from irbench.features.tune.view import searching_text, tuning_view
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.options.values import ReportForm
-from irbench.pages.result import PageResult, result_of_view
-from irbench.render.text_formats import json_text
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import refuse_contradictions, requested
 from irbench.requests.user_code import accuracy_limit, options_of_limit
@@ -64,71 +58,8 @@ from irbench.spi import UsageWriter, UsedModel
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
-if TYPE_CHECKING:
-    from irbench.charts.figure import Figure
-    from irbench.render.views import Document
-
 _CONFIRMED = 3
 """How many settings of a search are confirmed, where there is time for them."""
-
-
-class Tuning(Displayable, Plottable):
-    """The result of a search for the best setting.
-
-    Attributes:
-        report: Its document.
-        search: The run that holds the launches of the search; ``None`` where it did not begin.
-        confirmation: The run that holds the confirmation; ``None`` where there was none.
-    """
-
-    _command = TUNE
-
-    def __init__(self, report: TuningReport, search: Run | None = None, confirmation: Run | None = None) -> None:
-        self.report = report
-        self.search = search
-        self.confirmation = confirmation
-
-    @property
-    def setting(self) -> TunedSetting | None:
-        """The recommended setting; ``None`` where nothing could be measured."""
-        return self.report.setting
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """What ``irbench tune`` exits with."""
-        if self.report.is_flip_map_interrupted:
-            return ExitCode.INTERRUPTED
-        codes = {"nothing": ExitCode.FAILED_CELL, "interrupted": ExitCode.INTERRUPTED}
-        return codes.get(self.report.conclusion, ExitCode.OK)
-
-    def to_text(self, form: ReportForm = "table") -> str:
-        """Return the report as text."""
-        if form == "json":
-            return json_text(self.report)
-        return self.__rich__().as_markdown() if form == "md" else str(self)
-
-    def page_result(self) -> PageResult:
-        """Return what a page shows of it."""
-        command = "" if self.confirmation is None else f"irbench report {self.confirmation.id}"
-        name = f"{Path(self.report.model).name} tuned"
-        return result_of_view(name, self.__rich__(), self._figures, command)
-
-    def _figures(self) -> Iterator[Figure]:
-        from irbench.features.tune.charts import figures_of_confirmation, figures_of_search
-
-        if self.confirmation is not None:
-            yield from figures_of_confirmation(self.confirmation.document)
-        if self.search is not None:
-            yield from figures_of_search(self.search.document, self.search.folder)
-
-    def __repr__(self) -> str:
-        """Return what was tuned and what is recommended."""
-        setting = self.report.setting
-        return plain(f"<Tuning of {self.report.model}: {setting.label if setting else self.report.conclusion}>")
-
-    def __rich__(self) -> Document:
-        """Return the report as ``irbench tune`` prints it; called by rich."""
-        return tuning_view(self.report)
 
 
 @names_keywords(TUNE)

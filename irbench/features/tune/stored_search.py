@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from irbench.core.quantities import plural
 from irbench.core.result import SEARCH_RUN, RunDocument
 from irbench.errors import IrbenchError
-from irbench.features.tune.view import SEARCHED_TEXTS
+from irbench.features.tune.search_progress import SEARCHED_TEXTS
 from irbench.pages.result import PageResult
 from irbench.store.listing import find_run
 from irbench.store.runs import load_document

@@ -10,7 +10,6 @@ from pathlib import Path
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.features.tune.report import (
     Alternative,
-    ChangedCondition,
     Conclusion,
     Excluded,
     Flip,
@@ -25,6 +24,7 @@ from irbench.features.tune.report import (
     TuningReport,
     Unable,
     budget_text,
+    condition_text,
     nearest_flip,
 )
 from irbench.render.figure_texts import are_ranges, ends_heading, ratio_with_ends
@@ -39,11 +39,6 @@ OBJECTIVE_TEXTS: Mapping[Objective, str] = {
     "fps": "frames per second",
     "latency": "latency",
     "cost": "processor time per sample",
-}
-SEARCHED_TEXTS: Mapping[Objective, str] = {
-    "fps": "the most FPS",
-    "latency": "the lowest latency",
-    "cost": "the least processor time per sample",
 }
 TUNING_TEXTS: Mapping[Conclusion, str] = {
     "better": "It is {gains}.",
@@ -113,16 +108,6 @@ _FLIP_COLUMNS = (
     TableColumn("setting", words=True),
     TableColumn("rival", words=True),
 )
-
-
-def searching_text(
-    settings: int, batches: Sequence[int], objective: Objective, max_latency_ms: float | None, budget_s: float
-) -> str:
-    """Return what a search is about to do."""
-    batch = f"batch {batches[0]}" if len(batches) == 1 else f"any batch of {', '.join(map(str, sorted(batches)))}"
-    limit = "" if max_latency_ms is None else f", p90 latency at most {max_latency_ms:g} ms"
-    searched = f"searching {plural(settings, 'setting')} for {SEARCHED_TEXTS[objective]} ({batch}{limit})"
-    return f"{searched}, then confirming the best; the budget is {budget_s:.0f} s"
 
 
 def tuning_view(report: TuningReport) -> Document:
@@ -312,13 +297,6 @@ def _remedy(report: TuningReport) -> str:
     return f"irbench show {report.confirmation_run}{results_option(report.results)} says more."
 
 
-def measuring_flips_text(count: int, seconds: float) -> str:
-    """Return what a flip map is about to do."""
-    if not count:
-        return "flip map: the confirmation has no other setting to compare with"
-    return f"flip map: the best setting and its rival under {plural(count, 'other condition')}, {seconds:.0f} s at most"
-
-
 def flip_map_parts(flips: Sequence[Flip]) -> Iterator[str | TextTable]:
     """Yield the sentence that names the nearest flip, and the table of all conditions."""
     if flips:
@@ -332,16 +310,6 @@ def flip_map_parts(flips: Sequence[Flip]) -> Iterator[str | TextTable]:
 def flip_map_sentence(flips: Sequence[Flip]) -> str:
     """Return under which conditions the rival wins, the nearest first, and under which the setting stays ahead."""
     return "; ".join(_clauses(flips))
-
-
-def condition_text(condition: ChangedCondition) -> str:
-    """Return a condition in words: ``batch 8``, ``1 thread``, ``a busy neighbour``."""
-    value = condition.value
-    if condition.axis == "neighbour":
-        return "a busy neighbour"
-    if condition.axis in ("threads", "processors", "streams"):
-        return plural(int(value), condition.axis.removesuffix("s"))
-    return f"{condition.axis} {value}"
 
 
 def _clauses(flips: Sequence[Flip]) -> Iterator[str]:

@@ -4,78 +4,26 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
-from irbench.api.display import Displayable
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.core.address import BackendAddress
-from irbench.core.plain_text import plain
 from irbench.core.row import CellResult
 from irbench.errors import ExitCode, IrbenchError
-from irbench.features.verify.cases import CaseResult, SuiteReport
 from irbench.features.verify.keywords import VerifyKeywords
 from irbench.features.verify.model import trials, verified_cells
 from irbench.features.verify.options import VERIFY, VerifyOptions
-from irbench.features.verify.report import ModelReport, NoReference, PlannedTrials, VerificationRequest
+from irbench.features.verify.report import ModelReport, NoReference, PlannedTrials, Verification, VerificationRequest
 from irbench.features.verify.suite import readers_of_onnx, run_suite
-from irbench.features.verify.view import model_view, suite_view
 from irbench.notices import Context
 from irbench.options.input_request import InputRequest
 from irbench.options.option import names_keywords
-from irbench.options.values import ReportForm
-from irbench.render.text_formats import json_text
-from irbench.render.views import Document
 from irbench.requests.resolve import Environments, able_backends, resolve_backends, resolve_bundles
 from irbench.runner.requested_inputs import refuse_unknown_values
 from irbench.runs.results import Interrupted
 from irbench.spec import Bundle, PythonEnvironment
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-
-class Verification(Displayable):
-    """What was verified: the ``report`` of a model or of a suite."""
-
-    _command = VERIFY
-
-    def __init__(self, report: ModelReport | SuiteReport) -> None:
-        self.report = report
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """What ``irbench verify`` exits with."""
-        return self.report.exit_code
-
-    @property
-    def ok(self) -> bool:
-        """Whether all was done and nothing failed, crashed or answered wrongly; between versions, nothing changed."""
-        return self.exit_code == ExitCode.OK
-
-    @property
-    def rows(self) -> tuple[CellResult, ...] | tuple[CaseResult, ...]:
-        """A row for each backend, or for each case on each backend."""
-        return self.report.cells if isinstance(self.report, ModelReport) else self.report.cases
-
-    def to_text(self, form: ReportForm = "table") -> str:
-        """Return the report as text."""
-        if form == "json":
-            return json_text(self.report)
-        return self._view().as_markdown() if form == "md" else str(self)
-
-    def __repr__(self) -> str:
-        """Return what was verified and whether all is well."""
-        what = self.report.model if isinstance(self.report, ModelReport) else f"suite {self.report.suite}"
-        return plain(f"<Verification of {what}: {'ok' if self.ok else 'not ok'}>")
-
-    def __rich__(self) -> RenderableType:
-        """Return the report as ``irbench verify`` prints it; called by rich."""
-        return self._view()
-
-    def _view(self) -> Document:
-        return model_view(self.report) if isinstance(self.report, ModelReport) else suite_view(self.report)
 
 
 @names_keywords(VERIFY)

@@ -23,7 +23,7 @@ from rich.console import Console
 from whole_runs import everything
 
 from irbench.core.result import RunDocument
-from irbench.features.profile.run import Profile
+from irbench.features.profile.profile_result import Profile
 from irbench.features.results.view import run_table
 from irbench.render.formats.export_formats import FORMATS
 from irbench.render.sanitized import Sanitized

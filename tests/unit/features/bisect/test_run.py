@@ -11,8 +11,7 @@ from documents import speedup
 from irbench.core.row import Speedup
 from irbench.environments.uv import Unsolvable
 from irbench.features.bisect.halving import search
-from irbench.features.bisect.report import BisectReport, Side, Step, VersionComparison
-from irbench.features.bisect.run import Bisection
+from irbench.features.bisect.report import Bisection, BisectReport, Side, Step, VersionComparison
 
 VERSIONS = ("1", "2", "3", "4", "5")
 EMPTY = BisectReport("model.onnx", "runtime", "ort", "speed", 0.03, VERSIONS, (), "interrupted")

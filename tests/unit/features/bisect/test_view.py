@@ -8,8 +8,7 @@ from documents import speedup
 from golden_files import check_golden
 
 from irbench.core.record import Failure, OutputError
-from irbench.features.bisect.report import BisectReport, Step, VersionComparison
-from irbench.features.bisect.run import Bisection
+from irbench.features.bisect.report import Bisection, BisectReport, Step, VersionComparison
 
 FASTER = VersionComparison("1", "4", speedup(1.2, 1.19, 1.21), "ok", run_id="01A")
 SAME = VersionComparison("1", "2", speedup(1.01, 1.0, 1.02, "same"), "ok", run_id="01B")

@@ -37,8 +37,7 @@ from irbench.features.doctor.peaks import (
     peak_plan,
     runtime_versions,
 )
-from irbench.features.doctor.report import PeakReport, Report
-from irbench.features.doctor.run import Diagnosis
+from irbench.features.doctor.report import Diagnosis, PeakReport, Report
 from irbench.measure.lock import measuring
 from irbench.onnx.matrix_chain import MatrixChain
 from irbench.roofline import MachinePeaks

@@ -17,7 +17,8 @@ from irbench.core.result import StoppedBy
 from irbench.errors import ExitCode
 from irbench.features.doctor import run as doctor
 from irbench.features.doctor.options import DoctorOptions
-from irbench.features.doctor.run import Diagnosis, diagnose
+from irbench.features.doctor.report import Diagnosis
+from irbench.features.doctor.run import diagnose
 from irbench.runs.measurement import StoredRun
 from irbench.store import bundles
 from irbench.store.kept_peaks import kept_peaks

@@ -19,8 +19,7 @@ from rich.text import Text
 
 from irbench.features.doctor.findings import Turbo, find, findings_summary
 from irbench.features.doctor.machine import CoreToCore, CounterFacts, Facts, RunningProgram
-from irbench.features.doctor.report import PeakReport, Report
-from irbench.features.doctor.run import diagnosis_document, peaks_document
+from irbench.features.doctor.report import PeakReport, Report, diagnosis_document, peaks_document
 from irbench.features.doctor.self_comparison import SelfComparison, judge_self_comparison
 from irbench.features.doctor.view import ReportView, bandwidth_table, peaks_message
 from irbench.perf_events.obstacles import NoPerf, NoPmu

@@ -22,12 +22,12 @@ from irbench.features.reduce.cutting import Cut, CutRequest, GraphPart
 from irbench.features.reduce.options import ReduceOptions
 from irbench.features.reduce.report import (
     ExpectedDifference,
+    Reduction,
     ReductionReport,
     TensorFacts,
     TriedPart,
     Verdict,
 )
-from irbench.features.reduce.run import Reduction
 from irbench.features.reduce.search import Nodes, Reducer, smallest
 from irbench.features.reduce.speed import interval_seconds
 from irbench.features.reduce.view import (

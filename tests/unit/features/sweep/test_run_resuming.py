@@ -12,7 +12,7 @@ import irbench
 from irbench.core.result import GroupResult
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.plan.expansion import SweepTable
-from irbench.features.sweep.run import Sweep
+from irbench.features.sweep.report import Sweep
 from irbench.measure.lock import measuring
 from irbench.system.confinement import ConfinementSupport
 from irbench.worker import requested_confinement

@@ -1,0 +1,27 @@
+"""Stored runs, listed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from irbench.api.display import Displayable
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from irbench.store.entries import RunEntry
+
+
+class RunListing(Displayable, tuple["RunEntry", ...]):
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Return the table as text."""
+        return str(self)
+
+    def __rich__(self) -> RenderableType:
+        """Return a line for each run; called by rich."""
+        from irbench.features.results.view import run_table
+        from irbench.measure.clock import utc_now
+
+        return run_table(self, utc_now()) if self else "No stored run fits."

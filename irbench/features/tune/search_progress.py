@@ -1,0 +1,31 @@
+"""What is told while a setting is searched for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from irbench.core.quantities import plural
+from irbench.spec import Objective
+
+SEARCHED_TEXTS: Mapping[Objective, str] = {
+    "fps": "the most FPS",
+    "latency": "the lowest latency",
+    "cost": "the least processor time per sample",
+}
+
+
+def searching_text(
+    settings: int, batches: Sequence[int], objective: Objective, max_latency_ms: float | None, budget_s: float
+) -> str:
+    """Return what a search is about to do."""
+    batch = f"batch {batches[0]}" if len(batches) == 1 else f"any batch of {', '.join(map(str, sorted(batches)))}"
+    limit = "" if max_latency_ms is None else f", p90 latency at most {max_latency_ms:g} ms"
+    searched = f"searching {plural(settings, 'setting')} for {SEARCHED_TEXTS[objective]} ({batch}{limit})"
+    return f"{searched}, then confirming the best; the budget is {budget_s:.0f} s"
+
+
+def measuring_flips_text(count: int, seconds: float) -> str:
+    """Return what a flip map is about to do."""
+    if not count:
+        return "flip map: the confirmation has no other setting to compare with"
+    return f"flip map: the best setting and its rival under {plural(count, 'other condition')}, {seconds:.0f} s at most"
