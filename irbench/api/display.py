@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from irbench.options.option import CommandOptions
 from irbench.options.python_words import in_python
 from irbench.options.run import RUN
+from irbench.render.text_formats import json_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from irbench.options.values import ReportForm
+    from irbench.render.views import Document
+
 _WIDEST = 1000
 """More than any table needs: a notebook scrolls."""
+
+
+_Report = TypeVar("_Report")
 
 
 class _HasView(Protocol):
@@ -37,6 +44,27 @@ class Displayable:
         from irbench.render.html import html_of
 
         return html_of(self.__rich__(), lambda text: in_python(text, self._command.options))
+
+
+class DisplayedReport(Displayable, Generic[_Report]):
+    """What has a report, which is written as JSON, or shown as a document.
+
+    Attributes:
+        report: Everything that was found.
+    """
+
+    def __init__(self, report: _Report) -> None:
+        self.report = report
+
+    def to_text(self, form: ReportForm = "table") -> str:
+        """Return the report as text."""
+        if form == "json":
+            return json_text(self.report)
+        return self.__rich__().as_markdown() if form == "md" else str(self)
+
+    def __rich__(self) -> Document:
+        """Return what is shown; called by rich."""
+        raise NotImplementedError
 
 
 def as_text(view: RenderableType) -> str:

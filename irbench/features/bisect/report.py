@@ -10,7 +10,6 @@ from irbench.core.record import Failure, OutputError
 from irbench.core.row import Speedup, State
 from irbench.errors import ExitCode
 from irbench.features.bisect.options import BISECT, Criterion
-from irbench.features.bisect.view import bisection_view
 
 if TYPE_CHECKING:
     from irbench.render.views import Document
@@ -91,7 +90,7 @@ class BisectReport:
     results: str | None = None
 
 
-class Bisection(DisplayedReport):
+class Bisection(DisplayedReport[BisectReport]):
     """The result of a search for the version that changed a model's speed or outputs.
 
     Attributes:
@@ -99,9 +98,6 @@ class Bisection(DisplayedReport):
     """
 
     _command = BISECT
-
-    def __init__(self, report: BisectReport) -> None:
-        self.report = report
 
     @property
     def changed_by(self) -> str | None:
@@ -122,4 +118,6 @@ class Bisection(DisplayedReport):
 
     def __rich__(self) -> Document:
         """Return the report as ``irbench bisect`` prints it; called by rich."""
+        from irbench.features.bisect.view import bisection_view
+
         return bisection_view(self.report)

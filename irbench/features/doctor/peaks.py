@@ -44,6 +44,12 @@ from irbench.store.runs import read_launches
 from irbench.system import host
 
 _COMMAND = "irbench doctor --peak"
+_PROGRESS_TEXTS = {
+    "choice": "looking for the fastest matrix products: every size and backend, one launch each ...",
+    "products": "measuring the fastest matrix products of each precision ...",
+    "bandwidth": "measuring the bandwidth of caches and memory, launch {launch} of {launches} ...",
+}
+"""What is told while peaks are measured."""
 _READS = "onnx"
 _PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "fp16", "int8")
 _ONCE = Timing(look_calls=0, min_launches=1, max_launches=1, blocks=3, max_blocks=4, min_blocks=3, most_blocks=4)
@@ -349,11 +355,3 @@ def _peak(measured: _MeasuredRow) -> ComputePeak:
 
 def _products(side: int) -> int:
     return max(_FEWEST_PRODUCTS, min(_MOST_PRODUCTS, _OPERATIONS // (2 * side**3)))
-
-
-_PROGRESS_TEXTS = {
-    "choice": "looking for the fastest matrix products: every size and backend, one launch each ...",
-    "products": "measuring the fastest matrix products of each precision ...",
-    "bandwidth": "measuring the bandwidth of caches and memory, launch {launch} of {launches} ...",
-}
-"""What is told while peaks are measured."""

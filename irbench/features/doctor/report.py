@@ -24,7 +24,6 @@ from irbench.features.doctor.self_comparison import (
     Outcome,
     SelfComparison,
 )
-from irbench.features.doctor.view import ReportView, self_comparison_message
 from irbench.measure.overhead import Overhead, Repeats
 from irbench.roofline import MachinePeaks, ridge_point
 
@@ -148,6 +147,8 @@ class Diagnosis(Displayable):
 
     def __rich__(self) -> RenderableType:
         """Return the report as ``irbench doctor`` prints it; called by rich."""
+        from irbench.features.doctor.view import ReportView
+
         return ReportView(self.report, BackendListing(self.backends))
 
 
@@ -200,6 +201,8 @@ def _overhead(overhead: Overhead) -> dict[str, Any]:
 
 
 def _self_comparison(comparison: SelfComparison) -> dict[str, Any]:
+    from irbench.features.doctor.view import self_comparison_message
+
     speedup, table = comparison.speedup, comparison.table
     return {
         "run_id": comparison.run_id,

@@ -7,17 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from irbench.api.display import Displayable
+from irbench.api.display import DisplayedReport
 from irbench.core.graph_record import Uncuttable
 from irbench.core.plain_text import plain
 from irbench.core.record import Failure, OutputError
 from irbench.core.row import Speedup, State
 from irbench.errors import ExitCode
 from irbench.features.reduce.options import REDUCE
-from irbench.features.reduce.view import bug_report, reduction_view
 from irbench.options.expectation import Expectation, Failing, SlowerThan
 from irbench.options.values import ReportForm
-from irbench.render.text_formats import json_text
 
 if TYPE_CHECKING:
     from irbench.render.views import Document
@@ -194,7 +192,7 @@ def expected_difference(expectation: Expectation) -> ExpectedDifference:
     return ExpectedDifference("failing" if isinstance(expectation, Failing) else "wrong", expectation.backend)
 
 
-class Reduction(Displayable):
+class Reduction(DisplayedReport[ReductionReport]):
     """The result of a search for the smallest graph that shows a difference.
 
     Attributes:
@@ -202,9 +200,6 @@ class Reduction(Displayable):
     """
 
     _command = REDUCE
-
-    def __init__(self, report: ReductionReport) -> None:
-        self.report = report
 
     @property
     def folder(self) -> Path | None:
@@ -224,9 +219,9 @@ class Reduction(Displayable):
 
     def to_text(self, form: ReportForm = "table") -> str:
         """Return the report as text; ``md`` is that of ``report.md``."""
-        if form == "json":
-            return json_text(self.report)
-        return bug_report(self.report) if form == "md" else str(self)
+        from irbench.features.reduce.view import bug_report
+
+        return bug_report(self.report) if form == "md" else super().to_text(form)
 
     def __repr__(self) -> str:
         """Return what was reduced, and to how many nodes."""
@@ -236,4 +231,6 @@ class Reduction(Displayable):
 
     def __rich__(self) -> Document:
         """Return the report as ``irbench reduce`` prints it; called by rich."""
+        from irbench.features.reduce.view import reduction_view
+
         return reduction_view(self.report)

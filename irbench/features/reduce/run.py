@@ -21,7 +21,6 @@ from irbench.features.reduce.report import Reduction, ReductionReport
 from irbench.features.reduce.reproduction import REPORT_FILE
 from irbench.features.reduce.search import Reducer, unwritable
 from irbench.features.reduce.speed import SpeedJudge
-from irbench.features.reduce.view import bug_report
 from irbench.measure.lock import measuring
 from irbench.options.expectation import Expectation, SlowerThan
 from irbench.options.option import names_keywords
@@ -108,7 +107,7 @@ def _write_report(report: ReductionReport) -> None:
         return
     folder = Path(report.folder)
     try:
-        (folder / REPORT_FILE).write_text(bug_report(report))
+        (folder / REPORT_FILE).write_text(Reduction(report).to_text("md"))
         (folder / "report.json").write_text(Reduction(report).to_text("json"))
     except OSError as error:
         raise unwritable(folder, error) from error

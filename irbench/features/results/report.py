@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 
 class RunListing(Displayable, tuple["RunEntry", ...]):
+    """Stored runs that show themselves as the table of ``irbench results``."""
+
     __slots__ = ()
 
     def __repr__(self) -> str:

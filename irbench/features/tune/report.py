@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from irbench.api.display import Displayable
+from irbench.api.display import DisplayedReport
 from irbench.charts.plots import Plottable
 from irbench.core.plain_text import plain
 from irbench.core.quantities import plural
@@ -15,12 +15,9 @@ from irbench.core.result import NoWinner
 from irbench.core.row import Estimated, WithEnds
 from irbench.errors import ExitCode
 from irbench.features.tune.options import TUNE
-from irbench.features.tune.view import tuning_view
 from irbench.notices.base import Notice
 from irbench.optimizer import UNOPTIMIZED
-from irbench.options.values import ReportForm
 from irbench.pages.result import PageResult, result_of_view
-from irbench.render.text_formats import json_text
 from irbench.render.views import Document
 from irbench.runs.results import Run
 from irbench.spec import AccuracyLimit, Cell, Objective, Precision
@@ -371,7 +368,7 @@ def nearest_flip(flips: Sequence[Flip]) -> Flip | None:
     return min(flipped, key=lambda flip: flip.condition.distance, default=None)
 
 
-class Tuning(Displayable, Plottable):
+class Tuning(DisplayedReport[TuningReport], Plottable):
     """The result of a search for the best setting.
 
     Attributes:
@@ -383,7 +380,7 @@ class Tuning(Displayable, Plottable):
     _command = TUNE
 
     def __init__(self, report: TuningReport, search: Run | None = None, confirmation: Run | None = None) -> None:
-        self.report = report
+        super().__init__(report)
         self.search = search
         self.confirmation = confirmation
 
@@ -399,12 +396,6 @@ class Tuning(Displayable, Plottable):
             return ExitCode.INTERRUPTED
         codes = {"nothing": ExitCode.FAILED_CELL, "interrupted": ExitCode.INTERRUPTED}
         return codes.get(self.report.conclusion, ExitCode.OK)
-
-    def to_text(self, form: ReportForm = "table") -> str:
-        """Return the report as text."""
-        if form == "json":
-            return json_text(self.report)
-        return self.__rich__().as_markdown() if form == "md" else str(self)
 
     def page_result(self) -> PageResult:
         """Return what a page shows of it."""
@@ -427,6 +418,8 @@ class Tuning(Displayable, Plottable):
 
     def __rich__(self) -> Document:
         """Return the report as ``irbench tune`` prints it; called by rich."""
+        from irbench.features.tune.view import tuning_view
+
         return tuning_view(self.report)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from irbench.api.display import Displayable
+from irbench.api.display import DisplayedReport
 from irbench.core.address import BackendAddress
 from irbench.core.plain_text import plain
 from irbench.core.record import Failure
@@ -15,18 +14,12 @@ from irbench.core.row import CellResult, GivenInputs
 from irbench.errors import ExitCode
 from irbench.features.verify.cases import CaseResult, SuiteReport
 from irbench.features.verify.options import VERIFY
-from irbench.features.verify.view import model_view, suite_view
 from irbench.notices import AnyWarn, Reference, Warn
 from irbench.options.input_request import InputRequest
-from irbench.options.values import ReportForm
-from irbench.render.text_formats import json_text
 from irbench.render.views import Document
 from irbench.spec import Artifact, Bundle, Cell, Feeding, Precision, PythonEnvironment
 from irbench.spi import Array, Outputs
 from irbench.stats.workload_facts import given_inputs
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 
 class NoReference(Exception):
@@ -163,13 +156,10 @@ class VerificationRequest:
     deadline_s: float = DEADLINE_S
 
 
-class Verification(Displayable):
+class Verification(DisplayedReport[ModelReport | SuiteReport]):
     """What was verified: the ``report`` of a model or of a suite."""
 
     _command = VERIFY
-
-    def __init__(self, report: ModelReport | SuiteReport) -> None:
-        self.report = report
 
     @property
     def exit_code(self) -> ExitCode:
@@ -186,20 +176,13 @@ class Verification(Displayable):
         """A row for each backend, or for each case on each backend."""
         return self.report.cells if isinstance(self.report, ModelReport) else self.report.cases
 
-    def to_text(self, form: ReportForm = "table") -> str:
-        """Return the report as text."""
-        if form == "json":
-            return json_text(self.report)
-        return self._view().as_markdown() if form == "md" else str(self)
-
     def __repr__(self) -> str:
         """Return what was verified and whether all is well."""
         what = self.report.model if isinstance(self.report, ModelReport) else f"suite {self.report.suite}"
         return plain(f"<Verification of {what}: {'ok' if self.ok else 'not ok'}>")
 
-    def __rich__(self) -> RenderableType:
+    def __rich__(self) -> Document:
         """Return the report as ``irbench verify`` prints it; called by rich."""
-        return self._view()
+        from irbench.features.verify.view import model_view, suite_view
 
-    def _view(self) -> Document:
         return model_view(self.report) if isinstance(self.report, ModelReport) else suite_view(self.report)
