@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import tempfile
-import traceback
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_args
@@ -157,13 +155,12 @@ def _call(words: Sequence[str]) -> int:
     try:
         with as_interrupts(), home_warnings_shown():
             if COMPLETION in os.environ:
-                importlib.import_module(
-                    "irbench.features.completion.shells"
-                )  # which click then asks instead of its own
+                # which click then asks instead of its own
+                importlib.import_module("irbench.features.completion.shells")
             result: Any = cli.main(args=list(words), prog_name="irbench", standalone_mode=False)
     except (IrbenchError, click.ClickException, KeyboardInterrupt, click.Abort) as error:
         if os.environ.get(DEBUG):
-            say(traceback.format_exc().rstrip())
+            _say_traceback()
         return _explain(error, words)
     except OutputFailed:
         return int(ExitCode.OK)  # nothing but its output is missing
@@ -237,10 +234,19 @@ def _called_command(arguments: Sequence[str]) -> str:
     return path
 
 
+def _say_traceback() -> None:
+    import traceback
+
+    say(traceback.format_exc().rstrip())
+
+
 def _unexpected(error: BaseException) -> int:
     if os.environ.get(DEBUG):
-        say(traceback.format_exc().rstrip())
+        _say_traceback()
         return _INTERNAL_ERROR
+    import tempfile
+    import traceback
+
     try:
         with tempfile.NamedTemporaryFile("w", prefix="irbench-", suffix=".log", delete=False, errors="replace") as log:
             traceback.print_exc(file=log)
