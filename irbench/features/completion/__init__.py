@@ -1,4 +1,8 @@
-"""Completion scripts for bash, zsh and fish."""
+"""Completion scripts for bash, zsh and fish.
+
+They complete commands, options, backends, models and stored runs, and import no runtime. Nothing is measured.
+docs/settings.md explains what they complete.
+"""
 
 from irbench.terminal.commands import Command
 

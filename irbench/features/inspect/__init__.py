@@ -1,4 +1,8 @@
-"""What an ONNX graph contains, and how two graphs differ."""
+"""What an ONNX graph contains, and how two graphs differ.
+
+It reads the signature, operators, weights, multiply-accumulates and origin of a graph from the file alone, and
+nothing is run. A difference matches nodes by name and names fusions. docs/optimizing.md and docs/shapes.md use it.
+"""
 
 from irbench.terminal.commands import Command
 
