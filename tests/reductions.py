@@ -9,13 +9,13 @@ from documents import speedup
 
 from irbench.core.record import Failure
 from irbench.features.reduce.cutting import GraphOutline, GraphPart, GraphSource, OutlineNode
+from irbench.features.reduce.expectation import SlowerThan
 from irbench.features.reduce.judge import GraphDecision, WholeGraph
 from irbench.features.reduce.report import (
     BackendFacts,
     GraphEvidence,
     Verdict,
 )
-from irbench.options.expectation import SlowerThan
 from irbench.spec import Artifact, Bundle, Feeding
 
 SLOWER = SlowerThan("fake-a", "fake-b", 1.5)

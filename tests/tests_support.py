@@ -121,7 +121,7 @@ def hang_in_spawn(fifo: str) -> None:
 
 def stage_within(memory_bytes: int, sources: tuple[Path, ...], root: Path, scratch: Path) -> None:
     """Check runs as an import does, in this much memory beyond what the process has."""
-    from irbench.store import moving as import_staging
+    from irbench.features.results import moved_runs as import_staging
 
     import_staging.MEMORY_BYTES = memory_bytes
     import_staging.stage(sources, root, scratch)

@@ -6,7 +6,6 @@ Weights are not read. ``docs/cost.md`` states the conventions.
 - :mod:`irbench.cost_model.rules` says what each operator computes, and :mod:`irbench.cost_model.counting` what it
   reads and writes.
 - :mod:`irbench.cost_model.formulas` finds the polynomials in dynamic dimensions that counts follow.
-- :mod:`irbench.cost_model.rows` makes flat rows of either.
 
 :func:`irbench.cost` is the function of the Python API, which a package of that name would hide.
 """

@@ -16,8 +16,8 @@ from fake_runs import ENOUGH
 from front_door import Called, irbench
 
 import irbench as api
-from irbench.across_runs.confirmation import Confirmation, ConfirmationOutcome
 from irbench.errors import IrbenchError
+from irbench.features.compare.confirmed_regressions import Confirmation, ConfirmationOutcome
 from irbench.features.compare.report import ComparedRuns
 from irbench.stats.rederive import rederive
 from irbench.store.folders import default_root

@@ -10,9 +10,9 @@ import numpy as np
 
 from irbench.across_runs.changes import FEWEST_RUNS, FigureChange, change_of_values, outcome_of, verdict_of
 from irbench.across_runs.measured_cells import FIGURES
+from irbench.features.history.change_points import change_points
 from irbench.options.conditions import read_condition
 from irbench.spec import Timing
-from irbench.stats.change_points import change_points
 from irbench.stats.intervals import interval_at, looks_of
 
 _LAUNCH_SD = 0.008

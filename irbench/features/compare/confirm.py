@@ -9,7 +9,6 @@ from typing import Any
 
 from irbench.across_runs import repetition_obstacles as obstacles
 from irbench.across_runs.checked_runs import CheckedRun, read_run
-from irbench.across_runs.confirmation import Confirmation, Method, confirmed_row, judge
 from irbench.across_runs.differences import fingerprint, software_facts
 from irbench.across_runs.measured_cells import CellKey, MeasuredCell, measured_cells, measured_graphs
 from irbench.across_runs.repetition_obstacles import RepetitionObstacle
@@ -18,6 +17,7 @@ from irbench.api.progress import Reporter
 from irbench.core import registry
 from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
+from irbench.features.compare.confirmed_regressions import Confirmation, Method, confirmed_row, judge
 from irbench.options.conditions import Condition
 from irbench.options.run import RunOptions
 from irbench.runs.measurement import StoredRun, measure

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from irbench.across_runs.changes import Unjudged
-from irbench.across_runs.confirmation import Confirmation, has_regressed, unjudged_of
 from irbench.across_runs.side_comparison import ComparedRow, RunComparison
 from irbench.api.display import Displayable
 from irbench.charts.plots import Plottable
 from irbench.errors import ExitCode
+from irbench.features.compare.confirmed_regressions import Confirmation, has_regressed, unjudged_of
 from irbench.features.compare.options import COMPARE
 from irbench.options.values import ReportForm
 from irbench.pages.result import PageResult, result_of_view

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Unpack
 
-from irbench.across_runs.confirmation import Confirmation
 from irbench.across_runs.side_comparison import RunComparison, Side, compare_sides, read_side
 from irbench.across_runs.texts import blocked_message
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.errors import IrbenchError
+from irbench.features.compare.confirmed_regressions import Confirmation
 from irbench.features.compare.keywords import CompareKeywords
 from irbench.features.compare.options import COMPARE, CompareOptions
 from irbench.features.compare.report import ComparedRuns

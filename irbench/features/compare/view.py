@@ -10,12 +10,6 @@ from irbench.across_runs.changes import (
     FigureChange,
     Unjudged,
 )
-from irbench.across_runs.confirmation import (
-    Confirmation,
-    ConfirmationOutcome,
-    has_regressed,
-    unjudged_of,
-)
 from irbench.across_runs.side_comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
 from irbench.across_runs.texts import (
     change_and_figures,
@@ -26,6 +20,12 @@ from irbench.across_runs.texts import (
 )
 from irbench.core.quantities import NOT_MEASURED, listing, plural
 from irbench.core.row import Verdict
+from irbench.features.compare.confirmed_regressions import (
+    Confirmation,
+    ConfirmationOutcome,
+    has_regressed,
+    unjudged_of,
+)
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.verdicts import style_of

@@ -8,7 +8,7 @@ from operator import le
 
 from irbench.core.quantities import NOT_MEASURED, significant
 from irbench.cost_model.formulas import Polynomial
-from irbench.cost_model.rows import Quantity
+from irbench.features.cost.cost_rows import Quantity
 
 _PREFIXES = (("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 10**3))
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -12,8 +12,8 @@ from irbench.api.display import Displayable, as_text
 from irbench.core.plain_text import plain
 from irbench.cost_model.costs import ModelCost
 from irbench.cost_model.formulas import ModelFormulas, Polynomial
-from irbench.cost_model.rows import CostRow, CostScope, cost_rows
 from irbench.errors import IrbenchError
+from irbench.features.cost.cost_rows import CostRow, CostScope, cost_rows
 from irbench.features.cost.formula_texts import exact_text
 from irbench.features.cost.options import COST
 from irbench.options import values

@@ -11,7 +11,7 @@ from irbench.core.plain_text import plain
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.cost_model.costs import UNCOUNTED_TEXTS, ModelCost, UncountedNode
 from irbench.cost_model.formulas import ModelFormulas, Polynomial
-from irbench.cost_model.rows import CostRow, CostScope, Quantity, cost_rows
+from irbench.features.cost.cost_rows import CostRow, CostScope, Quantity, cost_rows
 from irbench.features.cost.formula_texts import bytes_text, count_text, exact_text
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.render.shared_texts import OPERATOR_CLASS_TEXTS

@@ -19,12 +19,12 @@ from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
 from irbench.exporter.foreign import from_onnx_file
 from irbench.features.doctor.machine import Machine
+from irbench.features.doctor.matrix_chain import MatrixChain, write_matrix_chain
 from irbench.features.doctor.memory_hierarchy import BandwidthPlan, bandwidth_from, bandwidth_plan, measure_bandwidth
 from irbench.features.doctor.options import DoctorOptions
 from irbench.features.doctor.report import NotKept
 from irbench.measure.clock import utc_now
 from irbench.measure.lock import MeasurementLock
-from irbench.onnx.matrix_chain import MatrixChain, write_matrix_chain
 from irbench.options.values import cpu_list
 from irbench.requests.known_refusals import without_refused_rows
 from irbench.requests.resolve import resolve_backends

@@ -27,12 +27,12 @@ from irbench.api.display import Displayable
 from irbench.charts.plots import Plottable
 from irbench.core.plain_text import plain
 from irbench.errors import ExitCode, IrbenchError
+from irbench.features.history.change_points import change_points
 from irbench.features.history.options import HISTORY
 from irbench.options.conditions import Condition, Unit
 from irbench.options.values import ReportForm
 from irbench.pages.result import PageResult, result_of_view
 from irbench.render.text_formats import json_text
-from irbench.stats.change_points import change_points
 from irbench.stats.two_samples import Shift
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from irbench.core.graph_record import Uncuttable
 from irbench.errors import IrbenchError, first_line
 from irbench.features.reduce.report import TensorFacts
 from irbench.features.reduce.reproduction import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE
+from irbench.features.reduce.subgraph import SubgraphBoundary, TensorType, names_read, subgraph
 from irbench.onnx.operator_classes import may_be_random
 from irbench.onnx.reading import external_data
 from irbench.onnx.reading.element_types import NAMES, numpy_dtype
-from irbench.onnx.rewriting.subgraph import SubgraphBoundary, TensorType, names_read, subgraph
 from irbench.spec import Artifact, Bundle, Feeding, Load, TensorSpec
 from irbench.spi import Array
 from irbench.worker import call_in_worker

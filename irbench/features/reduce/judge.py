@@ -16,11 +16,11 @@ from irbench.core.row import CellResult, Speedup
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter.foreign import from_onnx_file
 from irbench.features.reduce.cutting import GraphPart, GraphSource
+from irbench.features.reduce.expectation import Failing, SlowerThan, WrongAnswers
 from irbench.features.reduce.report import BackendFacts, GraphEvidence, Verdict
 from irbench.features.verify.model import trials, verified_cells
 from irbench.features.verify.report import NoReference, VerificationRequest
 from irbench.notices import Context
-from irbench.options.expectation import Failing, SlowerThan, WrongAnswers
 from irbench.options.input_request import InputRequest
 from irbench.options.run import RunOptions
 from irbench.options.values import Shapes

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from irbench.errors import IrbenchError
+from irbench.features.reduce.expectation import Expectation, Failing, WrongAnswers, parse_expectation
 from irbench.options import kinds
-from irbench.options.expectation import Expectation, Failing, WrongAnswers, parse_expectation
 from irbench.options.option import CommandOptions, option
 from irbench.options.run import INPUTS, RunOptions
 from irbench.options.values import text

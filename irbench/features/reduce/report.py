@@ -13,8 +13,8 @@ from irbench.core.plain_text import plain
 from irbench.core.record import Failure, OutputError
 from irbench.core.row import Speedup, State
 from irbench.errors import ExitCode
+from irbench.features.reduce.expectation import Expectation, Failing, SlowerThan
 from irbench.features.reduce.options import REDUCE
-from irbench.options.expectation import Expectation, Failing, SlowerThan
 from irbench.options.values import ReportForm
 
 if TYPE_CHECKING:

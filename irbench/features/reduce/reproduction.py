@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from irbench.core import registry
 from irbench.core.address import BackendAddress
+from irbench.features.reduce.expectation import SlowerThan
 from irbench.features.reduce.options import ReduceOptions
 from irbench.features.reduce.report import Criterion, TensorFacts
-from irbench.options.expectation import SlowerThan
 from irbench.spec import Load
 from irbench.spi import Usage, UsageWriter, UsedModel
 

@@ -14,6 +14,7 @@ from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core import registry
 from irbench.core.address import BackendAddress
 from irbench.errors import IrbenchError
+from irbench.features.reduce.expectation import Expectation, SlowerThan
 from irbench.features.reduce.judge import AnswerJudge, Judge
 from irbench.features.reduce.keywords import ReduceKeywords
 from irbench.features.reduce.options import MIN_SHARE, REDUCE, ReduceOptions
@@ -22,7 +23,6 @@ from irbench.features.reduce.reproduction import REPORT_FILE
 from irbench.features.reduce.search import Reducer, unwritable
 from irbench.features.reduce.speed import SpeedJudge
 from irbench.measure.lock import measuring
-from irbench.options.expectation import Expectation, SlowerThan
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.requests.resolve import require_models, resolve_backends

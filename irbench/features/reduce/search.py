@@ -21,6 +21,7 @@ from irbench.core.graph_record import Uncuttable
 from irbench.core.record import Failure
 from irbench.errors import IrbenchError
 from irbench.features.reduce.cutting import CutRequest, GraphOutline, GraphPart, GraphSource, cut_parts, read_outline
+from irbench.features.reduce.expectation import SlowerThan
 from irbench.features.reduce.judge import GraphDecision, Judge
 from irbench.features.reduce.options import ReduceOptions
 from irbench.features.reduce.report import (
@@ -44,7 +45,6 @@ from irbench.features.reduce.view import (
     whole_text,
 )
 from irbench.measure.clock import Stopwatch
-from irbench.options.expectation import SlowerThan
 from irbench.spi import Usage
 from irbench.system.signals import signals_deferred
 

@@ -13,11 +13,11 @@ from irbench.core.record import LaunchRecord
 from irbench.core.row import ENDED_EARLY
 from irbench.errors import IrbenchError
 from irbench.features.reduce.cutting import GraphPart
+from irbench.features.reduce.expectation import SlowerThan
 from irbench.features.reduce.judge import GraphDecision, SpeedRule, WholeGraph, facts_of, graph_source, lost_ms
 from irbench.features.reduce.report import GraphEvidence
 from irbench.features.reduce.view import until_interval_text
 from irbench.measure.lock import MeasurementLock
-from irbench.options.expectation import SlowerThan
 from irbench.options.run import RunOptions
 from irbench.requests.run_requests import planned, requested
 from irbench.runner.plan import PlannedGroup

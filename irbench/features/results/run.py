@@ -18,10 +18,10 @@ from irbench.options.option import names_keywords
 from irbench.options.values import RunName, run_name
 
 if TYPE_CHECKING:
+    from irbench.features.results.moved_runs import Arrivals, Staged
     from irbench.render.formats.export_formats import FormatName
     from irbench.runs.results import Run
     from irbench.store.entries import RunEntry
-    from irbench.store.moving import Arrivals, Staged
 
 _DEADLINE_S = 600.0
 
@@ -105,7 +105,7 @@ def find_runs(root: Path, names: Sequence[str]) -> tuple[Path, ...]:
 
 def remove_folders(root: Path, folders: Sequence[Path], removed: Callable[[Path], None]) -> tuple[Path, ...]:
     """Remove runs, tell of each that is gone, and return those that somebody else removed meanwhile."""
-    from irbench.store import moving
+    from irbench.features.results import moved_runs as moving
 
     for folder in folders:
         if root.resolve() not in folder.resolve().parents:
@@ -200,7 +200,7 @@ def import_exit_code(arrivals: Arrivals) -> ExitCode:
 
 def bring_in(sources: Sequence[Path], root: Path) -> Arrivals:
     """Bring runs into the store in ``root``, and return what was and what was left out."""
-    from irbench.store import moving
+    from irbench.features.results import moved_runs as moving
 
     return moving.import_runs(sources, root, _stage)
 
@@ -210,7 +210,9 @@ def _stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:
     from irbench.worker import WorkerDied, call_in_worker
 
     try:
-        staged: Staged = call_in_worker("irbench.store.moving:stage", sources, root, scratch, deadline_s=_DEADLINE_S)
+        staged: Staged = call_in_worker(
+            "irbench.features.results.moved_runs:stage", sources, root, scratch, deadline_s=_DEADLINE_S
+        )
     except WorkerDied as death:
         remedy = "It may be damaged, or made to do harm: copy it again, or pack it again with irbench results export."
         raise death.during(f"The check of {', '.join(map(str, sources))} failed.", remedy) from death

@@ -12,9 +12,9 @@ import pytest
 from compared_runs import EVEN, MACHINE, store, times
 
 import irbench
-from irbench.across_runs.confirmation import Confirmation
 from irbench.errors import IrbenchError
 from irbench.features.compare import confirm as confirmation
+from irbench.features.compare.confirmed_regressions import Confirmation
 from irbench.options.run import RunOptions
 from irbench.runs.measurement import StoredRun
 from irbench.runs.planned_graphs import ModelChanged

@@ -9,12 +9,12 @@ from golden_files import check_golden
 
 from irbench.across_runs.changes import CheckedCondition, change_of_values, checked_condition
 from irbench.across_runs.checked_runs import Finished, Incomplete
-from irbench.across_runs.confirmation import Confirmation
 from irbench.across_runs.differences import RunDifference
 from irbench.across_runs.measured_cells import FIGURES, CellKey
 from irbench.across_runs.repetition_obstacles import OtherSoftware
 from irbench.across_runs.side_comparison import ComparedRow, ComparedSide, RunComparison, UnmatchedRow
 from irbench.api.display import as_text
+from irbench.features.compare.confirmed_regressions import Confirmation
 from irbench.features.compare.view import comparison_markdown, comparison_view
 from irbench.options.conditions import read_condition
 

@@ -24,6 +24,7 @@ from irbench.core.row import CellResult
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.doctor import peaks as api_peaks
 from irbench.features.doctor.machine import describe_machine
+from irbench.features.doctor.matrix_chain import MatrixChain
 from irbench.features.doctor.memory_hierarchy import BandwidthPlan, MemoryLevel
 from irbench.features.doctor.options import DoctorOptions
 from irbench.features.doctor.peaks import (
@@ -39,7 +40,6 @@ from irbench.features.doctor.peaks import (
 )
 from irbench.features.doctor.report import Diagnosis, PeakReport, Report
 from irbench.measure.lock import measuring
-from irbench.onnx.matrix_chain import MatrixChain
 from irbench.roofline import MachinePeaks
 from irbench.runs.work import known_peaks
 from irbench.spec import Timing

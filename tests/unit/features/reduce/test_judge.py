@@ -9,9 +9,9 @@ from documents import speedup
 
 from irbench.core.record import Failure, OutputError
 from irbench.core.row import Speedup
+from irbench.features.reduce.expectation import Failing, SlowerThan, WrongAnswers
 from irbench.features.reduce.judge import SpeedRule, judge_answers, judge_failure, ratio_verdict
 from irbench.features.reduce.report import BackendFacts, GraphEvidence, expected_difference
-from irbench.options.expectation import Failing, SlowerThan, WrongAnswers
 
 SLOWER = SlowerThan("ort", "openvino", 1.5)
 

@@ -13,10 +13,10 @@ import pytest
 
 from irbench.core import registry
 from irbench.features.reduce.cutting import write_arrays
+from irbench.features.reduce.expectation import SlowerThan, WrongAnswers
 from irbench.features.reduce.options import ReduceOptions
 from irbench.features.reduce.report import TensorFacts
 from irbench.features.reduce.reproduction import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, repeat_command, script
-from irbench.options.expectation import SlowerThan, WrongAnswers
 from irbench.options.run import RunOptions
 from irbench.spec import Load
 from irbench.spi import Usage, UsageWriter, UsedModel

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from irbench.errors import IrbenchError
+from irbench.features.reduce.expectation import Failing, SlowerThan, WrongAnswers
 from irbench.features.reduce.options import ReduceOptions
 from irbench.features.reduce.run import output_folder, refuse_ineffective, refuse_several_values
-from irbench.options.expectation import Failing, SlowerThan, WrongAnswers
 from irbench.options.run import RunOptions
 
 SLOWER = SlowerThan("fake-a", "fake-b", 1.5)

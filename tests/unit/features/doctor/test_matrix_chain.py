@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from irbench.onnx.matrix_chain import MatrixChain, write_matrix_chain
+from irbench.features.doctor.matrix_chain import MatrixChain, write_matrix_chain
 from irbench.onnx.reading.graph_precision import read_precision
 
 SIDE = 48

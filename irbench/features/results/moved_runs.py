@@ -53,7 +53,7 @@ def import_runs(sources: Sequence[Path], root: Path, stage: Callable[[Sequence[P
     Args:
         sources: Archives of :func:`irbench.store.archives.pack`, or folders with runs in them at any depth.
         root: The store's folder.
-        stage: Calls :func:`irbench.store.moving.stage`, in a worker where what is brought may do harm.
+        stage: Calls :func:`irbench.features.results.moved_runs.stage`, in a worker where what is brought may do harm.
     """
     with contextlib.ExitStack() as stack:
         with explained(root):

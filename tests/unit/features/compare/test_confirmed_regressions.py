@@ -8,9 +8,9 @@ import pytest
 from compared_runs import EVEN, store, times
 
 from irbench.across_runs.checked_runs import CheckedRun, read_run
-from irbench.across_runs.confirmation import confirmed_row, judge
 from irbench.across_runs.measured_cells import MeasuredCell, measured_cells
 from irbench.across_runs.side_comparison import ComparedRow, Side, compare_sides
+from irbench.features.compare.confirmed_regressions import confirmed_row, judge
 from irbench.options.conditions import read_condition
 
 LIMIT = read_condition("time>5%")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irbench.options.expectation import (
+from irbench.features.reduce.expectation import (
     USUAL_FACTOR,
     Expectation,
     Failing,

@@ -24,11 +24,11 @@ from stored_runs import measured
 from irbench.core.record import LaunchRecord
 from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
+from irbench.features.results.moved_runs import Arrivals, Staged, import_runs, remove_runs, stage
 from irbench.render.sample_lines import samples_of
 from irbench.store.archives import pack
 from irbench.store.folders import Unsearched
 from irbench.store.launch_files import decode_launch, encode_launch
-from irbench.store.moving import Arrivals, Staged, import_runs, remove_runs, stage
 from irbench.store.runs import RunWriter, Store, check_launches
 from irbench.system.locks import hold, waiting_for
 from irbench.worker import call_in_worker
@@ -38,7 +38,7 @@ ROWS = tuple(row.id for row in example().cells[:2])
 
 @pytest.fixture(autouse=True)
 def unlimited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("irbench.store.moving.limit_memory", lambda memory_bytes: None)
+    monkeypatch.setattr("irbench.features.results.moved_runs.limit_memory", lambda memory_bytes: None)
 
 
 @pytest.fixture
@@ -235,7 +235,7 @@ def test_a_run_that_is_removed_while_it_is_compared_is_imported(
         shutil.rmtree(place, ignore_errors=True)  # as another process does
         check_launches(folder, document)
 
-    monkeypatch.setattr("irbench.store.moving.check_launches", compare)
+    monkeypatch.setattr("irbench.features.results.moved_runs.check_launches", compare)
     assert brought(there, tmp_path / "a").added == (place,)
     assert run.folder.name == place.name
 

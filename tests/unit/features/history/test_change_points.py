@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from irbench.stats.change_points import FEWEST_VALUES, change_points
+from irbench.features.history.change_points import FEWEST_VALUES, change_points
 
 LEVEL = [1.0, 1.01, 0.99, 1.02, 1.0, 1.005, 0.98, 1.01]
 
