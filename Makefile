@@ -90,7 +90,7 @@ types: $(STAMP) ## mypy (strict)
 pyright: $(STAMP) ## basedpyright, a second opinion on types
 	$(BIN)/basedpyright
 
-generated: $(STAMP) ## Write anew what is made from declarations: keywords and rows of Python, tables of columns, JSON Schemas
+generated: $(STAMP) ## Write what is made from declarations: keywords and rows of Python, tables of columns, JSON Schemas
 	$(BIN)/python -m irbench.cli.keyword_files
 	$(BIN)/python -m irbench.render.columns.column_files
 	$(BIN)/python -m benchmarks.package_map
@@ -101,7 +101,7 @@ generated: $(STAMP) ## Write anew what is made from declarations: keywords and r
 	$(BIN)/python -c "from pathlib import Path; from irbench.features.plan.document import plan_schema; \
 		Path('irbench/features/plan/plans/plan.schema.json').write_bytes(plan_schema())"
 
-lock: $(BIN)/uv ## Write the hashed lock files anew
+lock: $(BIN)/uv ## Write the hashed lock files again
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
 		--python-version 3.11 --extra all --group dev pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \

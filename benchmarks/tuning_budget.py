@@ -2,7 +2,7 @@
 
     python -m benchmarks.tuning_budget --searches 200
 
-A made machine has 180 settings of a model on two processors, whose speeds are drawn anew for each search: effects of
+A made machine has 180 settings of a model on two processors, whose speeds are drawn again for each search: effects of
 the backend, the batch, threads, streams, processes, the graph and an option, and of each setting alone. Its clock
 counts what a launch takes: starts, warm-ups, settle calls and rounds, as many of them as irbench would take. What it
 measures scatters as in the regimes of ``tests/simulation``. What is launched next, how large launches are and what is

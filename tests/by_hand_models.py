@@ -1,4 +1,4 @@
-"""Small graphs with the names that exports of the zoo's Transformers have, for what writes them anew by hand."""
+"""Small graphs with the names that exports of the zoo's Transformers have, for what writes them again by hand."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _keras_layer(name: str) -> Iterator[tuple[Any, ...]]:
 def _model(
     name: str, tensors: Sequence[Tensor], denses: Sequence[tuple[Any, ...]], inputs: Sequence[str], outputs: Any
 ) -> ir.Model:
-    """Return the weights where an export has them; what else is computed does not matter to who writes it anew."""
+    """Return the weights where an export has them; what else is computed does not matter to who writes it again."""
     random = np.random.default_rng(0)
     held = [_tensor(random, f"{name}_1/{item}", shape) for item, shape in tensors]
     nodes: list[Any] = []

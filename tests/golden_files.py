@@ -1,6 +1,6 @@
 """Texts that were looked at once and must not change by accident.
 
-After a change that is meant, write them anew with ``IRBENCH_UPDATE_GOLDEN=1`` and read the difference.
+After a change that is meant, write them again with ``IRBENCH_UPDATE_GOLDEN=1`` and read the difference.
 """
 
 from __future__ import annotations
@@ -22,6 +22,6 @@ def check_golden(name: str, text: str) -> None:
         test = os.environ.get("PYTEST_CURRENT_TEST", "").partition("::")[0]
         difference = "\n".join(unified_diff(golden.splitlines(), text.splitlines(), lineterm=""))
         raise AssertionError(
-            f"{path} differs:\n{difference}\nIf that is meant, write it anew and read the difference:\n"
+            f"{path} differs:\n{difference}\nIf that is meant, write it again and read the difference:\n"
             f"    IRBENCH_UPDATE_GOLDEN=1 .venv/bin/python -m pytest {test}"
         )

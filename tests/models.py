@@ -48,7 +48,7 @@ def mlp(folder: Path, dtype: str = "float32", name: str = "mlp") -> Artifact:
 
 
 def layers(folder: Path) -> Artifact:
-    """Operators that runtimes fuse or lay out anew: "image" float32 (batch, 16, 32, 32) to "scores" (16, batch).
+    """Operators that runtimes fuse or lay out differently: "image" float32 (batch, 16, 32, 32) to "scores" (16, batch).
 
     A residual convolution with its activation, a product with its bias, a normalisation, a softmax and a transposition.
     The second activation has no name.

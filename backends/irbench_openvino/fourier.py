@@ -1,4 +1,4 @@
-"""Fourier transforms that OpenVINO reads otherwise than ONNX defines them: such a model is refused."""
+"""Fourier transforms that OpenVINO reads differently from ONNX: such a model is refused."""
 
 from __future__ import annotations
 

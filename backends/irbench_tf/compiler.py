@@ -235,7 +235,7 @@ def compile_graph(job: Job, loaded: LoadedGraph) -> GraphSession:
         if job.device == "gpu":
             require_gpu(session)
         options = callable_options(job.artifact, on_caller=plan.on_caller)
-        call = session._make_callable_from_options(options)  # noqa: SLF001 - make_callable looks every feed up anew in each call
+        call = session._make_callable_from_options(options)  # noqa: SLF001 - make_callable looks every feed up again in each call
         facts = _settle(job, loaded, session, call)
     except (errors.OpError, ValueError) as error:
         session.close()

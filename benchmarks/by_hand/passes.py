@@ -1,4 +1,4 @@
-"""Passes of the optimiser that write the whole graph anew, by hand.
+"""Passes of the optimiser that write the whole graph again, by hand.
 
 1. transformer_base, bert_mini or vit_tiny as exported, shapes bound    -> what somebody writes who knows the runtimes
 

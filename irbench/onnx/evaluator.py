@@ -18,7 +18,7 @@ _RANK = 50
 
 
 class _EvaluatorBackend:
-    """``onnx.reference.ReferenceEvaluator`` behind the seam; one NumPy call per node."""
+    """``onnx.reference.ReferenceEvaluator`` as a session; one NumPy call per node."""
 
     name = "onnx"
     consumes = ("onnx",)

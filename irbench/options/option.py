@@ -76,7 +76,7 @@ def flag(help: str, **facts: Any) -> bool:  # noqa: A002
 
 
 def field_of(declared: Option) -> Any:
-    """Return a field of a dataclass that a declaration makes; empty mappings are made anew."""
+    """Return a field of a dataclass that a declaration makes; empty mappings are made for each object."""
     if declared.required:
         return field(metadata={_KEY: declared})
     if declared.default == {}:

@@ -202,7 +202,7 @@ def changed_environment(document: RunDocument, environment: Mapping[str, Any]) -
 
 
 def confinement_change(*, is_set: bool) -> str:
-    """Return, as part of a sentence, that the workers of what was begun were confined otherwise than now.
+    """Return, as part of a sentence, that earlier workers were confined and would not be now or the reverse.
 
     Args:
         is_set: Whether confinement is asked for now, other than then.

@@ -266,7 +266,7 @@ class GroupMeasurement:
         )
 
     def _commit(self, stopped_by: StoppedBy) -> GroupResult:
-        """Derive the table anew from the records and put it into the store's document."""
+        """Derive the table again from the records and put it into the store's document."""
         admission = self._admission()
         group = self._group if self.schedule.measures_all else launched(self._group, self._records)
         self._outlook = outlook(group, self._records, self._timing, admission)

@@ -18,7 +18,7 @@ class ModelChanged(IrbenchError):
         self.models = tuple(models)
         super().__init__(
             f"{', '.join(self.models)}: not the graph that was measured.",
-            hint="Put the files back that were measured, or measure both anew.",
+            hint="Put the files back that were measured, or measure both again.",
         )
 
 

@@ -54,7 +54,7 @@ class Interrupted(WithoutFrames, KeyboardInterrupt):
         self.result = result
 
     def __reduce__(self) -> tuple[type[Interrupted], tuple[object, ...], dict[str, Any]]:
-        """Return what pickle makes it anew from: an exception by itself would leave the result out."""
+        """Return what pickle restores it from: an exception by itself would leave the result out."""
         return type(self), (*self.args, self.result), self.__dict__
 
 

@@ -62,7 +62,7 @@ def _model(name: str, source: str) -> str:
 
 
 _RELEASE = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==[A-Za-z0-9][A-Za-z0-9.+!_-]*")
-"""What irbench stores of a release that the index has; anything else may be a path, or is asked of the index anew."""
+"""What irbench stores of a release that the index has; anything else may be a path, or is asked of the index again."""
 
 
 def own_code_obstacle(stored: RunOptions) -> RepetitionObstacle | None:

@@ -1,4 +1,4 @@
-"""What a backend, model or exporter author reads: the whole seam between irbench and a runtime.
+"""What a backend, model or exporter author reads: the whole interface between irbench and a runtime.
 
 A backend compiles and runs. It never times, warms up, loops, prints or decides;
 the harness does all of that, in the same way for every runtime. Protocols rather

@@ -77,7 +77,7 @@ class ExporterDescription:
 
     Attributes:
         framework: What tables call the framework, whose outputs are what every runtime's are compared with.
-        distributions: Those whose versions decide what an export makes; what was made with others is made anew.
+        distributions: Those whose versions decide what an export makes; what was made with others is made again.
         environment: Variables that are set for the processes that export and check.
     """
 

@@ -1,4 +1,4 @@
-"""Calls at a constant pace: latency, calls that were late, and whether rows stand otherwise than back to back."""
+"""Calls at a constant pace: latency, calls that were late, and whether rows compare differently back to back."""
 
 from __future__ import annotations
 

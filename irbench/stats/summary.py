@@ -60,7 +60,7 @@ def summarise(
     remarks: Sequence[Warn] = (),
     references: Mapping[str, Reference] | None = None,
 ) -> GroupResult:
-    """Return a group's table: every figure derived anew from the raw records.
+    """Return a group's table: every figure derived again from the raw records.
 
     Args:
         group: What was compared.

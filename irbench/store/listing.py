@@ -69,11 +69,11 @@ class Latest:
     passed_over: tuple[RunEntry, ...]
 
 
-def list_runs(root: Path, *, anew: bool = False) -> Listing:
+def list_runs(root: Path, *, rebuild: bool = False) -> Listing:
     """Return every run below ``root``, and why others cannot be read."""
     _require_possible(root)
     index = Index(root / "index.sqlite", RunEntry, _VERSION)
-    if anew:
+    if rebuild:
         index.remove()
     known = index.known()
     entries: dict[str, RunEntry] = {}
@@ -202,7 +202,7 @@ class _NotOurs(sqlite3.DatabaseError):
 
 
 class Index(Generic[Line]):
-    """The SQLite file. Whatever is wrong with it is fixed by making it anew, and it may be missing altogether."""
+    """The SQLite file. Whatever is wrong with it is fixed by rebuilding it, and it may be missing altogether."""
 
     def __init__(self, path: Path, line: type[Line], version: int) -> None:
         self._path, self._line, self._version = path, line, version

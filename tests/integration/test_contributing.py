@@ -24,7 +24,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder like a checkout after ``make setup``, with the document's files and a model beside it.
 
     Its environment is new. What others wrote is taken from ours, because to fetch it again takes minutes; irbench
-    itself is built and installed anew.
+    itself is built and installed again.
     """
     folder = tmp_path_factory.mktemp("checkout")
     venv.create(folder / ".venv", with_pip=False, symlinks=True)

@@ -117,7 +117,7 @@ STEPS = {
 
 
 class SteppingCalendar(datetime):
-    """A calendar that is set anew each time it is looked at."""
+    """A calendar that is set again each time it is looked at."""
 
     steps: ClassVar[list[timedelta]] = []
 

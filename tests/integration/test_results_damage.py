@@ -53,7 +53,7 @@ def test_rebuilding_counts_the_runs_and_names_those_that_cannot_be_read(root: Pa
     (damaged.folder / "run.json").write_text("{")
     called = results(root, "--rebuild")
     assert called.code == 0
-    assert called.out == f"index of {root} made anew: 1 run, 1 cannot be read\n"
+    assert called.out == f"index of {root} rebuilt: 1 run, 1 cannot be read\n"
     assert str(damaged.folder) in called.err
 
 

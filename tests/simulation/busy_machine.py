@@ -167,7 +167,7 @@ def disturbed_blocks(drawn: Drawn) -> NDArray[np.bool_]:
 
 
 def _end(calls_s: Array, dirty: NDArray[np.bool_], loads: Array, estimate: Estimate) -> _End:
-    """Return how one run ends: after each launch it is reduced anew, and stops as a run does."""
+    """Return how one run ends: after each launch it is reduced again, and stops as a run does."""
     is_quiet = (~dirty).sum(axis=1) >= TIMING.min_blocks
     usual = [_of_clean(calls_s[number], dirty[number]) for number in range(len(calls_s))]
     busy = estimate(calls_s).tolist()

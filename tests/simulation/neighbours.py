@@ -1,7 +1,7 @@
 """A machine that other programs keep busy, and the truth of a comparison on it, from constants alone.
 
 Another program works and pauses by turns. While it works, calls of each row go on at a lower speed of that row's own.
-How long it works and pauses is drawn anew each time, as the sum of a few exponential times: one makes it as irregular
+How long it works and pauses is drawn again each time, as the sum of a few exponential times: one makes it as irregular
 as calls at random, many nearly a clock. Such a program is a Markov chain, so that what calls take on average follows
 from its constants by matrices alone: :func:`truth_of` never looks at a drawn time.
 """
@@ -30,7 +30,7 @@ class Neighbour:
         stages: How many exponential times each of these is the sum of.
         slowdown: How many times as long calls of the cell and of the baseline take while it works.
         uses: How many processors it then uses beside either of them; 0 where it waits until the row's turn is over.
-        shares: Between which shares its working time lies, drawn anew in each launch with cycles as long as before;
+        shares: Between which shares its working time lies, drawn again in each launch with cycles as long as before;
             empty where all launches are alike.
         call_s: What a call of the baseline takes while nothing else runs.
         calls: In a timed window.

@@ -1,4 +1,4 @@
-"""A golden file that differs is a failure that says how it differs and how it is written anew."""
+"""A golden file that differs is a failure that says how it differs and how it is written again."""
 
 from __future__ import annotations
 

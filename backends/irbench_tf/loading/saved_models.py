@@ -124,7 +124,7 @@ def _instead_of_file(path: Path, content: bytes) -> Iterator[None]:
 
     reads = loader_impl.parse_saved_model_with_debug_info
     loader_impl.parse_saved_model_with_debug_info = lambda _: (
-        _parsed(path, content),  # anew, because the loader changes it
+        _parsed(path, content),  # again, because the loader changes it
         graph_debug_info_pb2.GraphDebugInfo(),
     )
     try:

@@ -213,7 +213,7 @@ class _ColdMeasurement:
         return replace(launch, own_ns=max(0, whole_ns - launch.ready_ns))
 
     def _commit(self, stopped_by: LaunchesStop) -> ColdTable:
-        """Derive the table anew from the launches and put it into the store's document."""
+        """Derive the table again from the launches and put it into the store's document."""
         expected = None if self._setting is None else self._setting.expected
         raw = table_of(
             ColdTable,

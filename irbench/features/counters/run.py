@@ -286,7 +286,7 @@ class _CounterMeasurement:
         return self._scratch / str(next(self._files))
 
     def _commit(self, stopped_by: LaunchesStop) -> CounterTable:
-        """Derive the table anew from the launches and put it into the store's document."""
+        """Derive the table again from the launches and put it into the store's document."""
         counting, main = self._counting, self._group.main
         table = derive_counter_table(
             counted_with(

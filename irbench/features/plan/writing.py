@@ -74,7 +74,7 @@ def plan_text(document: Mapping[str, Any]) -> str:
 
 
 def shown_plan(path: Path) -> str:
-    """Return the text of a plan's file, or, where characters in it do not print, its values written anew."""
+    """Return the text of a plan's file, or, where characters in it do not print, its values written again."""
     text = reading.plan_text(path).replace("\r\n", "\n")
     return text if text.translate(_BLANKS).isprintable() else plan_text(reading.plan_values(text, path))
 

@@ -96,12 +96,12 @@ def _rebuild(root: Path, others: list[str]) -> None:
 
     if others:
         raise IrbenchError(f"--rebuild and {_as_options(others)} cannot be combined.", hint="Rebuild first, then list.")
-    listing = list_runs(root, anew=True)
+    listing = list_runs(root, rebuild=True)
     forget_summaries(root)
     forget_times(root)
     _warn(listing.problems)
     print_lines(
-        f"index of {root} made anew: {plural(len(listing.entries), 'run')}, {len(listing.problems)} cannot be read"
+        f"index of {root} rebuilt: {plural(len(listing.entries), 'run')}, {len(listing.problems)} cannot be read"
     )
 
 

@@ -134,11 +134,11 @@ def _require_resumable(document: RunDocument, root: Path) -> None:
             hint="Continue the sweep with its plan: irbench sweep PLAN --resume",
         )
     if plan.get("is_part_of"):
-        raise IrbenchError(f"{run} is a part of a search for the best setting.", hint="Begin it anew: irbench tune")
+        raise IrbenchError(f"{run} is a part of a search for the best setting.", hint="Begin it again: irbench tune")
     if plan.get("cold") or plan.get("soak"):
         what = "cold starts" if plan.get("cold") else "whether memory grows"
         raise IrbenchError(
-            f"{run} measures {what}, and only launches of speeds can be continued.", hint="Begin it anew."
+            f"{run} measures {what}, and only launches of speeds can be continued.", hint="Begin it again."
         )
 
 

@@ -174,7 +174,7 @@ class _Soak:
             raise CellFailed(failure, failed.output_error) from failed
 
     def _commit(self, stopped_by: SoakStop) -> SoakTable:
-        """Derive the table anew and put it into the store's document."""
+        """Derive the table again and put it into the store's document."""
         expected = None if self._setting is None else self._setting.expected
         raw = table_of(
             SoakTable,

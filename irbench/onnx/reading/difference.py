@@ -95,7 +95,7 @@ def _sizes(graph: Inventory, constants: Collection[str]) -> frozenset[str]:
 
 
 def _followed(graph: Inventory, bits: Mapping[str, int], *, through: bool) -> Mapping[str, int]:
-    """Return the landmarks that each tensor follows from; constants and sizes, which tools write anew, are left out."""
+    """Return the landmarks that each tensor follows from; constants and sizes, which tools rewrite, are left out."""
     constants = _constants(graph)
     left_out = constants | _sizes(graph, constants)
     landmarks: dict[str, int] = {}

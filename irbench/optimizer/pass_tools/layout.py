@@ -153,7 +153,7 @@ def _without_cut(layout: Layout, moved: list[int]) -> list[Step]:
 
 
 def write_steps(before: ir.Node, source: ir.Value, steps: Sequence[Step]) -> ir.Value | None:
-    """Lay a value out anew in front of a node and return the result; ``None`` where no constant can say a step."""
+    """Lay a value out differently before a node and return the result; ``None`` where no constant can say a step."""
     targets = _targets(source, steps)
     graph = before.graph
     if targets is None or graph is None:

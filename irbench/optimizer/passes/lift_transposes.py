@@ -1,4 +1,4 @@
-"""Move a Transpose ahead of an activation whose input was laid out anew, so that both changes of layout become one.
+"""Move a Transpose ahead of an activation whose input has another layout, so that both changes of layout become one.
 
 1. Transpose(f(x))            -> f(Transpose(x)), f of every element by itself
 2. Transpose(x * f(x))        -> t * f(t), t = Transpose(x)

@@ -22,7 +22,7 @@ class Script:
             so that many streams overlap on few processors; ``work`` computes for so long of its thread's processor
             time, so that a call takes longer where other programs get a share.
         drift: By which fraction calls become slower in each second since the process started.
-        launch_sd: Standard deviation of the logarithm of a factor that each process draws anew, from the system's
+        launch_sd: Standard deviation of the logarithm of a factor that each process draws again, from the system's
             entropy, and keeps: no seed repeats it.
         stall_ms: How much longer every ``stall_every``-th call lasts, in milliseconds.
         stall_every: Counts the calls of all streams together.

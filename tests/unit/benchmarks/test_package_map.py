@@ -13,7 +13,7 @@ from benchmarks.package_map import DOCUMENT, ROOT, package_map, with_map
 
 def test_the_map_shows_the_packages_as_they_are():
     document = DOCUMENT.read_text()
-    assert with_map(document, package_map()) == document, "write it anew: make generated"
+    assert with_map(document, package_map()) == document, "write it again: make generated"
 
 
 def test_a_folder_is_a_line_and_the_text_around_the_map_stays():

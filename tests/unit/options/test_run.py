@@ -18,7 +18,7 @@ from irbench.options.run import RESUME, RUN, RunOptions, run_options
 
 def test_the_keywords_are_written_as_their_options_are_declared():
     for path, text in keywords_modules().items():
-        assert path.read_text() == text, "write it anew: make generated"
+        assert path.read_text() == text, "write it again: make generated"
 
 
 def test_nothing_asked_is_what_the_command_line_asks_by_default():

@@ -177,4 +177,4 @@ def test_a_model_is_not_overwritten_by_an_archive(tmp_path: Path):
             pack([run.folder], tmp_path / name)
         assert (tmp_path / name).read_bytes() == b"weights"
     pack([run.folder], tmp_path / "x.tgz")
-    pack([run.folder], tmp_path / "x.tgz")  # an archive may be made anew
+    pack([run.folder], tmp_path / "x.tgz")  # an archive may be made again

@@ -57,7 +57,7 @@ def test_a_document_comes_back_as_it_went_in_and_fits_the_schema(run: RunDocumen
 
 
 def test_the_shipped_schema_is_the_one_of_the_classes():
-    assert shipped_schema() == json_schema(), "write it anew: make generated"
+    assert shipped_schema() == json_schema(), "write it again: make generated"
     jsonschema.Draft202012Validator.check_schema(json.loads(shipped_schema()))
 
 

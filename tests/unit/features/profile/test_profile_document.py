@@ -32,7 +32,7 @@ def test_a_document_is_read_as_it_was_written_and_fits_the_schema() -> None:
 
 
 def test_the_shipped_schema_is_the_one_of_the_classes() -> None:
-    assert shipped_schema() == profile_schema(), "write it anew: make generated"
+    assert shipped_schema() == profile_schema(), "write it again: make generated"
     jsonschema.Draft202012Validator.check_schema(json.loads(shipped_schema()))
 
 

@@ -221,7 +221,7 @@ def test_rebuilding_the_index_leaves_other_files_alone(there: Path):
     (there / "index.sqlite.bak").write_text("mine")
     from irbench.store.listing import list_runs
 
-    assert len(list_runs(there, anew=True).entries) == 1
+    assert len(list_runs(there, rebuild=True).entries) == 1
     assert (there / "index.sqlite.bak").read_text() == "mine"
 
 

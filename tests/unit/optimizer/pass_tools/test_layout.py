@@ -43,7 +43,7 @@ def test_axes_of_the_source_are_joined_where_the_result_holds_them_as_one():
 
 
 def _regrouped(shape, data):
-    """Split every axis into its primes, 2 and 3, and group neighbours anew."""
+    """Split every axis into its primes, 2 and 3, and group neighbours again."""
     primes = [prime for size in shape for prime in _primes(size)]
     groups, group = [], 1
     for prime in primes:

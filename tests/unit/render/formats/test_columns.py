@@ -92,9 +92,9 @@ def test_what_is_made_from_the_columns_is_up_to_date():
     written = {"exports.md": export_tables(), "reading-results.md": shown_table()}
     for name, tables in written.items():
         document = (ROOT / "docs" / name).read_text()
-        assert with_columns(document, tables) == document, "write it anew: make generated"
+        assert with_columns(document, tables) == document, "write it again: make generated"
     module = (ROOT / "irbench" / "runs" / "run_row.py").read_text()
-    assert run_row_module() == module, "write it anew: make generated"
+    assert run_row_module() == module, "write it again: make generated"
 
 
 @pytest.mark.parametrize("kind", RUNS)
