@@ -96,6 +96,12 @@ class TextTable:
         shown, _ = self._fit(width)
         return tuple(column.heading for index, column in enumerate(self.columns) if index not in shown)
 
+    def without(self, heading: str) -> TextTable:
+        """Return the table without a column; rows that end in a sentence before it stay as they are."""
+        place = [column.heading for column in self.columns].index(heading)
+        rows = (replace(row, cells=(*row.cells[:place], *row.cells[place + 1 :])) for row in self.rows)
+        return TextTable((*self.columns[:place], *self.columns[place + 1 :]), tuple(rows))
+
     def parts(self, width: int, leading: int) -> tuple[TextTable, ...]:
         """Return tables that have all columns between them and fit into ``width`` cells, as far as folding allows."""
         parts: list[list[int]] = []

@@ -442,6 +442,6 @@ class RunHistory(Displayable, Plottable):
 
     def __rich__(self) -> RenderableType:
         """Return the table as ``irbench history`` prints it; called by rich."""
-        from irbench.features.history.view import history_view
+        from irbench.features.history.view import HistoryView
 
-        return history_view(self.history)
+        return HistoryView(self.history)

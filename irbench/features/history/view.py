@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 
 from irbench.across_runs.texts import (
     CONDITION_TEXTS,
@@ -18,8 +22,9 @@ from irbench.core.quantities import listing, plural
 from irbench.features.history.report import FigureHistory, LevelChange, ModelHistory, RowHistory
 from irbench.options.conditions import Unit
 from irbench.render.table import Row, TableColumn, TextTable
-from irbench.render.views import PlainView
+from irbench.render.views import Block, PlainView
 
+_TREND = "trend"
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_BARS = 40
 _LEAST_RANGE = 0.1
@@ -31,18 +36,39 @@ _COLUMNS = (
     TableColumn("runs", drops=3),
     TableColumn("first", drops=2),
     TableColumn("last"),
-    TableColumn("trend", words=True, drops=1),
+    TableColumn(_TREND, words=True, drops=1),
     TableColumn("last change", words=True, folds=True),
 )
 
 
-def history_view(history: ModelHistory) -> PlainView:
-    """Return a history as a person reads it."""
+@dataclass(frozen=True)
+class HistoryView:
+    """A history as a person reads it; without trends where a terminal shows nothing but ASCII."""
+
+    history: ModelHistory
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """Return the width that shows every column; called by rich."""
+        return history_view(self.history).__rich_measure__(console, options)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the lines; called by rich."""
+        yield from history_view(self.history, has_trends=not options.ascii_only).as_lines(options.max_width)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the parts, whatever draws them."""
+        return history_view(self.history).blocks()
+
+
+def history_view(history: ModelHistory, *, has_trends: bool = True) -> PlainView:
+    """Return a history as a person reads it, with or without bars of its figures."""
+    trends = ("Trends are drawn from the smallest to the largest value of each figure, and over 10 % of it at least.",)
+    table = TextTable(_COLUMNS, tuple(row for cell in history.rows for row in _rows(cell)))
     return PlainView(
         title=f"{history.model} · machine {history.machine} · {plural(len(history.runs), 'run')}",
         headline=_headline(history),
-        table=TextTable(_COLUMNS, tuple(row for cell in history.rows for row in _rows(cell))),
-        notes=tuple(_notes(history)),
+        table=table if has_trends else table.without(_TREND),
+        notes=(*_notes(history), *(trends if has_trends else ())),
         warnings=tuple(_warnings(history)),
     )
 
@@ -134,7 +160,6 @@ def _notes(history: ModelHistory) -> Iterator[str]:
         machines = listing(f"machine:{name} ({plural(runs, 'run')})" for name, runs in history.other_machines.items())
         yield f"Measured elsewhere too: {machines}. Choose one with --machine."
     yield from _window(history)
-    yield "Trends are drawn from the smallest to the largest value of each figure, and over 10 % of it at least."
 
 
 def _window(history: ModelHistory) -> Iterator[str]:

@@ -23,29 +23,33 @@ from irbench.core.quantities import percent, significant
 from irbench.features.profile.profile_document import ProfileDocument
 from irbench.features.profile.report import CellSummary, PartRow, ProfileReport
 from irbench.features.profile.views.part_names import PartNames
-from irbench.features.profile.views.sentences import class_name, milliseconds
+from irbench.features.profile.views.sentences import class_name, estimated, milliseconds
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.roofline import MachinePeaks, roof
 from irbench.spec import Roof
 
 _MOST_PARTS = 15
 """Operators or groups of nodes of a chart."""
+_SMALLEST = 0.01
+"""The least share of the operators' time for an operator to have a bar."""
 _MOST_POINTS = 60
 _LONGEST_NAME = 180
 _WIDE_ENOUGH = 0.08
 """The least share of the longest bar for its number to stand in it."""
-_BETWEEN, _BETWEEN_COLOUR = "between operators", "#9aa3ad"
-_COLOURS: Mapping[OperatorClass, str] = {
-    OperatorClass.MATRIX: PALETTE[0],
-    OperatorClass.RECURRENT: PALETTE[7],
-    OperatorClass.NORMALISATION: PALETTE[2],
-    OperatorClass.ELEMENTWISE: PALETTE[1],
-    OperatorClass.REDUCTION: PALETTE[3],
-    OperatorClass.MOVEMENT: PALETTE[4],
-    OperatorClass.CONTROL_FLOW: "#4b3f9e",
-    OperatorClass.OTHER: PALETTE[5],
-    OperatorClass.OVERHEAD: PALETTE[6],
+_BETWEEN = "between operators"
+_COLOURS: Mapping[OperatorClass | None, str] = {
+    OperatorClass.MATRIX: "#5b95e6",
+    OperatorClass.RECURRENT: "#2f9fb5",
+    OperatorClass.NORMALISATION: "#9a8fe8",
+    OperatorClass.ELEMENTWISE: "#e07b39",
+    OperatorClass.REDUCTION: "#c76bb5",
+    OperatorClass.MOVEMENT: "#b8961e",
+    OperatorClass.CONTROL_FLOW: "#7fb6c9",
+    OperatorClass.OTHER: "#9aa3ad",
+    OperatorClass.OVERHEAD: "#e3a8c8",
+    None: "#cdd3da",
 }
+"""``None`` is what lies between operators. Black numbers can be read on each; red and green are left to verdicts."""
 
 
 def figures_of_profile(document: ProfileDocument, report: ProfileReport) -> Iterator[Figure]:
@@ -54,7 +58,7 @@ def figures_of_profile(document: ProfileDocument, report: ProfileReport) -> Iter
     names = PartNames(report)
     if classes := class_times(report, cells):
         yield classes_figure(classes)
-    operators = [row for row in report.rows("op") if not row.is_overhead][:_MOST_PARTS]
+    operators = [row for row in report.rows("op") if not row.is_overhead and row.most_share >= _SMALLEST][:_MOST_PARTS]
     if times := part_times(operators, names, cells):
         yield _parts_figure(times, "operators", "Operators that take longest", "The time of all executions of an")
     if points := roofline_points(report, names):
@@ -68,10 +72,13 @@ def class_times(report: ProfileReport, cells: Sequence[CellSummary]) -> list[Rec
     found: list[Record] = []
     for cell in cells:
         start = 0.0
-        for name, colour, time_ns in _stacked(report, cell):
+        for operator_class, time_ns in report.times_in_order(cell):
+            name = _BETWEEN if operator_class is None else class_name(operator_class)
+            colour = _COLOURS[operator_class]
             found.append(
                 {"key": cell.id, "row": cell.label, "part": name, "colour": colour, "start": start / 1e6,
-                 "end": (start + time_ns) / 1e6, "ms": time_ns / 1e6, "label": milliseconds(time_ns)}
+                 "end": (start + time_ns) / 1e6, "ms": time_ns / 1e6, "label": milliseconds(time_ns),
+                 "whole": f"{estimated(cell.sum_ns if cell.overlaps else cell.latency_ns)} ms"}
             )  # fmt: skip
             start += time_ns
     longest = max((number_of(record["end"]) for record in found), default=0.0)
@@ -79,14 +86,6 @@ def class_times(report: ProfileReport, cells: Sequence[CellSummary]) -> list[Rec
         {**record, "label": record["label"] if number_of(record["ms"]) >= _WIDE_ENOUGH * longest else ""}
         for record in found
     ]
-
-
-def _stacked(report: ProfileReport, cell: CellSummary) -> Iterator[tuple[str, str, float]]:
-    for part in report.classes:
-        if (figures := part.figures.get(cell.id)) is not None and figures.time_ns.value > 0:
-            yield class_name(part.operator_class), _COLOURS[part.operator_class], figures.time_ns.value
-    if cell.between_ns is not None and cell.between_ns.value > 0:
-        yield _BETWEEN, _BETWEEN_COLOUR, cell.between_ns.value
 
 
 def part_times(parts: Sequence[PartRow], names: PartNames, cells: Sequence[CellSummary]) -> list[Record]:
@@ -162,11 +161,12 @@ def classes_figure(records: Sequence[Record]) -> Figure:
     )
     numbers = (
         base.transform_calculate(middle="(datum.start + datum.end) / 2")
-        .mark_text(color="white", fontSize=11, aria=False)
+        .mark_text(color="black", fontSize=11, aria=False)
         .encode(x="middle:Q", text="label:N")
     )
     sums: list[Record] = [
-        {"key": key, "end": total, "label": f"{significant(total)} ms"} for key, total in totals.items()
+        {"key": row["key"], "end": totals[str(row["key"])], "label": row["whole"]}
+        for row in {str(row["key"]): row for row in records}.values()
     ]
     whole = (
         alt.Chart(data_of(sums))
@@ -220,13 +220,13 @@ def roofline_figure(records: Sequence[Record], ceilings: Sequence[Record]) -> Fi
             f" {significant(number_of(row['intensity']))} operations a byte, {row['class']}"
         ),
     )
-    scale = alt.Scale(type="log", nice=False, padding=8)
+    scale, axis = alt.Scale(type="log", nice=False, padding=8), alt.Axis(grid=False)
     points = (
         alt.Chart(data_of(shown))
         .mark_point(filled=True, opacity=0.8)
         .encode(
-            x=alt.X("intensity:Q", title="operations for each byte", scale=scale),
-            y=alt.Y("gflop_per_s:Q", title="GFLOP/s", scale=scale),
+            x=alt.X("intensity:Q", title="operations for each byte", scale=scale, axis=axis),
+            y=alt.Y("gflop_per_s:Q", title="GFLOP/s", scale=scale, axis=axis),
             color=alt.Color("cell:N", title=None, scale=alt.Scale(range=list(PALETTE))),
             shape=alt.Shape("cell:N", title=None),
             size=alt.Size("ms:Q", title="milliseconds", scale=alt.Scale(range=[30, 400])),

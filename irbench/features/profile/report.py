@@ -240,7 +240,7 @@ class PartRow:
     @property
     def is_noticeable(self) -> bool:
         """Whether it takes so much of some cell's time that its absence would be noticed."""
-        return any(figures.share.value >= _NOTICEABLE for figures in self.figures.values())
+        return self.most_share >= _NOTICEABLE
 
     @property
     def below(self) -> tuple[PartRow, ...]:
@@ -268,6 +268,11 @@ class PartRow:
         if figures.known_ns is None:
             return "unknown-operations"
         return "counted-elsewhere" if figures.flops is None else "partly-known"
+
+    @property
+    def most_share(self) -> float:
+        """Its share of the time in the cell where that is largest."""
+        return max((figures.share.value for figures in self.figures.values()), default=0.0)
 
     @property
     def most_ns(self) -> float:
@@ -405,6 +410,19 @@ class ProfileReport:
         is_alone = sum(cell.launches > 0 for cell in self.cells) == 1
         operators = self.own_operators if is_alone else self.operators
         return {"class": self.classes, "op": operators, "node": self.nodes}[by]
+
+    def times_in_order(self, cell: CellSummary) -> tuple[tuple[OperatorClass | None, float], ...]:
+        """Return what an inference of a cell is made of, in nanoseconds: its classes, then what lies between operators.
+
+        The class of that is ``None``; it is absent where operators overlap.
+        """
+        of_classes = (
+            (part.operator_class, figures.time_ns.value)
+            for part in self.classes
+            if (figures := part.figures.get(cell.id)) is not None and figures.time_ns.value > 0
+        )
+        between_ns = 0.0 if cell.between_ns is None else cell.between_ns.value
+        return (*of_classes, *([(None, between_ns)] if between_ns > 0 else []))
 
     @property
     def own_operators(self) -> tuple[PartRow, ...]:

@@ -20,6 +20,7 @@ from irbench.features.profile.report import (
     PartRow,
     ProfileReport,
 )
+from irbench.features.profile.views.bars import class_bars
 from irbench.features.profile.views.counter_table import COUNTERS_HEADING, counter_lines, counter_table
 from irbench.features.profile.views.part_names import PartNames
 from irbench.features.profile.views.part_tables import (
@@ -87,14 +88,16 @@ class ProfileView:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines; called by rich."""
-        yield from self.as_lines(options.max_width)
+        yield from self.as_lines(options.max_width, unicode=not options.ascii_only)
 
-    def as_lines(self, width: int) -> Iterator[Text]:
+    def as_lines(self, width: int, *, unicode: bool = True) -> Iterator[Text]:
         """Yield the view as lines of at most ``width`` cells, as far as the tables' columns allow."""
         hidden: dict[str, None] = {}
         yield from paragraph(profile_title(self.document), width, "bold")
         for sentence in self._above():
             yield from paragraph(sentence, width, "")
+        if self.by == "class" and (bars := list(class_bars(self.report, self._measured, width, unicode=unicode))):
+            yield from (Text(""), *bars)
         for part in self._parts(width):
             yield Text("")
             if isinstance(part, str):
