@@ -11,7 +11,7 @@ KNOWN_SPEED := build/known_speed
 WORKERS := 3
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15
 
-.PHONY: help setup demo test test-ci test-real test-laws test-all test-long test-zoo picture bench bench-truth bench-busy bench-fusions bench-backbones bench-real zoo zoo-keras-hub lint types pyright generated lock clean
+.PHONY: help setup demo test test-ci test-real test-laws test-all test-long test-zoo picture bench bench-truth bench-busy bench-fusions bench-backbones bench-real zoo zoo-keras-hub lint types pyright generated docs lock clean
 
 # Tests start hundreds of processes. Each would compile what it imports, TensorFlow in five seconds, where nothing
 # keeps bytecode: it is kept within the environment, also on machines where Python is told to write none.
@@ -90,7 +90,7 @@ types: $(STAMP) ## mypy (strict)
 pyright: $(STAMP) ## basedpyright, a second opinion on types
 	$(BIN)/basedpyright
 
-generated: $(STAMP) ## Write what is made from declarations: keywords and rows of Python, tables of columns, JSON Schemas
+generated: $(STAMP) ## Write what is made from declarations: keywords and rows of Python, tables, JSON Schemas, docs/reference
 	$(BIN)/python -m irbench.cli.keyword_files
 	$(BIN)/python -m irbench.render.columns.column_files
 	$(BIN)/python -m benchmarks.package_map
@@ -100,6 +100,10 @@ generated: $(STAMP) ## Write what is made from declarations: keywords and rows o
 		Path('irbench/features/profile/profile.schema.json').write_bytes(profile_schema())"
 	$(BIN)/python -c "from pathlib import Path; from irbench.features.plan.document import plan_schema; \
 		Path('irbench/features/plan/plans/plan.schema.json').write_bytes(plan_schema())"
+	$(BIN)/python -m documentation.write
+
+docs: $(STAMP) ## Build the documentation site, with search, into build/docs; it fails where a link leads nowhere
+	$(BIN)/python -m documentation.site
 
 lock: $(BIN)/uv ## Write the hashed lock files again
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \

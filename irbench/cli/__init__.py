@@ -22,7 +22,7 @@ from irbench.terminal.stderr import home_warnings_shown, say, say_in_width
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-__all__ = ["cli", "main"]
+__all__ = ["EXIT_CODES", "cli", "declared_commands", "main"]
 
 _INTERNAL_ERROR = 70
 """Exit code of a fault in irbench itself, as sysexits.h has it (EX_SOFTWARE)."""
@@ -40,7 +40,7 @@ Examples:
   irbench show --format json
 """
 
-_EXIT_CODES = {
+EXIT_CODES = {
     "0": "success",
     "1": "outputs do not match, soak found growing memory, verify --between found changed operators, doctor --aa found"
     " a difference between equals, compare or history found a regression, replay refuted a claim, or reduce found that"
@@ -57,10 +57,12 @@ _EXIT_CODES = {
     "130": "interrupted; finished launches are stored",
     "141": "a command that only prints, whose reader went away",
 }
+"""What each exit code means; docs/reference/exit-codes.md is made of it."""
 
 
 @cache
-def _commands() -> Mapping[str, tuple[str, Command]]:
+def declared_commands() -> Mapping[str, tuple[str, Command]]:
+    """Return the module and the declaration of each command by its name, in the order of the help."""
     declared = [
         (f"{package}.{command.module}", command)
         for package, commands in features.declared("COMMANDS")
@@ -70,18 +72,25 @@ def _commands() -> Mapping[str, tuple[str, Command]]:
     return {command.name: (module, command) for module, command in declared}
 
 
+def _imported(name: str) -> click.Command:
+    """Import a command; its help ends with the page of the documentation."""
+    module, _ = declared_commands()[name]
+    command = importlib.import_module(module).command
+    assert isinstance(command, click.Command)
+    page = f"Documentation: {importlib.import_module(module.rpartition('.')[0]).PAGE}"
+    if not (command.epilog or "").endswith(page):
+        command.epilog = f"{(command.epilog or '').rstrip()}\n\n{page}"
+    return command
+
+
 class _Lazy(SuggestingGroup):
     """Imports a command's module when the command is called, and only then."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(_commands())
+        return list(declared_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
-        if cmd_name not in _commands():
-            return None
-        command = importlib.import_module(_commands()[cmd_name][0]).command
-        assert isinstance(command, click.Command)
-        return command
+        return _imported(cmd_name) if cmd_name in declared_commands() else None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return commands and options that begin like this; click would import every command for its help."""
@@ -89,18 +98,18 @@ class _Lazy(SuggestingGroup):
 
         fitting = [
             CompletionItem(name, help=command.summary)
-            for name, (_, command) in _commands().items()
+            for name, (_, command) in declared_commands().items()
             if name.startswith(incomplete)
         ]
         return fitting + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """Write a section for each heading, the names as wide in each."""
-        widest = max(map(len, _commands()))
+        widest = max(map(len, declared_commands()))
         for heading in get_args(Heading):
             rows = [
                 (name.ljust(widest), command.summary)
-                for name, (_, command) in _commands().items()
+                for name, (_, command) in declared_commands().items()
                 if command.heading == heading
             ]
             with formatter.section(heading):
@@ -110,7 +119,7 @@ class _Lazy(SuggestingGroup):
         """Write examples and exit codes, these as wide as the terminal is."""
         super().format_epilog(ctx, formatter)
         with formatter.section("Exit codes"):
-            formatter.write_dl(list(_EXIT_CODES.items()))
+            formatter.write_dl(list(EXIT_CODES.items()))
         formatter.write_paragraph()
         formatter.write_text(f"Set {DEBUG}=1 to see the traceback of an error.")
 
@@ -201,7 +210,7 @@ def _explain(error: BaseException, arguments: Sequence[str]) -> int:
 def _only_prints(words: Sequence[str]) -> bool:
     path = _called_command(words).removeprefix("irbench").strip()
     name, _, subcommand = path.partition(" ")
-    prints = not path or (name in _commands() and subcommand in _commands()[name][1].only_prints)
+    prints = not path or (name in declared_commands() and subcommand in declared_commands()[name][1].only_prints)
     return prints and not (path and any(map(_does_more, words)))
 
 

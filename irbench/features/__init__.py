@@ -1,4 +1,7 @@
-"""What irbench can do, one folder a feature: its options, its orchestration, its report, its words and its command."""
+"""What irbench can do, one folder a feature: its options, its orchestration, its report, its words and its command.
+
+``PAGE`` of a folder is the page of the documentation that explains the feature; the help of its commands names it.
+"""
 
 from __future__ import annotations
 

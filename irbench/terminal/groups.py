@@ -54,15 +54,18 @@ class SectionedCommand(click.Command):
         super().__init__(**facts)
         self._sections = sections
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options; see click."""
-        heading, records = "Options", dict[str, list[tuple[str, str]]]()
+    def sectioned_options(self, ctx: click.Context) -> Mapping[str, list[click.Option]]:
+        """Return the options by the headings that they stand below; that of ``--help`` comes last."""
+        heading, found = "Options", dict[str, list[click.Option]]()
         for option in (param for param in self.get_params(ctx) if isinstance(param, click.Option)):
             heading = self._sections.get(option.name or "", heading)
-            record = option.get_help_record(ctx)
-            if record is not None:
-                records.setdefault(heading, []).append(record)
-        records[heading] = records.pop(heading)  # that of --help comes last
-        for title, section in records.items():
+            if not option.hidden:
+                found.setdefault(heading, []).append(option)
+        found[heading] = found.pop(heading)
+        return found
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options; see click."""
+        for title, options in self.sectioned_options(ctx).items():
             with formatter.section(title):
-                formatter.write_dl(section)
+                formatter.write_dl([record for option in options if (record := option.get_help_record(ctx))])

@@ -22,7 +22,8 @@ from irbench.cli import cli
 from irbench.errors import ExitCode
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text()
+FOLLOWED = [ROOT / "README.md", ROOT / "docs" / "what-to-compare.md"]
+"""The documents whose commands are called one after the other."""
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 DEFECT = 70
 """The one exit code that no caller may rely on: a defect of irbench itself."""
@@ -58,7 +59,9 @@ def calls(text: str) -> list[str]:
     ]
 
 
-CALLS = [(path.name, item) for path in DOCUMENTS for item in calls(path.read_text())]
+WRITTEN = [path for path in DOCUMENTS if ROOT / "docs" / "reference" not in path.parents]
+"""By hand: what is generated has forms of calls, and examples whose files are not here."""
+CALLS = [(path.name, item) for path in WRITTEN for item in calls(path.read_text())]
 
 
 def anchors(text: str) -> set[str]:
@@ -109,8 +112,8 @@ def test_every_target_of_make_that_is_named_exists():
     assert {"demo", "test"} <= named <= targets
 
 
-def test_the_exit_codes_of_the_readme_are_those_of_the_program():
-    table = README.partition("| exit code |")[2].partition("\n\n")[0]
+def test_the_exit_codes_of_the_reference_are_those_of_the_program():
+    table = (ROOT / "docs" / "reference" / "exit-codes.md").read_text()
     assert {int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)} == {*map(int, ExitCode), DEFECT}
 
 
@@ -153,7 +156,7 @@ def in_small(command: str) -> str:
 
 
 def prepare_inputs(folder: Path) -> None:
-    """Write the models and the data that the README names: one on real inputs, a decode loop, and two alike."""
+    """Write the models and the data that the documents name: one on real inputs, a decode loop, and two alike."""
     value = partial(helper.make_tensor_value_info, elem_type=TensorProto.FLOAT, shape=[1, 8])
     cast = helper.make_node("Cast", ["sr"], ["rate"], to=TensorProto.FLOAT)
     rate = helper.make_tensor_value_info("sr", TensorProto.INT64, [])
@@ -176,7 +179,7 @@ def prepare_inputs(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_commands_of_the_readme_work_one_after_the_other(tmp_path: Path, own_home: Path):
+def test_the_commands_of_the_readme_and_of_what_to_compare_work_one_after_the_other(tmp_path: Path, own_home: Path):
     def follow(command: str) -> None:
         done = subprocess.run(command, shell=True, cwd=tmp_path, env=user, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
@@ -187,8 +190,8 @@ def test_the_commands_of_the_readme_work_one_after_the_other(tmp_path: Path, own
     models.two_inputs(tmp_path).path.rename(tmp_path / "model.onnx")
     prepare_inputs(tmp_path)
     follow(f"python -c {shlex.quote(KERAS_FILE)}")
-    shown = [line for line in shown_lines(README) if line.startswith("irbench ")]
+    shown = [line for path in FOLLOWED for line in shown_lines(path.read_text()) if line.startswith("irbench ")]
     commands = [in_small(line) for line in shown if not needs_more_than_a_machine(line)]
-    assert len(commands) > 5
+    assert len(commands) > 30
     for command in commands:
         follow(command)

@@ -13,7 +13,6 @@ from documents import cell, failed, group, speedup
 from irbench.core.record import Stage
 from irbench.core.result import STOPPED_TEXTS, GroupResult, Lead, NoWinner, RunDocument, StoppedBy, UnevenLoad
 from irbench.core.row import CellResult, State, Verdict
-from irbench.errors import ExitCode
 from irbench.notices import Context, Mark, Note, Reference, Warn
 from irbench.render.columns import COLUMNS
 from irbench.render.footer import footer
@@ -175,11 +174,6 @@ def test_what_stands_below_the_rows_is_explained(changes: dict[str, Any], said: 
 def test_the_title_is_explained(rows: tuple[CellResult, ...], said: str):
     assert said in title(group(*rows))
     assert said in FLAT
-
-
-def test_every_exit_code_is_explained():
-    (codes,) = tables(section("Exit codes"))
-    assert set(first_cells(codes)) == {str(int(item)) for item in ExitCode} | {"70"}
 
 
 def test_every_field_of_the_document_is_named():

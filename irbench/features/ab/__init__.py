@@ -8,3 +8,4 @@ docs/versions.md explains it.
 from irbench.terminal.commands import Command
 
 COMMANDS = (Command("ab", "Decide", "Compare two versions of a runtime, each in a Python environment of its own."),)
+PAGE = "docs/versions.md"

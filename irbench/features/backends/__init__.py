@@ -14,3 +14,4 @@ COMMANDS = (
         only_prints=("",),
     ),
 )
+PAGE = "docs/backends.md"

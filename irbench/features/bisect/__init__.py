@@ -12,3 +12,4 @@ COMMANDS = (
         "bisect", "Decide", "Find the version of a runtime that changed the speed or the answers of a model.", rank=2
     ),
 )
+PAGE = "docs/versions.md"

@@ -8,3 +8,4 @@ docs/cold-starts-and-memory.md explains it.
 from irbench.runs.run_modes import RunMode
 
 RUN_MODE = RunMode("cold", "cold_starts", measure="run.run", views="view.cold_views")
+PAGE = "docs/cold-starts-and-memory.md"

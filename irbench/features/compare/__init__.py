@@ -12,3 +12,4 @@ COMMANDS = (
         "compare", "Decide", "Compare stored runs: which rows became slower, and how sure that is.", only_prints=("",)
     ),
 )
+PAGE = "docs/comparing-runs.md"

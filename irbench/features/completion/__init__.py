@@ -9,3 +9,4 @@ from irbench.terminal.commands import Command
 COMMANDS = (
     Command("completion", "Machine", "Print the completion script for bash, zsh or fish.", only_prints=("",), rank=2),
 )
+PAGE = "docs/settings.md"

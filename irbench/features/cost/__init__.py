@@ -15,3 +15,4 @@ COMMANDS = (
         only_prints=("",),
     ),
 )
+PAGE = "docs/cost.md"

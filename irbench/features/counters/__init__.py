@@ -7,3 +7,4 @@ perf and toplev count them. Launches that are counted are not timed. docs/counte
 from irbench.runs.run_modes import RunMode
 
 RUN_MODE = RunMode("counting", "counters", measure="run.run", views="view.counter_views", follows_speeds=True)
+PAGE = "docs/counters.md"

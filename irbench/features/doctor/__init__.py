@@ -10,3 +10,4 @@ from irbench.terminal.commands import Command
 COMMANDS = (
     Command("doctor", "Machine", "Report what disturbs measurements on this machine, and how to fix it.", rank=0),
 )
+PAGE = "docs/doctor.md"

@@ -10,3 +10,4 @@ from irbench.terminal.commands import Command
 COMMANDS = (
     Command("export", "Models", "Export TensorFlow and Keras models to a form that every backend can run.", rank=0),
 )
+PAGE = "docs/exporting-models.md"

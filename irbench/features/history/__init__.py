@@ -12,3 +12,4 @@ COMMANDS = (
         "history", "Decide", "Show the figures of a model over stored runs, and where they changed.", only_prints=("",)
     ),
 )
+PAGE = "docs/comparing-runs.md"

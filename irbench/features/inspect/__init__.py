@@ -9,3 +9,4 @@ from irbench.terminal.commands import Command
 COMMANDS = (
     Command("inspect", "Understand", "Show what an ONNX graph contains, or how two graphs differ.", only_prints=("",)),
 )
+PAGE = "docs/inspecting-graphs.md"

@@ -7,3 +7,4 @@ imported, and nothing is measured. docs/optimizing.md uses the names.
 from irbench.terminal.commands import Command
 
 COMMANDS = (Command("models", "Models", "List the models of the zoo.", only_prints=("",), rank=0),)
+PAGE = "docs/models.md"

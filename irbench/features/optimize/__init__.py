@@ -8,3 +8,4 @@ measured on inputs that did not calibrate it. docs/optimizing.md explains it.
 from irbench.terminal.commands import Command
 
 COMMANDS = (Command("optimize", "Models", "Fuse, simplify and convert ONNX graphs, checking every step."),)
+PAGE = "docs/optimizing.md"

@@ -15,3 +15,4 @@ COMMANDS = (
         rank=0,
     ),
 )
+PAGE = "docs/profiling.md"

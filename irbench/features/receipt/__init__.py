@@ -11,3 +11,4 @@ COMMANDS = (
     Command("receipt", "Results", "Write what a run claims to one file that others can check."),
     Command("replay", "Results", "Measure what a receipt claims again: confirmed or refuted.", module="replay_command"),
 )
+PAGE = "docs/comparing-runs.md"

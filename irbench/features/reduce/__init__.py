@@ -15,3 +15,4 @@ COMMANDS = (
         rank=2,
     ),
 )
+PAGE = "docs/reducing.md"

@@ -7,3 +7,4 @@ Nothing is measured. docs/report.md shows what is on it.
 from irbench.terminal.commands import Command
 
 COMMANDS = (Command("report", "Results", "Write a page with the tables and charts of results."),)
+PAGE = "docs/report.md"

@@ -8,3 +8,4 @@ checked, docs/comparing-runs.md what to do with the runs.
 from irbench.terminal.commands import Command
 
 COMMANDS = (Command("results", "Results", "List, remove, export and import stored runs.", only_prints=("",)),)
+PAGE = "docs/stored-runs.md"

@@ -12,3 +12,4 @@ COMMANDS = (
         "run", "Measure", "Measure models on backends: which is fastest, by how much, and how sure that is.", rank=0
     ),
 )
+PAGE = "docs/reading-results.md"

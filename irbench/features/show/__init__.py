@@ -7,3 +7,4 @@ measured. docs/reading-results.md explains the tables, docs/exports.md the forma
 from irbench.terminal.commands import Command
 
 COMMANDS = (Command("show", "Results", "Show a stored run again, or its raw samples.", only_prints=("",), rank=0),)
+PAGE = "docs/stored-runs.md"

@@ -12,3 +12,4 @@ COMMANDS = (
     Command("soak", "Measure", "Call models for a long time: whether memory grows or calls become slower.", rank=3),
 )
 RUN_MODE = RunMode("soak", "soaks", measure="soaked_rows.run", views="view.soak_views")
+PAGE = "docs/cold-starts-and-memory.md"

@@ -7,3 +7,4 @@ with the next one. One report covers all tables. docs/plans.md explains it.
 from irbench.terminal.commands import Command
 
 COMMANDS = (Command("sweep", "Measure", "Measure everything that a plan asks for, and go on where it stopped."),)
+PAGE = "docs/plans.md"

@@ -8,3 +8,4 @@ interval of its gain. docs/tuning.md explains it.
 from irbench.terminal.commands import Command
 
 COMMANDS = (Command("tune", "Decide", "Search for the setting with which a model runs best, and confirm it.", rank=0),)
+PAGE = "docs/tuning.md"

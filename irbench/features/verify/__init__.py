@@ -8,3 +8,4 @@ docs/conformance.md explains it.
 from irbench.terminal.commands import Command
 
 COMMANDS = (Command("verify", "Understand", "Check every backend's outputs, or run ONNX's own test suite."),)
+PAGE = "docs/conformance.md"

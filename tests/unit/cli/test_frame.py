@@ -78,6 +78,7 @@ def test_a_folder_of_a_feature_is_all_that_a_command_needs(tmp_path: Path):
     (folder / "__init__.py").write_text(
         "from irbench.terminal.commands import Command\n"
         'COMMANDS = (Command("two-words", "Machine", "Say that it was called."),)\n'
+        'PAGE = "docs/two-words.md"\n'
     )
     (folder / "command.py").write_text(
         'import click\ncommand = click.command("two-words")(lambda: click.echo("called"))\n'

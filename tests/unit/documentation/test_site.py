@@ -1,0 +1,43 @@
+"""The navigation holds every page once, and the folder that the site is made of what pages link to."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from documentation.site import ROOT, fill, linked_files, listed, pages, settings
+
+
+def test_the_navigation_holds_every_page_once():
+    named = Counter(listed(settings()["project"]["nav"]))
+    assert set(named) == {str(page.relative_to(ROOT)) for page in pages()}, "documentation/zensical.toml has them"
+    assert max(named.values()) == 1
+
+
+def test_the_readme_of_a_folder_comes_first():
+    named = list(listed(settings()["project"]["nav"]))
+    decisions = [name for name in named if name.startswith("docs/adr/")]
+    assert decisions[:2] == ["docs/adr/README.md", "docs/adr/0001-dependencies.md"]
+    assert decisions == sorted(decisions, key=lambda name: (not name.endswith("README.md"), name))
+
+
+def test_what_pages_link_to_is_there_at_the_same_relative_place(tmp_path: Path):
+    fill(tmp_path / "source")
+    for path in ("README.md", "docs/protocol.md", "docs/demo.svg", "irbench/store/run.schema.json", "assets/site.css"):
+        assert (tmp_path / "source" / path).is_file()
+
+
+def test_links_of_a_page_are_files_of_the_repository(tmp_path: Path):
+    page = ROOT / "docs" / "adr" / "README.md"
+    assert ROOT / "docs" / "adr" / "0001-dependencies.md" in set(linked_files(page))
+    assert all(path.is_file() for path in linked_files(page))
+
+
+def test_no_page_links_to_a_folder(subtests: pytest.Subtests):
+    for page in pages():
+        with subtests.test(page=str(page.relative_to(ROOT))):
+            targets = re.findall(r"\]\(([^)\s#:]+)[^)]*\)", page.read_text())
+            assert [target for target in targets if (page.parent / target).is_dir()] == []
