@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -38,10 +39,15 @@ def _codes(rows: Iterable[tuple[str, str, str]], *, linked: bool) -> str:
     return table(
         ("code", "meaning", "for example"),
         (
-            (f"[`{name}`](../reading-results.md#{name})" if linked else code(name), prose(says), quoted(example))
+            (f"[`{name}`](../reading-results.md#{name})" if linked else code(name), _linked(says), quoted(example))
             for name, says, example in rows
         ),
     )
+
+
+def _linked(says: str) -> str:
+    """Return what a code means, whose links are those of a page in docs, for a page in a folder below."""
+    return re.sub(r"\]\((?=[\w-]+\.md)", "](../", says)
 
 
 def exit_code_table() -> str:
