@@ -1,4 +1,4 @@
-"""Markdown of generated pages: tables, code, and the parts of a page that are written anew."""
+"""Markdown of generated pages: tables, code, and the parts of a page that are written again."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 def test_the_pages_in_the_repository_are_what_the_declarations_make(subtests: pytest.Subtests):
     for path, text in generated_pages().items():
         with subtests.test(path=str(path)):
-            assert (ROOT / path).read_text() == text, "write it anew: make generated"
+            assert (ROOT / path).read_text() == text, "write it again: make generated"
 
 
 def test_no_page_of_a_command_is_left_from_one_that_is_gone():
@@ -56,7 +56,7 @@ def test_code_in_a_table_may_hold_a_bar():
     assert code("--all") == "`--all`"
 
 
-def test_a_part_is_written_anew_and_the_text_around_it_stays():
+def test_a_part_is_written_again_and_the_text_around_it_stays():
     document = "a\n<!-- codes: written by make generated -->\nold\n<!-- end of codes -->\nz"
     written = with_part(document, "codes", "new")
     assert "old" not in written
