@@ -8,7 +8,7 @@ import re
 from importlib.util import find_spec
 from typing import Any
 
-from irbench.errors import ExitCode, IrbenchError
+from irbench.errors import require_libraries
 from irbench.options.values import ChartForm
 
 _LIBRARIES = {"altair": "altair", "vl_convert": "vl-convert-python"}
@@ -29,12 +29,8 @@ def require_drawing() -> None:
     Raises:
         IrbenchError: One of them is not installed.
     """
-    if not can_draw():
-        raise IrbenchError(
-            f"Charts need {' and '.join(_LIBRARIES.values())}, which are not installed.",
-            hint="Install them with: pip install 'irbench[report]'",
-            exit_code=ExitCode.NOT_INSTALLED,
-        )
+    message = f"Charts need {' and '.join(_LIBRARIES.values())}, which are not installed."
+    require_libraries(_LIBRARIES, message, "'irbench[report]'")
 
 
 def page_svg(spec: dict[str, Any], prefix: str, rows: str = "") -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from irbench.charts.drawing import can_draw, page_svg
 from irbench.core.plain_text import plain
-from irbench.errors import ExitCode, IrbenchError
+from irbench.errors import require_libraries
 from irbench.pages.result import PageResult
 from irbench.pages.values import Heading, Page, PageCode, PageFigure, PageGrid, PagePart, PageRow, PageSection
 from irbench.render.table import Row, TextTable
@@ -96,12 +95,7 @@ def require_templates() -> None:
     Raises:
         IrbenchError: It is not installed.
     """
-    if find_spec("jinja2") is None:
-        raise IrbenchError(
-            "jinja2 is not installed, which pages are made with.",
-            hint="Install it with: pip install 'irbench[report]'",
-            exit_code=ExitCode.NOT_INSTALLED,
-        )
+    require_libraries(("jinja2",), "jinja2 is not installed, which pages are made with.", "'irbench[report]'")
 
 
 def html_of(page: Page) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -167,6 +167,13 @@ def _refuse_several_samples(groups: Sequence[PlannedGroup]) -> None:
             f"--cold and --data with {most} samples cannot be combined: a process that starts answers one.",
             hint="Give --data one sample, for example a single file with one, or a --batch that joins them.",
         )
+
+
+def refuse_several_values(options: RunOptions, names: Iterable[str]) -> None:
+    """Refuse options of a search that ask for several rows or tables."""
+    for name in names:
+        if len(getattr(options, name) or ()) > 1:
+            raise IrbenchError(f"--{name} takes one value in a search.", hint="Search once for each value.")
 
 
 def budget_s(options: RunOptions) -> float:

@@ -13,14 +13,18 @@ if TYPE_CHECKING:
     from irbench.pages.result import PageResult
 
 
-class Reported(Protocol):
-    """What every form of ``--format`` can be made of."""
+class ReportedInWords(Protocol):
+    """What is shown, and written as text."""
 
     def __rich__(self) -> RenderableType: ...
 
     def to_text(self, form: ReportForm = "table") -> str:
         """Return it as text."""
         ...
+
+
+class Reported(ReportedInWords, Protocol):
+    """What every form of ``--format`` can be made of."""
 
     def page_result(self) -> PageResult:
         """Return what a page shows of it."""
@@ -37,14 +41,20 @@ def require_writable_form(form: str, output: Path | None) -> None:
 
 def write_report(result: Reported, form: ReportForm | PageForm, output: Path | None, *, crop: bool = True) -> None:
     """Write a result in a form, to ``output`` or stdout; ``crop`` is whether lines end where the terminal does."""
-    from irbench.terminal.console import print_data, to_text
-
     if form in PAGE_FORMS:
         write_page_form(result.page_result(), form, output)
-    elif form == "table":
+    else:
+        write_report_text(result, cast("ReportForm", form), output, crop=crop)
+
+
+def write_report_text(result: ReportedInWords, form: ReportForm, output: Path | None, *, crop: bool = True) -> None:
+    """Write a result as text; takes what :func:`write_report` does."""
+    from irbench.terminal.console import print_data, to_text
+
+    if form == "table":
         print_data(to_text(result.__rich__(), to_file=output is not None, crop=crop), output)
     else:
-        print_data(result.to_text(cast("ReportForm", form)), output)
+        print_data(result.to_text(form), output)
 
 
 def write_page_form(result: PageResult, form: PageForm, output: Path | None) -> None:

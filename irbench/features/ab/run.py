@@ -10,20 +10,16 @@ from typing import Unpack
 
 from irbench.api.arguments import refuse_loaded_models
 from irbench.api.progress import ProgressOption, Say, reporting
-from irbench.exporter.build import validate
 from irbench.exporter.foreign import from_onnx_file
 from irbench.features.ab.keywords import AbKeywords
 from irbench.features.ab.options import AB, AbOptions
 from irbench.features.run.run import run_with
-from irbench.options.export import ExportOptions
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.requests.resolve import Environments
+from irbench.requests.resolve import Environments, require_models
 from irbench.requests.run_requests import refuse_contradictions
 from irbench.runs.results import Run
-from irbench.store import bundles
 from irbench.system import host
-from irbench.system.file_states import is_file
 
 
 @names_keywords(AB)
@@ -58,16 +54,14 @@ def with_environments(options: RunOptions, versions: AbOptions, say: Say) -> Run
     """Return options of a run with their backend, and a row of it for each version."""
     host.require_linux()
     refuse_contradictions(options)
-    require_models(options.models, options.imports)
+    require_readable_models(options.models, options.imports)
     address, environments = Environments(versions.backend, say, insist=options.no_lock).of((versions.a, versions.b))
     return replace(options, backends=(str(address),), environments=environments)
 
 
-def require_models(models: Sequence[str], imports: tuple[str, ...]) -> None:
-    """Refuse models that are not there, before an environment is built for them."""
+def require_readable_models(models: Sequence[str], imports: tuple[str, ...]) -> None:
+    """Refuse models that are not there or cannot be read, before an environment is built for them."""
+    require_models(models, everything=False, imports=imports)
     for model in models:
-        path = Path(model)
-        if path.suffix == ".onnx":
-            from_onnx_file(path)
-        elif not is_file(path / bundles.CARD) and bundles.find(model) is None:
-            validate(model, ExportOptions(imports=imports))
+        if model.endswith(".onnx"):
+            from_onnx_file(Path(model))

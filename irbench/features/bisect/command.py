@@ -44,7 +44,8 @@ def command(
     """
     from irbench.api.progress import displayed
     from irbench.features.bisect.run import bisect_with
-    from irbench.terminal.console import command_line, print_data, to_text
+    from irbench.terminal.console import command_line
+    from irbench.terminal.report_output import write_report_text
     from irbench.terminal.stderr import plugin_warnings_shown
 
     own, shared = BISECT.split(options)
@@ -52,7 +53,5 @@ def command(
     refuse_overwriting_models((model,), output)
     with plugin_warnings_shown(), displayed() as reporter:
         bisection = bisect_with(BisectOptions(model=model, run=run, **own), reporter)
-    document = bisection.__rich__()
-    text = to_text(document, to_file=output is not None, crop=False) if form == "table" else bisection.to_text(form)
-    print_data(text, output)
+    write_report_text(bisection, form, output, crop=False)
     return int(bisection.exit_code)

@@ -12,7 +12,7 @@ from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core.address import BackendAddress
 from irbench.environments.runtime_sources import normalised, releases_between
 from irbench.errors import IrbenchError
-from irbench.features.ab.run import require_models
+from irbench.features.ab.run import require_readable_models
 from irbench.features.bisect.by_answer import OutputComparer
 from irbench.features.bisect.by_speed import SpeedComparer
 from irbench.features.bisect.halving import VersionJudge, search
@@ -24,7 +24,7 @@ from irbench.features.verify.run import planned_trials
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.requests.resolve import Environments, resolve_bundles
-from irbench.requests.run_requests import refuse_contradictions
+from irbench.requests.run_requests import refuse_contradictions, refuse_several_values
 from irbench.runs.results import Interrupted
 from irbench.spec import PythonEnvironment
 from irbench.system import host
@@ -69,10 +69,10 @@ def bisect(
 def bisect_with(options: BisectOptions, reporter: Reporter) -> Bisection:
     """Search what the options ask for; an interrupt leaves the report incomplete."""
     host.require_linux()
-    _refuse_several_rows(options.run)
+    refuse_several_values(options.run, _MANY)
     run = replace(options.run, models=(options.model,))
     refuse_contradictions(run)
-    require_models(run.models, run.imports)
+    require_readable_models(run.models, run.imports)
     reporter.say(f"listing releases of {options.runtime}")
     versions = releases_between(options.runtime, options.first, options.last)
     pairs = _VersionPairs(options, reporter)
@@ -127,9 +127,3 @@ def _judge(options: BisectOptions, pairs: _VersionPairs, reporter: Reporter, scr
     folder = scratch.enter_context(scratch_folder())
     trials = planned_trials(verified, bundle, (BackendAddress.parse(str(options.backend)),), folder)
     return OutputComparer(trials.trials, options.threshold, pairs)
-
-
-def _refuse_several_rows(run: RunOptions) -> None:
-    for name in _MANY:
-        if len(getattr(run, name) or ()) > 1:
-            raise IrbenchError(f"--{name} takes one value in a search.", hint="Search once for each value.")

@@ -41,12 +41,13 @@ def command(
     """
     from irbench.api.progress import displayed
     from irbench.features.reduce.run import reduce_with
-    from irbench.terminal.console import command_line, print_data, to_text
+    from irbench.terminal.console import command_line
+    from irbench.terminal.report_output import write_report_text
     from irbench.terminal.stderr import plugin_warnings_shown
 
     own, shared = REDUCE.split(options)
     reduce_options = ReduceOptions(model, RunOptions(command=command_line(), **shared), **own)
     with plugin_warnings_shown(), displayed() as reporter:
         reduction = reduce_with(reduce_options, reporter)
-    print_data(to_text(reduction.__rich__(), crop=False) if form == "table" else reduction.to_text(form), None)
+    write_report_text(reduction, form, None, crop=False)
     return int(reduction.exit_code)

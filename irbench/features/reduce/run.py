@@ -26,7 +26,7 @@ from irbench.measure.lock import measuring
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.requests.resolve import require_models, resolve_backends
-from irbench.requests.run_requests import refuse_contradictions
+from irbench.requests.run_requests import refuse_contradictions, refuse_several_values
 from irbench.runs.measurement import refuse_within_a_worker
 from irbench.runs.results import Interrupted
 from irbench.runs.run_destination import describe_environment
@@ -35,7 +35,7 @@ from irbench.system.file_states import is_folder
 from irbench.system.signals import signals_deferred
 from irbench.worker.scratch import scratch_folder
 
-_ONE_VALUE = ("batch", "precision", "threads")
+ONE_VALUE = ("batch", "precision", "threads")
 _OF_MEASUREMENTS = ("batch", "threads", "cpus", "io", "seed", "deadline", "no_lock", "results")
 _ADVICE = {"batch": "Give the shape of an input: --shape NAME=8x3x224x224."}
 
@@ -75,7 +75,7 @@ def reduce_with(options: ReduceOptions, reporter: Reporter) -> Reduction:
     """Search for the smallest graph, and write it; an interrupt leaves the search incomplete."""
     host.require_linux()
     refuse_within_a_worker()
-    refuse_several_values(options.run)
+    refuse_several_values(options.run, ONE_VALUE)
     refuse_ineffective(options)
     backends = expected_backends(options.expectation)
     note = f"reduce {Path(options.model).name}"
@@ -111,13 +111,6 @@ def _write_report(report: ReductionReport) -> None:
         (folder / "report.json").write_text(Reduction(report).to_text("json"))
     except OSError as error:
         raise unwritable(folder, error) from error
-
-
-def refuse_several_values(run: RunOptions) -> None:
-    """Refuse options that ask for more than one row of each backend."""
-    for name in _ONE_VALUE:
-        if len(getattr(run, name) or ()) > 1:
-            raise IrbenchError(f"--{name} takes one value in a search.", hint="Search once for each value.")
 
 
 def refuse_ineffective(options: ReduceOptions) -> None:

@@ -47,13 +47,8 @@ def command(
     the operators whose support or answers changed, and the exit code is 1 if there are any.
     """
     from irbench.features.verify.run import verify_with
-    from irbench.terminal.console import print_data, to_text
+    from irbench.terminal.report_output import write_report_text
 
     verification = verify_with(VerifyOptions(**options), say)
-    text = (
-        to_text(verification.__rich__(), to_file=output is not None, crop=False)
-        if form == "table"
-        else verification.to_text(form)
-    )
-    print_data(text, output)
+    write_report_text(verification, form, output, crop=False)
     return int(verification.exit_code)

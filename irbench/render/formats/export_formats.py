@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from irbench.core.suggestions import did_you_mean
-from irbench.errors import ExitCode, IrbenchError
+from irbench.errors import IrbenchError, require_libraries
 
 if TYPE_CHECKING:
     from irbench.render.formats.exported_run import Export
@@ -68,12 +67,9 @@ class ExportFormat:
 
     def require_library(self) -> None:
         """Refuse where the library that it needs is missing."""
-        if self.library and find_spec(self.library) is None:
-            raise IrbenchError(
-                f"{self.library} is not installed, which --format {self.name} needs.",
-                hint=f"Install it with: pip install {self.library}",
-                exit_code=ExitCode.NOT_INSTALLED,
-            )
+        if self.library:
+            message = f"{self.library} is not installed, which --format {self.name} needs."
+            require_libraries((self.library,), message, self.library)
 
 
 _ALL = (

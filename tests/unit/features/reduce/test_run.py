@@ -10,8 +10,9 @@ import pytest
 from irbench.errors import IrbenchError
 from irbench.features.reduce.expectation import Failing, SlowerThan, WrongAnswers
 from irbench.features.reduce.options import ReduceOptions
-from irbench.features.reduce.run import output_folder, refuse_ineffective, refuse_several_values
+from irbench.features.reduce.run import ONE_VALUE, output_folder, refuse_ineffective
 from irbench.options.run import RunOptions
+from irbench.requests.run_requests import refuse_several_values
 
 SLOWER = SlowerThan("fake-a", "fake-b", 1.5)
 
@@ -41,7 +42,7 @@ def test_options_that_would_do_nothing_are_refused():
                 refuse_ineffective(ReduceOptions("m.onnx", expect=expected, **given))  # type: ignore[arg-type]
         refuse_ineffective(ReduceOptions("m.onnx", expect=SLOWER, **given))  # type: ignore[arg-type]
     with pytest.raises(IrbenchError, match="--threads takes one value"):
-        refuse_several_values(RunOptions(threads=(1, 2)))
+        refuse_several_values(RunOptions(threads=(1, 2)), ONE_VALUE)
 
 
 def test_a_folder_that_holds_something_is_refused_before_anything_is_done(
