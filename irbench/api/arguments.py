@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 from typing import Any, get_args
@@ -24,19 +23,6 @@ def given_path(keyword: str, value: str | PathLike[str]) -> Path:
 def results_folder(results: str | PathLike[str] | None) -> Path:
     """Return the folder where runs are kept; ``None`` for the usual place."""
     return default_root() if results is None else given_path("results", results)
-
-
-def refuse_loaded_models(models: Iterable[object]) -> None:
-    """Refuse a loaded model, whose text would be taken for a name."""
-    for model in models:
-        if not isinstance(model, str | PathLike):
-            raise IrbenchError(f"A model cannot be given as {type(model).__name__}.", hint=_hint(model))
-
-
-def _hint(model: object) -> str:
-    if isinstance(model, list | tuple):
-        return "Give several models as arguments of their own: irbench.run(*models)."
-    return 'Give the path of its file, or a name. A loaded model is saved first: onnx.save(model, "model.onnx").'
 
 
 def require_rows(kind: str, kinds: Any) -> None:

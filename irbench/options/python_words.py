@@ -20,6 +20,7 @@ _VALUE = re.compile(r"""(.*?)([,.;:)]*)""", re.DOTALL)
 _COMMANDS = {"irbench", "docker", "podman", "kubectl"}
 """What follows them is typed in a shell, and stays as it is."""
 _WORDS = {"native", "none"}
+"""Values beside those that have a digit or a sign in them, and those in capitals, which stand for others."""
 _LONELY_WORD = "because"
 """A kind that reads it takes any word, so that the word behind a flag need not be its value."""
 
@@ -102,7 +103,8 @@ def _is_value(word: str, kind: Any) -> bool:
     read: Callable[[str], Any] = kind.entry or kind.read
     if not _reads(read, word):
         return False
-    return word in _WORDS or not _reads(read, _LONELY_WORD) or re.search(r"[\d=/.:]", word) is not None
+    is_surely_one = word in _WORDS or word.isupper() or re.search(r"[\d=/.:]", word) is not None
+    return is_surely_one or not _reads(read, _LONELY_WORD)
 
 
 def _reads(read: Callable[[str], Any], word: str) -> bool:

@@ -1,9 +1,9 @@
 """Views as HTML for notebooks: tables that sort, in the colours of whoever shows them.
 
 A notebook that is not trusted, and a page that shows one, remove scripts and styles: everything can be read without
-them. Trusted outputs run an inline script in JupyterLab, Visual Studio Code and Colab alike; a module, a file or an
-attribute like ``onclick`` is refused by one of them. The script looks for tables below a class, since an output may
-not know its own element, and notebooks show several outputs on one page.
+them. JupyterLab, Visual Studio Code and Colab run inline scripts of trusted outputs; a file or a widget would have to
+be found by a browser that may be on another machine. The script looks for tables below a class, since an output may not
+know its own element, and notebooks show several outputs on one page.
 """
 
 from __future__ import annotations

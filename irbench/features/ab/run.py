@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from os import PathLike
 from pathlib import Path
 from typing import Unpack
 
-from irbench.api.arguments import refuse_loaded_models
+from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.exporter.foreign import from_onnx_file
 from irbench.features.ab.keywords import AbKeywords
@@ -24,7 +23,7 @@ from irbench.system import host
 
 @names_keywords(AB)
 def ab(
-    *models: str | PathLike[str],
+    *models: Model,
     progress: ProgressOption = "auto",
     **options: Unpack[AbKeywords],
 ) -> Run:
@@ -43,7 +42,7 @@ def ab(
         Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
         TypeError: There is no such option.
     """
-    refuse_loaded_models(models)
+    models = tuple(map(model_name, models))
     own, shared = AB.read(options)
     run_options = RunOptions(models=tuple(map(str, models)), **shared)
     with reporting(progress) as reporter:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import replace
-from os import PathLike
 from typing import Unpack
 
-from irbench.api.arguments import refuse_loaded_models
+from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core.address import BackendAddress
 from irbench.environments.runtime_sources import normalised, releases_between
@@ -37,7 +36,7 @@ _MANY = ("batch", "streams", "instances", "threads", "precision", "optimize")
 
 @names_keywords(BISECT)
 def bisect(
-    model: str | PathLike[str],
+    model: Model,
     *,
     progress: ProgressOption = "auto",
     **options: Unpack[BisectKeywords],
@@ -57,10 +56,9 @@ def bisect(
         Interrupted: Ctrl-C; what was found by then is in its ``result``.
         TypeError: There is no such option.
     """
-    refuse_loaded_models((model,))
     own, shared = BISECT.read(options)
     with reporting(progress) as reporter:
-        bisection = bisect_with(BisectOptions(model=str(model), run=RunOptions(**shared), **own), reporter)
+        bisection = bisect_with(BisectOptions(model=model_name(model), run=RunOptions(**shared), **own), reporter)
     if bisection.report.conclusion == "interrupted":
         raise Interrupted("the search is not complete", bisection)
     return bisection

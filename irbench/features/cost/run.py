@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import Unpack
 
+from irbench.api.loaded_models import Model
 from irbench.features.cost.keywords import CostKeywords
 from irbench.features.cost.options import COST
 from irbench.features.cost.report import GraphCost
 from irbench.options.option import names_keywords
-from irbench.requests.graph_files import find_graph
+from irbench.requests.loaded_graphs import graph_of
 
 
 @names_keywords(COST)
-def cost(model: str | PathLike[str], **options: Unpack[CostKeywords]) -> GraphCost:
+def cost(model: Model, **options: Unpack[CostKeywords]) -> GraphCost:
     """Return what one inference costs: multiply-accumulates, operations, parameters, and bytes read and written.
 
     Without sizes, a graph with dynamic dimensions costs formulas in these.
@@ -27,4 +27,4 @@ def cost(model: str | PathLike[str], **options: Unpack[CostKeywords]) -> GraphCo
         IrbenchError: There is no such graph, the file is damaged, a shape does not fit, or the counts follow no
             polynomial in the dimensions that have no size.
     """
-    return GraphCost(find_graph(str(model)), COST.from_keywords(options))
+    return GraphCost(graph_of(model), COST.from_keywords(options))

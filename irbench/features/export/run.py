@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os import PathLike
 from pathlib import Path
 from typing import Unpack
 
+from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.core import registry
 from irbench.core.output_check import compare, judge
@@ -94,9 +94,7 @@ class ExportedModel:
 
 
 @names_keywords(EXPORT)
-def export(
-    model: str | PathLike[str], *, progress: ProgressOption = "auto", **options: Unpack[ExportKeywords]
-) -> ExportedModel:
+def export(model: Model, *, progress: ProgressOption = "auto", **options: Unpack[ExportKeywords]) -> ExportedModel:
     """Export a model to a bundle: ONNX, a TensorFlow graph and the outputs that both must give.
 
     Args:
@@ -111,7 +109,9 @@ def export(
     own, shared = EXPORT.read(options)
     inputs = RunOptions(**shared).inputs
     with reporting(progress) as reporter:
-        exported = export_with(str(model), ExportOptions(**own), ExportListener(reporter.say, reporter.say), inputs)
+        exported = export_with(
+            model_name(model), ExportOptions(**own), ExportListener(reporter.say, reporter.say), inputs
+        )
         for problem in exported.problems:
             reporter.say(f"warning: {exported.name}: {problem}")
         return exported

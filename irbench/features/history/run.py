@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from os import PathLike
 from pathlib import Path
 from typing import Unpack
 
 from irbench.across_runs.checked_runs import Error, RunProblem, SameNames, Unreadable
 from irbench.across_runs.side_comparison import machine_called
 from irbench.across_runs.summaries import read_summaries
+from irbench.api.loaded_models import Model, model_name
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
 from irbench.exporter.foreign import name_of_file
@@ -25,7 +25,7 @@ from irbench.store.listing import find_run, latest_run, list_runs
 
 
 @names_keywords(HISTORY)
-def history(model: str | PathLike[str] | None = None, **options: Unpack[HistoryKeywords]) -> RunHistory:
+def history(model: Model | None = None, **options: Unpack[HistoryKeywords]) -> RunHistory:
     """Return how latency, FPS, size, compile time and memory of a model changed over the runs of one machine.
 
     What ``fail_on`` names, neither the last confirmed change of level may meet, nor the total change from the oldest
@@ -38,7 +38,7 @@ def history(model: str | PathLike[str] | None = None, **options: Unpack[HistoryK
     Raises:
         IrbenchError: No run of the model is stored, or a keyword has an invalid value.
     """
-    return history_with(HISTORY.from_keywords(options, model=None if model is None else str(model)))
+    return history_with(HISTORY.from_keywords(options, model=None if model is None else model_name(model)))
 
 
 def history_with(options: HistoryOptions, unknown: Callable[[int], object] = lambda _count: None) -> RunHistory:

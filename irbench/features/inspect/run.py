@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import Unpack
 
+from irbench.api.loaded_models import Model
 from irbench.features.inspect.keywords import InspectKeywords
 from irbench.features.inspect.options import INSPECT
 from irbench.features.inspect.report import GraphDifference, GraphInspection
 from irbench.options.option import names_keywords
-from irbench.requests.graph_files import find_graph
+from irbench.requests.loaded_graphs import graph_of
 
 
 @names_keywords(INSPECT)
-def inspect(model: str | PathLike[str], **options: Unpack[InspectKeywords]) -> GraphInspection:
+def inspect(model: Model, **options: Unpack[InspectKeywords]) -> GraphInspection:
     """Return what an ONNX graph holds: signature, multiply-accumulates, operators, weights and origin.
 
     Args:
@@ -25,9 +25,9 @@ def inspect(model: str | PathLike[str], **options: Unpack[InspectKeywords]) -> G
     Raises:
         IrbenchError: There is no such graph, several are meant, the file is damaged, or a shape does not fit.
     """
-    return GraphInspection(find_graph(str(model)), INSPECT.from_keywords(options))
+    return GraphInspection(graph_of(model), INSPECT.from_keywords(options))
 
 
-def diff(before: str | PathLike[str], after: str | PathLike[str]) -> GraphDifference:
+def diff(before: Model, after: Model) -> GraphDifference:
     """Return what was done to one graph to make another; takes and raises what :func:`inspect` does."""
     return GraphDifference(inspect(before), inspect(after))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from os import PathLike
 from pathlib import Path
 from typing import Unpack
 
+from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.errors import IrbenchError
 from irbench.features.optimize.keywords import OptimizeKeywords
@@ -30,9 +30,7 @@ _DYNAMIC_BATCH = 2
 
 
 @names_keywords(OPTIMIZE)
-def optimize(
-    model: str | PathLike[str], *, progress: ProgressOption = "auto", **options: Unpack[OptimizeKeywords]
-) -> OptimizedModel:
+def optimize(model: Model, *, progress: ProgressOption = "auto", **options: Unpack[OptimizeKeywords]) -> OptimizedModel:
     """Fuse and simplify a model's graph, each pass checked against the original before the next begins.
 
     Half of the samples of ``data`` calibrate static int8, and the result is judged on the others.
@@ -46,7 +44,9 @@ def optimize(
         IrbenchError: Options contradict each other, a tool is missing, or a pass fails or breaks the model.
     """
     with reporting(progress) as reporter:
-        (optimized,) = optimize_with((str(model),), OPTIMIZE.from_keywords(options), reporter.say, reporter.status)
+        (optimized,) = optimize_with(
+            (model_name(model),), OPTIMIZE.from_keywords(options), reporter.say, reporter.status
+        )
         return optimized
 
 

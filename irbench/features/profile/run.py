@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from irbench import __version__
-from irbench.api.arguments import refuse_loaded_models, results_folder
+from irbench.api.arguments import results_folder
+from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import GuardedListener, ProgressOption, Reporter, reporting
 from irbench.core import registry
 from irbench.core.record import Failure
@@ -67,7 +68,7 @@ _ONNX = ("onnx",)
 
 @names_keywords(PROFILE)
 def profile(
-    model: str | PathLike[str],
+    model: Model,
     *,
     progress: ProgressOption = "auto",
     **options: Unpack[ProfileKeywords],
@@ -87,10 +88,9 @@ def profile(
         Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
         TypeError: There is no such option.
     """
-    refuse_loaded_models((model,))
     own, shared = PROFILE.read(options)
     with reporting(progress) as reporter:
-        profiled = profile_with(ProfileSettings(**own), RunOptions(models=(str(model),), **shared), reporter)
+        profiled = profile_with(ProfileSettings(**own), RunOptions(models=(model_name(model),), **shared), reporter)
     if profiled.interrupted:
         raise Interrupted(f"what was measured is stored: irbench.load_profile({profiled.id!r})", profiled)
     return profiled

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from os import PathLike
 from pathlib import Path
 from typing import Unpack
 
-from irbench.api.arguments import refuse_loaded_models
+from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core import registry
 from irbench.core.address import BackendAddress
@@ -42,7 +41,7 @@ _ADVICE = {"batch": "Give the shape of an input: --shape NAME=8x3x224x224."}
 
 @names_keywords(REDUCE)
 def reduce(
-    model: str | PathLike[str],
+    model: Model,
     *,
     progress: ProgressOption = "auto",
     **options: Unpack[ReduceKeywords],
@@ -62,10 +61,9 @@ def reduce(
         Interrupted: Ctrl-C; the smallest graph until then is written, and in its ``result``.
         TypeError: There is no such option.
     """
-    refuse_loaded_models((model,))
     own, shared = REDUCE.read(options)
     with reporting(progress) as reporter:
-        reduction = reduce_with(ReduceOptions(str(model), RunOptions(**shared), **own), reporter)
+        reduction = reduce_with(ReduceOptions(model_name(model), RunOptions(**shared), **own), reporter)
     if reduction.report.conclusion == "interrupted":
         raise Interrupted("the search is not complete", reduction)
     return reduction

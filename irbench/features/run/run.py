@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import Unpack
 
-from irbench.api.arguments import refuse_loaded_models
+from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.options.keywords import RunKeywords
 from irbench.options.option import names_keywords
@@ -15,7 +14,7 @@ from irbench.runs.results import Interrupted, Run
 
 
 @names_keywords(RUN)
-def run(*models: str | PathLike[str], progress: ProgressOption = "auto", **options: Unpack[RunKeywords]) -> Run:
+def run(*models: Model, progress: ProgressOption = "auto", **options: Unpack[RunKeywords]) -> Run:
     """Measure models on backends under one timing protocol.
 
     Every row runs in processes of its own, which are gone when this returns or raises. The run is stored.
@@ -60,7 +59,7 @@ def finished_run(stored: StoredRun) -> Run:
 
 
 @names_keywords(RUN)
-def plan(*models: str | PathLike[str], progress: ProgressOption = None, **options: Unpack[RunKeywords]) -> str:
+def plan(*models: Model, progress: ProgressOption = None, **options: Unpack[RunKeywords]) -> str:
     """Return what :func:`run` would measure with these arguments, how, how long at least, and where it would be stored.
 
     Models are exported and graphs optimised for that.
@@ -78,6 +77,6 @@ def plan(*models: str | PathLike[str], progress: ProgressOption = None, **option
         return describe_plan(_asked(models, options, "plan"), reporter.say)
 
 
-def _asked(models: tuple[str | PathLike[str], ...], options: RunKeywords, function: str = "run") -> RunOptions:
-    refuse_loaded_models(models)
+def _asked(models: tuple[Model, ...], options: RunKeywords, function: str = "run") -> RunOptions:
+    models = tuple(map(model_name, models))
     return run_options(models, options, function)

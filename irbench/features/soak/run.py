@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import Unpack
 
-from irbench.api.arguments import refuse_loaded_models
+from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, reporting
 from irbench.errors import IrbenchError
 from irbench.features.soak.keywords import SoakKeywords
@@ -19,7 +18,7 @@ from irbench.spec import SoakPlan
 
 @names_keywords(SOAK)
 def soak(
-    *models: str | PathLike[str],
+    *models: Model,
     progress: ProgressOption = "auto",
     **options: Unpack[SoakKeywords],
 ) -> Run:
@@ -38,7 +37,7 @@ def soak(
         Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
         TypeError: There is no such option.
     """
-    refuse_loaded_models(models)
+    models = tuple(map(model_name, models))
     own, shared = SOAK.read(options)
     plan = soak_plan(SoakOptions(**own))
     with reporting(progress) as reporter:

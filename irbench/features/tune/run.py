@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from os import PathLike
 from pathlib import Path
 from typing import Unpack
 
-from irbench.api.arguments import refuse_loaded_models
+from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core import registry
 from irbench.core.address import BackendAddress
@@ -64,7 +63,7 @@ _CONFIRMED = 3
 
 @names_keywords(TUNE)
 def tune(
-    model: str | PathLike[str],
+    model: Model,
     *,
     progress: ProgressOption = "auto",
     **options: Unpack[TuneKeywords],
@@ -84,10 +83,9 @@ def tune(
         Interrupted: Ctrl-C; what was found by then is in its ``result``.
         TypeError: There is no such option.
     """
-    refuse_loaded_models((model,))
     own, shared = TUNE.read(options)
     with reporting(progress) as reporter:
-        tuning = tune_with(TuneOptions(str(model), RunOptions(**shared), **own), reporter)
+        tuning = tune_with(TuneOptions(model_name(model), RunOptions(**shared), **own), reporter)
     if tuning.exit_code == ExitCode.INTERRUPTED:
         raise Interrupted("the search is not complete", tuning)
     return tuning

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from os import PathLike
 from pathlib import Path
 from typing import Unpack
 
+from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Say, reporting
 from irbench.core.address import BackendAddress
 from irbench.core.row import CellResult
@@ -28,7 +28,7 @@ from irbench.worker.scratch import scratch_folder
 
 @names_keywords(VERIFY)
 def verify(
-    model: str | PathLike[str] | None = None,
+    model: Model | None = None,
     *,
     progress: ProgressOption = "auto",
     **options: Unpack[VerifyKeywords],
@@ -46,7 +46,7 @@ def verify(
         IrbenchError: The call is impossible, or there is nothing to compare with; nothing was verified.
         Interrupted: Ctrl-C; what was verified by then is in its ``result``.
     """
-    settings = VERIFY.from_keywords(options, model=None if model is None else str(model))
+    settings = VERIFY.from_keywords(options, model=None if model is None else model_name(model))
     with reporting(progress) as reporter:
         verification = verify_with(settings, reporter.say)
     if not verification.report.complete:
