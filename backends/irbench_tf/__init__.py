@@ -4,7 +4,7 @@ The module that freezes graphs is :mod:`irbench_tf.frozen`; ``graph`` here is th
 """
 
 from irbench.spi import Backend
-from irbench_tf.backend import TensorFlowBackend
+from irbench_tf.adapter import TensorFlowBackend
 
 __all__ = ["graph", "xla"]
 

@@ -16,8 +16,8 @@ from irbench.spec import Io, Objective, Precision, shape_text
 T = TypeVar("T")
 
 
-def _as_it_is(held: Any) -> Any:
-    return held
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +27,15 @@ class Kind(Generic[T]):
     Attributes:
         example: As Python writes it.
         given: What Python may give, as an annotation.
-        read: Returns what is held of that, or of a text; raises ``ValueError`` or ``TypeError`` with what is wrong.
+        read: Returns the value of that, or of a text; raises ``ValueError`` or ``TypeError`` with what is wrong.
         metavar: As the command line writes it.
         words: Of which it is one; empty for any value.
         type_name: What the command line knows a type of its own by, or what a shell offers.
         arguments: How many words of the command line make a value.
         text: Reads the text of the command line, where that must say more than Python's value.
         entry: Reads one of several ``name=value`` texts; ``None`` where the option is given once.
-        collect: Returns what is held of the entries, given the option's flag.
-        written: Returns what is held as a plan has it, which ``read`` reads again.
+        collect: Returns the value that the entries make, given the option's flag.
+        written: Returns the value as a plan has it, which ``read`` reads again.
     """
 
     example: str
@@ -133,8 +133,8 @@ def _inputs_by_output(flag: str, pairs: Iterable[tuple[str, str]]) -> dict[str, 
     return outputs
 
 
-def _sweep_text(held: values.Sweep) -> str:
-    name, shapes = held
+def _sweep_text(sweep: values.Sweep) -> str:
+    name, shapes = sweep
     texts = ",".join(map(shape_text, shapes))
     return f"{name}={texts}" if name else texts
 
@@ -149,7 +149,7 @@ NOTE = text('"without the patch"', "TEXT")
 NAMES = Kind('["ort-cpu-fp32-x1"]', _NAMES, values.names, "a,b", written=list)
 MODULES = Kind(
     '["my_layers"]', _NAMES, values.names, "MODULE",
-    entry=values.text, collect=lambda _flag, given: tuple(given), written=list,
+    entry=values.text, collect=lambda _flag, entries: tuple(entries), written=list,
 )  # fmt: skip
 ROW = text('"ort@streams=1"', "ROW")
 LEVEL = text('"extended"', "LEVEL", "level")
@@ -198,33 +198,35 @@ SWEEP = Kind(
 SHAPES = Kind(
     '{"tokens": (1, 128)}', "Mapping[str, str | int | Iterable[int]]", values.shapes, "name=1x128",
     entry=values.shape_of_text, collect=_by_name(shape_text),
-    written=lambda held: {name: shape_text(sizes) for name, sizes in held.items()},
+    written=lambda value: {name: shape_text(sizes) for name, sizes in value.items()},
 )  # fmt: skip
 CONSTANTS = Kind(
     '{"sr": 16000}', "Mapping[str, Any]", asked_inputs.constants, "name=16000",
     entry=values.value_of_text, collect=_by_name(lambda elements: ",".join(map(str, elements))),
-    written=lambda held: {name: list(elements) for name, elements in held.items()},
+    written=lambda value: {name: list(elements) for name, elements in value.items()},
 )  # fmt: skip
 FEEDBACK = Kind(
     '{"h": "h0"}', "Mapping[str, str]", asked_inputs.feedback, "output=input",
     entry=values.feedback_of_text, collect=_inputs_by_output,
-    written=lambda held: {made: given for given, made in held.items()},
+    written=lambda names: {own: name for name, own in names.items()},
 )  # fmt: skip
 CELLS = Kind(
     '{"mine": my_function}, or {"mine": "./loop {model}"}', "OwnCells", own_code.cells, "name=command",
     entry=own_code.cell_of_text, collect=_by_name(lambda program: str(program.target)),
-    written=lambda held: {name: program.target for name, program in held.items()},
+    written=lambda value: {name: program.target for name, program in value.items()},
 )  # fmt: skip
 SETTINGS = Kind(
     '{"ort": {"dynamic_block_base": 4}}', "Mapping[str, Mapping[str, object]]", values.settings, "backend.KEY=VALUE",
     type_name="settings", entry=values.setting_of_text, collect=_by_backend(str),
-    written=lambda held: {backend: dict(found) for backend, found in held.items()},
+    written=lambda sets: {backend: dict(settings) for backend, settings in sets.items()},
 )  # fmt: skip
 VARIED = Kind(
     '{"ort": {"intra_op.allow_spinning": [0, 1]}}', "Mapping[str, Mapping[str, Iterable[object]]]",
     values.varied, "backend.KEY=A,B",
     type_name="settings", entry=values.varied_of_text, collect=_by_backend(",".join),
-    written=lambda held: {backend: {key: list(each) for key, each in found.items()} for backend, found in held.items()},
+    written=lambda sets: {
+        backend: {key: list(each) for key, each in settings.items()} for backend, settings in sets.items()
+    },
 )  # fmt: skip
 LEVEL_PAIR = Kind('"graph+extended"', "str", values.compared_levels, "graph+extended")
 POSITIVE = Kind("1000", "float", values.positive, "NUMBER", type_name="positive")
@@ -237,11 +239,11 @@ MODEL_NAME = text('"resnet50"', "MODEL", "model")
 RUN = Kind('"v1.0"', "RunName", run_name, "RUN", type_name="run")
 CONDITIONS = Kind(
     '["p50>5%", "fps<-3%"]', _NAMES, conditions.conditions, "p50>5%",
-    entry=conditions.read_condition, collect=lambda _flag, given: tuple(given),
+    entry=conditions.read_condition, collect=lambda _flag, entries: tuple(entries),
 )  # fmt: skip
 SELECTORS = Kind(
     '"batch=8,backends=ort"', _NAMES, values.texts, "KEY=VALUE",
-    entry=values.text, collect=lambda _flag, given: tuple(given),
+    entry=values.text, collect=lambda _flag, entries: tuple(entries),
 )  # fmt: skip
 SINGLE: Mapping[Kind[Any], Kind[Any]] = {
     COUNTS: replace(COUNTS, example="8", given="str | int", metavar="8"),

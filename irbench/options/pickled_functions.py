@@ -83,10 +83,10 @@ def _without_place(code: CodeType) -> CodeType:
 
 
 def _reason(function: Callable[..., Any], error: Exception) -> str:
-    found = next(_unpicklable(function, ()), None)
-    if found is None:
+    obstacle = next(_unpicklable(function, ()), None)
+    if obstacle is None:
         return f"the function cannot be sent to a process of its own ({error})"
-    names, value = found
+    names, value = obstacle
     used = f"the variable {names[-1]}, a {type(value).__name__}"
     through = f" through {' and '.join(names[:-1])}" if len(names) > 1 else ""
     return f"the function uses {used},{through} which cannot be sent to a process of its own"

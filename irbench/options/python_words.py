@@ -52,12 +52,12 @@ class _Translation:
         while place < len(self.words):
             word = self.words[place]
             is_command = self._is_command(place) or (is_command and not self._ends_command(place))
-            found = None if is_command else _TOKEN.fullmatch(word)
-            if found is None or found[2] not in self.flags:
+            match = None if is_command else _TOKEN.fullmatch(word)
+            if match is None or match[2] not in self.flags:
                 yield word
                 place += 1
                 continue
-            text, place = self._keyword(found, place)
+            text, place = self._keyword(match, place)
             yield text
 
     def _is_command(self, place: int) -> bool:
@@ -70,9 +70,9 @@ class _Translation:
     def _ends_command(self, place: int) -> bool:
         return place >= 2 and (self.words[place - 2][-1:] in {",", ";", ")"} or self.words[place - 2].endswith("."))
 
-    def _keyword(self, found: re.Match[str], place: int) -> tuple[str, int]:
+    def _keyword(self, match: re.Match[str], place: int) -> tuple[str, int]:
         """Return an option as Python has it, and the place behind it and its values."""
-        opening, flag, closing = found.groups()
+        opening, flag, closing = match.groups()
         keyword = self.flags[flag]
         kind = self.options[keyword].kind
         if kind.is_flag:
@@ -94,9 +94,9 @@ class _Translation:
 
 def _value(word: str) -> tuple[str, str]:
     """Return a word without the quotes of a shell, and the punctuation behind it."""
-    found = _VALUE.fullmatch(word)
-    assert found is not None
-    return found[1].strip("'\""), found[2]
+    match = _VALUE.fullmatch(word)
+    assert match is not None
+    return match[1].strip("'\""), match[2]
 
 
 def _is_value(word: str, kind: Any) -> bool:
@@ -125,7 +125,7 @@ def _held(values: list[str], kind: Any) -> str:
 def _literal(value: Any) -> str:
     """Return a value as Python writes it: one of several alone, numbers as numbers."""
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{_text(name)}: {_literal(held)}' for name, held in value.items())}}}"
+        return f"{{{', '.join(f'{_text(name)}: {_literal(item)}' for name, item in value.items())}}}"
     if isinstance(value, list | tuple):
         return _literal(value[0]) if len(value) == 1 else f"[{', '.join(map(_literal, value))}]"
     if isinstance(value, str):

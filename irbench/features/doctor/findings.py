@@ -249,9 +249,9 @@ class CpuQuotaFinding(Finding):
 
     def words(self) -> FindingWords:
         throttled = percent(self.throttled_share, 0)
-        held = f" It throttled irbench for {throttled} of this check." if self.throttled_share > 0 else ""
+        throttling = f" It throttled irbench for {throttled} of this check." if self.throttled_share > 0 else ""
         return FindingWords(
-            f"A CPU quota allows the time of {self.quota:g} of {self.processors} processors.{held}",
+            f"A CPU quota allows the time of {self.quota:g} of {self.processors} processors.{throttling}",
             "Processes that exceed it are stopped for the rest of each period of 100 ms, so irbench uses"
             f" {plural(self.threads, 'thread')} by default.",
             f"Raise it to the number of processors{_outside(self.container) or ' (group: /proc/self/cgroup)'}.",

@@ -165,7 +165,7 @@ else:
                 description=f"Names of models, ONNX files, or anything else that irbench run takes. {_OF_THE_FOLDER}",
             ),
         ),
-        **{name: _setting(name, found) for name, found in RUN.options.items() if found.plan != "none"},
+        **{name: _setting(name, option) for name, option in RUN.options.items() if option.plan != "none"},
     )
 
 

@@ -69,22 +69,22 @@ def figures_of_profile(document: ProfileDocument, report: ProfileReport) -> Iter
 
 def class_times(report: ProfileReport, cells: Sequence[CellSummary]) -> list[Record]:
     """Return the time of each class of work in each cell, and what lies between operators, from left to right."""
-    found: list[Record] = []
+    records: list[Record] = []
     for cell in cells:
         start = 0.0
         for operator_class, time_ns in report.times_in_order(cell):
             name = _BETWEEN if operator_class is None else class_name(operator_class)
             colour = _COLOURS[operator_class]
-            found.append(
+            records.append(
                 {"key": cell.id, "row": cell.label, "part": name, "colour": colour, "start": start / 1e6,
                  "end": (start + time_ns) / 1e6, "ms": time_ns / 1e6, "label": milliseconds(time_ns),
                  "whole": f"{estimated(cell.sum_ns if cell.overlaps else cell.latency_ns)} ms"}
             )  # fmt: skip
             start += time_ns
-    longest = max((number_of(record["end"]) for record in found), default=0.0)
+    longest = max((number_of(record["end"]) for record in records), default=0.0)
     return [
         {**record, "label": record["label"] if number_of(record["ms"]) >= _WIDE_ENOUGH * longest else ""}
-        for record in found
+        for record in records
     ]
 
 
@@ -126,10 +126,10 @@ def roofs(document: ProfileDocument, points: Sequence[Record]) -> list[Record]:
     }
     steps = [low / 2 * (4 * high / low) ** (step / 40) for step in range(41)]
     return [
-        _roof_record(found, intensity, f"{precision}, {threads} thread{'s' if threads > 1 else ''}")
+        _roof_record(roof_of_cell, intensity, f"{precision}, {threads} thread{'s' if threads > 1 else ''}")
         for precision, threads in sorted(configurations)
         for intensity in steps
-        if (found := _roof(document.peaks, intensity, precision, threads)) is not None
+        if (roof_of_cell := _roof(document.peaks, intensity, precision, threads)) is not None
     ]
 
 

@@ -38,10 +38,10 @@ def contents_of(root: Path, names: Sequence[str | HasPage | None]) -> Contents:
     Raises:
         IrbenchError: Something is not stored, or is damaged.
     """
-    found = [name if isinstance(name, HasPage) else _found(root, name) for name in names]
-    runs = tuple(entry for entry in found if isinstance(entry, tuple))
-    results = [entry.page_result() for entry in found if isinstance(entry, HasPage)]
-    compared = _compared(root, runs) if len(found) == 2 else ()
+    named_results = [name if isinstance(name, HasPage) else _found(root, name) for name in names]
+    runs = tuple(entry for entry in named_results if isinstance(entry, tuple))
+    results = [entry.page_result() for entry in named_results if isinstance(entry, HasPage)]
+    compared = _compared(root, runs) if len(named_results) == 2 else ()
     return Contents(runs, (*compared, *results, *_searches(root, runs)))
 
 

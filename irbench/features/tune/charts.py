@@ -68,17 +68,17 @@ def trials(
     by_cell = {row.result.id: row for row in rows}
     tried = [by_cell[cell] for cell in first if cell in by_cell and _figure(by_cell[cell].result, objective)[0]]
     sign = -1 if objective == "latency" else 1
-    found: list[Record] = []
+    trial_records: list[Record] = []
     best: float | None = None
     for place, row in enumerate(tried[:_MOST_TRIED]):
         value, spans = _figure(row.result, objective)
         assert value is not None
         best = value if best is None or sign * value > sign * best else best
-        found.append(
+        trial_records.append(
             {"key": row.key, "row": row.label, "series": row.result.backend, "place": place + 1, "value": value,
              "best": best, **ends_of(spans, value)}
         )  # fmt: skip
-    return found
+    return trial_records
 
 
 def _figure(row: CellResult, objective: Objective) -> tuple[float | None, WithEnds | None]:

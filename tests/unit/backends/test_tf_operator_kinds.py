@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from irbench.onnx.operator_classes import OperatorClass
-from irbench_tf.backend import TENSORFLOW_KINDS, XLA_KINDS
+from irbench_tf.adapter import TENSORFLOW_KINDS, XLA_KINDS
 
 _MADE_BY_REWRITERS = ("Fused", "Mkl", "Quantized")
 """What is in the names of operators that TensorFlow makes when it fuses, or hands work to oneDNN."""
