@@ -11,14 +11,14 @@ import sys
 from functools import partial
 from pathlib import Path
 
-import click
 import models
 import numpy as np
 import onnx
 import pytest
+from followed_documents import understand
 from onnx import TensorProto, helper
+from small_calls import in_small
 
-from irbench.cli import cli
 from irbench.errors import ExitCode
 
 ROOT = Path(__file__).parents[2]
@@ -89,22 +89,6 @@ def test_every_call_in_a_document_is_one_that_irbench_understands(subtests: pyte
             understand(call)
 
 
-def understand(call: str) -> None:
-    """Read a call to its last argument, as the command line does before it obeys."""
-    command: click.Command = cli
-    parent, arguments = None, shlex.split(call)[1:]
-    while arguments or isinstance(command, click.Group):  # the name of a command alone is no call
-        try:
-            context = command.make_context(command.name, arguments, parent)
-        except click.exceptions.Exit:  # --help and --version
-            return
-        if not isinstance(command, click.Group) or not (rest := [*context._protected_args, *context.args]):
-            return
-        _, found, arguments = command.resolve_command(context, rest)
-        assert found is not None
-        command, parent = found, context
-
-
 def test_every_target_of_make_that_is_named_exists():
     targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     words = [re.findall(r"(?:^    |`)make ([a-z][a-z-]*)", path.read_text(), re.MULTILINE) for path in DOCUMENTS]
@@ -131,28 +115,6 @@ FOLLOWED_ELSEWHERE = (
 )
 """Commands that measure a machine for minutes, download runtimes, measure many tables, or need a difference or an
 interrupted run; tests of their own follow them."""
-FIRST_RUN = "irbench run resnet50"
-
-
-def in_small(command: str) -> str:
-    """Return a command with the least work that still does what it says: a full run would take minutes.
-
-    Only the first run, with every default, keeps every backend.
-    """
-    is_first = command == FIRST_RUN
-    command = command.replace("resnet50", "cnn_cifar10")
-    if command.startswith("irbench soak"):
-        return re.sub(r"--for \S+", "--for 2s --backends ort,openvino", command)
-    if command.startswith("irbench tune"):
-        within = re.sub(r"--max-latency \S+", "--max-latency 10s", command)  # on any machine
-        return f"{within} --budget 10s --batch 1 --optimize none --backends ort"
-    if command.startswith("irbench profile"):
-        return f"{command} --launches 1"
-    if not command.startswith("irbench run"):
-        return command.removesuffix(" --confirm")  # which measures as long as the run did
-    if not (is_first or "--backends" in command or ".onnx" in command):
-        command += " --backends ort,openvino"
-    return f"{command} {'' if '--quick' in command else '--quick'} --budget 5s"
 
 
 def prepare_inputs(folder: Path) -> None:
