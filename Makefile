@@ -11,7 +11,7 @@ KNOWN_SPEED := build/known_speed
 WORKERS := 3
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15
 
-.PHONY: help setup demo test test-ci test-real test-laws test-all test-long test-zoo picture bench bench-truth bench-busy bench-fusions bench-backbones bench-real zoo zoo-keras-hub lint types pyright generated docs lock clean
+.PHONY: help setup demo test test-ci test-real test-laws test-all test-long test-zoo picture bench bench-truth bench-busy bench-fusions bench-backbones bench-real zoo zoo-keras-hub site lint types pyright generated docs lock clean
 
 # Tests start hundreds of processes. Each would compile what it imports, TensorFlow in five seconds, where nothing
 # keeps bytecode: it is kept within the environment, also on machines where Python is told to write none.
@@ -63,6 +63,11 @@ bench-busy: $(STAMP) ## Check what is claimed on a busy machine beside real prog
 
 picture: $(STAMP) ## Draw the picture of the README again, from the run in docs/demo.json
 	$(BIN)/python -m benchmarks.picture
+
+site: $(STAMP) ## Write a site of the runs in results/reference/runs to build/site
+	rm -rf build/reference-runs
+	$(BIN)/irbench results import $(wildcard results/reference/runs/*.tar.gz) --results build/reference-runs
+	$(BIN)/irbench report --site build/site --results build/reference-runs --charts
 
 zoo: $(STAMP) ## Export, optimise, verify and measure every model of the zoo once; an hour
 	$(BIN)/python -m benchmarks.zoo $(ARGUMENTS)

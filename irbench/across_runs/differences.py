@@ -57,7 +57,7 @@ class RunDifference:
         return self.kind == "machine"
 
 
-def _machine_facts(environment: Mapping[str, Any]) -> dict[str, str]:
+def machine_facts(environment: Mapping[str, Any]) -> dict[str, str]:
     """Return what a machine is known by, as far as a document says it.
 
     Memory counts in whole GiB and the kernel by its first two numbers: both change a little without being another
@@ -87,7 +87,7 @@ def graph_difference(name: str, before: GraphFiles | None, after: GraphFiles | N
 
 def fingerprint(environment: Mapping[str, Any]) -> str:
     """Return the name of a machine: equal for runs that may be compared, without anything that identifies a person."""
-    facts = msgspec.json.encode(_machine_facts(environment), order="sorted")
+    facts = msgspec.json.encode(machine_facts(environment), order="sorted")
     return hashlib.sha256(facts).hexdigest()[:_FINGERPRINT_DIGITS]
 
 
@@ -157,7 +157,7 @@ def _family(release: object) -> str | None:
 
 
 _FACTS: Mapping[DifferenceKind, Callable[[RunDocument], dict[str, str]]] = {
-    "machine": lambda document: _machine_facts(document.environment),
+    "machine": lambda document: machine_facts(document.environment),
     "software": software_facts,
     "settings": _settings,
     "inputs": _inputs,

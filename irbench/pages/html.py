@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from irbench.charts.drawing import can_draw, page_svg
@@ -98,8 +98,12 @@ def require_templates() -> None:
     require_libraries(("jinja2",), "jinja2 is not installed, which pages are made with.", "'irbench[report]'")
 
 
-def html_of(page: Page) -> str:
+def html_of(page: Page, links: Sequence[tuple[str, str]] = ()) -> str:
     """Return a page as HTML that asks for nothing outside of it.
+
+    Args:
+        page: What it shows.
+        links: Of its head: what each is called, and the address that it leads to.
 
     Raises:
         IrbenchError: The library that makes pages is not installed.
@@ -107,4 +111,4 @@ def html_of(page: Page) -> str:
     require_templates()
     from irbench.pages.templating import html_from
 
-    return html_from("page.html.j2", page=page)
+    return html_from("page.html.j2", page=page, links=links)

@@ -17,6 +17,8 @@ SEPARATOR = " · "
 COMPARED_BY: Mapping[Objective, str] = {"latency": "latency", "fps": "FPS", "cost": "processor time per sample"}
 """What the objectives are called."""
 _MOST_VALUES = 4
+_PROGRAM = "irbench"
+"""Readers copy commands into a terminal, and a run from elsewhere may name any."""
 
 
 def title(
@@ -213,9 +215,10 @@ def _runtimes_elsewhere(document: RunDocument) -> set[str]:
 
 
 def command_text(document: RunDocument) -> str:
-    """Return the command line of a run, quoted for a shell; empty where it is not known."""
+    """Return the command line of a run, quoted for a shell; empty where it is not known, or of another program."""
     command = document.plan.get("command")
-    return shlex.join(str(word) for word in command) if isinstance(command, list | tuple) else ""
+    words = list(map(str, command)) if isinstance(command, list | tuple) else []
+    return shlex.join(words) if words[:1] == [_PROGRAM] else ""
 
 
 def origin_lines(document: RunDocument) -> Iterator[str]:

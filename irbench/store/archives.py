@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 import msgspec
 
@@ -122,12 +123,17 @@ def pack(folders: Sequence[Path], archive: Path) -> None:
     with explained(archive, _ELSEWHERE):
         _require_archive(archive)
     with explained(archive, _ELSEWHERE), replacing(archive) as file:
-        # launches are compressed already
-        with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, format=tarfile.USTAR_FORMAT) as tar:
-            for folder in folders:
-                _pack(folder, tar)
-            files = len(tar.getmembers())
-        _require_unpackable(files, len(folders), tar.offset, file.tell())
+        write_archive(folders, file)
+
+
+def write_archive(folders: Sequence[Path], file: BinaryIO) -> None:
+    """Pack runs into a file that is open; raises where irbench could not import the archive."""
+    # launches are compressed already
+    with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1, format=tarfile.USTAR_FORMAT) as tar:
+        for folder in folders:
+            _pack(folder, tar)
+        files = len(tar.getmembers())
+    _require_unpackable(files, len(folders), tar.offset, file.tell())
 
 
 def unpack(archive: Path, target: Path) -> None:

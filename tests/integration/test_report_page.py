@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browser_pages import opened_page, started_browser, violations
 from derived_runs import stored_levels
 from front_door import irbench
 
 pytestmark = pytest.mark.ci
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
-Axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python").Axe
-if CHROMIUM is None:
-    pytest.skip("no browser: apt-get install chromium", allow_module_level=True)
 
 LEVELS = {"ort": (2.0, 2.1, 1.9, 2.0), "openvino": (1.0, 1.05, 0.95, 1.0), "tf": (4.0, 4.1, 3.9, 4.0)}
 
@@ -35,26 +29,13 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
+    with started_browser() as browser:
+        yield browser
 
 
 @pytest.fixture
 def opened(browser: Any, page_file: Path) -> Callable[..., Any]:
-    @contextmanager
-    def open_page(**options: Any) -> Iterator[Any]:
-        context = browser.new_context(offline=True, **options)
-        page, problems = context.new_page(), list[str]()
-        page.on("console", lambda said: problems.append(said.text) if said.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.goto(page_file.as_uri())
-        yield page
-        context.close()
-        assert problems == []
-
-    return open_page
+    return partial(opened_page, browser, page_file)
 
 
 def shown_rows(page: Any) -> list[str]:
@@ -127,5 +108,4 @@ def test_the_page_prints(opened: Callable[..., Any]):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(scheme: str, opened: Callable[..., Any]):
     with opened(color_scheme=scheme, bypass_csp=True) as page:
-        found = Axe().run(page).response["violations"]
-        assert [(one["id"], one["nodes"][0]["html"]) for one in found] == []
+        assert violations(page) == []

@@ -19,6 +19,7 @@ Examples:
   irbench report 01KAJ3WQ --open
   irbench report latest --format svg -o charts
   irbench report resnet50 -o history.html
+  irbench report --site pages
 """
 
 
@@ -34,9 +35,10 @@ def command(runs: tuple[str, ...], results: Path | None, **options: Any) -> None
     stands its search.
 
     The page asks for nothing outside of it, and can be read without scripts and printed. With another --format, each
-    chart is a file of its own.
+    chart is a file of its own. With --site, a folder of pages compares the machines of all stored runs, or of those
+    that are named.
     """
     from irbench.features.report.run import write_report
     from irbench.terminal.stderr import say
 
-    say(f"written: {write_report(runs, ReportOptions(results=results, **options))}")
+    say(f"written: {write_report(runs, ReportOptions(results=results, **options), say)}")

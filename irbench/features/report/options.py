@@ -27,6 +27,12 @@ class ReportOptions:
         "A page, or a file for each chart: vega is its Vega-Lite specification.",
         default="html",
     )
+    site: Path | None = option(
+        kinds.PATH,
+        "Write a folder of pages: an index of all figures, and a page for each model, machine, backend and run.",
+        metavar="DIR",
+    )
+    charts: bool = option(kinds.FLAG, "Draw the charts of each run's page in a site.", default=False)
     open: bool = option(kinds.FLAG, "Open the page in a browser.", default=False)
     force: bool = option(kinds.FLAG, "Replace files that exist.", default=False)
     results: Path | None = like("results")

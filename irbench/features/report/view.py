@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from irbench.api.display import as_text
 from irbench.charts.drawing import can_draw
-from irbench.charts.records import ChartRow, chart_rows
+from irbench.charts.records import chart_rows
 from irbench.core.plain_text import plain
 from irbench.core.result import RunDocument
 from irbench.core.row import CellResult
@@ -26,23 +27,33 @@ from irbench.store.runs import read_launches
 _WITHOUT_SAMPLES = "Charts of raw samples are left out: {}"
 
 
-def page_of(runs: Sequence[tuple[RunDocument, Path]], results: Sequence[PageResult] = ()) -> Page:
-    """Return the page of runs, each with the folder where its raw samples are, and of other results before them."""
+def page_of(
+    runs: Sequence[tuple[RunDocument, Path]], results: Sequence[PageResult] = (), *, draws: bool = True
+) -> Page:
+    """Return the page of runs, each with the folder where its raw samples are, and of other results before them.
+
+    Runs have no charts unless it ``draws``.
+    """
+    with_charts = draws and can_draw()
     names = [*(plain(result.name) for result in results), *(_name(document) for document, _ in runs)]
     return Page(
         title=f"irbench: {', '.join(dict.fromkeys(names))}",
-        runs=tuple(_run(document, folder, number) for number, (document, folder) in enumerate(runs)),
-        notice="" if can_draw() else WITHOUT_CHARTS,
+        runs=tuple(_run(document, folder, number, draws=with_charts) for number, (document, folder) in enumerate(runs)),
+        notice="" if with_charts or not draws else WITHOUT_CHARTS,
         sections=tuple(section_of(result, f"result{number}") for number, result in enumerate(results)),
     )
 
 
-def _run(document: RunDocument, folder: Path, number: int) -> PageRun:
-    launches, problem = _launches(document, folder)
+def _run(document: RunDocument, folder: Path, number: int, *, draws: bool) -> PageRun:
+    launches, problem = _launches(document, folder) if draws else (None, "")
     tables = tuple(
-        _table(document, place, f"run{number}t{place}", number * 1000 + place, launches)
-        for place in range(len(document.groups))
+        _table(document, place, f"run{number}t{place}", number * 1000 + place) for place in range(len(document.groups))
     )
+    if draws:
+        tables = tuple(
+            replace(table, figures=tuple(_figures(document, place, table.key, number * 1000 + place, launches)))
+            for place, table in enumerate(tables)
+        )
     command = command_text(document)
     facts_shown = [line for line in origin_lines(document) if line != command]
     if problem:
@@ -61,7 +72,7 @@ def _run(document: RunDocument, folder: Path, number: int) -> PageRun:
 
 def _launches(document: RunDocument, folder: Path) -> tuple[list[Any] | None, str]:
     """Return the raw samples of a run, and why there are none."""
-    if not can_draw() or not document.groups:
+    if not document.groups:
         return None, ""
     try:
         return list(read_launches(folder, document)), ""
@@ -69,7 +80,7 @@ def _launches(document: RunDocument, folder: Path) -> tuple[list[Any] | None, st
         return None, error.message
 
 
-def _table(document: RunDocument, place: int, key: str, number: int, launches: Sequence[Any] | None) -> PageTable:
+def _table(document: RunDocument, place: int, key: str, number: int) -> PageTable:
     result = document.groups[place]
     context = context_of(result, document.environment, document.plan)
     rows = chart_rows(result, number)
@@ -86,17 +97,17 @@ def _table(document: RunDocument, place: int, key: str, number: int, launches: S
         ),
         notes=tuple(map(plain, notes)),
         warnings=tuple(text.removeprefix("warning: ") for text in whole_warnings(result.warnings, context)),
-        figures=tuple(_figures(document, place, key, rows, launches)),
+        figures=(),
     )
 
 
 def _figures(
-    document: RunDocument, place: int, key: str, rows: Sequence[ChartRow], launches: Sequence[Any] | None
+    document: RunDocument, place: int, key: str, number: int, launches: Sequence[Any] | None
 ) -> Iterator[PageFigure]:
-    if can_draw():
-        from irbench.charts.tables import figures_of_table
+    from irbench.charts.tables import figures_of_table
 
-        yield from drawn_figures(figures_of_table(document, place, rows, launches), key)
+    rows = chart_rows(document.groups[place], number)
+    yield from drawn_figures(figures_of_table(document, place, rows, launches), key)
 
 
 def _state(row: CellResult) -> str:
