@@ -89,7 +89,7 @@ def _said(change: LevelChange, unit: Unit) -> str:
     return f"{amount(change.before, unit)} to {amount(change.after, unit)}{by} with {change.run}, {state}"
 
 
-_CHANGE_TEXTS: Mapping[Verdict, str] = {
+_CHANGE_LABELS: Mapping[Verdict, str] = {
     "slower": "worse, confirmed", "faster": "better, confirmed", "undecided": "to be confirmed",
 }  # fmt: skip
 
@@ -98,7 +98,7 @@ def history_figure(name: str, unit: str, points: Sequence[Record], changes: Sequ
     """Return a figure over the runs, a line for each row, with the levels that changes lead to."""
     shown = described(points, lambda row: f"{row['row']}, run {row['run']} of {row['day']}: {row['said']}")
     moved = described(
-        [{**change, "change": _CHANGE_TEXTS[_verdict_of(change)]} for change in changes],
+        [{**change, "change": _CHANGE_LABELS[_verdict_of(change)]} for change in changes],
         lambda row: f"{row['row']}: {row['said']}",
     )
     what = _TITLES.get(name, name)
@@ -127,8 +127,8 @@ def history_figure(name: str, unit: str, points: Sequence[Record], changes: Sequ
 
 
 def _levels(changes: Sequence[Record]) -> Chart:
-    verdicts = [verdict for verdict in _CHANGE_TEXTS if any(change["verdict"] == verdict for change in changes)]
-    texts, colours = [_CHANGE_TEXTS[one] for one in verdicts], [VERDICT_COLOURS[one] for one in verdicts]
+    verdicts = [verdict for verdict in _CHANGE_LABELS if any(change["verdict"] == verdict for change in changes)]
+    texts, colours = [_CHANGE_LABELS[one] for one in verdicts], [VERDICT_COLOURS[one] for one in verdicts]
     colour = alt.Color("change:N", title="change of level", scale=alt.Scale(domain=texts, range=colours))
     base = alt.Chart(data_of(changes)).encode(x="place:Q", x2="end:Q", color=colour)
     bands = base.mark_rect(opacity=0.2, aria=False).encode(y="low:Q", y2="high:Q")
@@ -137,4 +137,4 @@ def _levels(changes: Sequence[Record]) -> Chart:
 
 
 def _verdict_of(change: Record) -> Verdict:
-    return next(verdict for verdict in _CHANGE_TEXTS if verdict == change["verdict"])
+    return next(verdict for verdict in _CHANGE_LABELS if verdict == change["verdict"])

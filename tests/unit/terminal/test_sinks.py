@@ -22,7 +22,9 @@ SINKS = {
     "terminal/standard_streams.py": STREAMS,
     "api/display.py": {"Console"},
     "api/live_display.py": {"sys.stderr"},
+    "api/notebook_display.py": {"sys.stderr"},
     "api/progress.py": {"sys.stderr"},
+    "render/html.py": {"Console"},  # into a text that is escaped for a page
 }
 """Modules whose texts are sanitised in them, or are data of a format that is."""
 OWN_PROCESSES = {"worker/__main__.py", "environments/inspection.py", "measure/answering.py"}
