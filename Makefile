@@ -61,8 +61,9 @@ bench-busy: $(STAMP) ## Check what is claimed on a busy machine beside real prog
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation --upgrade --target $(KNOWN_SPEED) ./tests/known_speed
 	PYTHONPATH=$(CURDIR)/$(KNOWN_SPEED) $(BIN)/python -m benchmarks.busy $(ARGUMENTS)
 
-picture: $(STAMP) ## Draw the picture of the README again, from the run in docs/demo.json
+picture: $(STAMP) ## Draw the picture of the README again, from the run in docs/demo.json, and those of docs/protocol.md
 	$(BIN)/python -m benchmarks.picture
+	$(BIN)/python -m documentation.pictures
 
 site: $(STAMP) ## Write a site of the runs in results/reference/runs to build/site
 	rm -rf build/reference-runs
