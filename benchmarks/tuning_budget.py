@@ -25,7 +25,7 @@ from irbench.core.record import BlockEvidence, CellLaunch, Evidence, LaunchRecor
 from irbench.features.tune.decision import decide, pair_evidence
 from irbench.features.tune.report import ReferenceKind
 from irbench.features.tune.search_schedule import SEARCH, ConfirmationPlan, SearchSchedule, confirmation_timing
-from irbench.features.tune.space import SearchSpace
+from irbench.features.tune.search_space import SearchSpace
 from irbench.runner.launch_schedule import UNTIL_PRECISE, LaunchSchedule
 from irbench.runner.launch_size import Forecast
 from irbench.spec import Bundle, Cell, Goal, Group, InputSpec, Load, TensorSpec, Timing, Workload

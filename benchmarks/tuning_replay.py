@@ -18,8 +18,8 @@ import click
 import numpy as np
 
 from benchmarks.tuning_grid import Grid, load_grid
+from irbench.features.tune.gaussian_process import Settings
 from irbench.features.tune.search_schedule import Known, finalists, propose
-from irbench.features.tune.space import Settings
 from irbench.spec import Timing
 
 _OBJECTIVE = "fps"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import NamedTuple
 
 from irbench.spi import Array
 
@@ -134,3 +135,23 @@ def may_be_random(domain: str, op_type: str, third_input: Array | bool | None) -
     else:
         trains = bool(third_input.any())
     return domain not in ("", "ai.onnx") or op_type in _RANDOM or (op_type == "Dropout" and trains)
+
+
+class ClassText(NamedTuple):
+    """What a class of operators is called."""
+
+    heading: str
+    phrase: str
+
+
+OPERATOR_CLASS_TEXTS: Mapping[OperatorClass, ClassText] = {
+    OperatorClass.MATRIX: ClassText("matrix, conv", "matrix products and convolutions"),
+    OperatorClass.RECURRENT: ClassText("recurrent", "recurrent layers"),
+    OperatorClass.NORMALISATION: ClassText("normalisation", "normalisation"),
+    OperatorClass.ELEMENTWISE: ClassText("elementwise", "elementwise operators"),
+    OperatorClass.REDUCTION: ClassText("pool, reduce", "pooling and reductions"),
+    OperatorClass.MOVEMENT: ClassText("data movement", "data movement"),
+    OperatorClass.CONTROL_FLOW: ClassText("control flow", "control flow"),
+    OperatorClass.OTHER: ClassText("other", "other operators"),
+    OperatorClass.OVERHEAD: ClassText("runtime's own", "the runtime's own work"),
+}

@@ -13,8 +13,8 @@ from irbench.core.row import CellResult, State
 from irbench.notices import Context, Warn
 from irbench.notices.warnings import by_cost
 from irbench.render.columns import IN_SPEEDS
+from irbench.render.failure_texts import remedy
 from irbench.render.line_wrapping import cell_count, shorten, shorten_middle
-from irbench.render.shared_texts import remedy
 from irbench.render.table_title import SEPARATOR
 
 _LONGEST_MESSAGE = 140

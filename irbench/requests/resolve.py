@@ -24,7 +24,7 @@ from irbench.measure.lock import measuring
 from irbench.notices.bundle_notices import ExportedOften, PathPreferred
 from irbench.onnx.reading.protobuf import require_model_file
 from irbench.options.export import ExportOptions
-from irbench.render.shared_texts import export_notice_text, export_problems, unconfined_root_text
+from irbench.render.export_texts import export_notice_text, export_problems
 from irbench.spec import Bundle, PythonEnvironment
 from irbench.store import bundles
 from irbench.system.file_states import is_file
@@ -258,3 +258,11 @@ class Environments:
             with measuring("environments", insist=self._insist):  # installing disturbs whoever measures
                 self._known[text] = candidate(text, source, self._say)
         return self._known[text]
+
+
+def unconfined_root_text(variable: str) -> str:
+    """Return the warning that a model from elsewhere is run with the rights of root."""
+    return (
+        "warning: models of others run with all rights of root here: set"
+        f" {variable}=1 to confine their workers, or {variable}=0 if you trust the model"
+    )

@@ -20,7 +20,6 @@ from irbench.options.option import refuse_excluded
 from irbench.options.run import RUN, RunOptions
 from irbench.options.values import Settings, alternatives
 from irbench.render.optimized_graphs import in_words
-from irbench.requests.counters_and_energy import counting_of, energy_notes
 from irbench.requests.known_refusals import without_refused_rows
 from irbench.requests.optimization_levels import (
     graph_notes,
@@ -29,6 +28,8 @@ from irbench.requests.optimization_levels import (
     refuse_ineffective_levels,
     with_suitable_int8,
 )
+from irbench.requests.requested_counters import counting_of
+from irbench.requests.requested_energy import energy_notes
 from irbench.requests.resolve import able_backends, disambiguate, resolve_backends, resolve_bundles
 from irbench.requests.user_code import accuracy_limit, require_found
 from irbench.runner.plan import PlannedGroup, plan

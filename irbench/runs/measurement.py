@@ -16,7 +16,7 @@ from irbench.errors import IrbenchError
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.notices import Note
 from irbench.options.run import RunOptions
-from irbench.render.shared_texts import accuracy_line, limit_text
+from irbench.render.accuracy_texts import accuracy_line, limit_text
 from irbench.requests.known_refusals import native_notes
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import planned, refuse_contradictions, requested

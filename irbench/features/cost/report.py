@@ -20,7 +20,7 @@ from irbench.options import values
 from irbench.options.option import read_keywords
 from irbench.options.run import GraphSizes
 from irbench.options.values import ReportWithRowsForm
-from irbench.render.shared_texts import export_notice_text
+from irbench.render.export_texts import export_notice_text
 from irbench.requests.graph_costs import asked_sizes, cost_at, formulas_at
 from irbench.requests.graph_files import StoredGraph
 from irbench.spec import TensorSpec

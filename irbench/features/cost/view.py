@@ -13,8 +13,7 @@ from irbench.cost_model.costs import UNCOUNTED_TEXTS, ModelCost, UncountedNode
 from irbench.cost_model.formulas import ModelFormulas, Polynomial
 from irbench.features.cost.cost_rows import CostRow, CostScope, Quantity, cost_rows
 from irbench.features.cost.formula_texts import bytes_text, count_text, exact_text
-from irbench.onnx.operator_classes import OperatorClass
-from irbench.render.shared_texts import OPERATOR_CLASS_TEXTS
+from irbench.onnx.operator_classes import OPERATOR_CLASS_TEXTS, OperatorClass
 from irbench.render.table import ListingTable, Row, TableColumn, TextTable
 from irbench.render.table_title import SEPARATOR, sizes_text
 from irbench.render.text_formats import csv_cells

@@ -24,7 +24,7 @@ from irbench.options.export import ExportOptions
 from irbench.options.input_request import InputRequest
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.render.shared_texts import agreement, export_notice_text, export_problems
+from irbench.render.export_texts import agreement, export_notice_text, export_problems
 from irbench.runner.reference import computed_outputs, inputs_scale, references_for
 from irbench.runner.requested_inputs import read_data, refuse_unknown_values
 from irbench.spec import RANDOM_DRAWS, Bundle, Workload, shape_text

@@ -19,7 +19,7 @@ from irbench.onnx.reading.signature import Signature
 from irbench.onnx.reading.value_shapes import ValueShape
 from irbench.optimizer import Lineage, kept_for
 from irbench.options.run import GraphSizes
-from irbench.render.shared_texts import export_notice_text
+from irbench.render.export_texts import export_notice_text
 from irbench.requests.graph_costs import asked_sizes, with_shapes
 from irbench.requests.graph_files import StoredGraph
 from irbench.worker.model_files import problem_of_weights, read_inventory, read_signature

@@ -37,7 +37,7 @@ from irbench.onnx.operator_classes import OperatorClass
 from irbench.optimizer import UNOPTIMIZED
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.requests.counters_and_energy import with_cycles
+from irbench.requests.requested_counters import with_cycles
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import planned, refuse_contradictions, requested
 from irbench.runner.plan import PlannedGroup, with_rows

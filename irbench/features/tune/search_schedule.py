@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.core.record import CellLaunch, LaunchRecord, ns_per_completion
-from irbench.features.tune.space import Belief, SearchSpace, Settings, fit
+from irbench.features.tune.gaussian_process import Belief, Settings, fit
+from irbench.features.tune.search_space import SearchSpace
 from irbench.spec import Cell, Goal, Group, Timing
 from irbench.stats.eligibility import Admission, Eligibility, decide_eligibility
 from irbench.stats.figures import within_max_latency

@@ -15,12 +15,12 @@ from irbench.core.record import Failure
 from irbench.errors import IrbenchError
 from irbench.features.tune.options import TuneOptions
 from irbench.features.tune.report import Excluded, ReferenceKind, setting_of
-from irbench.features.tune.space import SearchSpace, usual_values
+from irbench.features.tune.search_space import SearchSpace, usual_values
 from irbench.notices.notes import AccuracyOfRandomInputs
 from irbench.optimizer import UNOPTIMIZED
 from irbench.options.run import RunOptions
 from irbench.options.values import AS_IT_IS, alternatives
-from irbench.render.shared_texts import accuracy_text, limit_text
+from irbench.render.accuracy_texts import accuracy_text, limit_text
 from irbench.requests import probes
 from irbench.requests.resolve import able_backends, resolve_backends, resolve_bundles
 from irbench.requests.run_requests import planned, requested

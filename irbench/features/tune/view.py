@@ -27,8 +27,8 @@ from irbench.features.tune.report import (
     condition_text,
     nearest_flip,
 )
+from irbench.render.accuracy_texts import accuracy_text, limit_text, measure_text
 from irbench.render.figure_texts import are_ranges, ends_heading, ratio_with_ends
-from irbench.render.shared_texts import accuracy_text, limit_text, measure_text
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.views import CodeBlock, Document

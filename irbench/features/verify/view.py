@@ -9,8 +9,8 @@ from irbench.core.row import CellResult
 from irbench.features.verify.cases import OUTCOMES, OperatorScore, Outcome, SuiteReport, operator_scores
 from irbench.features.verify.report import DataSets, ModelReport
 from irbench.notices import Context
+from irbench.render.failure_texts import failure_sentence
 from irbench.render.line_wrapping import shorten_middle
-from irbench.render.shared_texts import failure_sentence
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, sizes_text
 from irbench.render.views import Document

@@ -11,6 +11,7 @@ from irbench.core.record import OutputError
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult, EnergyUse, LatencyMs, PacedLatency, PhasesMs, Speedup
 from irbench.notices import Context, Reference
+from irbench.render.accuracy_texts import accuracy_text, limit_text
 from irbench.render.columns.cold_and_soak import ready_time
 from irbench.render.columns.declaration import (
     COUNT,
@@ -29,7 +30,6 @@ from irbench.render.columns.declaration import (
 )
 from irbench.render.columns.row_facts import row_counters
 from irbench.render.figure_texts import are_ranges, ends_heading, ends_text, percent, seconds, speedup_cell
-from irbench.render.shared_texts import accuracy_text, limit_text
 from irbench.spec import Accuracy, InferenceWork
 from irbench.stats.figures import calls_to_bound
 from irbench.stats.intervals import median

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from irbench.exporter.freshness import bundle_facts
 from irbench.notices import ExportNotice
 from irbench.notices.bundle_notices import BundleFacts, BundleOutdated, BundleUsed, OfBundle, SourceChanged
-from irbench.render.shared_texts import agreement, export_problems
+from irbench.render.export_texts import agreement, export_problems
 from irbench.spec import RANDOM_DRAWS, Bundle
 from irbench.store.card import Card, Origin
 

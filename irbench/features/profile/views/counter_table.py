@@ -14,8 +14,8 @@ from irbench.features.profile.views.sentences import class_name
 from irbench.features.reduce.view import uncuttable_text
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.perf_events.obstacles import NotCounted, not_counted
+from irbench.render.failure_texts import failure_sentence
 from irbench.render.figure_texts import are_ranges, ends_heading
-from irbench.render.shared_texts import failure_sentence
 from irbench.render.table import Row, TableColumn, TextTable
 
 COUNTERS_HEADING = "Counters of each class, per inference:"

@@ -26,9 +26,9 @@ from irbench.features.profile.report import (
 )
 from irbench.notices import Context
 from irbench.notices.warnings import BusyMachine
-from irbench.onnx.operator_classes import OperatorClass
+from irbench.onnx.operator_classes import OPERATOR_CLASS_TEXTS, OperatorClass
+from irbench.render.failure_texts import failure_sentence
 from irbench.render.figure_texts import ratio_with_ends
-from irbench.render.shared_texts import OPERATOR_CLASS_TEXTS, failure_sentence
 from irbench.render.table_title import SEPARATOR, confinement_text, sizes_text
 from irbench.spec import Timing
 

@@ -17,8 +17,7 @@ from irbench.cost_model.counting import model_cost
 from irbench.cost_model.formulas import Polynomial, model_formulas
 from irbench.features.cost.formula_texts import bytes_text, count_text, exact_text
 from irbench.features.cost.view import GraphCosts, cost_csv
-from irbench.onnx.operator_classes import OperatorClass
-from irbench.render.shared_texts import OPERATOR_CLASS_TEXTS
+from irbench.onnx.operator_classes import OPERATOR_CLASS_TEXTS, OperatorClass
 from irbench.spec import TensorSpec
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from irbench.core.record import LaunchRecord
+from irbench.features.tune.gaussian_process import Settings
 from irbench.features.tune.search_schedule import (
     SEARCH,
     ConfirmationPlan,
@@ -26,7 +27,7 @@ from irbench.features.tune.search_schedule import (
     propose,
     with_requested,
 )
-from irbench.features.tune.space import SearchSpace, Settings
+from irbench.features.tune.search_space import SearchSpace
 from irbench.spec import Cell, Goal, Group, Load, Timing
 from irbench.stats.eligibility import Admission
 from irbench.stats.stopping_rule import Next, Pace

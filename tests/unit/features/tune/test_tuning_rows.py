@@ -15,7 +15,7 @@ from irbench.core.record import Failure
 from irbench.errors import IrbenchError
 from irbench.features.tune import tuning_rows
 from irbench.features.tune.options import TuneOptions
-from irbench.features.tune.space import SearchSpace
+from irbench.features.tune.search_space import SearchSpace
 from irbench.features.tune.tuning_rows import (
     SearchedValues,
     TuningRows,

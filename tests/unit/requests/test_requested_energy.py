@@ -10,8 +10,8 @@ from irbench.errors import IrbenchError
 from irbench.measure.energy import EnergyAccess
 from irbench.notices import Context
 from irbench.notices.notes import EnergyIncomplete
-from irbench.requests import counters_and_energy as instruments
-from irbench.requests.counters_and_energy import energy_notes
+from irbench.requests import requested_energy as instruments
+from irbench.requests.requested_energy import energy_notes
 
 COUNTER: Any = object()
 

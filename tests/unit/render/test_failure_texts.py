@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from irbench.core.record import Failure
+from irbench.render.failure_texts import remedy
 from irbench.render.footer import failure_text
-from irbench.render.shared_texts import remedy
 
 
 def test_a_row_says_that_the_budget_ended_it_and_what_gives_it_longer() -> None:
