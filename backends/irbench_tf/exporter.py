@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from irbench.errors import ExitCode, IrbenchError, first_line
 from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle, Scalar, TensorSpec
-from irbench.spi import Array, Exporter, ExporterDescription, ExportRequest, install_command
+from irbench.spi import Array, Exporter, ExporterDescription, ExportRequest, ModelInMemory, install_command
 from irbench_tf import file_reads
 from irbench_tf.layer_calls import called_in_training
-from irbench_tf.loading import keras_files, sources
+from irbench_tf.loading import in_memory, keras_files, sources
 from irbench_tf.random_draws import blaming_draws
 
 if TYPE_CHECKING:
@@ -52,6 +52,10 @@ class TensorFlowExporter:
     def accepts(self, source: str) -> bool:
         """Whether ``source`` looks like one of those; imports no TensorFlow."""
         return sources.accepts(source)
+
+    def in_memory(self, model: object, /) -> ModelInMemory | None:
+        """Return how a Keras model is saved; see :class:`irbench.spi.InMemoryExporter`."""
+        return in_memory.in_memory(model)
 
     def export(self, request: ExportRequest, say: Say, /) -> Bundle:
         """Write ``model.onnx``, ``graph.pb`` and ``reference.npz``; see :class:`irbench.spi.Exporter`."""

@@ -41,7 +41,14 @@ from irbench.spi.backend import (
     install_command,
 )
 from irbench.spi.graphs import Pass, QuantizationMethod, QuantizationRequest, Quantizer
-from irbench.spi.model_sources import Exporter, ExporterDescription, ExportRequest, ModelSource
+from irbench.spi.model_sources import (
+    Exporter,
+    ExporterDescription,
+    ExportRequest,
+    InMemoryExporter,
+    ModelInMemory,
+    ModelSource,
+)
 from irbench.spi.profiling import (
     GpuActivity,
     InferenceProfile,
@@ -63,8 +70,10 @@ __all__ = [
     "ExporterDescription",
     "Feed",
     "GpuActivity",
+    "InMemoryExporter",
     "InferenceProfile",
     "LoadChecker",
+    "ModelInMemory",
     "ModelSource",
     "OperatorTime",
     "Outputs",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from irbench.spec import Bundle, InputSpec
 
@@ -111,5 +111,35 @@ class Exporter(Protocol):
 
         Raises:
             IrbenchError: The model cannot be exported; says why and what to do.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class ModelInMemory:
+    """A model that was loaded or made in Python, and how it becomes a file that an exporter takes.
+
+    Attributes:
+        name: What it calls itself.
+        digest: Of all that decides what it computes, in hexadecimal digits: equal models have the same.
+        suffix: Of its file.
+        save: Writes it to a file that is not there yet.
+    """
+
+    name: str
+    digest: str
+    suffix: str
+    save: Callable[[Path], object]
+
+
+@runtime_checkable
+class InMemoryExporter(Protocol):
+    """An exporter that also takes its framework's models as objects."""
+
+    def in_memory(self, model: object, /) -> ModelInMemory | None:
+        """Return how a model is saved; ``None`` for what is no model of its framework. Imports no framework.
+
+        Raises:
+            IrbenchError: It is one that cannot be saved; says why and what to do.
         """
         ...
