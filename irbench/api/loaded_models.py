@@ -32,7 +32,7 @@ def model_name(model: Model) -> str:
     """Return what names a model: the text of a path or a name, or the file in which a loaded model is kept.
 
     Raises:
-        IrbenchError: It is no model, or one that cannot be written to a file.
+        IrbenchError: It is not a model, or one that cannot be written to a file.
     """
     if isinstance(model, str | PathLike):
         return str(model)

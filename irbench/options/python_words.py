@@ -61,7 +61,7 @@ class _Translation:
             yield text
 
     def _is_command(self, place: int) -> bool:
-        """Whether a command begins here: its name, and a word that is no verb of a sentence."""
+        """Whether a command begins here: its name, and a word that is not a verb of a sentence."""
         word = self.words[place].lstrip("(\"'`")
         return (
             word in _COMMANDS and place + 2 < len(self.words) and re.match(r"[a-z]", self.words[place + 2]) is not None

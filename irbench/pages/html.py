@@ -26,7 +26,7 @@ _STATES = {"red": "slower", "green": "faster", "yellow": "undecided"}
 
 
 def page_of_results(results: Iterable[PageResult]) -> Page:
-    """Return a page of results that are no runs."""
+    """Return a page of results that are not runs."""
     sections = tuple(section_of(result, f"result{number}") for number, result in enumerate(results))
     names = dict.fromkeys(section.name for section in sections)
     return Page(f"irbench: {', '.join(names)}", (), "" if can_draw() else WITHOUT_CHARTS, sections)

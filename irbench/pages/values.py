@@ -136,7 +136,7 @@ PagePart: TypeAlias = str | PageGrid | PageCode
 
 @dataclass(frozen=True)
 class PageSection:
-    """A result that is no run: a profile, a search, a history, a comparison.
+    """A result that is not a run: a profile, a search, a history, a comparison.
 
     Attributes:
         key: Unique in the page.

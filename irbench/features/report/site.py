@@ -58,7 +58,7 @@ class SiteRow:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ColumnChoice:
     """Values of a column, of which a reader may choose one.
 
     Attributes:
@@ -86,7 +86,7 @@ class SiteTable:
     headings: tuple[Heading, ...]
     rows: tuple[SiteRow, ...]
     notes: tuple[str, ...] = ()
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[ColumnChoice, ...] = ()
     is_filtered: bool = False
 
 

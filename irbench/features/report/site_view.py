@@ -21,7 +21,7 @@ from irbench.features.report.site import (
     INDEX,
     ROWS,
     Bar,
-    Choice,
+    ColumnChoice,
     SiteCell,
     SitePage,
     SiteRow,
@@ -323,13 +323,13 @@ def _headings(*columns: tuple[str, bool]) -> tuple[Heading, ...]:
     return tuple(Heading(name, is_words) for name, is_words in columns)
 
 
-def _choices(columns: Sequence[_Column], rows: Sequence[SiteRow]) -> Iterator[Choice]:
+def _choices(columns: Sequence[_Column], rows: Sequence[SiteRow]) -> Iterator[ColumnChoice]:
     """Yield what a reader may choose: of columns that are alike in many rows, and not in all."""
     for place, (name, _, _) in enumerate(columns):
         if name in ("model", "machine", "backend", "precision"):
             values = sorted({row.cells[place].text for row in rows})
             if len(values) > 1:
-                yield Choice(place, name, tuple(values))
+                yield ColumnChoice(place, name, tuple(values))
 
 
 def _left_out(count: int, file: str) -> str:
