@@ -37,6 +37,7 @@ def in_small(command: str) -> str:
         return command.replace(" --confirm", "")  # which measures as long as the run did
     if not (is_first or "--backends" in command or ".onnx" in command):
         command += " --backends ort,openvino"
+    command = command.replace(" --thorough", "")
     return f"{command} {'' if '--quick' in command else '--quick'} --budget 5s"
 
 

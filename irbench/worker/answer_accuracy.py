@@ -111,9 +111,17 @@ def _own_value(answers: Sequence[Outputs], task: AccuracyTask, samples: _Samples
     except (Exception, SystemExit) as error:
         raise IrbenchError(
             f"{target} raised {type(error).__name__}: {first_line(error)}",
-            hint="Call it in Python, which shows where it fails.",
+            hint=_how_to_find(error, inputs=arguments[0], outputs=arguments[1]),
         ) from error
     return _number(value, target)
+
+
+def _how_to_find(error: BaseException, inputs: Sequence[Sample], outputs: Sequence[Sample]) -> str:
+    if isinstance(error, KeyError) and inputs and outputs:
+        return (
+            f"Samples have the names of the ONNX graph: inputs {', '.join(inputs[0])}; outputs {', '.join(outputs[0])}."
+        )
+    return "Call it in Python, which shows where it fails."
 
 
 def _takes_expected(function: Any, target: str) -> bool:

@@ -255,7 +255,7 @@ def _element_type(value: onnx.ValueInfoProto, path: Path) -> str:
             raise IrbenchError(f"'{value.name}' of {path} has no type.", hint=DAMAGED)
         raise IrbenchError(
             f"'{value.name}' of {path} is {_with_article(kind)}, and irbench supports tensors only.",
-            hint="Export only the part of the model that works with tensors.",
+            hint=_how_to_get_tensors(value),
         )
     try:
         dtype = spec_dtype(value.type.tensor_type.elem_type)
@@ -268,6 +268,12 @@ def _element_type(value: onnx.ValueInfoProto, path: Path) -> str:
             hint="Export only the part of the model that works with real numbers.",
         )
     return dtype
+
+
+def _how_to_get_tensors(value: onnx.ValueInfoProto) -> str:
+    if value.type.sequence_type.elem_type.HasField("map_type"):  # what ZipMap makes of a classifier's probabilities
+        return "Export it with skl2onnx.to_onnx(..., options={'zipmap': False}): probabilities are a tensor then."
+    return "Export only the part of the model that works with tensors."
 
 
 def _with_article(kind: str) -> str:

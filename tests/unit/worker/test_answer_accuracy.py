@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -149,6 +150,12 @@ def test_a_function_that_gives_no_number_is_a_reason_with_a_way_out(
     with pytest.raises(IrbenchError, match=message) as caught:
         measure_accuracy(by(function, metrics, task(tmp_path)))
     assert caught.value.hint
+
+
+def test_a_name_that_no_sample_has_is_answered_with_those_that_there_are(tmp_path: Path, metrics: Path) -> None:
+    with pytest.raises(IrbenchError) as caught:
+        measure_accuracy(by("fails", metrics, task(tmp_path)))
+    assert {"pixels", "scores"} <= set(re.findall(r"\w+", caught.value.hint or ""))
 
 
 def test_a_function_that_needs_the_reference_says_so_where_there_is_none(tmp_path: Path, metrics: Path) -> None:

@@ -185,6 +185,15 @@ def test_sequences_are_refused(tmp_path):
         signature.read(path)
 
 
+def test_a_list_of_dictionaries_of_scikit_learn_is_refused_with_the_option_that_makes_it_a_tensor(tmp_path):
+    scores = helper.make_tensor_type_proto(TensorProto.FLOAT, [])
+    listed = helper.make_sequence_type_proto(helper.make_map_type_proto(TensorProto.INT64, scores))
+    path = write(tmp_path / "m.onnx", [value("x", [1])], [helper.make_value_info("probabilities", listed)])
+    with pytest.raises(IrbenchError) as caught:
+        signature.read(path)
+    assert "zipmap" in (caught.value.hint or "")
+
+
 def test_an_unknown_rank_is_refused(tmp_path):
     path = write(tmp_path / "m.onnx", [value("x", None)], [value("y", ["N"])])
     with pytest.raises(IrbenchError, match="no known rank"):
