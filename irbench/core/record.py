@@ -87,6 +87,8 @@ class Round:
             and load is kept up throughout, so FPS is batch x samples x calls_per_sample / ``completion_ns[-1]``.
         open_ns: When each request was issued that was in flight at the close of the window, int64; empty without
             streams, and in older records.
+        token_ns: Of generations, when each token was there after the begin of its call, int64: all tokens of the first
+            call, then those of the next; empty for other models.
     """
 
     block: int
@@ -94,6 +96,7 @@ class Round:
     completion_ns: NDArray[np.int64]
     evidence: Evidence
     open_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    token_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def latency_ns(self) -> NDArray[np.int64]:

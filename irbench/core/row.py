@@ -130,6 +130,32 @@ class PacedLatency:
 
 
 @dataclass(frozen=True)
+class Generated:
+    """What was generated in each call, and how long its tokens took: medians over launches.
+
+    Attributes:
+        new_tokens: Tokens of a call, each of every sample in its batch.
+        prompt: Tokens that were read before the first.
+        first_token_ms: From the begin of a call to its first token: reading the prompt.
+        token_ms: From one token to the next, the median over all of them; null with a single token.
+        tokens_per_s: Tokens per second, those of all streams and samples together.
+        fixed_ms: The part of ``token_ms`` that does not depend on how many positions the cache holds: ``a`` of
+            ``a + b * length``, by the median slope over the tokens of each launch. Null with few tokens.
+        position_us: Microseconds that each position in the cache adds: ``b``.
+        cache_bytes: Size of a stream's caches at the end of a call; null where that is not known.
+    """
+
+    new_tokens: int
+    prompt: int
+    first_token_ms: Spans
+    token_ms: Spans | None
+    tokens_per_s: Spans
+    fixed_ms: Spans | None = None
+    position_us: Spans | None = None
+    cache_bytes: int | None = None
+
+
+@dataclass(frozen=True)
 class EnergyUse:
     """Energy of one inference of one batch while the row ran alone, and power: medians over launches.
 
@@ -314,6 +340,8 @@ class CellResult(RowHead):
     """Latency at the pace of ``--pace``; null without it."""
     paced_p50_over_launches: Spans | None = None
     paced_p90_over_launches: Spans | None = None
+    generation: Generated | None = None
+    """What each call generated; null where calls are single inferences."""
     launches_measured: int | None = None
     """In how many launches it ran: a row that is decided leaves before the others; null in older documents."""
     launch_spread: float | None = None

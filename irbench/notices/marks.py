@@ -222,6 +222,21 @@ class LateCalls(Mark):
         return f"{self.late:,} of {plural(self.calls, 'call')} at the pace of {self.pace_ms:g} ms were late"
 
 
+class OtherTokens(Mark):
+    code = "other-tokens"
+    says = (
+        "a generation chose another token than the reference where both were about as likely, and what follows was not"
+        " compared ([generation.md](generation.md#verification))"
+    )
+
+    same: float
+    """Share of the tokens before the first that differs, the mean over samples."""
+    example_facts: ClassVar[ExampleFacts] = {"same": 0.75}
+
+    def text(self) -> str:
+        return f"{self.same * 100:.0f} % of the tokens compared: then another token was chosen that was about as likely"
+
+
 class NodesElsewhere(Mark):
     code = "nodes-elsewhere"
     says = (

@@ -40,6 +40,9 @@ class RunKeywords(TypedDict, total=False):
             ``"speech/", or {"x": array}``).
         value: Constant for an input (for example ``{"sr": 16000}``).
         feedback: Feed an output to an input of the next call, as in a decode loop (for example ``{"h": "h0"}``).
+        generate: Generate this many tokens in each call, with a decoder that takes and gives its cache (for example
+            ``20``; default: off).
+        prompt: With ``generate``: tokens in the prompt; one table for each (for example ``[1, 8]``; default: 32).
         seed: Seed for inputs and for the measurement order (for example ``0``; default: 0).
         cells: Your own code as a row: name=package.module:function, or a command that prints a duration for each call
             (for example ``{"mine": my_function}, or {"mine": "./loop {model}"}``).
@@ -107,6 +110,8 @@ class RunKeywords(TypedDict, total=False):
     data: Data | None
     value: Mapping[str, Any] | None
     feedback: Mapping[str, str] | None
+    generate: str | int | None
+    prompt: str | int | Iterable[int] | None
     seed: int | None
     cells: OwnCells | None
     instances: str | int | Iterable[int] | None

@@ -122,6 +122,28 @@ class RunOptions:
         default={},
         excludes={"min_accuracy": _SINGLE_CALLS, "metric": _SINGLE_CALLS},
     )
+    generate: int | None = option(
+        kinds.COUNT,
+        "Generate this many tokens in each call, with a decoder that takes and gives its cache.",
+        default_text="off",
+        excludes={
+            "shapes": "a generation has a prompt and caches that grow",
+            "io=bound": "a cache that grows is copied with each token",
+            "instances": "a generation runs in one process",
+            "cells": "a decoder is called by irbench",
+            "min_accuracy": _SINGLE_CALLS,
+            "metric": _SINGLE_CALLS,
+            "pace": "tokens follow each other at once",
+            "counters": "counters are of single calls",
+        },
+    )
+    prompt: tuple[int, ...] = option(
+        kinds.COUNTS,
+        "With --generate: tokens in the prompt; one table for each.",
+        default=(),
+        default_text="32",
+        plan="list",
+    )
     seed: int = option(
         kinds.SEED, "Seed for inputs and for the measurement order.", default=0, default_text="0", plan="list"
     )
@@ -207,7 +229,9 @@ class RunOptions:
     cold: bool = flag(
         "Measure cold starts instead: process start to first output, with a cold and with a warm cache.",
         excludes={
-            **dict.fromkeys(("tail", "sustain", "energy", "pace", "instances", "shapes", "feedback"), _COLD),
+            **dict.fromkeys(
+                ("tail", "sustain", "energy", "pace", "instances", "shapes", "feedback", "generate"), _COLD
+            ),
             **dict.fromkeys(("objective", "max_latency", "min_accuracy", "metric"), _COLD),
             "cells": "cold starts are measured of backends",
         },

@@ -20,6 +20,7 @@ from irbench.options.option import refuse_excluded
 from irbench.options.run import RUN, RunOptions
 from irbench.options.values import Settings, alternatives
 from irbench.render.optimized_graphs import in_words
+from irbench.requests.generation import generations
 from irbench.requests.known_refusals import without_refused_rows
 from irbench.requests.optimization_levels import (
     graph_notes,
@@ -45,6 +46,8 @@ QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9, sized_for
 THOROUGH = Timing(
     min_launches=10, max_launches=20, blocks=12, max_blocks=18, most_blocks=24, target=0.005, budget=900.0
 )
+DEFAULT_PROMPT = 32
+"""Tokens of a prompt where nobody gives a number."""
 LONGEST_NAME = 100
 """Characters in the name of a run."""
 _BUDGET_WITH_TAIL_S = 300.0
@@ -61,6 +64,10 @@ def refuse_contradictions(options: RunOptions) -> None:
     refuse_excluded(options, RUN.options)
     if not all(options.models):
         raise IrbenchError("The name of a model is empty.", hint="List the models: irbench models")
+    if options.generate is None and options.prompt:
+        raise IrbenchError(
+            "--prompt is for generations.", hint="Say how many tokens follow it: --generate 128, for example."
+        )
     _refuse_name(options.name)
     options.inputs.require_data()
 
@@ -135,6 +142,10 @@ def planned(
         tells_refused: Whether rows that are known to be impossible are reported; not where nobody asked for them.
     """
     bundles = disambiguate(resolve_bundles(options.models, everything=options.all, say=say, imports=options.imports))
+    if request.generate is not None:
+        prompt = request.prompt or (DEFAULT_PROMPT,)
+        bundles = generations(bundles, request.generate, request.inputs.feedback, prompt)
+        request = replace(request, prompt=prompt, inputs=replace(request.inputs, feedback={}))
     swept = {} if request.sweep is None or not request.sweep[0] else {request.sweep[0]: ()}
     refuse_unknown_names({**request.shapes, **swept}, bundles)
     refuse_unknown_values(request.inputs, bundles)

@@ -91,8 +91,8 @@ class LaunchCheck:
             return None
         try:
             require_answers(answers, count, cell)
-            classifier = self._plan.group.workload_of(cell).bundle.classifier
-            return worst_error(answers, expected.outputs[call], classifier, expected.scale) if answers else None
+            bundle = self._plan.group.workload_of(cell).bundle
+            return worst_error(answers, expected.outputs[call], bundle, expected.scale) if answers else None
         except ValueError as error:
             self._workers.dismiss(cell.id, Failure("verify", f"{preface}{error}"))
             return None

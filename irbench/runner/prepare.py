@@ -22,6 +22,7 @@ from irbench.runner.request import RunRequest
 from irbench.runner.requested_cells import BackendInfo, SizedModel, asked_cells, named_baseline, variants_of
 from irbench.runner.requested_inputs import ModelData, read_data
 from irbench.spec import Artifact, Bundle, Feeding, GraphFiles, InputSpec, Precision, Workload, shape_text
+from irbench.spec.generation import PROMPT, GenerationArtifact, as_generation, decoder_bundle, decoder_sizes
 from irbench.spec.requested_sizes import has_name, size_options
 from irbench.spi import Description
 from irbench.system.file_states import digest
@@ -30,6 +31,8 @@ from irbench.worker.model_files import bound_shapes, read_external_files, read_g
 
 Report: TypeAlias = Callable[[OptimizerActivity], None]
 
+_CHECKED_TOKENS = 4
+"""Tokens that a decoder is given at once where an optimised graph of it is checked: neither a prompt nor a step."""
 _USUAL: Precision = "fp32"
 """What is asked where there is no ONNX graph to look into."""
 
@@ -64,7 +67,7 @@ def _sized(request: RunRequest, folder: Path) -> tuple[SizedModel, ...]:
                 bundle=data.bundle,
                 sizes=sizes,
                 feeding=_feeding(request, data, sizes, folder / str(number)),
-                other_sizes=tuple(other for other in every if other != sizes),
+                other_sizes=() if request.sweep is None else tuple(other for other in every if other != sizes),
             ),
             precision=_precision(request, data.bundle),
         )
@@ -73,6 +76,8 @@ def _sized(request: RunRequest, folder: Path) -> tuple[SizedModel, ...]:
 
 
 def _sizes(request: RunRequest, data: ModelData, batch: int | None) -> tuple[Mapping[str, int], ...]:
+    if request.generate is not None and request.inputs.data is None:
+        return tuple(data.bind(batch, {**request.shapes, PROMPT: (length,)}) for length in request.prompt)
     return sizes_of_sweep(data, batch, request.shapes, request.sweep)
 
 
@@ -139,6 +144,8 @@ class _Workshop:
     def make(self, exported: Artifact, level: str) -> Artifact | Failure:
         if level == UNOPTIMIZED:
             return self._bound(exported)
+        if isinstance(exported, GenerationArtifact):
+            return self._generation(exported, level)
         try:
             return self._optimized(level, self.model.workload.sizes, _check_inputs(self.model))
         except OriginalRefused as refused:
@@ -152,6 +159,19 @@ class _Workshop:
         except IrbenchError as error:
             return Failure("bind", error.message.rstrip("."), error.hint or None)
 
+    def _generation(self, exported: GenerationArtifact, level: str) -> Artifact | Failure:
+        """Optimise a decoder, whose sizes stay dynamic: some of them grow."""
+        try:
+            artifact = self._optimized(level, {}, CheckInputs(Feeding(), self._decoder_sizes(exported)))
+        except OriginalRefused as refused:
+            return self._failure(refused, level)
+        if isinstance(artifact, Failure):
+            return artifact
+        return with_sizes(as_generation(artifact, exported), self.model.workload.sizes)
+
+    def _decoder_sizes(self, exported: GenerationArtifact) -> Mapping[str, int]:
+        return decoder_sizes(exported, self.model.workload.sizes, _CHECKED_TOKENS)
+
     def _dynamic(self, level: str, refused: OriginalRefused) -> Artifact | Failure:
         try:
             artifact = self._optimized(level, {}, CheckInputs(self.model.workload.feeding, self.model.workload.sizes))
@@ -164,7 +184,7 @@ class _Workshop:
 
     def _optimized(self, level: str, sizes: Mapping[str, int], check_inputs: CheckInputs | None) -> Artifact | Failure:
         try:
-            optimized = optimize(self.model.bundle, sizes, variant(level), self.report, check_inputs)
+            optimized = optimize(decoder_bundle(self.model.bundle), sizes, variant(level), self.report, check_inputs)
             return with_graph_files(_with_precision(optimized.artifact))
         except OriginalRefused:
             raise
@@ -241,7 +261,7 @@ def compared_together(request: RunRequest, models: Sequence[SizedModel]) -> tupl
     batch where the request says so, where samples take turns (a batch is several of them), and where rows are measured
     alone.
     """
-    if request.apart or request.measures_rows_alone or request.sweep is not None:
+    if request.apart or request.measures_rows_alone or request.sweep is not None or request.generate is not None:
         return tuple((model,) for model in models)
     networks = frozenset(registry.names(registry.MODELS))
     tables: list[list[SizedModel]] = []

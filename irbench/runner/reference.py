@@ -10,13 +10,15 @@ from typing import Any
 
 from irbench.core import registry
 from irbench.core.feeds import POOL, holds_pool, logical_inputs, repeat_pool
+from irbench.core.generation_check import compare_generations
 from irbench.core.output_check import compare, degenerate_outputs, input_scale, is_excused, judge
 from irbench.core.record import CellLaunch, Failure, OutputError
 from irbench.errors import IrbenchError
 from irbench.notices import Reference, Warn
 from irbench.notices.warnings import DegenerateOutputs, DegenerateRow, Refused, Unverified
 from irbench.onnx.rewriting.bind import with_sizes
-from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Cell, Feeding, Group, Scalar, Workload
+from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle, Cell, Feeding, Group, Scalar, Workload
+from irbench.spec.generation import GenerationArtifact
 from irbench.spi import Description, Outputs
 from irbench.stats.workload_facts import given_inputs
 from irbench.store import bundles
@@ -198,13 +200,17 @@ def require_answers(answers: Sequence[Outputs], count: int, cell: Cell) -> None:
         raise ValueError(f"gave {len(answers)} answers in place of {count}")
 
 
-def worst_error(answers: Sequence[Outputs], reference: Outputs, classifier: bool, scale: float = 1.0) -> OutputError:
+def worst_error(answers: Sequence[Outputs], reference: Outputs, bundle: Bundle, scale: float = 1.0) -> OutputError:
     """Return how far the worst of several slots' answers is from the reference.
 
     Raises:
         ValueError: One cannot be compared; says why.
     """
-    return max((compare(answer, reference, classifier, scale) for answer in answers), key=lambda error: error.max_rel)
+    if isinstance(bundle.artifacts[0], GenerationArtifact):
+        errors = [compare_generations(answer, reference, scale) for answer in answers]
+    else:
+        errors = [compare(answer, reference, bundle.classifier, scale) for answer in answers]
+    return max(errors, key=lambda error: error.max_rel)
 
 
 def worse(first: OutputError | None, second: OutputError | None) -> OutputError | None:

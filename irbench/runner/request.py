@@ -48,6 +48,8 @@ class RunRequest:
         seed: Of inputs and random orders.
         timing: The protocol's numbers.
         budget_s: For the whole run; ``None`` gives each group ``timing.budget``.
+        generate: How many tokens a call generates; ``None`` where calls are single inferences.
+        prompt: Lengths of the prompts of generations.
         notes: What belongs below every table.
         preset: Which of the presets ``timing`` began with.
         command: The command line, in words; empty where there was none.
@@ -91,6 +93,8 @@ class RunRequest:
     accuracy: AccuracyLimit | None = None
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     sweep: Sweep | None = None
+    generate: int | None = None
+    prompt: tuple[int, ...] = ()
     baseline: str | None = None
     allow_mixed: bool = False
     seed: int = 0

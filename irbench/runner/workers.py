@@ -200,8 +200,8 @@ def checked(cell: Cell, prepared: PreparedSession, setting: Setting, call: int |
         if not prepared.outputs:
             return None
         expected = setting.expected.outputs[call or 0]
-        classifier = setting.planned.group.main.bundle.classifier
-        error = worst_error(prepared.outputs, expected, classifier, setting.expected.scale)
+        bundle = setting.planned.group.main.bundle
+        error = worst_error(prepared.outputs, expected, bundle, setting.expected.scale)
     except ValueError as problem:
         raise CellFailed(Failure("verify", str(problem))) from problem
     graph_precision = cell.artifact.precision if cell.artifact is not None else ""

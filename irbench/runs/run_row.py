@@ -51,6 +51,9 @@ class RunRow:
         paced_p90_ms: 90th percentile of that.
         launches: Launches that measured the row.
         launch_spread: Half the range of launch medians, as a fraction of their median.
+        first_token_ms: Time to the first token: reading the prompt.
+        token_ms: Time from one token to the next, the median over all of a call.
+        tokens_per_s: Tokens per second, of all samples and streams together.
         speedup: How many times as fast as the baseline.
         speedup_low: Lower end of its confidence interval; ``None`` without one.
         speedup_high: Upper end of its confidence interval.
@@ -102,6 +105,9 @@ class RunRow:
     paced_p90_ms: float | None
     launches: int | None
     launch_spread: float | None
+    first_token_ms: float | None
+    token_ms: float | None
+    tokens_per_s: float | None
     speedup: float | None
     speedup_low: float | None
     speedup_high: float | None

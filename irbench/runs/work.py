@@ -18,6 +18,7 @@ from irbench.requests.graph_costs import cost_at
 from irbench.roofline import MachinePeaks, roof
 from irbench.runner.plan import PlannedGroup
 from irbench.spec import Artifact, Cell, InferenceWork, Roof, TensorSpec, Workload
+from irbench.spec.generation import GenerationArtifact
 from irbench.store import bundles
 from irbench.store.kept_peaks import kept_peaks
 from irbench.system import host
@@ -51,7 +52,7 @@ class _Works:
 
     def _work(self, cell: Cell, workload: Workload) -> InferenceWork | None:
         graph = _graph(cell, workload)
-        if graph is None or cell.device != "cpu" or cell.program is not None:
+        if graph is None or isinstance(graph, GenerationArtifact) or cell.device != "cpu" or cell.program is not None:
             return None
         cost = self._cost(graph)
         if cost is None or cost.uncounted or not cost.flops:  # of a lower bound, a share would be one too

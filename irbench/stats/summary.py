@@ -14,7 +14,7 @@ from irbench.core.record import LaunchRecord
 from irbench.core.result import Basis, Condition, GroupResult, Lead, StoppedBy, Winner
 from irbench.core.row import CellResult, Spans, Speedup, row_of
 from irbench.notices import Reference, Warn
-from irbench.spec import Cell, Group, Timing
+from irbench.spec import Cell, Group, Timing, Workload
 from irbench.stats.eligibility import Admission, Eligibility, decide_eligibility, first_launch
 from irbench.stats.energy import energy_figures
 from irbench.stats.figures import (
@@ -36,6 +36,7 @@ from irbench.stats.figures import (
     sustained_by_launch,
     within_max_latency,
 )
+from irbench.stats.generation import generated, prompt_of
 from irbench.stats.intervals import median
 from irbench.stats.notice_rules.comparison_warnings import find_warnings
 from irbench.stats.notice_rules.machine_warnings import uneven_load
@@ -185,11 +186,16 @@ def _row(
         speedup=speedup,
         verified_against=verified_against,
     )
-    return _with_figures(row, cell, records, launches, timing) if is_measured else row
+    return _with_figures(row, cell, workload, records, launches, timing) if is_measured else row
 
 
 def _with_figures(
-    row: CellResult, cell: Cell, records: Sequence[LaunchRecord], launches: Sequence[Observed], timing: Timing
+    row: CellResult,
+    cell: Cell,
+    workload: Workload,
+    records: Sequence[LaunchRecord],
+    launches: Sequence[Observed],
+    timing: Timing,
 ) -> CellResult:
     """Return a row with its figures; as it is where no round counts."""
     first = first_launch(records, cell.id)
@@ -222,6 +228,7 @@ def _with_figures(
         paced_ms=paced_latency(paced),
         paced_p50_over_launches=paced_over_launches(paced, 50, timing),
         paced_p90_over_launches=paced_over_launches(paced, 90, timing),
+        generation=generated(rounds, everything, cell, prompt_of(workload), first.effective, timing),
         launches_measured=sum(own.cell == cell.id for record in records for own in record.cells),
         launch_spread=launch_spread(launch_levels(launches, cell.id)),
         phases_ms=phases_ms(first),

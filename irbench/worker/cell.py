@@ -15,6 +15,7 @@ from irbench.core.feeds import lay_out, logical_inputs
 from irbench.core.record import Round, WarmUp
 from irbench.errors import IrbenchError
 from irbench.measure.drive import Driver, Turns, make_driver, make_turning_driver
+from irbench.measure.generation import token_times_ns
 from irbench.measure.kernel_evidence import (
     KernelCounters,
     PeakMemory,
@@ -29,6 +30,7 @@ from irbench.spec import Artifact, Cell, Feeding, Io, Scalar, Timing, Workload
 from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats.launch_planning import calls_per_sample, fewest_warm_up_calls
 from irbench.worker.feed_turns import feeds_of_samples, require_loop, takes_turns, turns_of_streams
+from irbench.worker.generation import for_artifact
 from irbench.worker.inference import infer
 from irbench.worker.warming import Warming, WarmUpRequest, median_completion_ns
 from irbench.worker.watchdog import own_temporary_files
@@ -227,7 +229,8 @@ class CellHost:
         before = self._read_counters()
         window = self._driver.drive(samples, settle_calls, first)
         evidence = evidence_between(before, self._read_counters())
-        return Round(block, window.issue_ns, window.completion_ns, evidence, window.open_ns)
+        token_ns = token_times_ns(self._slots, samples * self._calls_per_sample)
+        return Round(block, window.issue_ns, window.completion_ns, evidence, window.open_ns, token_ns)
 
     def answer_again(self) -> tuple[tuple[Array, ...], ...]:
         """Return what each slot answers now to the inputs of its first answer."""
@@ -291,7 +294,8 @@ class CellHost:
 
     @cached_property
     def _backend(self) -> Backend:
-        return backend_of(self._task.cell, self._workload.feeding, lambda: self._feeds[0])
+        backend = backend_of(self._task.cell, self._workload.feeding, lambda: self._feeds[0])
+        return for_artifact(backend, self._task.cell.artifact)
 
     def _read_private(self) -> int | None:
         return private_memory_bytes(descendant_folders()) if self._is_command else private_memory_bytes()

@@ -7,14 +7,18 @@ from typing import Self
 
 import numpy as np
 
+from irbench.measure.generation import GenerationSlot
 from irbench.measure.kernel_evidence import PhaseLog
 from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Array, Backend, Feed, Slot
+from irbench.worker.generation import for_artifact
 from irbench.worker.watchdog import own_temporary_files
 
 
 def infer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
     """Run a slot once and return its outputs; a sequence of tensors stays a list."""
+    if isinstance(slot, GenerationSlot):
+        return slot.answer(feed)
     slot.stage(feed)
     slot.run()
     return tuple(output if isinstance(output, list) else np.asarray(output) for output in slot.fetch())
@@ -29,6 +33,7 @@ class OpenSession:
     def __init__(self, backend: Backend, artifact: Artifact, load: Load, device: str = "cpu") -> None:
         own_temporary_files()
         backend.import_runtime(load, device)
+        backend = for_artifact(backend, artifact)
         self._session = backend.compile(artifact, load, device, PhaseLog())
         try:
             (self._slot,) = self._session.open_slots(1, "copy")

@@ -91,6 +91,7 @@ class _Document(BaseModel):
 
 _FORMS: Mapping[Kind[Any], Any] = {
     kinds.FLAG: Annotated[bool, Field(strict=True)],
+    kinds.COUNT: Count,
     kinds.COUNTS: Count,
     kinds.THREAD_COUNTS: Annotated[int | str, _reads(values.threads, Positive | Literal["native"])],
     kinds.BACKENDS: Annotated[Name, _reads(_address, str)],

@@ -43,6 +43,7 @@ AXES = (
     "shape",
     "data",
     "value",
+    "prompt",
     "set",
     "seed",
 )

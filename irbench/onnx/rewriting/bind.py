@@ -37,6 +37,7 @@ from irbench.onnx.reading.protobuf import (
     text,
 )
 from irbench.spec import Artifact, Shape, TensorSpec
+from irbench.spec.generation import GenerationArtifact
 from irbench.spec.requested_sizes import example_sizes
 
 _COPY_BYTES = 1 << 24
@@ -235,7 +236,9 @@ def with_sizes(artifact: Artifact, sizes: Mapping[str, int]) -> Artifact:
 
 
 def is_rewritten(artifact: Artifact) -> bool:
-    """Whether binding makes a new file: that of an ONNX model with dynamic input dimensions."""
+    """Whether binding makes a new file: that of an ONNX model with dynamic input dimensions, none of which grows."""
+    if isinstance(artifact, GenerationArtifact):
+        return False
     return artifact.kind == "onnx" and any(spec.dynamic_dimensions for spec in artifact.inputs)
 
 

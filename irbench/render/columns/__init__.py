@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
-from irbench.render.columns import cold_and_soak, row_facts, row_figures
+from irbench.render.columns import cold_and_soak, generation, row_facts, row_figures
 from irbench.render.columns.declaration import Column, Kind, ShownColumn
 
 S = TypeVar("S", bound=ShownColumn[Any, Any])
@@ -19,6 +19,7 @@ _PARTS: tuple[tuple[str, tuple[Column[Any], ...]], ...] = (
     ("Latency", row_figures.LATENCY),
     ("Throughput", row_figures.THROUGHPUT),
     ("Latency", row_figures.MORE_LATENCY),
+    ("Generation", generation.GENERATION),
     ("Comparison and correctness", row_figures.COMPARISON),
     ("Phases and memory", row_figures.PHASES),
     ("Every row", row_facts.GRAPH),

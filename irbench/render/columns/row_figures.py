@@ -28,6 +28,7 @@ from irbench.render.columns.declaration import (
     ShownColumn,
     ShownSpeed,
 )
+from irbench.render.columns.generation import generates
 from irbench.render.columns.row_facts import row_counters
 from irbench.render.figure_texts import are_ranges, ends_heading, ends_text, percent, seconds, speedup_cell
 from irbench.spec import Accuracy, InferenceWork
@@ -249,6 +250,7 @@ LATENCY = (
 THROUGHPUT = (
     Column("fps", NUMBER, "Samples per second.", speed=lambda cell: cell.fps, in_python=True,
         in_speeds=ShownSpeed(130, "FPS", spread=_spread, drops=1, spans=_FPS.spans,
+            is_shown=lambda result: not generates(result), when="without `--generate`",
             explained="batch x completions / wall time of the timed windows, slow calls included")),
     *_FPS.columns,
     Column("sustained_fps", NUMBER, "Samples per second where the row runs alone, with --sustain.",
@@ -358,7 +360,7 @@ COMPARISON = (
             "exact agreement")),
     Column("output_cosine", NUMBER, "Cosine of the angle between outputs and reference.",
         any_row=_error(lambda error: error.cosine)),
-    Column("top1_agreement", NUMBER, "Share of equal top classes; null unless the model is a classifier.",
+    Column("top1_agreement", NUMBER, "Share of equal top classes, or of equal tokens until one differs.",
         any_row=_error(lambda error: error.top1_agreement)),
 )  # fmt: skip
 PHASES = (

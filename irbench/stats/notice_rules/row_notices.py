@@ -21,6 +21,7 @@ from irbench.notices.marks import (
     NotRanked,
     OtherPeaks,
     OtherThanGraph,
+    OtherTokens,
     Oversubscribed,
     SelfTimed,
     StarvedRow,
@@ -53,6 +54,7 @@ def marks_of(
         *_too_slow(cell, eligibility),
         *_own_code(cell, records, eligibility),
         *_beyond_tolerance(cell, records, eligibility),
+        *_other_tokens(cell, records, eligibility),
         *_elsewhere(cell, records, eligibility),
         *_other_peaks(cell, records),
     )
@@ -141,6 +143,16 @@ def _beyond_tolerance(cell: Cell, records: Sequence[LaunchRecord], eligibility: 
     precision = str(first.effective.get("precision"))
     if judge(error, precision, graph_precision) is not None:
         yield BeyondTolerance(max_rel=error.max_rel, precision=precision)
+
+
+def _other_tokens(cell: Cell, records: Sequence[LaunchRecord], eligibility: Eligibility) -> Iterator[Mark]:
+    first = first_launch(records, cell.id)
+    if first is None or eligibility.states[cell.id] != "ok" or not any(each.token_ns.size for each in first.rounds):
+        return
+    errors = [error for error in (first.output_error, first.repeat_error) if error is not None]
+    same = min((error.top1_agreement for error in errors if error.top1_agreement is not None), default=1.0)
+    if same < 1:
+        yield OtherTokens(same=same)
 
 
 def _elsewhere(cell: Cell, records: Sequence[LaunchRecord], eligibility: Eligibility) -> Iterator[Mark]:

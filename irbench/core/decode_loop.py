@@ -1,0 +1,151 @@
+"""One generation as a loop of decoder calls: what each call is given, and which token is chosen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from irbench.onnx.reading.element_types import numpy_dtype
+from irbench.spec import BATCH, TensorSpec, size_of
+from irbench.spec.generation import CHECKED_LOGITS, TOP_LOGITS, CacheTensor, GenerationArtifact
+from irbench.spi import Array, Feed, Outputs
+
+
+class DecodeLoop:
+    """Feeds a decoder its own choices: the prompt first, then the most likely token of each call.
+
+    Args:
+        artifact: The decoder, and what its tensors are.
+    """
+
+    def __init__(self, artifact: GenerationArtifact) -> None:
+        self._decoding = artifact.decoding
+        self._specs = artifact.decoder_inputs
+        self._caches = {cache.input: cache for cache in self._decoding.caches}
+        self._state: dict[int, Array] = {}
+        self._constants: Mapping[int, Array] = {}
+        self._pending: Array = np.empty((0, 0), np.int64)
+        self._unread: list[Array] = []
+        self._length = 0
+        self._chosen: list[Array] = []
+        self._logits: list[Array] | None = None
+
+    def begin(self, feed: Feed, *, keeps_logits: bool = False) -> None:
+        """Start with a prompt and empty caches.
+
+        Args:
+            feed: What the generation is given: the prompt, int64 of shape (batch, tokens), then the constants.
+            keeps_logits: Whether the logits of every token are kept until the next prompt.
+        """
+        prompt, *constants = feed
+        self._constants = dict(zip(self._decoding.constants, constants, strict=True))
+        parts = np.split(prompt, prompt.shape[1], axis=1) if self._decoding.one_by_one else [prompt]
+        self._pending, self._unread = parts[0], parts[1:]
+        self._length = 0
+        self._chosen = []
+        self._logits = [] if keeps_logits else None
+        batch = prompt.shape[0]
+        self._state = {place: self._empty(cache, batch) for place, cache in self._caches.items()}
+
+    @property
+    def generated(self) -> int:
+        """How many tokens were generated so far."""
+        return len(self._chosen)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all tokens were generated."""
+        return len(self._chosen) == self._decoding.new_tokens
+
+    @property
+    def tokens(self) -> Array:
+        """The generated tokens, int64 of shape (batch, new tokens)."""
+        return np.stack(self._chosen, axis=1)
+
+    @property
+    def cache_bytes(self) -> int:
+        """The size of all cached tensors as they are now."""
+        return sum(array.nbytes for array in self._state.values())
+
+    def next(self) -> Feed:
+        """Return what the next call of the decoder is given."""
+        return tuple(self._input(place, spec) for place, spec in enumerate(self._specs))
+
+    def take(self, outputs: Outputs) -> None:
+        """Take what the decoder answered: its caches, and the token that follows."""
+        self._length += self._pending.shape[1]
+        for place, cache in self._caches.items():
+            self._state[place] = outputs[cache.output]
+        if self._unread:
+            self._pending = self._unread.pop(0)
+            return
+        logits = outputs[self._decoding.logits]
+        last = logits[:, -1] if logits.ndim == _RANK_WITH_POSITIONS else logits
+        token = np.argmax(last, axis=-1)
+        self._chosen.append(token)
+        self._pending = token[:, np.newaxis]
+        if self._logits is not None:
+            self._logits.append(np.array(last, np.float32))
+
+    def answers(self) -> tuple[Array, ...]:
+        """Return what verification compares, of a generation that kept its logits.
+
+        Returns:
+            The tokens; of each token the largest logits in descending order, float32 of shape (batch, new tokens,
+            :data:`TOP_LOGITS`), and their tokens; all logits of the first :data:`CHECKED_LOGITS` tokens.
+        """
+        assert self._logits is not None
+        logits = np.stack(self._logits, axis=1)
+        top = np.argsort(-logits, axis=-1, kind="stable")[..., :TOP_LOGITS]
+        return self.tokens, np.take_along_axis(logits, top, axis=-1), top, logits[:, :CHECKED_LOGITS]
+
+    def _input(self, place: int, spec: TensorSpec) -> Array:
+        decoding, state = self._decoding, self._state
+        if place in state:
+            return state[place]
+        if place in self._constants:
+            return self._constants[place]
+        dtype = numpy_dtype(spec.dtype)
+        batch, new = self._pending.shape
+        if place == decoding.tokens:
+            return np.ascontiguousarray(self._pending, dtype)
+        if place == decoding.mask:
+            return np.ones((batch, self._length + new), dtype)
+        if place in decoding.positions:
+            positions = np.arange(self._length, self._length + new, dtype=dtype)
+            return positions if len(spec.shape) == 1 else np.tile(positions, (batch, 1))
+        value = self._length > 0 if place in decoding.branches else self._length
+        return np.full(_one(spec.shape), value, dtype)
+
+    def _empty(self, cache: CacheTensor, batch: int) -> Array:
+        spec = self._specs[cache.input]
+        shape = [size_of(size, {BATCH: batch}) for size in spec.shape]
+        if cache.axis is not None:
+            shape[cache.axis] = 0
+        unknown = [str(size) for size, known in zip(spec.shape, shape, strict=True) if known is None]
+        if unknown:
+            raise ValueError(f"the cache {spec.name} has the dimension {unknown[0]} of unknown size")
+        return np.zeros([size or 0 for size in shape], numpy_dtype(spec.dtype))
+
+
+_RANK_WITH_POSITIONS = 3
+
+
+def _one(shape: Sequence[int | str]) -> tuple[int, ...]:
+    return (1,) * len(shape)
+
+
+def fixed_capacity(artifact: GenerationArtifact) -> int | None:
+    """Return how many tokens fit into caches whose size is fixed; ``None`` where they grow, or where it is not known.
+
+    A cache of fixed size has its positions along the longest of its axes but the batch and the last one, which holds
+    the values of a head.
+    """
+    capacities = [
+        max((size for size in artifact.decoder_inputs[cache.input].shape[1:-1] if isinstance(size, int)), default=0)
+        for cache in artifact.decoding.caches
+        if cache.axis is None
+    ]
+    return min((size for size in capacities if size), default=None) if math.prod(capacities) else None

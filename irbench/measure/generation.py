@@ -1,0 +1,83 @@
+"""A whole generation as one inference, and when each of its tokens was there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irbench.core.decode_loop import DecodeLoop
+from irbench.measure.clock import now_ns
+from irbench.spi import Array, Feed, Outputs, Slot
+
+
+class GenerationSlot:
+    """A slot whose inference reads a prompt and generates tokens, one decoder call after the other.
+
+    Args:
+        slot: Runs the decoder.
+        loop: Says what the decoder is given, and which tokens are chosen.
+    """
+
+    def __init__(self, slot: Slot, loop: DecodeLoop) -> None:
+        self._slot = slot
+        self._loop = loop
+        self._feed: Feed = ()
+        self._finished: list[tuple[int, list[int]]] = []
+
+    def stage(self, feed: Feed, /) -> None:
+        """Keep a prompt; the decoder's own inputs are staged call by call, which is timed too."""
+        self._feed = feed
+
+    def run(self) -> None:
+        """Generate all tokens."""
+        self._generate(keeps_logits=False)
+
+    def fetch(self) -> Outputs:
+        """Return the tokens, int64 of shape (batch, new tokens)."""
+        return (self._loop.tokens,)
+
+    def answer(self, feed: Feed) -> tuple[Array, ...]:
+        """Generate once, untimed, and return what verification compares; see :meth:`DecodeLoop.answers`."""
+        self.stage(feed)
+        self._generate(keeps_logits=True)
+        return self._loop.answers()
+
+    @property
+    def cache_bytes(self) -> int:
+        """The size of the caches at the end of the last generation."""
+        return self._loop.cache_bytes
+
+    def _generate(self, *, keeps_logits: bool) -> None:
+        slot, loop, moments = self._slot, self._loop, list[int]()
+        begun = now_ns()
+        loop.begin(self._feed, keeps_logits=keeps_logits)
+        while not loop.is_done:
+            slot.stage(loop.next())
+            slot.run()
+            loop.take(slot.fetch())
+            if loop.generated > len(moments):
+                moments.append(now_ns() - begun)
+        self._finished.append((begun + moments[-1], moments))
+
+    def take_finished(self) -> list[tuple[int, list[int]]]:
+        """Return when each generation since the last time ended, and when its tokens were there after its begin."""
+        finished, self._finished = self._finished, []
+        return finished
+
+
+def token_times_ns(slots: Sequence[Slot], calls: int) -> NDArray[np.int64]:
+    """Return when the tokens of the last generations were there, and forget all before.
+
+    Args:
+        slots: Those of a session; what is no :class:`GenerationSlot` generates nothing.
+        calls: Of how many generations.
+
+    Returns:
+        Nanoseconds from the begin of each generation to each token, int64, one generation after the other; empty
+        without generations.
+    """
+    finished = [entry for slot in slots if isinstance(slot, GenerationSlot) for entry in slot.take_finished()]
+    latest = sorted(finished)[-calls:] if calls else []
+    return np.array([moment for _, moments in latest for moment in moments], np.int64)

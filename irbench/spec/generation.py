@@ -1,0 +1,150 @@
+"""Generation: a decoder called token after token, described as a model whose one inference is a whole text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from irbench.spec.models import Artifact, Bundle
+from irbench.spec.tensors import InputSpec, TensorSpec, is_named_as_mask, names_in
+
+PROMPT = "prompt"
+"""The dimension of a generation's input that holds the tokens of the prompt."""
+CHECKED_LOGITS = 8
+"""Of how many tokens all logits are compared with the reference."""
+TOP_LOGITS = 16
+"""How many of the largest logits are kept of every token, so that it is known how close another choice was."""
+GENERATED_OUTPUTS = ("tokens", "top_logits", "top_tokens", "logits")
+"""What a generation answers where it is verified, in this order; where it is timed it answers the tokens alone."""
+
+
+@dataclass(frozen=True)
+class CacheTensor:
+    """A tensor that a decoder is given, and gives back with what it computed for the new tokens.
+
+    Attributes:
+        input: Its place among the decoder's inputs.
+        output: Its place among the decoder's outputs.
+        axis: The axis along which it grows with each token; ``None`` where its size is fixed.
+    """
+
+    input: int
+    output: int
+    axis: int | None
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """Which tensor of a decoder is what, by places among its inputs and outputs.
+
+    Attributes:
+        new_tokens: How many tokens are generated.
+        tokens: The input of token ids, int of shape (batch, tokens).
+        logits: The output with a score for each token of the vocabulary, (batch, tokens, vocabulary).
+        mask: The input that says which positions count, (batch, cached and new tokens); ``None`` without one.
+        positions: Inputs of the new tokens' positions, (batch, tokens) or (tokens).
+        lengths: Inputs of one number: how many tokens the cache holds.
+        branches: Inputs of one boolean: whether the cache holds any tokens.
+        constants: Inputs that stay as they are in every call: encodings of another model, for example.
+        one_by_one: Whether the decoder takes a single token per call, so that a prompt is read token by token.
+    """
+
+    new_tokens: int
+    tokens: int
+    logits: int
+    caches: tuple[CacheTensor, ...]
+    mask: int | None = None
+    positions: tuple[int, ...] = ()
+    lengths: tuple[int, ...] = ()
+    branches: tuple[int, ...] = ()
+    constants: tuple[int, ...] = ()
+    one_by_one: bool = False
+
+
+@dataclass(frozen=True)
+class GenerationArtifact(Artifact):
+    """A decoder's file as a model that takes prompts and answers generated tokens.
+
+    ``inputs`` and ``outputs`` are those of the generation: the prompt and the decoder's constants, and
+    :data:`GENERATED_OUTPUTS`. Its file leaves the sizes dynamic that grow.
+
+    Attributes:
+        decoder_inputs: What the file itself takes.
+        decoder_outputs: What it answers.
+        decoding: How it is called.
+    """
+
+    decoder_inputs: tuple[TensorSpec, ...] = ()
+    decoder_outputs: tuple[TensorSpec, ...] = ()
+    decoding: Decoding = Decoding(0, 0, 0, ())
+
+    @property
+    def decoder(self) -> Artifact:
+        """The file as the model that it is."""
+        return Artifact(
+            kind=self.kind,
+            path=self.path,
+            inputs=self.decoder_inputs,
+            outputs=self.decoder_outputs,
+            passes=self.passes,
+            sha256=self.sha256,
+            opset=self.opset,
+            variant=self.variant,
+            domains=self.domains,
+            disagreement=self.disagreement,
+            precision=self.precision,
+            files=self.files,
+        )
+
+
+def as_generation(decoder: Artifact, like: GenerationArtifact) -> GenerationArtifact:
+    """Return another graph of a decoder, one that was optimised for example, called as the first one is."""
+    return GenerationArtifact(
+        kind=decoder.kind,
+        path=decoder.path,
+        inputs=like.inputs,
+        outputs=like.outputs,
+        passes=decoder.passes,
+        sha256=decoder.sha256,
+        opset=decoder.opset,
+        variant=decoder.variant,
+        domains=decoder.domains,
+        disagreement=decoder.disagreement,
+        precision=decoder.precision,
+        files=decoder.files,
+        decoder_inputs=decoder.inputs,
+        decoder_outputs=decoder.outputs,
+        decoding=like.decoding,
+    )
+
+
+def decoder_bundle(bundle: Bundle) -> Bundle:
+    """Return a bundle of generations as the decoder that it is; any other bundle as it is."""
+    if not any(isinstance(artifact, GenerationArtifact) for artifact in bundle.artifacts):
+        return bundle
+    decoders = tuple(
+        artifact.decoder if isinstance(artifact, GenerationArtifact) else artifact for artifact in bundle.artifacts
+    )
+    inputs = tuple(InputSpec(spec, 0.0, 1.0, is_named_as_mask(spec.name)) for spec in decoders[0].inputs)
+    return replace(bundle, inputs=inputs, artifacts=decoders)
+
+
+def decoder_sizes(generation: GenerationArtifact, sizes: Mapping[str, int], new: int) -> dict[str, int]:
+    """Return a size for each dynamic dimension of a decoder that is given some tokens after a prompt.
+
+    Args:
+        generation: The decoder; its dimensions are dynamic still.
+        sizes: Of the generation: its batch, its prompt, and whatever its constants have.
+        new: How many tokens it is given.
+    """
+    decoding, inputs = generation.decoding, generation.decoder_inputs
+    past = sizes[PROMPT]
+    known = {**sizes, **_named(inputs[decoding.tokens].shape[1:], new)}
+    for cache in decoding.caches:
+        known |= {} if cache.axis is None else _named(inputs[cache.input].shape[cache.axis :][:1], past)
+    return known if decoding.mask is None else {**_named(inputs[decoding.mask].shape[1:], past + new), **known}
+
+
+def _named(shape: Sequence[int | str], size: int) -> dict[str, int]:
+    """Return the size of a dimension by its name, where it has a name of its own."""
+    return {name: size for name in shape if isinstance(name, str) and names_in(name) == (name,)}

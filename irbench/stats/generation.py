@@ -1,0 +1,90 @@
+"""What generations show besides their length: the first token, the tokens after it, and how both depend on length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irbench.core.row import Generated, Spans
+from irbench.spec import Cell, Scalar, Timing, Workload
+from irbench.stats.figures import Rounds, by_launch, frames_per_second, span_over_launches
+from irbench.stats.intervals import interval_at, looks_of
+from irbench.stats.soak import trend_of
+
+
+def prompt_of(workload: Workload) -> int:
+    """Return how many tokens the prompts of a generation have, which its first input holds; 0 without inputs."""
+    inputs = workload.bundle.inputs
+    size = inputs[0].tensor.bind(workload.sizes).shape[-1:] if inputs else ()
+    return size[0] if size and isinstance(size[0], int) else 0
+
+
+def generated(
+    counted: Rounds, everything: Rounds, cell: Cell, prompt: int, effective: Mapping[str, Scalar], timing: Timing
+) -> Generated | None:
+    """Return what a row generated; ``None`` where its calls were single inferences.
+
+    Args:
+        counted: Its rounds that count, at least one.
+        everything: Its rounds of all blocks.
+        cell: The row.
+        prompt: Tokens of its prompts.
+        effective: What its session said of itself.
+        timing: The protocol's numbers.
+    """
+    new_tokens = _new_tokens(counted)
+    if not new_tokens:
+        return None
+
+    def spans(figure: Callable[[Rounds], float]) -> Spans:
+        return span_over_launches(counted, everything, figure, timing)
+
+    held = effective.get("cache_bytes")
+    lines = [line for rounds in by_launch(counted) if (line := _line(rounds, prompt)) is not None]
+    return Generated(
+        new_tokens=new_tokens,
+        prompt=prompt,
+        first_token_ms=spans(lambda rounds: float(np.median(_token_ns(rounds)[:, 0])) / 1e6),
+        token_ms=spans(lambda rounds: float(np.median(_between_ns(rounds))) / 1e6) if new_tokens > 1 else None,
+        tokens_per_s=spans(lambda rounds: new_tokens * frames_per_second(rounds, cell.load.batch)),
+        fixed_ms=_span([fixed_ns / 1e6 for fixed_ns, _ in lines], timing) if lines else None,
+        position_us=_span([each_ns / 1e3 for _, each_ns in lines], timing) if lines else None,
+        cache_bytes=held if isinstance(held, int) else None,
+    )
+
+
+def _new_tokens(rounds: Rounds) -> int:
+    launch, first = rounds[0]
+    return first.token_ns.size // (first.issue_ns.size * launch.calls_per_sample)
+
+
+def _token_ns(rounds: Rounds) -> NDArray[np.int64]:
+    """Return when tokens were there after the begin of their call, int64 of shape (calls, new tokens)."""
+    return np.concatenate([round_.token_ns.reshape(-1, _new_tokens(rounds)) for _, round_ in rounds])
+
+
+def _between_ns(rounds: Rounds) -> NDArray[np.int64]:
+    """Return the time from each token to the next, int64 of shape (calls, new tokens - 1)."""
+    return np.diff(_token_ns(rounds), axis=1)
+
+
+def _line(rounds: Rounds, prompt: int) -> tuple[float, float] | None:
+    """Return the time of a token at length 0, and what each position adds, in nanoseconds; ``None`` of few tokens.
+
+    The slope is the median of those of all pairs of tokens, which the slow first ones do not move:
+    :func:`irbench.stats.soak.trend_of`. The length is that of the cache when a token's call begins.
+    """
+    between_ns = np.median(_between_ns(rounds), axis=0)
+    trend = trend_of(between_ns.tolist())
+    if trend is None:
+        return None
+    lengths = prompt + np.arange(between_ns.size)
+    return float(np.median(between_ns - trend.slope * lengths)), trend.slope
+
+
+def _span(values: list[float], timing: Timing) -> Spans:
+    """Return the interval over launches of a figure that may be negative."""
+    interval = interval_at(values, looks_of(timing), timing.confidence)
+    return Spans(interval.value, **interval.ends(float))

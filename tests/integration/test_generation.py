@@ -1,0 +1,106 @@
+"""Generations through the front door: small decoders with a cache, on scripted backends and on real ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import fake_runs
+import numpy as np
+import pytest
+from decoders import write_decoder
+from front_door import irbench
+
+import irbench as library
+
+pytestmark = pytest.mark.usefixtures("known_backends")
+
+
+@pytest.fixture
+def decoder(tmp_path: Path) -> Path:
+    return write_decoder(tmp_path / "decoder.onnx")
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("streams", [1, 2])
+def test_a_generation_is_measured_and_verified_token_by_token(decoder: Path, streams: int) -> None:
+    called = fake_runs.run(decoder, "--generate", "5", "--prompt", "3", "--streams", str(streams))
+    assert called.code == 0, called.err
+    (table,) = called.document["groups"]
+    assert table["shapes"] == {"input_ids": [1, 3]}
+    for cell in table["cells"]:
+        assert cell["state"] == "ok"
+        assert cell["output_error"]["top1_agreement"] == 1
+        generation = cell["generation"]
+        assert (generation["new_tokens"], generation["prompt"]) == (5, 3)
+        assert 0 < generation["first_token_ms"]["value"] < cell["latency_ms"]["p50"]
+        assert generation["cache_bytes"] == 2 * 2 * (3 + 5 - 1) * 16 * 4, "the last token is not fed any more"
+
+
+@pytest.mark.ci
+def test_each_prompt_has_a_table_of_its_own(decoder: Path) -> None:
+    called = fake_runs.run(decoder, "--generate", "2", "--prompt", "3,6")
+    assert called.code == 0, called.err
+    assert [table["shapes"]["input_ids"] for table in called.document["groups"]] == [[1, 3], [1, 6]]
+
+
+@pytest.mark.ci
+def test_a_backend_that_chooses_other_tokens_gets_no_speedup(decoder: Path) -> None:
+    called = fake_runs.run(decoder, "--generate", "4", "--prompt", "3", "--set", "fake-b.fault=wrong")
+    assert called.code == 1
+    assert fake_runs.cell(called, "fake-b")["state"] == "mismatch"
+
+
+@pytest.mark.ci
+def test_runtimes_generate_the_same_with_and_without_optimisation(decoder: Path) -> None:
+    run = library.run(
+        decoder, backends=["ort", "openvino"], generate=4, prompt=3, optimize=["none", "basic"], batch=2,
+        progress=None, quick=True, budget=0.01,
+    )  # fmt: skip
+    rows = {row.label: row for row in run.rows}
+    assert set(rows) == {"ort", "ort+basic", "openvino", "openvino+basic"}
+    assert all(row.tokens_per_s and row.first_token_ms and row.token_ms for row in run.rows)
+
+
+@pytest.mark.ci
+def test_the_table_shows_first_token_next_tokens_and_tokens_per_second(decoder: Path) -> None:
+    called = irbench("run", decoder, "--backends", "fake-a", *fake_runs.FASTEST, "--generate", "3", "--prompt", "4")
+    assert called.code == 0, called.err
+    shown = " ".join(called.out.split())
+    for heading in ("first token ms", "token ms", "tokens/s", "3 tokens generated in each call"):
+        assert heading in shown
+    assert " FPS " not in shown
+
+
+@pytest.mark.ci
+def test_prompts_come_from_data(decoder: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "prompt.npz", input_ids=np.array([[5, 6, 7, 8]], np.int64))
+    called = fake_runs.run(decoder, "--generate", "2", "--data", tmp_path / "prompt.npz")
+    assert called.code == 0, called.err
+    assert called.document["groups"][0]["shapes"]["input_ids"] == [1, 4]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--generate", "0"), "--generate"),
+        (("--generate", "4", "--prompt", "0"), "--prompt"),
+        (("--generate", "4", "--io", "bound"), "cannot be combined"),
+        (("--generate", "4", "--cold"), "cannot be combined"),
+        (("--prompt", "4"), "--generate"),
+        (("--generate", "4", "--feedback", "present.0.key=past"), "no such pair"),
+    ],
+)
+def test_what_is_wrong_is_one_line_that_names_the_option(
+    decoder: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    called = irbench("run", decoder, "--backends", "fake-a", *arguments)
+    assert called.code == 2
+    assert message in " ".join(called.err.split())
+    assert "Traceback" not in called.err
+
+
+def test_a_model_without_a_cache_is_refused_with_the_names_of_its_tensors(tmp_path: Path) -> None:
+    called = irbench("run", write_decoder(tmp_path / "plain.onnx", layers=0), "--backends", "fake-a", "--generate", "4")
+    assert called.code == 2
+    assert "has no cache" in called.err
+    assert "input_ids" in called.err

@@ -1,0 +1,104 @@
+"""What a decoder is given, token after token."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irbench.core.decode_loop import DecodeLoop
+from irbench.spec import TensorSpec
+from irbench.spec.generation import TOP_LOGITS, CacheTensor, Decoding, GenerationArtifact
+
+VOCABULARY = 20
+SPECS = (
+    TensorSpec("input_ids", "int32", ("batch", "tokens")),
+    TensorSpec("attention_mask", "int64", ("batch", "all")),
+    TensorSpec("position_ids", "int64", ("batch", "tokens")),
+    TensorSpec("past_length", "int64", (1,)),
+    TensorSpec("use_cache_branch", "bool", (1,)),
+    TensorSpec("encoded", "float32", ("batch", 2)),
+    TensorSpec("past.0.key", "float32", ("batch", 3, "past", 4)),
+)
+
+
+def artifact(new_tokens: int = 3, **changes: Any) -> GenerationArtifact:
+    facts: dict[str, Any] = {
+        "tokens": 0, "logits": 0, "caches": (CacheTensor(6, 1, 2),), "mask": 1, "positions": (2,), "lengths": (3,),
+        "branches": (4,), "constants": (5,),
+    }  # fmt: skip
+    decoding = Decoding(new_tokens, **(facts | changes))
+    return GenerationArtifact("onnx", Path("d.onnx"), (), (), decoder_inputs=SPECS, decoding=decoding)
+
+
+def counting_decoder(feed: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Answer the token after the last one, and a cache that is longer by the new tokens."""
+    ids, past = feed[0], feed[6]
+    logits = -np.abs(np.arange(VOCABULARY) - (ids[..., np.newaxis] + 1) % VOCABULARY).astype(np.float32)
+    new = np.ones((*past.shape[:2], ids.shape[1], past.shape[3]), past.dtype)
+    return logits, np.concatenate([past, new], axis=2)
+
+
+def generate(loop: DecodeLoop, prompt: list[list[int]], *, keeps_logits: bool = False) -> list[tuple[Any, ...]]:
+    encoded = np.full((len(prompt), 2), 7.0, np.float32)
+    loop.begin((np.array(prompt, np.int64), encoded), keeps_logits=keeps_logits)
+    feeds: list[tuple[Any, ...]] = []
+    while not loop.is_done:
+        feeds.append(loop.next())
+        loop.take(counting_decoder(feeds[-1]))
+    return feeds
+
+
+def test_the_prompt_comes_first_and_then_each_choice() -> None:
+    loop = DecodeLoop(artifact())
+    feeds = generate(loop, [[1, 2, 3], [5, 6, 7]])
+    assert [feed[0].tolist() for feed in feeds] == [[[1, 2, 3], [5, 6, 7]], [[4], [8]], [[5], [9]]]
+    assert loop.tokens.tolist() == [[4, 5, 6], [8, 9, 10]]
+
+
+def test_mask_positions_and_lengths_follow_the_cache() -> None:
+    feeds = generate(DecodeLoop(artifact()), [[1, 2, 3]])
+    assert [feed[1].shape for feed in feeds] == [(1, 3), (1, 4), (1, 5)]
+    assert [feed[2].tolist() for feed in feeds] == [[[0, 1, 2]], [[3]], [[4]]]
+    assert [feed[3].tolist() for feed in feeds] == [[0], [3], [4]]
+    assert [feed[4].tolist() for feed in feeds] == [[False], [True], [True]]
+    assert {feed[5][0, 0] for feed in feeds} == {7.0}
+    assert [feed[6].shape[2] for feed in feeds] == [0, 3, 4]
+
+
+def test_inputs_have_the_types_of_the_decoder() -> None:
+    for feed in generate(DecodeLoop(artifact()), [[1, 2]]):
+        assert [array.dtype.name for array in feed] == [spec.dtype for spec in SPECS]
+
+
+def test_a_prompt_is_read_token_by_token_where_the_decoder_takes_one() -> None:
+    loop = DecodeLoop(artifact(one_by_one=True))
+    feeds = generate(loop, [[1, 2, 3]])
+    assert [feed[0].tolist() for feed in feeds] == [[[1]], [[2]], [[3]], [[4]], [[5]]]
+    assert loop.tokens.tolist() == [[4, 5, 6]]
+
+
+def test_each_generation_begins_with_an_empty_cache() -> None:
+    loop = DecodeLoop(artifact())
+    generate(loop, [[1, 2, 3]])
+    assert loop.cache_bytes == 3 * 5 * 4 * 4, "the last token is not fed any more"
+    assert generate(loop, [[9]])[0][6].shape == (1, 3, 0, 4)
+
+
+def test_answers_hold_the_largest_logits_of_each_token() -> None:
+    loop = DecodeLoop(artifact())
+    generate(loop, [[1, 2, 3]], keeps_logits=True)
+    tokens, top, top_tokens, logits = loop.answers()
+    assert tokens.tolist() == [[4, 5, 6]]
+    assert (top.shape, logits.shape) == ((1, 3, TOP_LOGITS), (1, 3, VOCABULARY))
+    assert top_tokens[0, :, 0].tolist() == [4, 5, 6]
+    assert top[0, 0].tolist() == sorted(top[0, 0].tolist(), reverse=True)
+
+
+def test_a_cache_of_unknown_size_is_named() -> None:
+    specs = (*SPECS[:6], TensorSpec("past.0.key", "float32", ("batch", "heads", "past", 4)))
+    loop = DecodeLoop(GenerationArtifact("onnx", Path(), (), (), decoder_inputs=specs, decoding=artifact().decoding))
+    with pytest.raises(ValueError, match=r"past\.0\.key has the dimension heads"):
+        loop.begin((np.ones((1, 2), np.int64), np.ones((1, 2), np.float32)))

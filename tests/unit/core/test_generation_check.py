@@ -1,0 +1,68 @@
+"""Generated tokens compared with a reference's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from irbench.core.generation_check import compare_generations
+from irbench.core.output_check import judge
+from irbench.spi import Array
+
+VOCABULARY = 6
+
+
+def answer(*rows: list[float]) -> tuple[Array, ...]:
+    """Return a generation of one sample that chose greedily from these logits."""
+    logits = np.array([rows], np.float32)
+    top = np.argsort(-logits, axis=-1, kind="stable")[..., :4]
+    return logits.argmax(-1), np.take_along_axis(logits, top, -1), top, logits
+
+
+FIRST, SECOND = [0.0, 9, 1, 2, 3, 4], [8.0, 1, 2, 3, 4, 5]
+
+
+def test_equal_generations_have_no_error() -> None:
+    error = compare_generations(answer(FIRST, SECOND), answer(FIRST, SECOND), 1.0)
+    assert (error.max_rel, error.top1_agreement) == (0, 1)
+
+
+def test_a_tie_may_be_chosen_either_way() -> None:
+    one, other = [8.0, 7.9999, 2, 3, 4, 5], [7.9999, 8.0, 2, 3, 4, 5]
+    error = compare_generations(answer(FIRST, one, SECOND), answer(FIRST, other, FIRST), 1.0)
+    assert error.top1_agreement == pytest.approx(1 / 3)
+    assert judge(error, "fp32") is None, "what follows the tie has another past and is not compared"
+
+
+def test_a_token_that_the_reference_finds_unlikely_is_wrong() -> None:
+    error = compare_generations(answer(FIRST, FIRST), answer(FIRST, SECOND), 1.0)
+    assert error.max_rel >= (8 - 1) / 8
+    assert judge(error, "fp32") is not None
+
+
+def test_another_token_is_as_wrong_as_it_is_unlikely_where_its_logits_were_not_kept() -> None:
+    long = [list(FIRST) for _ in range(12)]
+    right, wrong = answer(*long), list(answer(*long))
+    wrong[0] = wrong[0].copy()
+    wrong[0][0, 11] = 0
+    for part in (right, wrong):
+        assert part[3].shape[1] == 12
+    kept = (*right[:3], right[3][:, :8])
+    error = compare_generations((*wrong[:3], wrong[3][:, :8]), kept, 1.0)
+    assert error.max_rel == pytest.approx((9 - 2) / 9), "at least as far as the last of the largest logits"
+    assert error.top1_agreement == pytest.approx(11 / 12)
+
+
+def test_the_worst_sample_counts() -> None:
+    both = [np.concatenate(parts) for parts in zip(answer(FIRST), answer(SECOND), strict=True)]
+    wrong = [np.concatenate(parts) for parts in zip(answer(FIRST), answer(FIRST), strict=True)]
+    error = compare_generations(wrong, both, 1.0)
+    assert error.max_rel > 0.5
+    assert error.top1_agreement == 0.5
+
+
+def test_other_outputs_than_those_of_generations_are_refused() -> None:
+    with pytest.raises(ValueError, match="gave 1 outputs in place of tokens"):
+        compare_generations(answer(FIRST)[:1], answer(FIRST), 1.0)
+    with pytest.raises(ValueError, match="shape"):
+        compare_generations(answer(FIRST, FIRST), answer(FIRST), 1.0)

@@ -1,0 +1,94 @@
+"""Figures of generations, of which the truth is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import launches
+import numpy as np
+import pytest
+
+from irbench.core.record import LaunchRecord, OutputError, Round
+from irbench.core.row import CellResult
+from irbench.spec import Bundle, Group, InputSpec, TensorSpec, Timing, Workload
+from irbench.stats.eligibility import Admission
+from irbench.stats.summary import summarise
+
+MS = 1_000_000
+PROMPT, NEW, CALLS = 100, 64, 3
+PREFILL_MS, FIXED_MS, POSITION_US = 40.0, 2.0, 5.0
+
+
+INPUTS = (InputSpec(TensorSpec("input_ids", "int64", ("batch", PROMPT))),)
+GROUP = Group((Workload(Bundle("decoder", INPUTS, ()), {"batch": 1}),), launches.group("ort").cells, "ort")
+
+
+def generations(block: int, *, streams: int = 1) -> Round:
+    """Return calls whose token at length n costs a fixed time and some more for each position."""
+    lengths = PROMPT + np.arange(NEW - 1)
+    between_ns = FIXED_MS * MS + POSITION_US * 1e3 * lengths
+    one = np.rint(PREFILL_MS * MS + np.concatenate(([0.0], np.cumsum(between_ns)))).astype(np.int64)
+    plain = launches.synchronous(block, [one[-1]] * CALLS)
+    return replace(plain, token_ns=np.tile(one, CALLS * streams))
+
+
+def row(rounds_of: list[list[Round]], new: int = NEW, **effective: int) -> CellResult:
+    records: list[LaunchRecord] = []
+    for number, rounds in enumerate(rounds_of):
+        facts = {"precision": "fp32", "threads": 2, **effective}
+        records.append(launches.launch(number, [launches.measured("ort", rounds, effective=facts)]))
+    table = summarise(GROUP, records, Timing(), Admission(), stopped_by="target", seconds=1.0)
+    return table.cells[0]
+
+
+def test_first_token_next_tokens_and_what_each_position_adds_are_told_apart() -> None:
+    found = row([[generations(block) for block in range(5)] for _ in range(5)]).generation
+    assert found is not None
+    assert (found.new_tokens, found.prompt) == (NEW, PROMPT)
+    assert found.first_token_ms.value == pytest.approx(PREFILL_MS)
+    assert found.token_ms is not None
+    assert found.token_ms.value == pytest.approx(FIXED_MS + POSITION_US / 1e3 * (PROMPT + (NEW - 2) / 2), rel=1e-3)
+    assert found.fixed_ms is not None
+    assert found.position_us is not None
+    assert found.fixed_ms.value == pytest.approx(FIXED_MS, rel=1e-3)
+    assert found.position_us.value == pytest.approx(POSITION_US, rel=1e-3)
+    assert found.position_us.low is not None, "five launches give an interval"
+
+
+def test_tokens_per_second_count_every_token_of_the_time() -> None:
+    result = row([[generations(block) for block in range(5)] for _ in range(5)])
+    assert result.generation is not None
+    assert result.fps is not None
+    assert result.generation.tokens_per_s.value == pytest.approx(NEW * result.fps)
+
+
+def test_few_tokens_have_no_line_and_one_token_no_next() -> None:
+    short = launches.synchronous(0, [10 * MS, 10 * MS])
+    rounds = [[replace(short, block=block, token_ns=np.array([4, 10, 4, 10]) * MS) for block in range(5)]] * 3
+    found = row(rounds).generation
+    assert found is not None
+    assert (found.new_tokens, found.fixed_ms, found.position_us) == (2, None, None)
+    single = [[replace(short, block=block, token_ns=np.array([4, 4]) * MS) for block in range(5)]] * 3
+    found = row(single).generation
+    assert found is not None
+    assert (found.new_tokens, found.token_ms) == (1, None)
+
+
+@pytest.mark.parametrize(("same", "marked"), [(1.0, []), (0.25, ["other-tokens"])])
+def test_a_tie_that_was_decided_otherwise_is_marked(same: float, marked: list[str]) -> None:
+    error = OutputError(1e-6, 1e-6, 1.0, same)
+    rounds = [generations(block) for block in range(5)]
+    records = [launches.launch(0, [launches.measured("ort", rounds, output_error=error)])]
+    table = summarise(GROUP, records, Timing(), Admission(), stopped_by="target", seconds=1.0)
+    assert [mark.code for mark in table.cells[0].marks] == marked
+
+
+def test_calls_that_generate_nothing_say_nothing_of_tokens() -> None:
+    plain = [[launches.synchronous(block, [MS, MS]) for block in range(5)]] * 3
+    assert row(plain).generation is None
+
+
+def test_the_size_of_the_caches_is_what_the_session_held() -> None:
+    found = row([[generations(block) for block in range(5)]] * 3, cache_bytes=4096).generation
+    assert found is not None
+    assert found.cache_bytes == 4096
