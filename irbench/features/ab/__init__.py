@@ -2,7 +2,6 @@
 
 Workers of two environments take turns in one table, so the ratio between the versions has a confidence interval like
 any other speedup, and outputs are verified first. uv installs releases; wheels and interpreters can be named too.
-docs/versions.md explains it.
 """
 
 from irbench.terminal.commands import Command

@@ -2,7 +2,6 @@
 
 Releases between two versions are installed by uv and halved: each is compared with the first one, by speed with a
 confidence interval or by the values of the outputs, until two neighbours differ. Every comparison is a stored run.
-docs/versions.md explains it.
 """
 
 from irbench.terminal.commands import Command

@@ -2,7 +2,6 @@
 
 Each launch is a fresh process of one row, with a cold and with a warm cache, and the time from its start to its first
 output is split into phases: start, import, load, compile and inference. The steady speed is not measured.
-docs/cold-starts-and-memory.md explains it.
 """
 
 from irbench.runs.run_modes import RunMode

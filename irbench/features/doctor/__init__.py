@@ -2,7 +2,7 @@
 
 It checks processors, clocks, memory, limits and other programs, and gives each finding its effect and a remedy. --aa
 measures a backend against itself, and --peak the operations and the bandwidth that the machine attains.
-docs/reading-results.md shows findings, docs/roofline.md what the peaks are for.
+docs/roofline.md says what the peaks are for.
 """
 
 from irbench.terminal.commands import Command

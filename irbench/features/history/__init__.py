@@ -2,7 +2,6 @@
 
 A permutation test finds changes of level in latency, throughput, size, compile time and memory, run by run on one
 machine, and tells them from single runs that stand out. Conditions of --fail-on make it a gate.
-docs/comparing-runs.md explains it.
 """
 
 from irbench.terminal.commands import Command

@@ -1,7 +1,7 @@
 """Plans for sweeps: read, checked, expanded, and made of stored runs.
 
 A plan is a TOML file with the lists of models, backends and settings that a sweep measures. The command lists, checks
-and expands plans without measuring, and writes one from a stored run. docs/plans.md explains it.
+and expands plans without measuring, and writes one from a stored run.
 """
 
 from irbench.terminal.commands import Command

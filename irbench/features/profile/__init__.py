@@ -1,8 +1,8 @@
 """Where the time of an inference goes on each backend, operator by operator.
 
 Each backend's own profiler times its operators, which are joined with the nodes of the graph, so that backends and
-levels of optimisation can be compared by class of work, operator or node. The same inference is timed without
-profiling beside it. docs/profiling.md explains it.
+levels of optimisation can be compared by class of work, operator or node. The same inference is timed without profiling
+beside it.
 """
 
 from irbench.terminal.commands import Command

@@ -2,7 +2,6 @@
 
 Parts of the graph are cut out and tried until no node can be left out: a part must still be slower by so much, give
 wrong outputs or fail in the same way. The result is a small model with its inputs and the text of a bug report.
-docs/reducing.md explains it.
 """
 
 from irbench.terminal.commands import Command

@@ -2,7 +2,6 @@
 
 It compares the outputs of every backend, on generated inputs or on data sets, within the tolerance of the precision
 that was computed in, or runs the cases of ONNX's backend tests and counts what passed. Nothing is timed.
-docs/conformance.md explains it.
 """
 
 from irbench.terminal.commands import Command
