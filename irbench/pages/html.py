@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from irbench.charts.drawing import can_draw, page_svg
 from irbench.core.plain_text import plain
-from irbench.errors import require_libraries
+from irbench.errors import IrbenchError, require_libraries
 from irbench.pages.result import PageResult
 from irbench.pages.values import Heading, Page, PageCode, PageFigure, PageGrid, PagePart, PageRow, PageSection
 from irbench.render.table import Row, TextTable
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 WITHOUT_CHARTS = (
     "Charts are left out: they need altair and vl-convert-python. Install them with: pip install 'irbench[report]'"
 )
+WITHOUT_SAMPLES = "Charts of raw samples are left out: {}"
 _WIDE, _NARROW = 440, 200
 """Of the drawing area of charts in pixels; labels come beside it."""
 _STATES = {"red": "slower", "green": "faster", "yellow": "undecided"}
@@ -34,16 +35,25 @@ def page_of_results(results: Iterable[PageResult]) -> Page:
 
 def section_of(result: PageResult, key: str) -> PageSection:
     """Return a result as a page shows it; ``key`` is unique in the page."""
+    figures, missing = _drawn(result, key)
     return PageSection(
         key=key,
         name=plain(result.name),
         question=plain(result.question),
         verdict=plain(result.verdict),
         parts=tuple(_part(part, f"{key}-{number}") for number, part in enumerate(result.parts)),
-        warnings=tuple(plain(warning.removeprefix("warning: ")) for warning in result.warnings),
+        warnings=tuple(plain(warning.removeprefix("warning: ")) for warning in (*result.warnings, *missing)),
         command=plain(result.command),
-        figures=tuple(drawn_figures(result.figures(), key, rows=f"{key}-") if can_draw() else ()),
+        figures=figures,
     )
+
+
+def _drawn(result: PageResult, key: str) -> tuple[tuple[PageFigure, ...], tuple[str, ...]]:
+    """Return the charts of a result, and why there are none."""
+    try:
+        return tuple(drawn_figures(result.figures(), key, rows=f"{key}-") if can_draw() else ()), ()
+    except IrbenchError as error:
+        return (), (WITHOUT_SAMPLES.format(error.message),)
 
 
 def drawn_figures(figures: Iterable[Figure], key: str, rows: str = "") -> Iterator[PageFigure]:

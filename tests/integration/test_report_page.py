@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from browser_pages import opened_page, started_browser, violations
+from compared_runs import EVEN, store, times
 from derived_runs import stored_levels
 from front_door import irbench
+from profiles import example, with_peaks
+
+from irbench.features.profile.profile_document import encode_profile
+from irbench.features.report.contents import contents_of
+from irbench.features.report.view import page_of
+from irbench.pages.html import html_of
+from irbench.store.profiles import begin_profile
 
 pytestmark = pytest.mark.ci
 
@@ -28,6 +37,25 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def other_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a page of two runs that are compared, a search, a profile and a history."""
+    root = tmp_path_factory.mktemp("others")
+    search = store(root, {"ort": EVEN, "tf": times(2)}, plan={"name": "before", "is_part_of": "search"})
+    store(root, {"ort": times(1.3), "tf": times(2)}, plan={"name": "after", "search_run": search.document.run_id})
+    store(root, {"ort": EVEN, "tf": times(2)}, plan={"name": "again"})
+    profile = with_peaks(example())
+    graphs = {key: tuple(replace(node, moved_bytes=10**6) for node in nodes) for key, nodes in profile.graphs.items()}
+    named = begin_profile(root, "2025-11-20T00:00:00+00:00", profile.profile_id)
+    named.commit(encode_profile(replace(profile, graphs=graphs)))
+    contents = contents_of(root, ["again", "after"])
+    others = contents_of(root, ["before", profile.profile_id, "tiny"])
+    output = root / "report.html"
+    page = page_of((*contents.runs, *others.runs), (*contents.results, *others.results))
+    output.write_text(html_of(page), encoding="utf-8")
+    return output
+
+
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with started_browser() as browser:
         yield browser
@@ -36,6 +64,11 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def opened(browser: Any, page_file: Path) -> Callable[..., Any]:
     return partial(opened_page, browser, page_file)
+
+
+@pytest.fixture
+def others_opened(browser: Any, other_page: Path) -> Callable[..., Any]:
+    return partial(opened_page, browser, other_page)
 
 
 def shown_rows(page: Any) -> list[str]:
@@ -108,4 +141,46 @@ def test_the_page_prints(opened: Callable[..., Any]):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(scheme: str, opened: Callable[..., Any]):
     with opened(color_scheme=scheme, bypass_csp=True) as page:
+        assert violations(page) == []
+
+
+def test_profiles_searches_histories_and_comparisons_have_their_charts(others_opened: Callable[..., Any]):
+    with others_opened(java_script_enabled=False) as page:
+        drawn = {figure.get_attribute("id").rpartition("-")[2] for figure in page.locator("figure").all()}
+        assert {"classes", "operators", "roofline", "nodes", "search", "changes", "p50", "speedups"} <= drawn
+
+
+def test_every_mark_of_every_chart_says_what_it_shows(others_opened: Callable[..., Any]):
+    with others_opened() as page:
+        for figure in page.locator("figure").all():
+            labels = figure.locator(".chart.wide [data-row]").evaluate_all(
+                "marks => marks.map((mark) => mark.getAttribute('aria-label'))"
+            )
+            assert labels
+            assert all(labels)
+            assert figure.locator("details p").text_content()
+
+
+def test_no_mark_is_of_two_results(others_opened: Callable[..., Any]):
+    with others_opened() as page:
+        figure = page.locator("figure[id$='-classes']")
+        figure.locator(".chart.wide").focus()
+        page.keyboard.press("ArrowRight")
+        own = figure.get_attribute("id").partition("-")[0]
+        lit = page.locator("figure:has([data-row].on)").all()
+        assert {one.get_attribute("id").partition("-")[0] for one in lit} == {own}
+
+
+@pytest.mark.parametrize("width", [390, 1280, 1920])
+def test_no_chart_of_any_result_is_wider_than_the_screen(width: int, others_opened: Callable[..., Any]):
+    with others_opened(viewport={"width": width, "height": 900}) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for box in (chart.bounding_box() for chart in page.locator("figure svg:visible").all()):
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_a_page_of_all_kinds(scheme: str, others_opened: Callable[..., Any]):
+    with others_opened(color_scheme=scheme, bypass_csp=True) as page:
         assert violations(page) == []

@@ -78,7 +78,7 @@ def _compared(root: Path, runs: Sequence[StoredRun]) -> Iterator[PageResult]:
     from irbench.features.compare.report import ComparedRuns
     from irbench.features.compare.run import compare
 
-    if len(runs) != 2 or not all(document.groups for document, _ in runs):
+    if len({document.run_id for document, _ in runs}) != 2 or not all(document.groups for document, _ in runs):
         return
     base, new = (folder for document, folder in sorted(runs, key=lambda run: run[0].run_id))
     try:

@@ -15,7 +15,7 @@ from irbench.core.plain_text import plain
 from irbench.core.result import RunDocument
 from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
-from irbench.pages.html import WITHOUT_CHARTS, drawn_figures, headings_of, page_row, section_of
+from irbench.pages.html import WITHOUT_CHARTS, WITHOUT_SAMPLES, drawn_figures, headings_of, page_row, section_of
 from irbench.pages.result import PageResult
 from irbench.pages.values import Page, PageFigure, PageRun, PageTable
 from irbench.render.footer import footer, incomplete, mismatches, not_applicable, whole_warnings
@@ -23,8 +23,6 @@ from irbench.render.speed_table import confidence_of, context_of, group_table, h
 from irbench.render.table_title import command_text, origin_lines, title
 from irbench.runs.run_modes import mode_views
 from irbench.store.runs import read_launches
-
-_WITHOUT_SAMPLES = "Charts of raw samples are left out: {}"
 
 
 def page_of(
@@ -57,7 +55,7 @@ def _run(document: RunDocument, folder: Path, number: int, *, draws: bool) -> Pa
     command = command_text(document)
     facts_shown = [line for line in origin_lines(document) if line != command]
     if problem:
-        facts_shown.append(_WITHOUT_SAMPLES.format(problem))
+        facts_shown.append(WITHOUT_SAMPLES.format(problem))
     return PageRun(
         key=f"run{number}",
         name=_name(document),

@@ -1,0 +1,199 @@
+"""``irbench report`` finds results by their names, and what it cannot write or read leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from compared_runs import EVEN, store, times
+from front_door import irbench
+from profiles import example
+from stored_runs import altered
+
+from irbench.errors import ExitCode
+from irbench.features.profile.profile_document import encode_profile
+from irbench.features.report.contents import contents_of
+from irbench.pages.html import section_of
+from irbench.store.profiles import begin_profile
+from irbench.store.runs import Store
+
+
+def damage_samples(folder: Path) -> None:
+    """Change a byte of the raw samples of a run."""
+    for path in folder.glob("*.bin"):
+        path.write_bytes(altered(path.read_bytes()))
+
+
+PROFILE = "01JDA000000000000000000000"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "results"
+    store(folder, {"ort": EVEN, "tf": times(2)}, plan={"name": "before"})
+    store(folder, {"ort": times(1.3), "tf": times(2)}, plan={"name": "after"})
+    begin_profile(folder, "2025-11-20T00:00:00+00:00", PROFILE).commit(encode_profile(example()))
+    return folder
+
+
+def test_a_name_is_a_run_else_a_profile_else_a_model(root: Path):
+    assert [document.plan["name"] for document, _ in contents_of(root, ["before"]).runs] == ["before"]
+    (profile,) = contents_of(root, [PROFILE[:10]]).results
+    (history,) = contents_of(root, ["tiny"]).results
+    assert example().model in profile.name
+    assert "tiny" in history.name
+
+
+def test_two_runs_are_compared_the_older_one_first_however_they_are_named(root: Path):
+    for names in (["before", "after"], ["after", "before"]):
+        contents = contents_of(root, names)
+        (comparison,) = contents.results
+        assert comparison.question.index("before") < comparison.question.index("after")
+        assert len(contents.runs) == 2
+
+
+@pytest.mark.parametrize("names", [["before"], ["before", "before"], ["before", PROFILE], ["before", "after", PROFILE]])
+def test_nothing_else_is_compared(names: list[str], root: Path):
+    contents = contents_of(root, names)
+    assert not any(result.name == "before and after" for result in contents.results)
+
+
+def test_runs_of_two_machines_are_not_compared(root: Path):
+    store(root, {"ort": EVEN}, plan={"name": "elsewhere"}, environment={"cpu": {"Model name": "Another CPU"}})
+    assert contents_of(root, ["before", "elsewhere"]).results == ()
+
+
+def test_a_run_that_confirms_a_search_stands_with_the_search(root: Path):
+    search = store(root, {"ort": EVEN, "tf": times(2)}, plan={"name": "search", "is_part_of": "search"})
+    store(root, {"ort": EVEN}, plan={"name": "confirmed", "search_run": search.document.run_id})
+    for name in ("search", "confirmed"):
+        (result,) = contents_of(root, [name]).results
+        assert search.document.run_id in result.question
+
+
+def test_a_search_that_was_removed_is_left_out(root: Path):
+    store(root, {"ort": EVEN}, plan={"name": "confirmed", "search_run": "01KAJ3WQ4R8Z6M1X0V9T7S5000"})
+    assert contents_of(root, ["confirmed"]).results == ()
+
+
+@pytest.mark.ci
+def test_samples_of_a_search_that_are_damaged_leave_out_its_charts_alone(root: Path):
+    pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+    search = store(root, {"ort": EVEN}, plan={"name": "search", "is_part_of": "search"})
+    damage_samples(search.folder)
+    (result,) = contents_of(root, ["search"]).results
+    section = section_of(result, "result0")
+    assert section.figures == ()
+    assert section.warnings
+
+
+@pytest.mark.parametrize("name", ["nobody", "01ZZZ", "/nowhere", "", "tiny0", "a" * 5000])
+def test_what_is_not_stored_is_one_line_and_writes_nothing(name: str, root: Path, tmp_path: Path):
+    called = irbench("report", name, "--results", root, "-o", tmp_path / "page.html")
+    assert called.code == ExitCode.USAGE
+    assert called.err.count("error: ") == 1
+    assert "Traceback" not in called.err
+    assert not (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{}", b"\x00\xff", b'{"schema_version": 1}', b"[" * 100_000],
+    ids=lambda content: repr(content[:20]),
+)
+@pytest.mark.parametrize("form", ["html", "svg"])
+def test_a_run_that_is_damaged_or_of_an_older_format_is_one_line_and_writes_nothing(
+    content: bytes, form: str, root: Path, tmp_path: Path
+):
+    pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+    run = store(root, {"ort": EVEN}, plan={"name": "broken"})
+    (run.folder / "run.json").write_bytes(content)
+    called = irbench("report", "before", run.folder, "--results", root, "--format", form, "-o", tmp_path / "out")
+    assert called.code == ExitCode.USAGE
+    assert called.err.count("error: ") == 1
+    assert "Traceback" not in called.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_profile_that_is_damaged_is_one_line_and_writes_nothing(root: Path, tmp_path: Path):
+    begin_profile(root, "2025-11-21T00:00:00+00:00", "01JDB000000000000000000000").commit(b"{}")
+    called = irbench("report", "01JDB", "--results", root, "-o", tmp_path / "page.html")
+    assert called.code == ExitCode.USAGE
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_samples_that_are_damaged_leave_no_chart_behind(root: Path, tmp_path: Path):
+    pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+    run = store(root, {"ort": EVEN}, plan={"name": "broken"})
+    damage_samples(run.folder)
+    called = irbench("report", "before", "broken", "--results", root, "--format", "vega", "-o", tmp_path / "charts")
+    assert called.code == ExitCode.USAGE
+    assert not (tmp_path / "charts").exists()
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("form", ["html", "vega"])
+def test_an_output_that_exists_is_kept_unless_it_is_to_be_replaced(form: str, root: Path, tmp_path: Path):
+    pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+    output = tmp_path / "there"
+    if form == "html":
+        output.write_text("mine", encoding="utf-8")
+    else:
+        output.mkdir()
+        (output / "speedups.json").write_text("mine", encoding="utf-8")
+    own = output if form == "html" else output / "speedups.json"
+    asked = ("report", "before", "--results", root, "--format", form, "-o", output)
+    assert irbench(*asked).code == ExitCode.USAGE
+    assert own.read_text(encoding="utf-8") == "mine"
+    assert irbench(*asked, "--force").code == 0
+    assert own.read_text(encoding="utf-8") != "mine"
+
+
+def test_a_folder_that_does_not_exist_is_refused(root: Path, tmp_path: Path):
+    called = irbench("report", "before", "--results", root, "-o", tmp_path / "no" / "page.html")
+    assert called.code == ExitCode.USAGE
+    assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("change", [{"baseline": None}, {"baseline": "gone"}])
+def test_a_table_of_one_row_and_without_a_baseline_has_a_page(change: dict[str, str], root: Path, tmp_path: Path):
+    store(root, {"ort": EVEN}, plan={"name": "alone"}, table=change)
+    called = irbench("report", "alone", "--results", root, "-o", tmp_path / "page.html")
+    assert called.code == 0, called.err
+    assert (tmp_path / "page.html").stat().st_size > 0
+
+
+@pytest.mark.ci
+def test_charts_of_several_results_have_folders_of_their_own(root: Path, tmp_path: Path):
+    pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+    called = irbench("report", "before", PROFILE, "--results", root, "--format", "vega", "-o", tmp_path / "charts")
+    assert called.code == 0, called.err
+    files = {str(path.relative_to(tmp_path / "charts")) for path in (tmp_path / "charts").rglob("*.json")}
+    assert {"result-1/classes.json", "table-1/speedups.json"} <= files
+    for file in files:
+        assert "vega-lite" in json.loads((tmp_path / "charts" / file).read_text(encoding="utf-8"))["$schema"]
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    "command", [("history", "tiny"), ("compare", "before", "after"), ("profile", "--show", PROFILE)]
+)
+def test_commands_write_pages_and_charts(command: tuple[str, ...], root: Path, tmp_path: Path):
+    pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+    page = irbench(*command, "--results", root, "--format", "html", "-o", tmp_path / "page.html")
+    assert page.code == 0, page.err
+    assert "<svg" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    charts = irbench(*command, "--results", root, "--format", "vega", "-o", tmp_path / "charts")
+    assert charts.code == 0, charts.err
+    assert list((tmp_path / "charts").glob("*.json"))
+    for output in ((), ("-o", tmp_path / "charts")):
+        assert irbench(*command, "--results", root, "--format", "svg", *output).code == ExitCode.USAGE
+
+
+@pytest.mark.ci
+def test_a_store_keeps_what_pages_were_made_of(root: Path, tmp_path: Path):
+    before = {path: path.read_bytes() for path in Store(root).root.rglob("*.bin")}
+    assert irbench("report", "before", "after", "--results", root, "-o", tmp_path / "page.html").code == 0
+    assert {path: path.read_bytes() for path in before} == before
