@@ -15,6 +15,7 @@ import numpy as np
 
 from irbench.charts.drawing import page_svg
 from irbench.charts.figure import INK, PALETTE, Chart, configured, data_of
+from irbench.charts.records import Record
 from irbench.spec import Timing
 from irbench.stats.intervals import interval_at, looks_of
 
@@ -48,7 +49,7 @@ def interleaving() -> Chart:
     return chart
 
 
-def _calls(order: str, backend_of: Callable[[int], str]) -> Iterator[dict[str, Any]]:
+def _calls(order: str, backend_of: Callable[[int], str]) -> Iterator[Record]:
     random = np.random.default_rng(1)
     for number in range(_ROUNDS):
         drift = 1 + 0.06 * number / _ROUNDS
@@ -71,7 +72,7 @@ def _interleaved(number: int) -> str:
 def intervals() -> Chart:
     """Return the intervals of many runs of one true speedup: how many contain it, and how wide they are."""
     random, looks, truth = np.random.default_rng(4), looks_of(Timing()), 1.05
-    records = []
+    records = list[Record]()
     for run in range(_RUNS):
         found = interval_at(list(np.log(truth) + random.normal(0, 0.02, _LAUNCHES)), looks, 0.95)
         low, high = float(np.exp(found.low)), float(np.exp(found.high))
@@ -98,7 +99,7 @@ def intervals() -> Chart:
 
 def launches() -> Chart:
     """Return rounds of launches that run at one of two speeds, which each process start gets anew."""
-    random, records = np.random.default_rng(7), []
+    random, records = np.random.default_rng(7), list[Record]()
     for launch in range(1, 13):
         level = (10.0 if random.random() < 0.6 else 10.9) * random.lognormal(0, 0.004)
         for _ in range(14):
