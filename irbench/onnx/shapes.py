@@ -15,12 +15,14 @@ from irbench.onnx.sizes import (
     ONE,
     Elements,
     Size,
+    difference,
     elements_of,
     partial_sizes,
     product,
     quotient,
     sizes_of,
     text,
+    total,
 )
 from irbench.onnx.slices import ELEMENTWISE, axis_slices, broadcast, end_of_slice
 
@@ -91,15 +93,17 @@ _LARGEST_DYNAMIC = 2**31 - 1
 """The largest value a dynamic size is assumed to have."""
 
 
-def infer(model: ir.Model, *, names_unknown: bool = True) -> dict[ir.Value, Elements]:
+def infer(model: ir.Model, *, names_unknown: bool = True, keeps_outputs: bool = False) -> dict[ir.Value, Elements]:
     """Write types and shapes onto the values of the main graph and of bodies, and onto constants.
 
-    Outputs keep the shapes that are stated.
+    Outputs keep the numbers that are stated of their sizes; names that exporters give them may be new ones, ``total``
+    for ``past + tokens``, and say less than what is inferred.
 
     Args:
         model: Its values are described in place.
         names_unknown: Whether a size of the main graph of which nothing is known gets a name of its own
             (:class:`UnnamedSizes`).
+        keeps_outputs: Whether outputs keep the names that are stated too.
 
     Returns:
         The elements of every small integer tensor of the main graph of which something is known, constants included.
@@ -109,14 +113,33 @@ def infer(model: ir.Model, *, names_unknown: bool = True) -> dict[ir.Value, Elem
     known = {value: elements for value in model.graph.initializers.values() if (elements := _constant(value))}
     stated = [(output, output.shape) for output in model.graph.outputs]
     names = UnnamedSizes(model.graph) if names_unknown else None
-    _infer_nodes(model.graph, model.graph.opset_imports, known, names)
+    _infer_nodes(model.graph, model.graph.opset_imports, known, names, is_body=False)
     for output, shape in stated:
-        output.shape = shape
+        output.shape = shape if keeps_outputs else _with_inferred_sizes(shape, output.shape)
     return known
 
 
+def _with_inferred_sizes(stated: ir.Shape | None, inferred: ir.Shape | None) -> ir.Shape | None:
+    """Return a stated shape with the sizes that are inferred where it has no numbers."""
+    import onnx_ir as ir
+
+    if stated is None or inferred is None or len(stated) != len(inferred):
+        return stated
+    pairs = zip(stated, inferred, strict=True)
+    return ir.Shape([found if not isinstance(said, int) and _is_known(found) else said for said, found in pairs])
+
+
+def _is_known(size: int | ir.SymbolicDim) -> bool:
+    return isinstance(size, int) or (size.value is not None and _PREFIX not in size.value)
+
+
 def _infer_nodes(
-    graph: ir.Graph, opsets: dict[str, int], known: dict[ir.Value, Elements], names: UnnamedSizes | None = None
+    graph: ir.Graph,
+    opsets: dict[str, int],
+    known: dict[ir.Value, Elements],
+    names: UnnamedSizes | None = None,
+    *,
+    is_body: bool = True,
 ) -> None:
     def infer_body(body: ir.Graph) -> None:
         constants = {value: elements for value in body.initializers.values() if (elements := _constant(value))}
@@ -129,7 +152,8 @@ def _infer_nodes(
         elements = evaluate(node, known) if evaluate else None
         if elements is not None and _fit(elements, node.outputs[0]):
             known[node.outputs[0]] = elements
-        _infer_dynamic_sizes(node, known)
+        if not (is_body and node.outputs[0].is_graph_output()):  # what a body hands on is believed as it is stated
+            _infer_dynamic_sizes(node, known)
         if names is not None:
             names.name(node)
 
@@ -223,7 +247,7 @@ def _refine(value: ir.Value, inferred: Any) -> None:
 def _infer_dynamic_sizes(node: ir.Node, known: dict[ir.Value, Elements]) -> None:
     """Add what ONNX's inference leaves open for the operations whose output's shape is computed."""
     output = node.outputs[0]
-    if node.domain or output.is_graph_output():
+    if node.domain:
         return
     compute = _SIZED.get(node.op_type) or (_elementwise if node.op_type in ELEMENTWISE else None)
     sizes = compute(node, known) if compute is not None else None
@@ -244,7 +268,9 @@ def _elementwise(node: ir.Node, _: Mapping[ir.Value, Elements]) -> Sequence[Size
 
 def _counted(node: ir.Node, known: Mapping[ir.Value, Elements]) -> Sequence[Size | None] | None:
     first, limit, step = (_whole_number(tensor, known) for tensor in node.inputs)
-    return (limit,) if first == Size(0) and step == ONE and limit is not None and limit.factor >= 0 else None
+    if first is None or limit is None or step != ONE or limit.factor < 0:
+        return None
+    return (limit if first == Size(0) else difference(limit, first) if first.factor > 0 else None,)
 
 
 def _whole_number(value: ir.Value | None, known: Mapping[ir.Value, Elements]) -> Size | None:
@@ -257,6 +283,19 @@ def _whole_number(value: ir.Value | None, known: Mapping[ir.Value, Elements]) ->
         return Size(int(number)) if number.is_integer() else None
     counts = value.dtype.name in _COUNTING and node is not None and (node.domain, node.op_type) == ("", "Cast")
     return _whole_number(node.inputs[0], known) if counts and node is not None else None
+
+
+def _concatenated(node: ir.Node, _: Mapping[ir.Value, Elements]) -> Sequence[Size | None] | None:
+    """Return the sizes that ONNX knows, and for the axis that grows the sum of the sizes of the inputs."""
+    sizes, parts = partial_sizes(node.outputs[0]), [partial_sizes(value) for value in node.inputs]
+    if sizes is None or "axis" not in node.attributes:
+        return None
+    axis = node.attributes["axis"].as_int() % len(sizes)
+    lengths = [part[axis] for part in parts if part is not None and len(part) == len(sizes)]
+    known = [length for length in lengths if length is not None]
+    if sizes[axis] is None and len(known) == len(parts):
+        sizes[axis] = total(known)
+    return sizes
 
 
 def _tiled(node: ir.Node, known: Mapping[ir.Value, Elements]) -> list[Size] | None:
@@ -298,6 +337,7 @@ def reshaped(source: Sequence[Size] | None, node: ir.Node, known: Mapping[ir.Val
 
 
 _SIZED: dict[str, Callable[[Any, Mapping[Any, Elements]], Sequence[Size | None] | None]] = {
+    "Concat": _concatenated,
     "Reshape": lambda node, known: reshaped(sizes_of(node.inputs[0]), node, known),
     "ConstantOfShape": lambda node, known: known.get(node.inputs[0]),
     "Expand": _expanded,

@@ -1,10 +1,17 @@
-"""Sizes of axes, some of them dynamic, such as ``4*batch``, and elements of small tensors that are made of sizes."""
+"""Sizes of axes, some of them dynamic, such as ``4*batch`` or ``past + tokens``, and elements made of sizes.
+
+A sum is one name, written in one way whatever the order in which it was added up. So sums are equal where their names
+are, and products treat them like any other dimension.
+"""
 
 from __future__ import annotations
 
+import math
+import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -14,6 +21,8 @@ _NAME = re.compile(r"[^\W\d]\w*")
 _FACTOR = rf"{_NAME.pattern}|\d+|\([^()]+\)"
 _PRODUCT = re.compile(rf"(?:{_FACTOR})(?:\*(?:{_FACTOR}))*")
 """Numbers, names, and in brackets what else a model calls a dimension, such as ``2*(length + 1)`` or ``2*(7)``."""
+_TERM = rf"(?:{_NAME.pattern}|\d+)(?:\*(?:{_NAME.pattern}|\d+))*"
+_SUM = re.compile(rf"{_TERM}(?: *\+ *{_TERM})+")
 
 
 class Size(NamedTuple):
@@ -38,10 +47,13 @@ ONE = Size(1)
 def parse(dimension: int | str) -> Size:
     """Return the size that a dimension of a shape writes; the inverse of :func:`text`.
 
-    What is not a plain product with a name in it, such as ``2*length + 1`` or ``7``, is one name.
+    What is neither a product nor a sum of names and numbers, such as ``length - 1`` or ``7``, is one name.
     """
     if isinstance(dimension, int):
         return Size(dimension)
+    if "+" in dimension and _SUM.fullmatch(dimension):
+        summed = total(_written_terms(dimension))
+        return summed if summed is not None and summed.names else Size(1, (dimension,))
     parts = re.findall(_FACTOR, dimension) if _PRODUCT.fullmatch(dimension) else []
     if all(part.isdecimal() for part in parts):
         return Size(1, (dimension,))
@@ -74,6 +86,67 @@ def quotient(dividend: Size, divisor: Size) -> Size | None:
     if divisor.factor == 0 or dividend.factor % divisor.factor or any(count < 0 for count in names.values()):
         return None
     return Size(dividend.factor // divisor.factor, tuple(sorted(names.elements())))
+
+
+def total(sizes: Iterable[Size]) -> Size | None:
+    """Add sizes, of which there is at least one; ``None`` where the sum cannot be written.
+
+    Only names of dimensions are added up, no other texts, and nothing that might be negative.
+    """
+    added: Counter[tuple[str, ...]] = Counter()
+    for size in sizes:
+        terms = _terms(size)
+        if terms is None:
+            return None
+        added.update(terms)
+    return _sum_of(added)
+
+
+def difference(whole: Size, part: Size) -> Size | None:
+    """Return what is left of a size without another one, ``None`` where it may be negative or cannot be written."""
+    if whole == part:
+        return Size(0)
+    terms, taken = _terms(whole), _terms(part)
+    if terms is None or taken is None:
+        return None
+    terms.subtract(taken)
+    return _sum_of(terms)
+
+
+def _terms(size: Size) -> Counter[tuple[str, ...]] | None:
+    """Return how often each product of names is added up; numbers are the product of none."""
+    sums = [name for name in size.names if _SUM.fullmatch(name)]
+    names = [name for name in size.names if name not in sums]
+    if len(sums) > 1 or not all(_NAME.fullmatch(name) for name in names):
+        return None
+    parts = _written_terms(sums[0]) if sums else [ONE]
+    every = (product([part, Size(size.factor, tuple(names))]) for part in parts)
+    return Counter({part.names: part.factor for part in every})
+
+
+def _written_terms(name: str) -> list[Size]:
+    """Return what is added up in the name of a sum."""
+    factors = ([factor.strip() for factor in term.split("*")] for term in name.split("+"))
+    return [
+        product(Size(int(factor)) if factor.isdecimal() else Size(1, (factor,)) for factor in term) for term in factors
+    ]
+
+
+def _sum_of(terms: Counter[tuple[str, ...]]) -> Size | None:
+    """Return a sum of products: common factors and names stand before it, numbers come last in it."""
+    held = {names: count for names, count in terms.items() if count}
+    if any(count < 0 for count in held.values()):
+        return None
+    if len(held) < 2:
+        return next((Size(count, names) for names, count in held.items()), Size(0))
+    factor = math.gcd(*held.values())
+    common = reduce(operator.and_, (Counter(names) for names in held))
+    parts = [
+        Size(count // factor, tuple(sorted((Counter(names) - common).elements()))) for names, count in held.items()
+    ]
+    parts.sort(key=lambda part: (not part.names, part.names))
+    name = " + ".join(str(text(part)) for part in parts)
+    return Size(factor, tuple(sorted([*common.elements(), name])))
 
 
 def sizes_of(value: ir.Value | None) -> Sequence[Size] | None:
@@ -176,15 +249,13 @@ def _pairwise(compute: Callable[[Size, Size], Size | None]) -> Callable[..., Ele
 def _sum(first: Size, second: Size) -> Size | None:
     if Size(0) in (first, second):
         return second if first == Size(0) else first
-    return None if first.names or second.names else Size(first.factor + second.factor)
+    return total((first, second)) if first.names or second.names else Size(first.factor + second.factor)
 
 
 def _difference(first: Size, second: Size) -> Size | None:
-    if first == second:
-        return Size(0)
     if second == Size(0):
         return first
-    return None if first.names or second.names else Size(first.factor - second.factor)
+    return difference(first, second) if first.names or second.names else Size(first.factor - second.factor)
 
 
 def _equality(first: Size, second: Size) -> Size | None:

@@ -39,7 +39,7 @@ def inputs_to_nchw(model: ir.Model) -> tuple[str, ...]:
     Returns:
         Their names. Such an input takes what it took before with its axes in the order :data:`TO_NCHW`.
     """
-    infer(model)
+    infer(model, keeps_outputs=True)
     weights = model.graph.initializers
     images = [tensor for tensor in model.graph.inputs if tensor.name not in weights and _leads_to_transpose(tensor)]
     for value in images:

@@ -46,7 +46,7 @@ def narrow(model: ir.Model, precision: Literal["fp16", "bf16"]) -> bool:
     Inputs and outputs keep name, type and shape.
     """
     common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
-    infer(model)
+    infer(model, keeps_outputs=True)
     infer_types(model)
     work = _Narrowing(model, precision)
     changed = sum([work.convert(node) for node in list(model.graph)]) > 0

@@ -17,7 +17,10 @@ _CLEANING = ("fold_shapes", "join_equal_sizes", "restore_select", "remove_full_s
 _LAYOUT = ("einsum_to_matmul", "stack_to_transpose", "lift_reshapes", "remove_redundant")
 _FUSING = ("loop_to_gru", "fuse_layer_normalization", "fuse_group_normalization", "fuse_gelu", "lift_transposes")
 _BASIC = (*_CLEANING, *_LAYOUT, *_FUSING, *_CLEANING)
-_ATTENTION = ("split_packed", "split_grouped_heads", "fuse_attention", "fuse_grouped_queries", "fuse_attention")
+_ATTENTION = (
+    *("split_packed", "split_grouped_heads", "fuse_attention", "fuse_grouped_queries", "fuse_key_value_cache"),
+    "fuse_attention",
+)
 _EXTENDED = (
     *(*_BASIC, "fuse_rms_normalization", "fuse_rotary_embedding", "slices_to_gather"),
     *(*_ATTENTION, "remove_redundant", "settle_reshapes", "remove_redundant"),

@@ -15,7 +15,7 @@ from .choices import Choices
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
-NOMINAL = {"batch": 2, "tokens": 3, "keys": 5, "steps": 4, "5": 6}
+NOMINAL = {"batch": 2, "tokens": 3, "keys": 5, "steps": 4, "5": 6, "keys + tokens": 8}
 """Sizes of dynamic dimensions for which shapes are computed; one is named by a digit, as some exporters do."""
 
 _COMPUTED_BY_SHAPES = ("Shape", "Size", "Gather", "Slice", "Concat", "Unsqueeze", "Squeeze", "Mul", "Add", "Sub", "Div")

@@ -14,8 +14,8 @@ from onnx import helper
 from .building import NOMINAL
 
 _MASKED = -1e9
-_OTHER_SIZES = {"batch": 1, "tokens": 5, "keys": 2, "steps": 1, "5": 3}
-_SMALL_SIZES = {"batch": 3, "tokens": 1, "keys": 1, "steps": 2, "5": 1}
+_OTHER_SIZES = {"batch": 1, "tokens": 5, "keys": 2, "steps": 1, "5": 3, "keys + tokens": 7}
+_SMALL_SIZES = {"batch": 3, "tokens": 1, "keys": 1, "steps": 2, "5": 1, "keys + tokens": 2}
 _KINDS = ("seeded", "zeros", "large", "constant rows", "ones", "half", "none", "other sizes", "small sizes")
 
 

@@ -24,6 +24,7 @@ from irbench.spi import Pass
 
 from . import (  # noqa: F401 - each registers its near-misses
     written_attention,
+    written_cache,
     written_heads,
     written_layouts,
     written_normalization,
@@ -44,6 +45,7 @@ _FIRST = {
     "fold_shapes": (),
     "fuse_attention": ("fold_shapes", "remove_redundant"),
     "fuse_grouped_queries": ("fold_shapes", "remove_redundant", "fuse_attention"),
+    "fuse_key_value_cache": ("fold_shapes", "remove_redundant", "fuse_attention", "fuse_grouped_queries"),
 }
 """Passes that go before one, so that it finds its patterns as it does in a level."""
 

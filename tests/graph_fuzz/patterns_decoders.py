@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .building import FLOAT, INT64, Builder, Value
+from .building import FLOAT, INT64, Builder, Unbuildable, Value
 from .patterns import pattern
 from .sources import chosen, reshape, source, squeeze, swapped, unknown, unsqueeze
 
@@ -74,6 +74,61 @@ def _rows_apart(b: Builder, q: Value, scores: Value, rows: tuple[int, int]) -> V
     leading = b.constant(np.array([-1, scores.shape[1]], np.int64))
     split: Value = b.op("Reshape", scores, b.op("Concat", leading, *sizes, axis=0))
     return split
+
+
+@pattern("fuse_key_value_cache", "fuse_attention", "fuse_grouped_queries", opset=23)
+def cached_keys(b: Builder) -> list[Value]:
+    """Attention over a cache of keys and values, to which those of new tokens are appended."""
+    c = b.choices
+    batch, (tokens, past) = c.any_of("batch", 2), c.any_of(("tokens", "keys"), (3, 5), (1, "keys"))
+    heads, groups = 2, c.any_of(1, 2)
+    q = source(b, [batch, heads * groups, tokens, _WIDTH])
+    new, cache = ([source(b, [batch, heads, length, _WIDTH]) for _ in "kv"] for length in (tokens, past))
+    cache[1] = c.exact("length of cached values", lambda: cache[1], lambda: source(b, [batch, heads, 4, _WIDTH]))()
+    k, v = (_appended(b, *pair) for pair in zip("kv", cache, new, strict=True))
+    keys, values = (_for_groups(b, value, groups) for value in (k, v))
+    scores = b.op("MatMul", q, b.op("Transpose", keys, perm=[0, 1, 3, 2]))
+    scores = swapped(b, "Mul", scores, b.number(0.5, scores))
+    form = c.any_of("causal", "causal", "mask", "none")
+    if form == "mask":
+        whole = past + tokens if isinstance(past, int) and isinstance(tokens, int) else "keys + tokens"
+        shape = [batch, 1, tokens, whole]
+        if tokens == 1 and past == "keys":
+            raise Unbuildable("no input is one longer than another")
+        scores = swapped(b, "Add", scores, b.input(shape, FLOAT, "mask"))
+    if form == "causal":
+        scores = swapped(b, "Add", scores, _causal_over(b, cache[0], new[0]))
+    made = b.op("MatMul", b.op("Softmax", scores, axis=-1), values)
+    return [made, *c.exact("caches that are read", [k, v], [k], [])]
+
+
+def _appended(b: Builder, name: str, past: Value, new: Value) -> Value:
+    c = b.choices
+    parts = c.exact(f"parts of {name}", [past, new], [past, new, new])
+    made: Value = b.op("Concat", *parts, axis=c.any_of(2, -2))
+    return made
+
+
+def _for_groups(b: Builder, value: Value, groups: int) -> Value:
+    """Return keys or values with every head once for each head of queries that shares it."""
+    if groups == 1:
+        return value
+    apart = b.op("Expand", unsqueeze(b, value, [2]), b.constant(np.array([1, 1, groups, 1, 1], np.int64)))
+    heads = value.shape[1] * groups
+    made: Value = b.op("Reshape", apart, b.constant(np.array([0, heads, -1, _WIDTH], np.int64)))
+    return made
+
+
+def _causal_over(b: Builder, past: Value, new: Value) -> Value:
+    """Return what is added to scores so that new tokens see the cache, themselves and those before them."""
+    one, zero = (b.constant(np.array(number, np.int64)) for number in (1, 0))
+    cached, added = (b.op("Gather", b.op("Shape", value), b.constant(np.array(2, np.int64))) for value in (past, new))
+    end = swapped(b, "Add", cached, added)
+    rows = unsqueeze(b, b.op("Range", cached, end, one), [1])
+    keep = b.op("LessOrEqual", b.op("Range", zero, end, one), rows)
+    low = b.choices.any_of(-1e9, float("-inf"), float(np.finfo(np.float32).min))
+    made: Value = b.op("Where", keep, b.number(0.0, past), b.number(low, past))
+    return made
 
 
 @pattern("fuse_rotary_embedding", opset=13)

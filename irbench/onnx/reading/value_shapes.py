@@ -111,7 +111,7 @@ def _with_computed_sizes(model: onnx.ModelProto) -> onnx.ModelProto:
     from irbench.onnx.shapes import infer
 
     described = ir.from_proto(model)
-    infer(described, names_unknown=False)
+    infer(described, names_unknown=False, keeps_outputs=True)
     return ir.to_proto(described)
 
 

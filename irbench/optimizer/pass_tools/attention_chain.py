@@ -26,7 +26,16 @@ import numpy as np
 
 from irbench.onnx.shapes import set_sizes
 from irbench.onnx.sizes import ONE, Size, product, sizes_of
-from irbench.optimizer.pass_tools.edit import Inserter, insert, is_node, only_reader, replace, weight
+from irbench.optimizer.pass_tools.edit import (
+    Inserter,
+    insert,
+    insert_reshape,
+    insert_with_outputs,
+    is_node,
+    only_reader,
+    replace,
+    weight,
+)
 from irbench.optimizer.pass_tools.rules import holds, number_beside
 
 if TYPE_CHECKING:
@@ -246,6 +255,8 @@ _STEPS: dict[str, Callable[[ir.Node, _Way], _Steps]] = {
 
 _HEADS_FIRST = [0, 2, 1, 3]
 _QUERIES, _KEYS, _VALUES = 0, 1, 2
+_CACHES = 2
+"""Outputs behind the answer: what an Attention makes of its cache of keys and of values."""
 
 
 @dataclass(frozen=True)
@@ -262,11 +273,14 @@ class _Joined:
 
 
 def join_heads(node: ir.Node) -> bool:
-    """Rewrite an Attention of (batch, heads, length, width) that stands between the splitting and joining of heads."""
+    """Rewrite an Attention of (batch, heads, length, width) that stands between the splitting and joining of heads.
+
+    A cache of keys and values stays split.
+    """
     sources = [_before_split(value) for value in node.inputs[:3]]
     known_sources = [source for source in sources if source is not None]
     joined = _after(node)
-    if len(known_sources) < 3 or joined is None or len(node.outputs) > 1:
+    if len(known_sources) < 3 or joined is None or len(node.outputs) not in (1, 1 + _CACHES):
         return False
     heads = [count for _, count in known_sources]
     if heads[_KEYS] != heads[_VALUES] or heads[_QUERIES] % heads[_KEYS]:
@@ -274,9 +288,17 @@ def join_heads(node: ir.Node) -> bool:
     reader = joined.result.producer()
     assert reader is not None
     stated = {**node.attributes, "q_num_heads": heads[_QUERIES], "kv_num_heads": heads[_KEYS]}
-    answer = insert(reader, "Attention", [*(value for value, _ in known_sources), *node.inputs[3:]], stated)
+    inputs = [*(value for value, _ in known_sources), *node.inputs[3:]]
+    answer, *caches = insert_with_outputs(node, "Attention", inputs, stated, len(node.outputs))
     set_sizes(answer, joined.sizes)
-    replace(joined.result, answer if joined.choice is None else _zeroed(answer, joined.choice, reader))
+    for old, new in zip(node.outputs[1:], caches, strict=True):
+        new.type, new.shape = old.type, old.shape
+        replace(old, new)
+    made = answer if joined.choice is None else _zeroed(answer, joined.choice, reader)
+    rows = list(sizes_of(joined.result) or ())
+    if rows != joined.sizes:
+        made = insert_reshape(reader, made, rows) or made
+    replace(joined.result, made)
     return True
 
 
@@ -316,7 +338,9 @@ def _after(node: ir.Node) -> _Joined | None:
         return None
     parts, after = [before[place] for place in _HEADS_FIRST], sizes_of(last.outputs[0])
     whole = [*parts[:2], product(parts[2:])]
-    return _Joined(last.outputs[0], whole, choice) if after is not None and list(after) == whole else None
+    rows = [product(parts[:2]), whole[2]]  # of a product that takes matrices only
+    is_joined = after is not None and (list(after) == whole or (list(after) == rows and rows[1].number is not None))
+    return _Joined(last.outputs[0], whole, choice) if is_joined else None
 
 
 def _drops_heads(reader: ir.Node, before: Sequence[Size]) -> bool:

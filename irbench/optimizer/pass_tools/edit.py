@@ -62,14 +62,27 @@ def insert(
     before: ir.Node, operation: str, inputs: Sequence[ir.Value | None], attributes: Mapping[str, Any] | None = None
 ) -> ir.Value:
     """Put a node of ONNX's own domain in front of another one and return its output, which has no shape yet."""
+    return insert_with_outputs(before, operation, inputs, attributes, 1)[0]
+
+
+def insert_with_outputs(
+    before: ir.Node,
+    operation: str,
+    inputs: Sequence[ir.Value | None],
+    attributes: Mapping[str, Any] | None,
+    count: int,
+) -> Sequence[ir.Value]:
+    """Do as :func:`insert`, with several outputs."""
     import onnx_ir as ir
 
     assert before.graph is not None
-    node, like = ir.node(operation, inputs, attributes or {}), before.outputs[0]
-    node.outputs[0].name = take_name(f"{like.name}_{operation.lower()}", names_in(before.graph))
-    node.outputs[0].type = like.type
+    node, like = ir.node(operation, inputs, attributes or {}, num_outputs=count), before.outputs[0]
+    names = names_in(before.graph)
+    for output in node.outputs:
+        output.name, output.type = take_name(f"{like.name}_{operation.lower()}", names), like.type
+        names.add(output.name)
     before.prepend(node)
-    return node.outputs[0]
+    return node.outputs
 
 
 def described(value: ir.Value, dtype: ir.DataType | None, sizes: Sequence[Size]) -> ir.Value:

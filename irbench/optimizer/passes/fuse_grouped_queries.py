@@ -16,6 +16,7 @@ from irbench.onnx.sizes import sizes_of
 from irbench.optimizer.pass_tools.edit import clean, is_node
 from irbench.optimizer.pass_tools.repetition import read_repetition, write_unrepeated
 from irbench.optimizer.passes import Rewrite
+from irbench.optimizer.passes.remove_redundant import merge_layouts
 from irbench.spi import Pass
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ def _fuse_grouped_queries(model: ir.Model) -> bool:
     nodes = [node for node in model.graph if is_node(node.outputs[0], "Attention")]
     changed = sum([_group(node) for node in nodes]) > 0
     clean(model)
+    if changed:
+        merge_layouts(model)
+        clean(model)
     return changed
 
 

@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from irbench.onnx.rewriting.detached_weights import take_name
 from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import ONE, Elements, Size, product, sizes_of
 from irbench.onnx.slices import axis_slices
@@ -23,8 +22,8 @@ from irbench.optimizer.pass_tools.edit import (
     clean,
     insert,
     insert_reshape,
+    insert_with_outputs,
     is_node,
-    names_in,
     only_reader,
     replace,
     scalar,
@@ -152,20 +151,16 @@ _READ = {"Split": _of_split, "Gather": _of_gather}
 
 
 def _parts(node: ir.Node, packed: _Packed) -> Sequence[ir.Value]:
-    import onnx_ir as ir
-
     graph, source = node.graph, packed.source
     assert graph is not None
     before = list(sizes_of(source) or ())
     counted = graph.opset_imports.get("", 0) >= _WITH_COUNT
     attributes = {"axis": len(before) - 1, **({"num_outputs": packed.count} if counted else {})}
-    split = ir.node("Split", [source], attributes, num_outputs=packed.count)
-    node.prepend(split)
-    for output in split.outputs:
-        output.name = take_name(f"{source.name}_part", names_in(graph))
+    parts = insert_with_outputs(node, "Split", [source], attributes, packed.count)
+    for output in parts:
         output.type = source.type
         set_sizes(output, [*before[:-1], Size(before[-1].factor // packed.count, before[-1].names)])
-    return split.outputs
+    return parts
 
 
 split_packed: Pass = Rewrite(

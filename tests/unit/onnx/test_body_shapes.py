@@ -91,10 +91,25 @@ def test_a_scan_takes_steps_along_its_axis(axis, step):
     assert found["parts"] is None
 
 
-def test_an_output_of_the_model_keeps_the_shape_that_is_stated():
-    model = graph("(float[batch,8] x) => (float[rows,8] y) { y = Relu (x) }")
-    infer(model, names_unknown=False)
-    assert shown(model.graph.outputs[0]) == ["rows", 8]
+@pytest.mark.parametrize(
+    ("stated", "keeps", "sizes"),
+    [
+        ("rows,8", False, ["batch", 8]),
+        ("rows,8", True, ["rows", 8]),
+        ("7,8", False, [7, 8]),
+        ("rows", False, ["rows"]),
+    ],
+)
+def test_an_output_of_the_model_keeps_numbers_and_if_asked_names_that_are_stated(stated, keeps, sizes):
+    model = graph(f"(float[batch,8] x) => (float[{stated}] y) {{ y = Relu (x) }}")
+    infer(model, names_unknown=False, keeps_outputs=keeps)
+    assert shown(model.graph.outputs[0]) == sizes
+
+
+def test_a_size_of_an_output_of_which_nothing_is_inferred_keeps_the_name_that_is_stated():
+    model = graph("(float[batch,8] x) => (float[rows,found] y) { z = NonZero (x)  y = Cast <to: int = 1> (z) }")
+    infer(model)
+    assert shown(model.graph.outputs[0]) == [2, "found"]
 
 
 def test_what_reads_an_output_of_the_model_knows_its_shape():

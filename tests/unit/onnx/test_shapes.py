@@ -188,3 +188,32 @@ def test_the_elements_of_a_sequence_share_no_name():
     infer(model)
     sizes = {value.name: sizes_of(value) for node in model.graph for value in node.outputs}
     assert sizes["t"] is None or sizes["t"] != sizes["u"]
+
+
+PARTS = "(float[b,past,3] x, float[b,new,3] z) => (float[b,all,3] y)"
+
+
+def test_a_concatenation_is_as_long_as_its_parts_together():
+    sizes = sizes_after("c = Concat <axis: int = -2> (x, z)  y = Relu (c)", PARTS)
+    assert sizes["c"] == [Size(1, ("b",)), Size(1, ("new + past",)), Size(3)]
+
+
+def test_positions_behind_others_are_as_many_as_are_new():
+    lengths = (
+        "s = Shape <start: int = 1, end: int = 2> (x)  p = Squeeze (s)  t = Shape <start: int = 1, end: int = 2> (z)"
+    )
+    body = f"{lengths}  n = Squeeze (t)  e = Add (p, n)  r = Range (p, e, second)  y = Concat <axis: int = 1> (x, z)"
+    sizes = sizes_after(body, PARTS)
+    assert sizes["r"] == [Size(1, ("new",))]
+
+
+def test_a_target_that_is_no_minus_one_since_it_is_a_sum_is_known():
+    lengths = "s = Shape (x)  t = Shape (z)  p = Gather (s, place)  n = Gather (t, place)  e = Add (p, n)"
+    target = "k = Concat <axis: int = 0> (e, minus)  q = Equal (k, minus)  w = Where (q, place, k)"
+    model = graph(
+        f"{PARTS} {{ {lengths}  {target}  u = Expand (m, w)  y = Concat <axis: int = 1> (x, z) }}",
+        {"place": np.array([1]), "minus": np.array([-1]), "m": np.ones((1, 3), np.float32)},
+    )
+    infer(model)
+    found = next(sizes_of(node.outputs[0]) for node in model.graph if node.op_type == "Expand")
+    assert found == [Size(1, ("new + past",)), Size(3)]
