@@ -206,7 +206,7 @@ def _index(folder: Path, chance: random.Random) -> Sequence[Call]:
     """Write an index whose rows, columns or form are not those that irbench makes."""
     _write_run(folder, json.dumps(known_runs()[0]).encode(), {})
     root = folder / "results"
-    file = root / chance.choice(("index.sqlite", "history.sqlite"))
+    file = root / chance.choice(("index.sqlite", "history.sqlite", "times.sqlite"))
     with contextlib.closing(sqlite3.connect(file)) as connection, connection:
         connection.execute(f"pragma user_version={chance.choice((7, 7, 7, VERSION, VERSION, 0, 2**31 - 1))}")
         connection.execute(chance.choice(_INDEX_TABLES))
@@ -215,7 +215,7 @@ def _index(folder: Path, chance: random.Random) -> Sequence[Call]:
             row[0] = chance.choice((f"runs/2025-11/{documents.RUN_ID}", "../..", OUTSIDE, *_INDEX_VALUES))
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("insert into runs values (?, ?, ?, ?)", row)
-    return [Call(("results",)), Call(("show",)), Call(("history",))]
+    return [Call(("results",)), Call(("show",)), Call(("history",)), Call(("report", "--site", "pages"))]
 
 
 def _data(folder: Path, chance: random.Random) -> Sequence[Call]:
@@ -248,6 +248,7 @@ def _ways_with_a_run(run: str) -> list[tuple[tuple[str, ...], Collection[int]]]:
         (("show", run, "--format", "md"), _DONE),
         (("show", run, "--samples"), _DONE),
         (("compare", run, run), _COMPARED),
+        (("report", "--site", "pages"), _DONE),
         (("compare", run, run, "--format", "json"), _COMPARED),
         (("history",), _COMPARED),
         (("history", "--format", "json"), _COMPARED),

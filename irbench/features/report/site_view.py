@@ -15,7 +15,7 @@ from irbench.across_runs.machine_comparison import ComparedMachine, MachineCell,
 from irbench.across_runs.texts import difference_text
 from irbench.across_runs.timed_runs import TimedRun
 from irbench.core.plain_text import plain
-from irbench.core.quantities import NOT_MEASURED, plural, significant
+from irbench.core.quantities import NOT_MEASURED, percent, plural, significant
 from irbench.core.row import Ends, Spans
 from irbench.features.report.site import (
     INDEX,
@@ -52,7 +52,7 @@ _EQUAL = (
     " streams and inputs are equal. The speedup is that of the time of a batch, or of a sample with several streams or"
     " instances; launches of both machines are two independent samples. Its 95 % interval holds for its row alone."
 )
-_COLOURS = "Green and red are verdicts: the whole interval is above or below 1, and not within {within:.0%} of it."
+_COLOURS = "Green and red are verdicts: the whole interval is above or below 1, and not within {within} of it."
 _BUSY = "not judged: the machine was busy"
 
 
@@ -252,7 +252,11 @@ class _View:
             title=title,
             headings=_headings(*headings, ("differs besides", True), (_AGAIN, True)),
             rows=tuple(rows[:MOST_ROWS]),
-            notes=tuple(filter(None, (_EQUAL, _COLOURS.format(within=self._content.within), _left_out(len(rows), "")))),
+            notes=tuple(
+                filter(
+                    None, (_EQUAL, _COLOURS.format(within=percent(self._content.within, 0)), _left_out(len(rows), ""))
+                )
+            ),
             is_filtered=True,
         )
 
