@@ -11,6 +11,7 @@ import pytest
 from compared_runs import MACHINE, store, times
 from front_door import Called, irbench
 
+from irbench import report
 from irbench.features.report import site_run, site_view
 from irbench.features.report.site import page_files
 
@@ -251,3 +252,11 @@ def test_a_name_that_looks_like_the_page_of_another_gets_a_page_of_its_own():
     taken = page_files("model", ["A/B"])["A/B"].removeprefix("model-").removesuffix(".html")
     files: dict[str, Any] = dict(page_files("model", ["A/B", taken]))
     assert files["A/B"] != files[taken]
+
+
+def test_python_writes_a_site_of_the_runs_that_it_names(tmp_path: Path):
+    writer = store(tmp_path / "results", {"ort": times(1)})
+    store(tmp_path / "results", {"ort": times(1)})
+    written = report(writer.document.run_id, site=tmp_path / "site", results=tmp_path / "results", progress=None)
+    assert written == tmp_path / "site" / "index.html"
+    assert [path.name for path in written.parent.glob("run-*.html")] == [f"run-{writer.document.run_id}.html"]
