@@ -98,9 +98,15 @@ def search_figure(tried: Sequence[Record], objective: Objective) -> Figure:
     title = _AXES[objective]
     values = [number_of(row["value"]) for row in tried]
     span = alt.Scale(type="log", domain=[min(values) / 2, max(values) * 2], nice=False, clamp=True)
-    base = alt.Chart(data_of(shown)).encode(x=alt.X("place:Q", title="settings in the order of their first launch"))
+    order = alt.X(
+        "place:Q",
+        title="settings in the order of their first launch",
+        axis=alt.Axis(format="d", tickMinStep=1),
+        scale=alt.Scale(zero=False, nice=False, padding=8),
+    )
+    base = alt.Chart(data_of(shown)).encode(x=order)
     best = base.mark_line(interpolate="step-after", strokeDash=[4, 4], color=INK, aria=False).encode(y="best:Q")
-    ends = base.mark_rule(strokeWidth=1.5, opacity=0.6, aria=False).encode(y="low:Q", y2="high:Q", color="series:N")
+    ends = base.mark_rule(strokeWidth=1.5, opacity=0.6, color=INK, aria=False).encode(y="low:Q", y2="high:Q")
     points = base.mark_point(filled=True, size=45).encode(
         y=alt.Y("value:Q", title=title, scale=span),
         color=alt.Color("series:N", title=None, scale=alt.Scale(range=list(PALETTE))),
