@@ -38,6 +38,7 @@ from irbench.spi import (
 KNOWN = (
     "call_us",
     "sample_us",
+    "position_us",
     "op",
     "op_us",
     "fault",
@@ -55,6 +56,7 @@ KNOWN = (
 )
 OPENING_MS = 40
 DRIFT_AT = 30
+_AXES_OF_CACHE = 4
 STARVED_NS = 1_000_000_000
 """Longer than any round."""
 
@@ -85,7 +87,7 @@ class FakeSlot:
 
     def run(self) -> None:
         self._session.fault("run")
-        self._session.clock.advance(self._session.next_call_ns())
+        self._session.clock.advance(self._session.next_call_ns() + self._session.cached_ns(self._feed))
 
     def fetch(self) -> Outputs:
         self._session.copy()
@@ -110,6 +112,7 @@ class FakeSession:
         self.clock: VirtualClock | RealClock = (
             RealClock() if load.options.get("clock") == "real" else VirtualClock().install()
         )
+        self._position_us = float(load.options.get("position_us", "0"))
         self._runs = 0
         self._calls = 0
         self._cold_calls = int(load.options.get("cold_calls", "0"))
@@ -148,6 +151,11 @@ class FakeSession:
         """Return how long the next call lasts: longer before the script's number of them was made."""
         self._calls += 1
         return int(self.call_ns * (self._cold_factor if self._calls <= self._cold_calls else 1))
+
+    def cached_ns(self, feed: Feed) -> int:
+        """Return what the positions of a decoder's cache add to a call: the third of the four axes of its inputs."""
+        positions = max((array.shape[2] for array in feed if array.ndim == _AXES_OF_CACHE), default=0)
+        return int(1000 * self._position_us * positions)
 
     def waits_ns(self, slot: int) -> int:
         """Return how long a request waits before it is served: where the script serves a few slots only, the others."""

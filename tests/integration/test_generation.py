@@ -37,6 +37,18 @@ def test_a_generation_is_measured_and_verified_token_by_token(decoder: Path, str
 
 
 @pytest.mark.ci
+def test_what_a_position_and_a_token_cost_is_what_the_backend_takes_for_them(decoder: Path) -> None:
+    settings = ("--set", "fake-a.call_us=2000", "--set", "fake-a.position_us=50")
+    called = fake_runs.run(decoder, "--generate", "40", "--prompt", "10", *settings)
+    assert called.code == 0, called.err
+    growing, flat = (fake_runs.cell(called, name)["generation"] for name in ("fake-a", "fake-b"))
+    assert growing["position_us"]["value"] == pytest.approx(50, rel=1e-3)
+    assert growing["fixed_ms"]["value"] == pytest.approx(2, rel=1e-3)
+    assert growing["first_token_ms"]["value"] == pytest.approx(2, rel=1e-3), "the cache is empty then"
+    assert flat["position_us"]["value"] == pytest.approx(0, abs=1e-3)
+
+
+@pytest.mark.ci
 def test_each_prompt_has_a_table_of_its_own(decoder: Path) -> None:
     called = fake_runs.run(decoder, "--generate", "2", "--prompt", "3,6")
     assert called.code == 0, called.err
