@@ -39,6 +39,18 @@ def _complementary_error() -> Any:
     return keras.Model(rows, keras.layers.Lambda(tf.math.erfc)(rows))
 
 
+def _cache_update() -> Any:
+    import keras
+
+    cache, new = keras.Input((8, 4), name="cache"), keras.Input((1, 4), name="new")
+
+    def updated(parts: Any) -> Any:
+        rows = keras.ops.slice_update(parts[0], (0, 5, 0), parts[1])
+        return keras.ops.slice_update(rows, (0, 7, 0), parts[1] * 2)
+
+    return keras.Model([cache, new], keras.layers.Lambda(updated)([cache, new]))
+
+
 def _recurrent() -> Any:
     import keras
 
@@ -233,6 +245,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "grouped convolution": _grouped_convolution,
     "exact gelu": _exact_gelu,
     "erfc": _complementary_error,
+    "cache update": _cache_update,
     "recurrent": _recurrent,
     "free length": _free_length,
     "wide dense": _wide_dense,

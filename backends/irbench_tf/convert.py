@@ -30,7 +30,7 @@ from irbench_tf.tracing import TracedFunction
 
 def _custom_handlers() -> dict[str, tuple[Any, list[Any]]]:
     """Return handlers of TensorFlow operations by name, in the form tf2onnx takes them."""
-    return {"Erfc": (_erfc, [])}
+    return {"Erfc": (_erfc, []), "XlaDynamicUpdateSlice": (_dynamic_update_slice, [])}
 
 
 def optimizers() -> Any:
@@ -82,6 +82,50 @@ def _copies_sizes(reshape: Any) -> bool:
     parts = shape.inputs if shape.type == "Concat" else [shape]
     known = [part for part in parts if part is not None and part.is_const()]
     return any(not part.get_tensor_value(as_list=False).all() for part in known)
+
+
+def _dynamic_update_slice(ctx: Any, node: Any, _name: str, _args: Any) -> None:
+    """Map a block that is written into a tensor at a place computed by the graph: how Keras updates a cache.
+
+    As in XLA, the block is moved to where it fits: https://openxla.org/xla/operation_semantics#dynamicupdateslice.
+    Where it is smaller along one axis alone, the tensor is joined of what lies before, the block and what lies behind.
+    """
+    tensor, block, starts = node.input
+    shape, sizes, dtype = ctx.get_shape(tensor), ctx.get_shape(block), ctx.get_dtype(tensor)
+    if (
+        shape is None
+        or sizes is None
+        or any((size < 0) != (width < 0) for size, width in zip(shape, sizes, strict=True))
+    ):
+        raise ValueError(f"{node.name} writes a block of unknown shape into a tensor")
+    ctx.remove_node(node.name)
+
+    def made(kind: str, inputs: list[str], **attr: Any) -> str:
+        return str(ctx.make_node(kind, inputs, attr=attr).output[0])
+
+    def constant(values: Any) -> str:
+        return str(ctx.make_const(f"{node.name}_{len(ctx.get_nodes())}", np.array(values, np.int64)).output[0])
+
+    begin = made("Cast", [starts], to=onnx.TensorProto.INT64)
+    room = [size - width for size, width in zip(shape, sizes, strict=True)]
+    begin = made("Min", [made("Max", [begin, constant(0)]), constant(room)])
+    smaller = [axis for axis, left in enumerate(room) if left]
+    if -1 in sizes and len(smaller) > 1:
+        raise ValueError(f"{node.name} writes a block of unknown shape into a tensor, smaller along several axes")
+    if len(smaller) == 1:
+        (axis,) = smaller
+        place, along = made("Slice", [begin, constant([axis]), constant([axis + 1])]), constant([axis])
+        behind = made("Add", [place, constant([sizes[axis]])])
+        parts = [
+            made("Slice", [tensor, constant([0]), place, along]),
+            block,
+            made("Slice", [tensor, behind, constant([shape[axis]]), along]),
+        ]
+        ctx.make_node("Concat", parts, attr={"axis": axis}, outputs=node.output, shapes=[shape], dtypes=[dtype])
+        return
+    grid = constant(np.moveaxis(np.indices(sizes), 0, -1))
+    inputs = [tensor, made("Add", [grid, begin]), block]
+    ctx.make_node("ScatterND", inputs, outputs=node.output, shapes=[shape], dtypes=[dtype])
 
 
 def _erfc(graph: Any, node: Any, name: str, _arguments: list[Any]) -> None:

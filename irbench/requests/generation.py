@@ -17,6 +17,7 @@ from irbench.spec.generation import (
     CacheTensor,
     Decoding,
     GenerationArtifact,
+    as_generation,
 )
 
 _TOKEN_NAMES = ("input_ids", "decoder_input_ids", "tokens", "token_ids", "input_tokens", "ids")
@@ -58,20 +59,17 @@ def _generation(bundle: Bundle, new_tokens: int, feedback: Mapping[str, str], pr
     prompt_input = replace(tokens, shape=(batch, PROMPT), dtype="int64")
     constants = tuple(bundle.inputs[place] for place in decoding.constants)
     inputs = (InputSpec(prompt_input, 0.0, float(vocabulary or 2)), *constants)
-    generation = GenerationArtifact(
+    like = GenerationArtifact(
         kind=artifact.kind,
         path=artifact.path,
         inputs=tuple(spec.tensor for spec in inputs),
         outputs=_outputs(batch, new_tokens, vocabulary),
-        sha256=artifact.sha256,
-        opset=artifact.opset,
-        files=artifact.files,
         decoder_inputs=artifact.inputs,
-        decoder_outputs=artifact.outputs,
         decoding=decoding,
     )
-    _require_capacity(bundle.name, generation, prompt)
-    return replace(bundle, inputs=inputs, artifacts=(generation,), reference=None, classifier=False)
+    _require_capacity(bundle.name, like, prompt)
+    every = tuple(as_generation(form, like) for form in bundle.artifacts)
+    return replace(bundle, inputs=inputs, artifacts=every, reference=None, classifier=False)
 
 
 def _outputs(batch: int | str, new_tokens: int, vocabulary: int | None) -> tuple[TensorSpec, ...]:
@@ -165,12 +163,23 @@ class _Signature:
             if "float" in spec.dtype and len(spec.shape) in (2, _WITH_POSITIONS) and spec.name not in fed_back
         ]
         named = [place for place in scores if "logits" in self.artifact.outputs[place].name.lower()]
-        if not named and len(scores) != 1:
+        if not named:
+            named = self._widest(scores)
+        if not named:
             raise IrbenchError(
                 f"{self.name} has no output of scores for the next token: none is called logits ({self._tensors()}).",
                 hint="--generate takes decoders that answer a score for each token of the vocabulary.",
             )
-        return (named or scores)[0]
+        return named[0]
+
+    def _widest(self, scores: Sequence[int]) -> list[int]:
+        """Return the output whose last axis is the longest: a vocabulary is larger than what it is computed from."""
+        sizes = {place: self.artifact.outputs[place].shape[-1] for place in scores}
+        if len(scores) == 1 or not all(isinstance(size, int) for size in sizes.values()):
+            return list(scores) if len(scores) == 1 else []
+        longest = max((size for size in sizes.values() if isinstance(size, int)), default=0)
+        widest = [place for place, size in sizes.items() if size == longest]
+        return widest if len(widest) == 1 else []
 
     def _caches(self, tokens: int, logits: int) -> Iterator[CacheTensor]:
         """Yield the caches: pairs that were named, then those with like names, else those in like places."""
@@ -182,9 +191,17 @@ class _Signature:
         inputs = [place for place in range(len(self.artifact.inputs)) if place != tokens and self._may_be_cache(place)]
         pairs = [(place, by_name.get(_place_in_name(self._input_name(place)))) for place in inputs]
         matched = [(place, output) for place, output in pairs if output is not None and self._fit(place, output)]
-        if not matched and len(inputs) == len(outputs):
-            matched = [pair for pair in zip(inputs, outputs, strict=True) if self._fit(*pair)]
+        matched = matched or list(self._in_order(inputs, outputs))
         yield from (CacheTensor(place, output, self._growing_axis(place, output)) for place, output in matched)
+
+    def _in_order(self, inputs: Sequence[int], outputs: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Yield each input with the first output that fits it and became no other input."""
+        left = list(outputs)
+        for place in inputs:
+            output = next((output for output in left if self._fit(place, output)), None)
+            if output is not None:
+                left.remove(output)
+                yield place, output
 
     def _named(self) -> Iterator[CacheTensor]:
         inputs = {spec.name: place for place, spec in enumerate(self.artifact.inputs)}

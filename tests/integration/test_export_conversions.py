@@ -41,6 +41,7 @@ def converted(folder: Path) -> Mapping[str, Any]:
         ("recurrent", {"LSTM": 2}, {"Loop", "Scan", "If"}),
         ("exact gelu", {"Erf": 1, "Div": 1, "Add": 1, "Mul": 2}, {"Erfc", "Sub", "Neg"}),
         ("erfc", {"Erf": 1, "Sub": 1}, {"Erfc"}),
+        ("cache update", {"Concat": 2}, {"ScatterND"}),
         ("hard sigmoid", {"Transpose": 2, "Conv": 2}, {"Add"}),
         ("grouped convolution", {"Conv": 1}, set()),
         ("free length", {"MatMul": 2}, {"Einsum"}),
