@@ -112,7 +112,9 @@ def _make(
         outcome = _call_at_first(base_sizes(bound.inputs, known), job, report)
         shutil.rmtree(folder / "bound", ignore_errors=True)
         lineage = replace(lineage, steps=outcome.steps, nchw_inputs=outcome.nchw_inputs, agreement=outcome.agreement)
-        lineage = replace(lineage, checked=outcome.checked)
+        lineage = replace(
+            lineage, checked=outcome.checked, has_softmax_of_unknown_size=outcome.has_softmax_of_unknown_size
+        )
         with _written_in(target.parent):
             lineage = _keep(folder, target, write_lineage(lineage, folder))
     return target / MODEL_FILE, lineage

@@ -16,6 +16,8 @@ from irbench.onnx.reading.check import check_file
 from irbench.onnx.rewriting import detached_weights
 from irbench.onnx.rewriting.inline_functions import inline_functions
 from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade, upgrade_opset
+from irbench.onnx.shapes import infer
+from irbench.onnx.sizes import sizes_of
 from irbench.optimizer.agreement import FailsAtSizes, measure_agreement
 from irbench.optimizer.body_check import Body, number_bodies
 from irbench.optimizer.calibration_samples import CALIBRATION, EVALUATION, CheckSamples, halves, other_distributions
@@ -232,7 +234,7 @@ class _Pipeline:
     def finish(self) -> OptimizationOutcome:
         if not any(step.modified for step in self._steps):  # otherwise the last check wrote it
             write(self._model, self._job.folder / MODEL_FILE)
-        return OptimizationOutcome(tuple(self._steps), self._nchw_inputs, checked=self._checked)
+        return self._outcome(self._steps)
 
     def finish_converted(self, conversion: Conversion) -> OptimizationOutcome:
         """Write the graph in another precision and return what was done."""
@@ -240,7 +242,16 @@ class _Pipeline:
         self._report(OptimizerActivity("convert", conversion.precision))
         last = SteppedGraph(self._model, self._artifact)
         step, agreement = _convert(last, self._job, conversion, self._scratch, self._check.at_other_sizes)
-        return OptimizationOutcome((*self._steps, step), self._nchw_inputs, agreement, checked=self._checked)
+        return replace(self._outcome([*self._steps, step]), agreement=agreement)
+
+    def _outcome(self, steps: Sequence[GraphStep]) -> OptimizationOutcome:
+        """Return what was done, once the graph is written: shapes are inferred on it here."""
+        return OptimizationOutcome(
+            tuple(steps),
+            self._nchw_inputs,
+            checked=self._checked,
+            has_softmax_of_unknown_size=_has_softmax_of_unknown_size(self._model),
+        )
 
     def _check_all(self) -> None:
         last = SteppedGraph(self._model, self._artifact)
@@ -280,6 +291,12 @@ class _Pipeline:
         model = load(self._source)
         number_bodies(model)
         return SteppedGraph(model, self._job.artifact)
+
+
+def _has_softmax_of_unknown_size(model: onnx_ir.Model) -> bool:
+    infer(model, names_unknown=False)
+    found = [node for node in model.graph if (node.domain, node.op_type) == ("", "Softmax")]
+    return any(sizes_of(node.inputs[0]) is None for node in found)
 
 
 def _convert(

@@ -145,12 +145,12 @@ def _shape(spec: TensorSpec, sizes: Mapping[str, int]) -> str:
 
 
 def _sizes_to_bind(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
-    """Yield a line where shapes that stay free may be why no attention was fused: without Softmax there is none."""
+    """Yield a line where no attention was fused, and there may be some between sizes of which nothing is known."""
     tensors = [spec.tensor for spec in bundle.inputs]
     names = dict.fromkeys(name for tensor in tensors for name in tensor.dynamic_dimensions if name not in lineage.sizes)
     tried = [step for step in lineage.steps if step.name == "fuse_attention" and step.obstacle is None]
-    is_fused = not tried or any(step.modified for step in tried) or "Softmax" not in lineage.steps[-1].operators
-    if is_fused or not set(names) - {BATCH}:
+    may_help = tried and not any(step.modified for step in tried) and lineage.has_softmax_of_unknown_size
+    if not may_help or not set(names) - {BATCH}:
         return
     first = next(tensor for tensor in tensors if set(tensor.dynamic_dimensions) - {BATCH})
     yield (

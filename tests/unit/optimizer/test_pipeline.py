@@ -6,7 +6,9 @@ from pathlib import Path
 import models
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
+from graphs import graph
 from onnx import TensorProto, helper, numpy_helper
 
 from irbench.core import registry
@@ -53,6 +55,22 @@ def test_a_pass_that_changes_something_is_checked_and_counted(optimized):
     assert step.operators["Identity"] == 1
     assert step.max_rel_error == 0
     assert "Identity" in operators(optimized.result)
+
+
+@pytest.mark.parametrize(
+    ("weights", "is_unknown"), [("c = Relu (x)", False), ("k = NonZero (x)  c = Cast <to: int = 1> (k)", True)]
+)
+def test_a_softmax_of_unknown_size_is_noted(tmp_path, weights, is_unknown):
+    model = graph(f"(float[batch,tokens] x) => (float[a,b] y) {{ {weights}  y = Softmax (c) }}")
+    path = tmp_path / "softmax.onnx"
+    onnx.save(ir.to_proto(model), path)
+    inputs, outputs = signature.read_signature(path)
+    artifact = Artifact("onnx", path, inputs, outputs)
+    bundle = Bundle("softmax", models.logical_inputs(artifact), (artifact,))
+    job = OptimizationJob(
+        artifact, bundle, {"batch": 2, "tokens": 3}, Recipe("custom", ("fake-idle",)), tmp_path, "ort", "ort"
+    )
+    assert run_job(job, lambda _: None).has_softmax_of_unknown_size == is_unknown
 
 
 def test_a_pass_that_finds_nothing_to_do_is_a_step_without_an_error(optimized):
