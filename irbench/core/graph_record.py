@@ -247,6 +247,8 @@ class GraphCheck:
         unvaried: Dynamic dimensions of which the original runs at no other size that was tried.
         bodies: How many branches and bodies of the graph were executed and compared.
         unchecked: The others.
+        computed: Dimensions whose sizes were computed from others, as the original does not run otherwise:
+            ``{"total": "past + tokens"}``.
     """
 
     inputs: tuple[CheckedInput, ...] = ()
@@ -254,6 +256,7 @@ class GraphCheck:
     unvaried: tuple[str, ...] = ()
     bodies: int = 0
     unchecked: tuple[UncheckedBody, ...] = ()
+    computed: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 UncuttableReason: TypeAlias = Literal["no-inputs", "no-outputs", "no-tensor", "no-array"]

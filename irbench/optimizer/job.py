@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench.core.graph_record import Agreement, GraphCheck, GraphStep
 from irbench.onnx.reading import external_data
+from irbench.optimizer.check_sizes import CheckSizes
 from irbench.optimizer.recipe import Recipe
 from irbench.spec import Artifact, Bundle, Feeding
 from irbench.system.locks import temporary_folder
@@ -28,6 +29,10 @@ class OptimizationJob:
 
     Attributes:
         bundle: The model; outputs are compared on its inputs.
+        sizes: Of dynamic dimensions, as far as they are known.
+        computed: Dimensions that are computed from others, as in :class:`irbench.optimizer.check_sizes.CheckSizes`.
+        candidates: Sizes of all dynamic dimensions, tried in their order until the reference can run the graph at
+            them; empty where all sizes are known.
         recipe: The passes, and what the graph is converted to after them.
         folder: Where the result is written, an empty folder.
         left_out: Passes that are not applied, by the signal that ended the process which tried them.
@@ -44,6 +49,20 @@ class OptimizationJob:
     feeding: Feeding = field(default_factory=Feeding)
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])
     checks_all_after_each_pass: bool = False
+    computed: Mapping[str, str] = field(default_factory=dict[str, str])
+    candidates: tuple[CheckSizes, ...] = ()
+
+    def at(self, chosen: CheckSizes) -> OptimizationJob:
+        """Return the job with all sizes."""
+        tensors = chosen.apply([spec.tensor for spec in self.bundle.inputs])
+        logical = tuple(replace(spec, tensor=tensor) for spec, tensor in zip(self.bundle.inputs, tensors, strict=True))
+        return replace(
+            self,
+            artifact=replace(self.artifact, inputs=chosen.apply(self.artifact.inputs)),
+            bundle=replace(self.bundle, inputs=logical),
+            sizes=chosen.sizes,
+            computed=chosen.computed,
+        )
 
 
 @dataclass(frozen=True)

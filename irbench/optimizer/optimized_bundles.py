@@ -14,7 +14,7 @@ from irbench.errors import IrbenchError
 from irbench.measure.clock import utc_now
 from irbench.optimizer.cache_key import Tools, find_tools, key_of, require_operators
 from irbench.optimizer.calibration_samples import GENERATED, CheckInputs
-from irbench.optimizer.check_plan import base_sizes
+from irbench.optimizer.check_sizes import base_sizes
 from irbench.optimizer.inputs_to_nchw import as_nchw
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutcome
 from irbench.optimizer.lineage import Lineage, digest_of_source, folders_for, places_for, read_intact, write_lineage
@@ -98,18 +98,19 @@ def _make(
     with _staging(artifact, lineage.key[:32]) as (target, folder):
         with _written_in(target.parent):
             bound = bound_shapes(artifact, lineage.sizes, folder / "bound") if lineage.sizes else artifact
+        known = inputs.sizes or _sizes_of_check(bound, bundle, lineage.sizes)
         job = OptimizationJob(
             artifact=bound,
             bundle=bundle,
-            sizes={},
+            sizes=known,
             recipe=lineage.recipe,
             folder=folder,
             reference=tools.reference,
             quantizer=tools.quantizer,
             feeding=inputs.feeding,
+            candidates=tuple(base_sizes(bound.inputs, known)),
         )
-        known = inputs.sizes or _sizes_of_check(bound, bundle, lineage.sizes)
-        outcome = _call_at_first(base_sizes(bound.inputs, known), job, report)
+        outcome = _call(job, report)
         shutil.rmtree(folder / "bound", ignore_errors=True)
         lineage = replace(lineage, steps=outcome.steps, nchw_inputs=outcome.nchw_inputs, agreement=outcome.agreement)
         lineage = replace(
@@ -183,18 +184,6 @@ def _in_first_writable(targets: Iterable[Path], stack: contextlib.ExitStack) -> 
             problem = error
     assert problem is not None, "there is irbench's own folder at least"
     raise problem
-
-
-def _call_at_first(sizes: Iterator[Mapping[str, int]], job: OptimizationJob, report: Report) -> OptimizationOutcome:
-    """Run a job at the first sizes at which the reference can run the original graph."""
-    refused: OriginalRefused | None = None
-    for tried in sizes:
-        try:
-            return _call(replace(job, sizes=tried), report)
-        except OriginalRefused as problem:
-            refused = refused or problem
-    assert refused is not None, "there are sizes at least once"
-    raise refused
 
 
 def _call(job: OptimizationJob, report: Report) -> OptimizationOutcome:

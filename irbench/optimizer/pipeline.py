@@ -42,7 +42,15 @@ from irbench.optimizer.job import (
     write,
 )
 from irbench.optimizer.recipe import Conversion
-from irbench.optimizer.step_check import NCHW_STEP, BrokenModel, OriginalRefused, StepCheck, SteppedGraph, WrongAnswer
+from irbench.optimizer.step_check import (
+    NCHW_STEP,
+    BrokenModel,
+    OriginalRefused,
+    StepCheck,
+    SteppedGraph,
+    WrongAnswer,
+    check_at_first,
+)
 from irbench.spec import Artifact
 from irbench.system.confinement import limit_memory
 from irbench.system.host import available_memory_bytes, int8_weight_bits
@@ -154,10 +162,10 @@ def run_job(job: OptimizationJob, report: _Report) -> OptimizationOutcome:
 
 class _Pipeline:
     def __init__(self, job: OptimizationJob, scratch: Path, report: _Report) -> None:
-        self._job = job
+        self._check = check_at_first(job, scratch)
+        self._job = job = self._check.job
         self._scratch = scratch
         self._report = report
-        self._check = StepCheck(job, scratch)
         self._source = job.artifact.path
         self._model = load(self._source)
         self._artifact = job.artifact  # its inputs follow the graph, its path stays that of the original

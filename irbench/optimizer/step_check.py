@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from irbench.core import registry
 from irbench.core.feeds import lay_out
 from irbench.core.graph_record import CheckedInput, GraphCheck, GraphStep, UncheckedBody
 from irbench.core.output_check import compare, input_scale, judge
+from irbench.core.quantities import listing
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.reading.check import check_file
 from irbench.onnx.reading.graph_precision import read_precision
@@ -31,6 +32,7 @@ from irbench.optimizer.body_check import (
     trace,
 )
 from irbench.optimizer.check_plan import CheckCase, CheckPlan, ExpectedAnswer, Question, plan_check
+from irbench.optimizer.check_sizes import CheckSizes, free_names, varied, with_computed
 from irbench.optimizer.job import MODEL_FILE, OptimizationJob, vendors_of, write
 from irbench.spec import BATCH, Artifact, Load, TensorSpec
 from irbench.spec.requested_sizes import size_options
@@ -185,7 +187,7 @@ class StepCheck:
     """
 
     def __init__(self, job: OptimizationJob, scratch: Path) -> None:
-        self._job = job
+        self.job: Final = job
         try:
             self._comparison, self._plan = _ask_original(job, scratch)
         except Exception as problem:  # each runtime reports in a way of its own that it cannot load a graph
@@ -196,7 +198,7 @@ class StepCheck:
 
     def check(self, graph: SteppedGraph, step: GraphStep) -> GraphStep:
         """Write a graph, check it, and return ``step`` with its error."""
-        path = self._job.folder / MODEL_FILE
+        path = self.job.folder / MODEL_FILE
         write(graph.model, path)
         try:
             check_file(path, shapes=not vendors_of(graph.model))
@@ -204,24 +206,28 @@ class StepCheck:
         except WrongAnswer as wrong:
             raise self.broken(step.name, wrong) from wrong
         except Exception as problem:  # each runtime reports in a way of its own that it cannot load a graph
-            raise BrokenModel(step.name, self._job, first_line(problem).replace(str(path), "it")) from problem
+            raise BrokenModel(step.name, self.job, first_line(problem).replace(str(path), "it")) from problem
         return replace(step, max_rel_error=error)
 
     def check_at_the_end(self, graph: SteppedGraph, original: SteppedGraph, bodies: Sequence[Body]) -> GraphCheck:
         """Check the last graph, which is written, on what was kept for the end, and return all that was compared."""
         plan = self._plan
         if plan.at_the_end:
-            self._comparison.compare(replace(graph.artifact, path=self._job.folder / MODEL_FILE), plan.at_the_end)
+            self._comparison.compare(replace(graph.artifact, path=self.job.folder / MODEL_FILE), plan.at_the_end)
         report = self._check_bodies(graph, original, bodies)
         names = self._comparison.question.dynamic
-        inputs = [CheckedInput(case.kind, {name: case.sizes[name] for name in names}) for case in self._cases]
-        return GraphCheck(tuple(inputs), plan.left_out, plan.unvaried, report.executed, report.unchecked)
+        computed = self.job.computed
+        inputs = [
+            CheckedInput(case.kind, with_computed({name: case.sizes[name] for name in names}, computed))
+            for case in self._cases
+        ]
+        return GraphCheck(tuple(inputs), plan.left_out, plan.unvaried, report.executed, report.unchecked, computed)
 
     def repeat(self, graph: SteppedGraph, wrong: WrongAnswer, bodies: Sequence[Body]) -> None:
         """Ask a graph what another one answered wrong."""
         comparison, expected, directions = self._comparison, wrong.expected, wrong.directions
         if directions == UNDIRECTED:
-            path = self._job.folder / MODEL_FILE
+            path = self.job.folder / MODEL_FILE
             write(graph.model, path)
             comparison.compare(replace(graph.artifact, path=path), [expected])
         else:
@@ -232,7 +238,7 @@ class StepCheck:
         """Return the error that names a step, what is wrong after it, and on which input unless it is the plain one."""
         case, way = wrong.expected.case, "" if wrong.directions == UNDIRECTED else ", in a branch or loop sent there"
         where = "" if case == self._plan.each_step[0].case else f" ({self._words(case)})"
-        return BrokenModel(name, self._job, f"{wrong.reason.rstrip('.')}{where}{way}")
+        return BrokenModel(name, self.job, f"{wrong.reason.rstrip('.')}{where}{way}")
 
     @property
     def at_other_sizes(self) -> Sequence[ExpectedAnswer]:
@@ -280,11 +286,41 @@ def _unfollowed(bodies: Sequence[Body], kept: frozenset[int]) -> BodyReport:
     )
 
 
+def check_at_first(job: OptimizationJob, scratch: Path) -> StepCheck:
+    """Return the checks at the first sizes of a job at which the reference can run the original graph.
+
+    Raises:
+        OriginalRefused: There are none.
+    """
+    refused: OriginalRefused | None = None
+    for chosen in job.candidates or (CheckSizes(job.sizes),):
+        try:
+            return StepCheck(job.at(chosen), scratch)
+        except OriginalRefused as problem:
+            refused = refused or problem
+    assert refused is not None, "there are sizes at least once"
+    raise OriginalRefused(refused.message, hint=_sizes_to_give(job) or refused.hint) from refused
+
+
+def _sizes_to_give(job: OptimizationJob) -> str:
+    """Return which sizes nobody gave, and how to give them; empty where there are none."""
+    tensors = [spec.tensor for spec in job.bundle.inputs]
+    names = free_names(tensors, job.sizes)
+    if not names:
+        return ""
+    tried = dict.fromkeys(size for chosen in job.candidates for name in names if (size := chosen.sizes.get(name)))
+    options = " ".join(f"--shape {quote(f'{name}=SIZE')}" for name in names)
+    return (
+        f"{listing(names)} {'has' if len(names) == 1 else 'have'} no sizes in the model, and"
+        f" {listing(map(str, tried))} were tried. Give sizes that it runs at: {options}"
+    )
+
+
 def _ask_original(job: OptimizationJob, scratch: Path) -> tuple[GraphComparison, CheckPlan]:
     question = Question(
         job.bundle.inputs,
         job.sizes,
-        tuple(dict.fromkeys(name for spec in job.artifact.inputs for name in spec.dynamic_dimensions)),
+        varied(job.artifact.inputs, job.sizes),
         replace(job.feeding, seed=job.bundle.seed),
         read_precision(job.artifact.path).narrowest,
         available_memory_bytes() // _MEMORY_SHARE,

@@ -183,6 +183,8 @@ def check_lines(checked: GraphCheck) -> Iterator[str]:
     never = sum(body.iterations is None for body in checked.unchecked)
     if checked.bodies or never:
         yield f"checked {checked.bodies} of {plural(checked.bodies + never, 'subgraph')} of If, Loop and Scan"
+    for name, text in checked.computed.items():
+        yield f"{plain(name)} was taken for {plain(text)}"
     for kind, reason in checked.left_out.items():
         yield f"not checked on {KIND_TEXTS[kind]} inputs: {LEFT_OUT_TEXTS[reason]}"
     if checked.unvaried:
