@@ -57,20 +57,20 @@ def test_a_pass_that_changes_something_is_checked_and_counted(optimized):
     assert "Identity" in operators(optimized.result)
 
 
-@pytest.mark.parametrize(
-    ("weights", "is_unknown"), [("c = Relu (x)", False), ("k = NonZero (x)  c = Cast <to: int = 1> (k)", True)]
-)
-def test_a_softmax_of_unknown_size_is_noted(tmp_path, weights, is_unknown):
-    model = graph(f"(float[batch,tokens] x) => (float[a,b] y) {{ {weights}  y = Softmax (c) }}")
+SCORES = {"known": "c = Relu (x)", "unknown": "k = NonZero (x)  c = Cast <to: int = 1> (k)"}
+
+
+@pytest.mark.parametrize("size", SCORES)
+def test_a_softmax_of_unknown_size_is_noted(tmp_path, size):
+    model = graph(f"(float[batch,tokens] x) => (float[a,b] y) {{ {SCORES[size]}  y = Softmax (c) }}")
     path = tmp_path / "softmax.onnx"
     onnx.save(ir.to_proto(model), path)
-    inputs, outputs = signature.read_signature(path)
-    artifact = Artifact("onnx", path, inputs, outputs)
+    found = signature.read(path)
+    artifact = Artifact("onnx", path, found.inputs, found.outputs)
     bundle = Bundle("softmax", models.logical_inputs(artifact), (artifact,))
-    job = OptimizationJob(
-        artifact, bundle, {"batch": 2, "tokens": 3}, Recipe("custom", ("fake-idle",)), tmp_path, "ort", "ort"
-    )
-    assert run_job(job, lambda _: None).has_softmax_of_unknown_size == is_unknown
+    asked, sizes = Recipe("custom", ("fake-idle",)), {"batch": 2, "tokens": 3}
+    outcome = run_job(OptimizationJob(artifact, bundle, sizes, asked, tmp_path, "ort", "ort"), lambda _: None)
+    assert outcome.has_softmax_of_unknown_size == (size == "unknown")
 
 
 def test_a_pass_that_finds_nothing_to_do_is_a_step_without_an_error(optimized):
