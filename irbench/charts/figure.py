@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -33,6 +34,7 @@ VERDICT_SHAPES: Mapping[Verdict, str] = {
 ROW_HEIGHT = 22
 USUAL_HEIGHT = 280
 _LONGEST_LABEL = 260
+_FEWEST_TICKS = 4
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,42 @@ def described(records: Sequence[Record], say: Callable[[Record], str]) -> list[R
 def data_of(records: Sequence[Record]) -> alt.InlineData:
     """Return records as data of a chart."""
     return alt.InlineData(values=list(records))
+
+
+def log_axis(values: Iterable[float]) -> alt.Axis:
+    """Return the axis of a logarithmic scale with ticks that all have a number: about five between these values.
+
+    Vega leaves numbers of such ticks out, so that an axis of less than a decade may have few or none.
+    """
+    known = [value for value in values if value > 0]
+    if not known:
+        return alt.Axis()
+    return alt.Axis(values=list(log_ticks(min(known), max(known))), format="~g")
+
+
+def log_ticks(low: float, high: float) -> Iterator[float]:
+    """Yield round numbers between two values, the coarsest of which there are at least four.
+
+    They are powers of ten, 1, 2 and 5 times these, or multiples of a round step; the value alone where both are equal.
+    """
+    if low == high:
+        yield low
+        return
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for mantissas in ((1,), (1, 2, 5)):
+        ticks = [mantissa * 10.0**decade for decade in decades for mantissa in mantissas]
+        inside = [tick for tick in ticks if low <= tick <= high]
+        if len(inside) >= _FEWEST_TICKS:
+            yield from inside
+            return
+    step = next(step for step in _steps(high - low) if (high - low) / step >= _FEWEST_TICKS)
+    yield from (step * count for count in range(math.ceil(low / step), math.floor(high / step) + 1))
+
+
+def _steps(span: float) -> Iterator[float]:
+    """Yield round steps from the largest that fits into a span down."""
+    decade = math.floor(math.log10(span))
+    yield from (mantissa * 10.0**power for power in range(decade, decade - 3, -1) for mantissa in (5, 2, 1))
 
 
 def row_axis(records: Sequence[Record], what: str = "rows", longest: int = _LONGEST_LABEL) -> alt.Y:

@@ -23,6 +23,9 @@ SETTINGS: tuple[Setting, ...] = get_args(Setting)
 _MOST_ROWS = 12
 """Of a chart with a line or a colour for each."""
 _QUANTILES = 120
+"""Points of a line at most."""
+_FEWEST_ON_LINE = 3
+"""Tokens that make a line of times between them."""
 
 
 @dataclass(frozen=True)
@@ -143,11 +146,13 @@ class ChartSamples:
         launches: The median of each launch of each row.
         blocks: Each row in each block, in the order of measurement: its latency relative to the row's median, and what
             disturbed it.
+        tokens: Of generations, the median time of the token at each length of the cache of each row.
     """
 
     distribution: list[Record]
     launches: list[Record]
     blocks: list[Record]
+    tokens: list[Record]
 
 
 def samples(
@@ -164,6 +169,7 @@ def samples(
     by_cell = {row.result.id: row for row in rows}
     timing = planned_timing(document.plan)
     counted: dict[str, list[Array]] = {cell: [] for cell in by_cell}
+    generated: dict[str, list[Array]] = {cell: [] for cell in by_cell}
     of_launches: list[Record] = []
     of_blocks: list[Record] = []
     for record in launches:
@@ -180,10 +186,12 @@ def samples(
                 of_launches.append(
                     {"key": row.key, "row": row.label, "launch": record.launch + 1, "value": float(np.median(taken))}
                 )
+            generated[launch.cell] += _token_ns(row, launch, sorted_blocks.counted)
             of_blocks += _blocks(row, launch, record.launch, sorted_blocks.dirty, sorted_blocks.counted)
     places = {row.key: place for place, row in enumerate(rows)}
     of_launches.sort(key=lambda record: places[str(record["key"])])
-    return ChartSamples(list(_distribution(counted, by_cell)), of_launches, of_blocks)
+    tokens = [record for cell, parts in generated.items() for record in _tokens(by_cell[cell], parts)]
+    return ChartSamples(list(_distribution(counted, by_cell)), of_launches, of_blocks, tokens)
 
 
 def _distribution(counted: Mapping[str, Sequence[Array]], rows: Mapping[str, ChartRow]) -> Iterator[Record]:
@@ -197,6 +205,25 @@ def _distribution(counted: Mapping[str, Sequence[Array]], rows: Mapping[str, Cha
             yield {
                 "key": rows[cell].key, "row": rows[cell].label, "latency_ms": float(latency_ms), "share": float(share),
             }  # fmt: skip
+
+
+def _token_ns(row: ChartRow, launch: CellLaunch, counts: frozenset[int]) -> list[Array]:
+    """Return when tokens were there after the begin of their call, of each round that counts: (calls, new tokens)."""
+    generation = row.result.generation
+    if generation is None:
+        return []
+    rounds = (round_.token_ns for round_ in launch.rounds if round_.block in counts)
+    return [token_ns.reshape(-1, generation.new_tokens) for token_ns in rounds]
+
+
+def _tokens(row: ChartRow, parts: Sequence[Array]) -> Iterator[Record]:
+    generation = row.result.generation
+    if generation is None or not parts or generation.new_tokens < _FEWEST_ON_LINE:
+        return
+    between_ms = np.median(np.diff(np.concatenate(parts), axis=1), axis=0) / 1e6
+    for place in np.unique(np.linspace(0, between_ms.size - 1, min(between_ms.size, _QUANTILES)).astype(int)):
+        length = generation.prompt + int(place)
+        yield {"key": row.key, "row": row.label, "length": length, "value": float(between_ms[place])}
 
 
 def _blocks(
@@ -215,6 +242,7 @@ def _blocks(
             "block": round_.block + 1,
             "relative": float(np.median(latencies)) / median,
             "state": state if round_.block in counts else f"{state}, excluded",
+            "is_disturbed": round_.block in dirty,
         }
 
 

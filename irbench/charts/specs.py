@@ -17,6 +17,7 @@ from irbench.charts.figure import (
     Figure,
     data_of,
     described,
+    log_axis,
     names_of,
     number_of,
     row_axis,
@@ -106,7 +107,12 @@ def distribution_figure(records: Sequence[Record]) -> Figure:
         alt.Chart(data_of(shown))
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
-            x=alt.X("latency_ms:Q", title="latency in ms", scale=alt.Scale(type="log", nice=False)),
+            x=alt.X(
+                "latency_ms:Q",
+                title="latency in ms",
+                scale=alt.Scale(type="log", nice=False),
+                axis=log_axis(number_of(row["latency_ms"]) for row in records),
+            ),
             y=alt.Y("share:Q", title="share of calls", axis=alt.Axis(format="%")),
             color=row_colour(shown),
             strokeDash=row_dash(shown),
@@ -160,8 +166,10 @@ def tradeoff_figure(records: Sequence[Record]) -> Figure:
     )
     base = alt.Chart(data_of(shown))
     best = sorted((row for row in shown if row["is_best"]), key=lambda row: number_of(row["p50_ms"]))
-    x = alt.X("p50_ms:Q", title="median latency in ms", scale=alt.Scale(type="log", nice=False, padding=8))
-    y = alt.Y("fps:Q", title="FPS", scale=alt.Scale(type="log", nice=False, padding=8))
+    scale = alt.Scale(type="log", nice=False, padding=16)
+    latencies, rates = ([number_of(row[name]) for row in records] for name in ("p50_ms", "fps"))
+    x = alt.X("p50_ms:Q", title="median latency in ms", scale=scale, axis=log_axis(latencies))
+    y = alt.Y("fps:Q", title="FPS", scale=scale, axis=log_axis(rates))
     chart = alt.Chart(data_of(best)).mark_line(strokeDash=[4, 4], color=INK, aria=False).encode(
         x="p50_ms:Q", y="fps:Q"
     ) + base.mark_point(filled=True, opacity=0.8).encode(
@@ -247,6 +255,7 @@ def timeline_figure(records: Sequence[Record]) -> Figure:
                 "relative:Q",
                 title="latency relative to the row's median",
                 scale=alt.Scale(type="log", nice=False, padding=8),
+                axis=log_axis(number_of(row["relative"]) for row in records),
             ),
             color=alt.Color(
                 "state:N", title=None, scale=alt.Scale(domain=states, range=[_STATE_COLOURS[one] for one in states])
@@ -256,9 +265,7 @@ def timeline_figure(records: Sequence[Record]) -> Figure:
         )
         .properties(height=USUAL_HEIGHT)
     )
-    disturbed = sum(
-        "disturbed" in str(row["state"]).split()[0] and "un" not in str(row["state"])[:2] for row in records
-    )
+    disturbed = sum(bool(row["is_disturbed"]) for row in records)
     return Figure(
         "timeline",
         "In the order of measurement",
@@ -266,6 +273,31 @@ def timeline_figure(records: Sequence[Record]) -> Figure:
         " or the kernel took the processor.",
         chart,
         f"{disturbed} of {len(records)} measurements were disturbed.",
+    )
+
+
+def token_figure(records: Sequence[Record]) -> Figure:
+    """Return the time of a token against how many positions the cache holds, a line for each row."""
+    shown = described(records, lambda row: str(row["row"]))
+    chart = (
+        alt.Chart(data_of(shown))
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=alt.X("length:Q", title="positions in the cache", scale=alt.Scale(zero=False, nice=False)),
+            y=alt.Y("value:Q", title="time of a token in ms", scale=alt.Scale(zero=True)),
+            color=row_colour(shown),
+            strokeDash=row_dash(shown),
+            detail="key:N",
+            description="text:N",
+        )
+        .properties(height=USUAL_HEIGHT)
+    )
+    return Figure(
+        "tokens",
+        "Time of a token against length",
+        "Lower is faster. A line that rises is a cost of each position in the cache.",
+        chart,
+        f"Lines of {names_of(records)}.",
     )
 
 

@@ -44,6 +44,8 @@ def _of_samples(
     document: RunDocument, number: int, rows: Sequence[ChartRow], launches: Sequence[LaunchRecord]
 ) -> Iterator[Figure]:
     samples = records.samples(document, number, rows, launches)
+    if samples.tokens:
+        yield specs.token_figure(samples.tokens)
     if samples.distribution:
         yield specs.distribution_figure(samples.distribution)
     if len({record["launch"] for record in samples.launches}) > 1:

@@ -1,4 +1,4 @@
-"""Reading one run: its document, and its raw samples one launch after the other."""
+"""One run: its folder begun, written safely and read again, its document and its raw samples launch by launch."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from documents import cell, document, example, failed, group, launch
 
 from irbench.charts.records import accuracies, chart_rows, fastest, loads, samples, speedups, tradeoffs
-from irbench.core.row import Requested
+from irbench.core.row import Generated, Requested, Spans
 
 
 def test_two_rows_of_one_name_stay_two():
@@ -52,29 +52,32 @@ def test_rows_without_figures_are_in_no_chart():
     assert accuracies(rows) == []
 
 
+def launch_of(table):
+    """Return a launch of the rows of a table."""
+    return launch(cells=tuple(row.id for row in table.cells))
+
+
 def test_the_distribution_is_that_of_the_calls_that_count():
-    table, record = example(), launch()
+    table, record = example(), launch_of(example())
     rows = chart_rows(table, 0)
     found = samples(document(table), 0, rows, [record])
     for row in rows:
         points = [point for point in found.distribution if point["key"] == row.key]
         assert [point["share"] for point in points] == sorted(point["share"] for point in points)  # type: ignore[type-var]
-        assert not points or points[-1]["share"] == 1
+        assert points[-1]["share"] == 1
 
 
 def test_launches_of_other_tables_are_left_out():
     table = example()
-    found = samples(document(table), 0, chart_rows(table, 0), [replace(launch(), group=1)])
+    found = samples(document(table), 0, chart_rows(table, 0), [replace(launch_of(table), group=1)])
     assert (found.distribution, found.launches, found.blocks) == ([], [], [])
 
 
 def test_a_launch_is_the_median_of_its_calls():
-    table, record = example(), launch()
+    table, record = example(), launch_of(example())
     rows = {row.result.id: row for row in chart_rows(table, 0)}
     found = samples(document(table), 0, tuple(rows.values()), [record])
     for one in record.cells:
-        if one.cell not in rows:
-            continue
         (point,) = [point for point in found.launches if point["key"] == rows[one.cell].key]
         everything = np.concatenate([round_.latency_ns for round_ in one.rounds]) / one.calls_per_sample / 1e6
         assert everything.min() <= point["value"] <= everything.max()  # type: ignore[operator]
@@ -83,3 +86,29 @@ def test_a_launch_is_the_median_of_its_calls():
 def test_rows_of_two_models_are_on_no_common_line():
     one, other = cell("ort", model="a"), cell("ort", id="x4", model="b", requested=Requested(2, 4, "fp32"))
     assert len({record["series"] for record in loads(chart_rows(group(one, other), 0), "streams")}) == 2
+
+
+def test_a_generation_has_the_time_of_its_tokens_at_each_length():
+    table, record = example(), launch_of(example())
+    generation = Generated(5, 10, Spans(1.0), Spans(1.0), Spans(1.0))
+    cells = tuple(replace(row, generation=generation) for row in table.cells)
+    moments = np.array([4, 5, 7, 10, 14]) * 1_000_000
+    generated = tuple(
+        replace(
+            one,
+            rounds=tuple(
+                replace(each, token_ns=np.tile(moments, each.issue_ns.size * one.calls_per_sample))
+                for each in one.rounds
+            ),
+        )
+        for one in record.cells
+    )
+    table = replace(table, cells=cells)
+    rows = chart_rows(table, 0)
+    found = samples(document(table), 0, rows, [replace(record, cells=generated)]).tokens
+    assert [(point["length"], point["value"]) for point in found if point["key"] == rows[0].key] == [
+        (10, 1.0),
+        (11, 2.0),
+        (12, 3.0),
+        (13, 4.0),
+    ]
