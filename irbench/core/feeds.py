@@ -197,7 +197,8 @@ def _draw(spec: InputSpec, shape: tuple[int, ...], entropy: tuple[int, ...], dra
     generator = np.random.default_rng(entropy)
     dtype = numpy_dtype(spec.tensor.dtype)
     if spec.is_mask and shape:
-        return _mask(generator, shape).astype(dtype)
+        kept = _mask(generator, shape)
+        return (1 - kept if spec.marks_padding else kept).astype(dtype)
     if dtype.kind == "b":
         return np.asarray(generator.random(shape) < 0.5)
     if dtype.kind in "iuO" or "int" in dtype.name:  # also integers of four bits, which NumPy has no kind for

@@ -11,7 +11,7 @@ from irbench.errors import IrbenchError
 from irbench.exporter.source import Source, makers
 from irbench.onnx.reading.element_types import STRING
 from irbench.onnx.reading.protobuf import require_model_file
-from irbench.spec import BATCH_IN_FILE, Artifact, Bundle, InputSpec, TensorSpec, is_named_as_mask
+from irbench.spec import BATCH_IN_FILE, Artifact, Bundle, InputSpec, TensorSpec, is_named_as_mask, is_named_as_padding
 from irbench.store import bundles
 from irbench.system import host
 from irbench.system.file_states import exists, is_file
@@ -111,7 +111,8 @@ def from_onnx_file(path: Path) -> Bundle:
     """Return a bundle around an ONNX file of unknown origin, which is examined in a process of its own.
 
     Floating-point inputs are drawn from [0, 1), integers from [0, 2), strings are such integers in digits; what is
-    called a mask has rows of ones followed by zeros. There are no reference outputs.
+    called a mask has rows of ones followed by zeros, one of padding zeros followed by ones. There are no reference
+    outputs.
     """
     path = path.absolute()
     require_model_file(path)
@@ -121,7 +122,7 @@ def from_onnx_file(path: Path) -> Bundle:
     _require_memory(path, outside_bytes, free_bytes)
     return Bundle(
         name=name_of_file(path),
-        inputs=tuple(InputSpec(spec, 0.0, _high(spec), _is_mask(spec)) for spec in signature.inputs),
+        inputs=tuple(map(_input, signature.inputs)),
         artifacts=(Artifact("onnx", path, signature.inputs, signature.outputs, opset=signature.opset),),
         source=str(path),
         details={
@@ -144,6 +145,11 @@ def _require_memory(path: Path, outside_bytes: int, free_bytes: int) -> None:
             f"{path} has {size / 1e9:.1f} GB with its weights, and {free_bytes / 1e9:.1f} GB of memory are available.",
             hint="Use a machine with more memory.",
         )
+
+
+def _input(spec: TensorSpec) -> InputSpec:
+    is_mask = _is_mask(spec)
+    return InputSpec(spec, 0.0, _high(spec), is_mask, is_mask and is_named_as_padding(spec.name, spec.dtype))
 
 
 def _high(spec: TensorSpec) -> float:

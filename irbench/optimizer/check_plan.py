@@ -123,7 +123,7 @@ def _mask(kind: InputKind, spec: InputSpec, drawn: Array) -> Array:
         sample = drawn.shape[1:] if spec.tensor.shape[0] == BATCH else drawn.shape
         rows = np.moveaxis(mask, mask_axis(sample), -1)
         rows[..., -(-rows.shape[-1] // 2) :] = 0
-    return mask
+    return (1 - mask).astype(mask.dtype) if spec.marks_padding else mask
 
 
 def _is_mask(spec: InputSpec) -> bool:

@@ -146,6 +146,12 @@ BATCH_IN_FILE = "batch_in_file"
 RANDOM_DRAWS = "random_draws"
 """Of a bundle's details: what draws random numbers in the model, so that no two answers are equal."""
 
+_PADDING_NAME = re.compile(
+    r"(.*[_.])?((key|src|tgt|memory)_padding|(src_|tgt_|memory_)?(key_)?pad)_mask([_.]?\d+)?(:\d+)?",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Names of PyTorch's attention, whose masks say what to leave out; Keras's ``padding_mask`` says what counts."""
+_BOOLEAN_PADDING_NAME = re.compile(r"(.*[_.])?padding_mask([_.]?\d+)?(:\d+)?", re.IGNORECASE | re.DOTALL)
 _MASK_NAME = re.compile(r".*mask([_.]?\d+)?(:\d+)?", re.IGNORECASE | re.DOTALL)
 
 
@@ -193,14 +199,26 @@ class InputSpec:
         high: Above the largest value.
         is_mask: Whether each row is ones followed by zeros instead, as of a padded sequence; rows are along the last
             axis that is longer than one.
+        marks_padding: Whether the ones of a mask are the positions that do not count: zeros followed by ones.
     """
 
     tensor: TensorSpec
     low: float = 0.0
     high: float = 1.0
     is_mask: bool = False
+    marks_padding: bool = False
 
 
 def is_named_as_mask(name: str) -> bool:
     """Return whether an input of this name says which positions count: ``mask``, ``attention_mask``, ``mask_2:0``."""
     return _MASK_NAME.fullmatch(name) is not None
+
+
+def is_named_as_padding(name: str, dtype: str) -> bool:
+    """Return whether the ones of a mask of this name are the positions that do not count.
+
+    So are ``key_padding_mask``, ``src_padding_mask`` and ``pad_mask``, as PyTorch calls them, and a boolean
+    ``padding_mask`` of a file of unknown origin; integers of that name are Keras's, whose ones count.
+    """
+    is_boolean = dtype == "bool" and _BOOLEAN_PADDING_NAME.fullmatch(name) is not None
+    return is_boolean or _PADDING_NAME.fullmatch(name) is not None

@@ -27,7 +27,8 @@ CARD = "card.json"
 # 2: ``batch_axes`` of a bundle, and ``is_mask`` of an input: an irbench before would draw other inputs than those
 #    that the reference was computed for
 # 3: masks with a last axis of one element have zeros too
-_SCHEMA_VERSION = 3
+# 4: ``marks_padding`` of an input; earlier bundles have none, so that theirs are drawn as their reference was
+_SCHEMA_VERSION = 4
 MOST_BYTES = 1 << 24
 _DTYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|bfloat16")
 

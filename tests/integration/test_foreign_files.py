@@ -25,12 +25,14 @@ def test_a_foreign_file_is_a_bundle_without_a_reference(tmp_path):
 
 
 def test_an_input_that_is_called_a_mask_is_drawn_as_one(tmp_path):
-    inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", 4]) for name in ("x", "attention_mask")]
+    names = ["x", "key_padding_mask"]
+    inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", 4]) for name in names]
     output = helper.make_tensor_value_info("y", TensorProto.INT64, ["batch", 4])
-    graph = helper.make_graph([helper.make_node("Mul", ["x", "attention_mask"], ["y"])], "masked", inputs, [output])
+    graph = helper.make_graph([helper.make_node("Mul", names, ["y"])], "masked", inputs, [output])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     onnx.save(model, tmp_path / "masked.onnx")
-    assert [spec.is_mask for spec in from_onnx_file(tmp_path / "masked.onnx").inputs] == [False, True]
+    read = from_onnx_file(tmp_path / "masked.onnx").inputs
+    assert [(spec.is_mask, spec.marks_padding) for spec in read] == [(False, False), (True, True)]
 
 
 def test_a_foreign_file_that_breaks_the_standard_is_refused(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from irbench.core.feeds import (
     write_sample,
 )
 from irbench.onnx.reading.element_types import numpy_dtype
-from irbench.spec import Artifact, Feeding, InputSpec, TensorSpec, is_named_as_mask
+from irbench.spec import Artifact, Feeding, InputSpec, TensorSpec, is_named_as_mask, is_named_as_padding
 
 IMAGE = InputSpec(TensorSpec("image", "float32", ("batch", 4, 5, 3)), -1.0, 1.0)
 TOKENS = InputSpec(TensorSpec("tokens", "int32", ("batch", "sequence")), 0, 100)
@@ -170,6 +171,33 @@ def test_rows_of_a_mask_are_ones_followed_by_zeros(dtype: str, shape: tuple[int 
     assert (rows[:, 0] == 1).all(), "at least one position counts"
     assert (rows[:, -1] == 0).all(), "and one does not, whatever one stands for"
     assert len(set(rows.sum(axis=1).tolist())) > 1, "lengths differ"
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int64"])
+def test_a_mask_that_marks_padding_has_zeros_followed_by_ones(dtype: str) -> None:
+    spec = InputSpec(TensorSpec("key_padding_mask", dtype, ("batch", 64)), 0, 2, is_mask=True)
+    (kept,) = generate([spec], {"batch": POOL}, 0)
+    (padding,) = generate([replace(spec, marks_padding=True)], {"batch": POOL}, 0)
+    assert padding.dtype == np.dtype(dtype)
+    assert (padding.astype(int) == 1 - kept.astype(int)).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "marks_padding"),
+    [
+        ("key_padding_mask", "bool", True),
+        ("src_key_padding_mask", "int64", True),
+        ("encoder.memory_key_padding_mask:0", "float32", True),
+        ("tgt_padding_mask_1", "int64", True),
+        ("src_pad_mask", "bool", True),
+        ("padding_mask", "bool", True),
+        ("padding_mask", "int32", False),  # Keras's
+        ("attention_mask", "bool", False),
+        ("unpad_mask", "bool", False),
+    ],
+)
+def test_names_of_pytorch_say_that_a_mask_marks_padding(name: str, dtype: str, marks_padding: bool) -> None:
+    assert is_named_as_padding(name, dtype) is marks_padding
 
 
 @pytest.mark.parametrize("shape", [("batch", 64, 1), ("batch", 4, 64, 1), ("batch", 64, 1, 1), (3, 64, 1)])

@@ -1,5 +1,7 @@
 """Edge values reach every input, and constants of the user stay."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,12 @@ def test_a_mask_keeps_the_first_half_nothing_or_everything_and_other_inputs_stay
     mask, x = drawn(kind, spec, X)
     assert mask.astype(int).tolist() == [[1] * kept + [0] * (5 - kept)] * 2
     assert (x == drawn("seeded", spec, X)[1]).all()
+
+
+def test_a_mask_of_padding_keeps_the_same_positions():
+    padding = replace(MASK, marks_padding=True)
+    for kind in ("mask-half", "mask-none", "mask-ones"):
+        assert (drawn(kind, padding, X)[0] == 1 - drawn(kind, MASK, X)[0]).all()
 
 
 @pytest.mark.parametrize("dtype", ["int64", "bool"])

@@ -255,7 +255,7 @@ def test_a_card_cannot_name_files_outside_its_folder(path):
 def test_a_card_from_the_future_is_refused_with_a_remedy_whatever_its_fields(other):
     place = put()
     card = place / "card.json"
-    card.write_text(card.read_text().replace('"schema_version": 3', '"schema_version": 99').replace('"key"', other))
+    card.write_text(card.read_text().replace('"schema_version": 4', '"schema_version": 99').replace('"key"', other))
     with pytest.raises(IrbenchError, match="newer version"):
         bundles.load(place)
 

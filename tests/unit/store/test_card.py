@@ -59,9 +59,13 @@ def test_a_card_of_format_1_has_no_masks_so_that_its_inputs_are_those_of_its_ref
     mask = InputSpec(TensorSpec("padding_mask", "int32", ("batch", 4)), 0, 2, is_mask=True)
     write_card(Card(Bundle("net", (mask,), ()), "key", "2026-01-31", {}), tmp_path)
     document = json.loads((tmp_path / CARD).read_text())
-    assert document["schema_version"] == 3, "an irbench that knows no masks must not read it"
+    assert document["schema_version"] == 4, "an irbench that knows no masks must not read it"
     document["schema_version"] = 1
-    del document["bundle"]["inputs"][0]["is_mask"], document["bundle"]["batch_axes"]
+    del (
+        document["bundle"]["inputs"][0]["is_mask"],
+        document["bundle"]["inputs"][0]["marks_padding"],
+        document["bundle"]["batch_axes"],
+    )
     (tmp_path / CARD).write_text(json.dumps(document))
     bundle = load_card(tmp_path).bundle
     assert bundle.inputs == (replace(mask, is_mask=False),)
@@ -80,3 +84,12 @@ def test_a_card_of_format_2_whose_reference_was_computed_for_another_mask_is_ref
     with pytest.raises(IrbenchError, match="masks were generated in another way") as caught:
         load_card(tmp_path)
     assert "Export it again" in caught.value.hint
+
+
+def test_a_mask_of_a_card_of_format_3_is_generated_as_its_reference_was_computed(tmp_path: Path):
+    mask = InputSpec(TensorSpec("key_padding_mask", "int32", ("batch", 4)), 0, 2, is_mask=True)
+    write_card(Card(Bundle("net", (mask,), ()), "key", "2026-01-31", {}, schema_version=3), tmp_path)
+    document = json.loads((tmp_path / CARD).read_text())
+    del document["bundle"]["inputs"][0]["marks_padding"]
+    (tmp_path / CARD).write_text(json.dumps(document))
+    assert load_card(tmp_path).bundle.inputs == (mask,)
