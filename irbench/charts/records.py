@@ -212,7 +212,7 @@ def _token_ns(row: ChartRow, launch: CellLaunch, counts: frozenset[int]) -> list
     generation = row.result.generation
     if generation is None:
         return []
-    rounds = (round_.token_ns for round_ in launch.rounds if round_.block in counts)
+    rounds = (round_.part_ns for round_ in launch.rounds if round_.block in counts)
     return [token_ns.reshape(-1, generation.new_tokens) for token_ns in rounds]
 
 

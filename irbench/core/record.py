@@ -87,8 +87,8 @@ class Round:
             and load is kept up throughout, so FPS is batch x samples x calls_per_sample / ``completion_ns[-1]``.
         open_ns: When each request was issued that was in flight at the close of the window, int64; empty without
             streams, and in older records.
-        token_ns: Of generations, when each token was there after the begin of its call, int64: all tokens of the first
-            call, then those of the next; empty for other models.
+        part_ns: When each part of a call was complete after the call's begin, int64: all parts of the first call, then
+            those of the next. Parts are the tokens of a generation and the stages of a pipeline; empty elsewhere.
     """
 
     block: int
@@ -96,7 +96,7 @@ class Round:
     completion_ns: NDArray[np.int64]
     evidence: Evidence
     open_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    token_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    part_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def latency_ns(self) -> NDArray[np.int64]:
@@ -197,6 +197,7 @@ class CellLaunch:
             last block; ``None`` where this launch did not verify.
         paced: The calls of ``--pace``; ``None`` without it.
         warm_up: How it was warmed up; ``None`` in older records.
+        stages: Names of the stages of each call, in order; empty where it has none.
     """
 
     cell: str
@@ -212,6 +213,7 @@ class CellLaunch:
     paced: PacedRun | None = None
     private_memory_bytes: Mapping[str, int] = field(default_factory=dict[str, int])
     warm_up: WarmUp | None = None
+    stages: tuple[str, ...] = ()
 
     @property
     def worst_error(self) -> OutputError | None:

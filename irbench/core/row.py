@@ -156,6 +156,21 @@ class Generated:
 
 
 @dataclass(frozen=True)
+class StageTime:
+    """A stage of a pipeline: medians over launches.
+
+    Attributes:
+        name: As the user calls it.
+        ms: Milliseconds of a call, the median over all of them.
+        share: Of the time of all stages of all calls together, as a fraction.
+    """
+
+    name: str
+    ms: Spans
+    share: Spans
+
+
+@dataclass(frozen=True)
 class EnergyUse:
     """Energy of one inference of one batch while the row ran alone, and power: medians over launches.
 
@@ -342,6 +357,8 @@ class CellResult(RowHead):
     paced_p90_over_launches: Spans | None = None
     generation: Generated | None = None
     """What each call generated; null where calls are single inferences."""
+    stages: tuple[StageTime, ...] = ()
+    """The stages of each call, in order; empty where it has none."""
     launches_measured: int | None = None
     """In how many launches it ran: a row that is decided leaves before the others; null in older documents."""
     launch_spread: float | None = None

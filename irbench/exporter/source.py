@@ -8,6 +8,7 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -185,6 +186,30 @@ def makers(file: Path, module: str) -> list[str]:
     tree = _parsed(file, module)
     functions = (node for node in (tree.body if tree else ()) if isinstance(node, ast.FunctionDef))
     return [node.name for node in functions if node.name[0] != "_" and not _needs_arguments(node.args)]
+
+
+def repeated_keys(file: Path, module: str, name: str) -> list[str]:
+    """Return the keys that stand twice in a mapping that a file assigns to a name or returns from a function of it.
+
+    Python keeps the last of each and says nothing. The file is parsed, and not run.
+    """
+    tree = _parsed(file, module)
+    mappings = (value for node in (tree.body if tree else ()) for value in _values_of(node, name))
+    return [
+        key
+        for mapping in mappings
+        for key, count in Counter(str(key.value) for key in mapping.keys if isinstance(key, ast.Constant)).items()
+        if count > 1
+    ]
+
+
+def _values_of(node: ast.stmt, name: str) -> Iterator[ast.Dict]:
+    found: list[ast.expr | None] = []
+    if isinstance(node, ast.Assign) and any(isinstance(to, ast.Name) and to.id == name for to in node.targets):
+        found = [node.value]
+    elif isinstance(node, ast.FunctionDef) and node.name == name:
+        found = [inner.value for inner in ast.walk(node) if isinstance(inner, ast.Return)]
+    yield from (value for value in found if isinstance(value, ast.Dict))
 
 
 def _needs_arguments(arguments: ast.arguments) -> bool:

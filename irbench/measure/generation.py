@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-from numpy.typing import NDArray
-
 from irbench.core.decode_loop import DecodeLoop
+from irbench.measure.call_parts import FinishedCall
 from irbench.measure.clock import now_ns
 from irbench.spi import Array, Feed, Outputs, Slot
 
@@ -20,11 +16,13 @@ class GenerationSlot:
         loop: Says what the decoder is given, and which tokens are chosen.
     """
 
+    parts: tuple[str, ...] = ()
+
     def __init__(self, slot: Slot, loop: DecodeLoop) -> None:
         self._slot = slot
         self._loop = loop
         self._feed: Feed = ()
-        self._finished: list[tuple[int, list[int]]] = []
+        self._finished: list[FinishedCall] = []
 
     def stage(self, feed: Feed, /) -> None:
         """Keep a prompt; the decoder's own inputs are staged call by call, which is timed too."""
@@ -61,23 +59,7 @@ class GenerationSlot:
                 moments.append(now_ns() - begun)
         self._finished.append((begun + moments[-1], moments))
 
-    def take_finished(self) -> list[tuple[int, list[int]]]:
+    def take_finished(self) -> list[FinishedCall]:
         """Return when each generation since the last time ended, and when its tokens were there after its begin."""
         finished, self._finished = self._finished, []
         return finished
-
-
-def token_times_ns(slots: Sequence[Slot], calls: int) -> NDArray[np.int64]:
-    """Return when the tokens of the last generations were there, and forget all before.
-
-    Args:
-        slots: Those of a session; what is no :class:`GenerationSlot` generates nothing.
-        calls: Of how many generations.
-
-    Returns:
-        Nanoseconds from the begin of each generation to each token, int64, one generation after the other; empty
-        without generations.
-    """
-    finished = [entry for slot in slots if isinstance(slot, GenerationSlot) for entry in slot.take_finished()]
-    latest = sorted(finished)[-calls:] if calls else []
-    return np.array([moment for _, moments in latest for moment in moments], np.int64)

@@ -211,7 +211,8 @@ FEEDBACK = Kind(
     written=lambda names: {own: name for name, own in names.items()},
 )  # fmt: skip
 CELLS = Kind(
-    '{"mine": my_function}, or {"mine": "./loop {model}"}', "OwnCells", own_code.cells, "name=command",
+    '{"mine": my_function}, {"mine": {"decode": decode, "model": "ort"}}, or {"mine": "./loop {model}"}',
+    "OwnCells", own_code.cells, "name=command",
     entry=own_code.cell_of_text, collect=_by_name(lambda program: str(program.target)),
     written=lambda value: {name: program.target for name, program in value.items()},
 )  # fmt: skip

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from irbench.options.pipeline_stages import Stages, kept_stages, require_stages
 from irbench.options.values import text
 from irbench.spec import Bound, Program
 from irbench.system.file_states import exists
 
-OwnCells: TypeAlias = Mapping[str, str | Sequence[str] | Callable[..., Any]]
-"""By row: ``module:function`` or a command, as a text; the words of a command; or a function of a module."""
+OwnCells: TypeAlias = Mapping[str, str | Sequence[str] | Callable[..., Any] | Stages]
+"""By row: ``module:function`` or a command, as a text; the words of a command; a function; or stages in order."""
 Programs: TypeAlias = Mapping[str, Program]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
@@ -40,8 +41,8 @@ def cells(value: OwnCells) -> Programs:
     """Return the code of each row: of ``{"mine": my_function}`` or ``{"mine": "./loop {model}"}``.
 
     Raises:
-        TypeError: One is neither a text nor a list of words nor a function.
-        ValueError: A name is none, or a function cannot be found by its name.
+        TypeError: One is neither a text nor a list of words nor a function nor a mapping of stages.
+        ValueError: A name is none, a function cannot be found by its name, or stages are none.
     """
     if not isinstance(value, Mapping):
         raise TypeError(f"{value!r} is not a mapping from names to functions or commands")
@@ -72,9 +73,13 @@ def _program_of_value(name: str, code: object) -> Program:
         if not code:
             raise ValueError("a command has at least one word")
         return Program("command", shlex.join(str(word) for word in code))
+    if isinstance(code, Mapping):
+        require_stages(code, name)
+        texts = {stage: own if isinstance(own, str) else target_of(own) for stage, own in code.items()}
+        return Program("callable", kept_stages(texts))
     if callable(code):
         return Program("callable", target_of(code))
-    raise TypeError(f"{code!r} is not a function, a command or module:function")
+    raise TypeError(f"{code!r} is not a function, a command, module:function or a mapping of stages")
 
 
 def target_of(function: Callable[..., Any]) -> str:

@@ -38,11 +38,16 @@ def kept_function(function: Callable[..., Any]) -> str:
         content = _pickled(function)
     except Exception as error:
         raise NotPicklable(_reason(function, error)) from error
-    file = home() / _FOLDER / f"{digest_of(content)}{SUFFIX}"
+    return f"{keep(content, SUFFIX)}:{_name(function)}"
+
+
+def keep(content: bytes, suffix: str) -> Path:
+    """Keep content in a file that is called what it is, and return the file."""
+    file = home() / _FOLDER / f"{digest_of(content)}{suffix}"
     if not file.is_file():
         file.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(file, content)
-    return f"{file}:{_name(function)}"
+    return file
 
 
 def digest_of(content: bytes) -> str:

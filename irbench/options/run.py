@@ -149,7 +149,8 @@ class RunOptions:
     )
     cells: Programs = option(
         kinds.CELLS,
-        "Your own code as a row: name=package.module:function, or a command that prints a duration for each call",
+        "Your own code as a row: name=package.module:function, also of stages in order, or a command that prints a"
+        " duration for each call",
         default={},
         flag="--cell",
         excludes={

@@ -29,6 +29,7 @@ from irbench.render.footer import (
     short_warnings,
     whole_warnings,
 )
+from irbench.render.stage_table import stage_table
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import compared_how, title
 from irbench.render.verdicts import NO_WINNER_TEXTS, style_of
@@ -67,6 +68,7 @@ class GroupView:
         self._context = context_of(result, self._environment, self._plan)
         self._whole_warnings, self._intervals = warnings, intervals
         self._table = group_table(result, confidence_of(self._plan), intervals=intervals, whole_reasons=warnings)
+        self._stages = stage_table(result, confidence_of(self._plan))
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the width that shows every column; called by rich."""
@@ -81,6 +83,9 @@ class GroupView:
         yield from paragraph(title(self._result, self._environment, self._plan), width, "bold")
         yield from paragraph(headline(self._result, self._context), width, "")
         yield from table_lines(self._table, width)
+        if self._stages is not None:
+            yield Text("")
+            yield from table_lines(self._stages, width)
         for note in footer(self._result, self._context, hidden_columns(self._table, width)):
             yield from paragraph(note, width, "dim")
         for mismatch in (*mismatches(self._result, self._context), *not_applicable(self._result, self._context)):
@@ -93,6 +98,8 @@ class GroupView:
         yield Sentence(title(result, self._environment, self._plan), "title")
         yield Sentence(headline(result, context), "verdict")
         yield group_table(result, confidence_of(self._plan), intervals=self._intervals)
+        if self._stages is not None:
+            yield self._stages
         yield from (Sentence(note, "note") for note in footer(result, context))
         yield from (Sentence(text, "warning") for text in mismatches(result, context))
         yield from (Sentence(text, "warning") for text in not_applicable(result, context))

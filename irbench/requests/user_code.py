@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 from irbench.core import registry
 from irbench.core.suggestions import nearest
 from irbench.errors import IrbenchError
+from irbench.options import pipeline_stages
 from irbench.options.own_code import Metric, Programs, metric_text
 from irbench.options.pickled_functions import file_of, is_kept
 from irbench.options.run import RunOptions
@@ -24,10 +26,39 @@ def require_found(programs: Programs) -> None:
     for name, program in programs.items():
         if name in registry.names(registry.BACKENDS):
             raise IrbenchError(f"--cell {name}=... has the name of a backend.", hint="Call it something else.")
-        if program.kind == "callable":
+        if pipeline_stages.are_kept(program.target):
+            _require_stages(name, program.target)
+        elif program.kind == "callable":
             require_function(program.target)
+            _require_distinct_stages(program)
         else:
             _require_command(program.target)
+
+
+def _require_distinct_stages(program: Program) -> None:
+    from irbench.exporter.source import repeated_keys
+
+    module, _, name = program.target.rpartition(":")
+    for key in (key for file in program_files(program) for key in repeated_keys(file, module, name)):
+        raise IrbenchError(
+            f"{program.target} has two stages called {key}, and Python keeps the last one alone.",
+            hint="Give each stage a name of its own.",
+        )
+
+
+def _require_stages(name: str, target: str) -> None:
+    for text in _stages(name, target).values():
+        if pipeline_stages.is_function(text, registry.names(registry.BACKENDS)):
+            require_function(text)
+        else:
+            registry.require_installed(registry.parse_backend(text).name)
+
+
+def _stages(name: str, target: str) -> Mapping[str, str]:
+    try:
+        return pipeline_stages.read_stages(target)
+    except ValueError as error:
+        raise IrbenchError(f"{name}: {error}.", hint="Measure them again from where they are defined.") from error
 
 
 def program_files(program: Program) -> tuple[Path, ...]:
@@ -37,6 +68,9 @@ def program_files(program: Program) -> tuple[Path, ...]:
     """
     from irbench.exporter.source import find_users_module
 
+    if pipeline_stages.are_kept(program.target):
+        functions = (Program("callable", text) for text in _stages("stages", program.target).values() if ":" in text)
+        return (file_of(program.target), *(path for function in functions for path in program_files(function)))
     if program.kind == "callable":
         module = program.target.rpartition(":")[0]
         if is_kept(program.target):

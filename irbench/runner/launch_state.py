@@ -146,4 +146,5 @@ class CellProgress:
             paced=self.paced,
             private_memory_bytes=private,
             warm_up=self.speed.warm_up,
+            stages=self.prepared.stages,
         )

@@ -6,6 +6,7 @@ Written by ``make generated`` from the declarations in :mod:`irbench.render.colu
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class RunRow:
         max_rel_error: Largest difference from the reference, relative to the largest reference value.
         compile_ms: Compilation.
         ready_ms: Process start to first output; of a cold start the median over launches.
+        stages: Stages of your own code, in order: each with its name, its time of a call (`ms`) and its share of all.
         environment: What the table calls the Python whose runtime was measured; ``None`` for the one that irbench ran
             in.
         energy_per_inference_j: Energy of one inference of one batch while the row runs alone, with ``energy``.
@@ -115,6 +117,7 @@ class RunRow:
     max_rel_error: float | None
     compile_ms: float | None
     ready_ms: float | None
+    stages: Any | None
     environment: str | None
     energy_per_inference_j: float | None
     power_w: float | None

@@ -59,6 +59,11 @@ def by_launch(rounds: Rounds) -> list[Rounds]:
     return list(of_launch.values())
 
 
+def part_ns(rounds: Rounds, parts: int) -> NDArray[np.int64]:
+    """Return when the parts of each call were complete after its begin, int64 of shape (calls, parts)."""
+    return np.concatenate([round_.part_ns.reshape(-1, parts) for _, round_ in rounds])
+
+
 def supports_p90(rounds: Rounds) -> bool:
     """Whether these rounds hold enough calls, one for each sample, to bound their p90."""
     samples = sum(round_.latency_ns.size for _, round_ in rounds)
@@ -67,9 +72,19 @@ def supports_p90(rounds: Rounds) -> bool:
 
 def positive_span(values: Sequence[float], timing: Timing, all_blocks_value: float | None = None) -> Spans:
     """Return the interval over launches of a figure that is above 0, made on its logarithm so that its ends are too."""
-    logs = [math.log(max(value, _SMALLEST)) for value in values]
-    interval = interval_at(logs, looks_of(timing), timing.confidence)
-    return Spans(math.exp(interval.value), all_blocks_value=all_blocks_value, **interval.ends(math.exp))
+    return span_within(values, timing, lambda value: math.log(max(value, _SMALLEST)), math.exp, all_blocks_value)
+
+
+def span_within(
+    values: Sequence[float],
+    timing: Timing,
+    onto: Callable[[float], float],
+    back: Callable[[float], float],
+    all_blocks_value: float | None = None,
+) -> Spans:
+    """Return the interval over launches of a figure, made where ``onto`` puts its values; ``back`` is its inverse."""
+    interval = interval_at([onto(value) for value in values], looks_of(timing), timing.confidence)
+    return Spans(back(interval.value), all_blocks_value=all_blocks_value, **interval.ends(back))
 
 
 def latency_ms(rounds: Rounds, tails: Sequence[NDArray[np.int64]], timing: Timing) -> LatencyMs:

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from irbench.core.row import Generated, Spans
 from irbench.spec import Cell, Scalar, Timing, Workload
-from irbench.stats.figures import Rounds, by_launch, frames_per_second, span_over_launches
-from irbench.stats.intervals import interval_at, looks_of
+from irbench.stats.figures import Rounds, by_launch, frames_per_second, part_ns, span_over_launches, span_within
 from irbench.stats.soak import trend_of
 
 
@@ -49,20 +48,20 @@ def generated(
         first_token_ms=spans(lambda rounds: float(np.median(_token_ns(rounds)[:, 0])) / 1e6),
         token_ms=spans(lambda rounds: float(np.median(_between_ns(rounds))) / 1e6) if new_tokens > 1 else None,
         tokens_per_s=spans(lambda rounds: new_tokens * frames_per_second(rounds, cell.load.batch)),
-        fixed_ms=_span([fixed_ns / 1e6 for fixed_ns, _ in lines], timing) if lines else None,
-        position_us=_span([each_ns / 1e3 for _, each_ns in lines], timing) if lines else None,
+        fixed_ms=span_within([fixed_ns / 1e6 for fixed_ns, _ in lines], timing, float, float) if lines else None,
+        position_us=span_within([each_ns / 1e3 for _, each_ns in lines], timing, float, float) if lines else None,
         cache_bytes=held if isinstance(held, int) else None,
     )
 
 
 def _new_tokens(rounds: Rounds) -> int:
     launch, first = rounds[0]
-    return first.token_ns.size // (first.issue_ns.size * launch.calls_per_sample)
+    return 0 if launch.stages else first.part_ns.size // (first.issue_ns.size * launch.calls_per_sample)
 
 
 def _token_ns(rounds: Rounds) -> NDArray[np.int64]:
     """Return when tokens were there after the begin of their call, int64 of shape (calls, new tokens)."""
-    return np.concatenate([round_.token_ns.reshape(-1, _new_tokens(rounds)) for _, round_ in rounds])
+    return part_ns(rounds, _new_tokens(rounds))
 
 
 def _between_ns(rounds: Rounds) -> NDArray[np.int64]:
@@ -82,9 +81,3 @@ def _line(rounds: Rounds, prompt: int) -> tuple[float, float] | None:
         return None
     lengths = prompt + np.arange(between_ns.size)
     return float(np.median(between_ns - trend.slope * lengths)), trend.slope
-
-
-def _span(values: list[float], timing: Timing) -> Spans:
-    """Return the interval over launches of a figure that may be negative."""
-    interval = interval_at(values, looks_of(timing), timing.confidence)
-    return Spans(interval.value, **interval.ends(float))

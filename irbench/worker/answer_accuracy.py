@@ -19,7 +19,7 @@ from irbench.errors import IrbenchError, first_line
 from irbench.spec import Accuracy, AccuracyLimit, Artifact, Cell, Workload
 from irbench.spi import Array, Outputs
 from irbench.worker.inference import OpenSession
-from irbench.worker.own_code.callables import imported_function
+from irbench.worker.own_code.imported_code import imported_function
 
 Sample: TypeAlias = dict[str, Any]
 """Arrays by the names of inputs or outputs; an output that is a sequence of tensors is a list."""

@@ -14,8 +14,8 @@ from irbench.core import registry
 from irbench.core.feeds import lay_out, logical_inputs
 from irbench.core.record import Round, WarmUp
 from irbench.errors import IrbenchError
+from irbench.measure.call_parts import part_names, part_times_ns
 from irbench.measure.drive import Driver, Turns, make_driver, make_turning_driver
-from irbench.measure.generation import token_times_ns
 from irbench.measure.kernel_evidence import (
     KernelCounters,
     PeakMemory,
@@ -83,11 +83,13 @@ class PreparedSession:
         outputs: The answers of each slot to the first sample, an array for each output, or a list of them where a
             graph gives a sequence; empty when they were not asked for.
         first_inference_s: How long the first inference took, in seconds; it may have been slower than others are.
+        stages: Names of the stages of each call, in order; empty where it has none.
     """
 
     effective: Mapping[str, Scalar]
     outputs: tuple[tuple[Any, ...], ...]
     first_inference_s: float = 0.0
+    stages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,7 @@ class CellHost:
         answers = self._given((first, *_answer_all(self._slots[1:], self._feeds[1:]))) if with_outputs else ()
         self._driver = self._make_driver()
         effective = {str(name): plain_scalar(value) for name, value in self._session.effective.items()}
-        return PreparedSession(effective, answers, self._first_inference_s)
+        return PreparedSession(effective, answers, self._first_inference_s, part_names(self._slots))
 
     def _compile(self, artifact: Artifact) -> Session:
         return self._backend.compile(artifact, self._task.cell.load, self._task.cell.device, self._phases)
@@ -229,8 +231,8 @@ class CellHost:
         before = self._read_counters()
         window = self._driver.drive(samples, settle_calls, first)
         evidence = evidence_between(before, self._read_counters())
-        token_ns = token_times_ns(self._slots, samples * self._calls_per_sample)
-        return Round(block, window.issue_ns, window.completion_ns, evidence, window.open_ns, token_ns)
+        part_ns = part_times_ns(self._slots, samples * self._calls_per_sample)
+        return Round(block, window.issue_ns, window.completion_ns, evidence, window.open_ns, part_ns)
 
     def answer_again(self) -> tuple[tuple[Array, ...], ...]:
         """Return what each slot answers now to the inputs of its first answer."""

@@ -20,6 +20,7 @@ from irbench.pages.result import PageResult
 from irbench.pages.values import Page, PageFigure, PageRun, PageTable
 from irbench.render.footer import footer, incomplete, mismatches, not_applicable, whole_warnings
 from irbench.render.speed_table import confidence_of, context_of, group_table, headline
+from irbench.render.stage_table import stage_sentences
 from irbench.render.table_title import command_text, origin_lines, title
 from irbench.runs.run_modes import mode_views
 from irbench.store.runs import read_launches
@@ -83,7 +84,9 @@ def _table(document: RunDocument, place: int, key: str, number: int) -> PageTabl
     context = context_of(result, document.environment, document.plan)
     rows = chart_rows(result, number)
     shown = group_table(result, confidence_of(document.plan), whole_reasons=True)
-    notes = chain(footer(result, context), mismatches(result, context), not_applicable(result, context))
+    notes = chain(
+        stage_sentences(result), footer(result, context), mismatches(result, context), not_applicable(result, context)
+    )
     return PageTable(
         key=key,
         title=plain(title(result, document.environment, document.plan)),

@@ -25,6 +25,7 @@ Written by ``make generated`` from the declarations in :mod:`irbench.render.colu
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)

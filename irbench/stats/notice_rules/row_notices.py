@@ -147,7 +147,9 @@ def _beyond_tolerance(cell: Cell, records: Sequence[LaunchRecord], eligibility: 
 
 def _other_tokens(cell: Cell, records: Sequence[LaunchRecord], eligibility: Eligibility) -> Iterator[Mark]:
     first = first_launch(records, cell.id)
-    if first is None or eligibility.states[cell.id] != "ok" or not any(each.token_ns.size for each in first.rounds):
+    if first is None or eligibility.states[cell.id] != "ok" or first.stages:
+        return
+    if not any(each.part_ns.size for each in first.rounds):
         return
     errors = [error for error in (first.output_error, first.repeat_error) if error is not None]
     same = min((error.top1_agreement for error in errors if error.top1_agreement is not None), default=1.0)

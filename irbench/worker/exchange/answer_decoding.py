@@ -209,8 +209,8 @@ def _are_pairs(run: Round | PacedRun) -> bool:
 def _is_round(round_: Round) -> bool:
     if not _are_pairs(round_):
         return False
-    completion_ns, token_ns = round_.completion_ns, round_.token_ns
-    if token_ns.size and not _are_times(token_ns):
+    completion_ns, part_ns = round_.completion_ns, round_.part_ns
+    if part_ns.size and not _are_times(part_ns):
         return False
     return bool((completion_ns[1:] >= completion_ns[:-1]).all() and completion_ns[-1] > 0)
 

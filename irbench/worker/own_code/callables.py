@@ -1,33 +1,24 @@
-"""A user's function as a backend: imported in the row's process, called like any slot, timed by irbench."""
+"""A user's function or stages as a backend: imported in the row's process, called like any slot, timed by irbench."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
-import pickle
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from irbench.errors import IrbenchError, first_line
-from irbench.options.pickled_functions import digest_of, file_of, is_kept
-from irbench.spec import Artifact, Io, Load, Program, Scalar
-from irbench.spi import Array, Availability, CellContext, Description, Feed, Outputs, Phases, Session
-
-Inference: TypeAlias = Callable[[dict[str, Array]], Any]
-"""What is timed: takes arrays by the names of inputs."""
+from irbench.core import registry
+from irbench.errors import IrbenchError
+from irbench.options.pipeline_stages import HOW_THEY_ARE_WRITTEN, is_function, require_stages
+from irbench.spec import Artifact, Load, Program
+from irbench.spi import Availability, CellContext, Description, Phases, Session
+from irbench.worker.own_code.imported_code import imported_code, imported_function
+from irbench.worker.own_code.sessions import HOW_IT_IS_CALLED, CallableSession, PipelineSession
 
 _FACTORY_PARAMETER = "cell"
-_HOW_IT_IS_CALLED = (
-    "A function whose first parameter is called `cell` is called once and returns the function that is timed. Any other"
-    " is itself called for each inference, with a dict of arrays."
-)
 
 
 class CallableBackend:
-    """Runs a function of the user's."""
+    """Runs a function of the user's, or stages one after the other."""
 
     consumes = ("onnx", "tf-graph")
 
@@ -35,6 +26,7 @@ class CallableBackend:
         self.name = name
         self._target = program.target
         self._function: Any = None
+        self._stages: Mapping[str, Any] = {}
 
     def describe(self) -> Description:
         """Say what runs; nothing is known of its runtime."""
@@ -45,72 +37,61 @@ class CallableBackend:
         return Availability(("cpu",), {}, {}, {})
 
     def import_runtime(self, load: Load, device: str) -> None:  # noqa: ARG002 - the protocol's signature
-        """Import the function, with everything that its module imports."""
-        self._function = imported_function(self._target)
+        """Import the function or the stages, with everything that their modules import."""
+        code = imported_code(self._target)
+        if isinstance(code, Mapping):
+            self._stages = _imported_stages(self._target, code, load)
+        else:
+            self._function = code
 
     def compile(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> Session:
-        """Make a session of the function, or of the one that it makes."""
+        """Make a session of the function or the stages, or of those that the function makes."""
+        context = _context(artifact, load)
         with phases("compile"):
-            call = self._function
-            if is_factory(call):
-                call = call(_context(artifact, load))
-                if not callable(call):
-                    raise IrbenchError(
-                        f"{self._target} returned {type(call).__name__}, which cannot be called.",
-                        hint=_HOW_IT_IS_CALLED,
-                    )
-        return _CallableSession(call, artifact, load, device)
-
-
-class _CallableSession:
-    def __init__(self, call: Inference, artifact: Artifact, load: Load, device: str) -> None:
-        self._artifact, self._load, self._device = artifact, load, device
-        self._call = call
-        self._slots: Sequence[_CallableSlot] = ()
-
-    @property
-    def effective(self) -> Mapping[str, Scalar]:
-        """What the function says of itself in an attribute ``effective``, and whether it returns outputs."""
-        said = getattr(self._call, "effective", {})
-        return {
-            "precision": None,
-            "threads": None,
-            "streams": self._load.streams,
-            "device": self._device,
-            **(said if isinstance(said, Mapping) else {}),
-            "returns_outputs": any(slot.returns_outputs for slot in self._slots),
+            if self._function is not None:
+                made = _made(self._function, context, self._target)
+                if not isinstance(made, Mapping):
+                    return CallableSession(made, artifact, load, device)
+                self._stages = _imported_stages(self._target, made, load)
+            stages = {name: _made_stage(stage, context, name) for name, stage in self._stages.items()}
+        compiled = {
+            name: stage.compile(artifact, load, phases) if isinstance(stage, _ModelStage) else stage
+            for name, stage in stages.items()
         }
-
-    def open_slots(self, count: int, io: Io) -> Sequence[_CallableSlot]:  # noqa: ARG002 - it decides what it copies
-        self._slots = [_CallableSlot(self._call, self._artifact) for _ in range(count)]
-        return self._slots
-
-    def close(self) -> None:
-        self._slots = ()
+        return PipelineSession(compiled, artifact, load, device)
 
 
-class _CallableSlot:
-    """Calls the function with a dict of its own, which it may change."""
+class _ModelStage:
+    """A stage that is the row's model, on a backend and perhaps a device: ``ort`` or ``openvino:gpu``."""
 
-    def __init__(self, call: Inference, artifact: Artifact) -> None:
-        self._call = call
-        self._inputs = tuple(spec.name for spec in artifact.inputs)
-        self._outputs = tuple(spec.name for spec in artifact.outputs)
-        self._feed: dict[str, Array] = {}
-        self._answer: Any = None
+    def __init__(self, text: str, load: Load) -> None:
+        self._text = text
+        name, self._device = registry.parse_backend(text)
+        registry.require_installed(name)
+        self._backend = registry.backend(name)
+        self._backend.import_runtime(load, self._device)
 
-    @property
-    def returns_outputs(self) -> bool:
-        return self._answer is not None
+    def compile(self, artifact: Artifact, load: Load, phases: Phases) -> Session:
+        if artifact.kind not in self._backend.consumes:
+            raise IrbenchError(
+                f"The model of a stage cannot run on {self._text}, which does not read {artifact.kind}.",
+                hint="Name another backend, or call its runtime in a function of your own.",
+            )
+        return self._backend.compile(artifact, load, self._device, phases)
 
-    def stage(self, feed: Feed) -> None:
-        self._feed = dict(zip(self._inputs, feed, strict=True))
 
-    def run(self) -> None:
-        self._answer = self._call(self._feed)
+def _imported_stages(target: str, stages: Mapping[str, Any], load: Load) -> dict[str, Any]:
+    """Return stages with what their texts name: functions, and backends whose runtime is imported."""
+    try:
+        require_stages(stages, target)
+    except ValueError as error:
+        raise IrbenchError(f"{error}.", hint=HOW_THEY_ARE_WRITTEN) from error
+    return {name: _imported_stage(stage, load) if isinstance(stage, str) else stage for name, stage in stages.items()}
 
-    def fetch(self) -> Outputs:
-        return outputs_in_order(self._answer, self._outputs)
+
+def _imported_stage(text: str, load: Load) -> Any:
+    is_own = is_function(text, registry.names(registry.BACKENDS))
+    return imported_function(text) if is_own else _ModelStage(text, load)
 
 
 def is_factory(function: Callable[..., Any]) -> bool:
@@ -122,29 +103,19 @@ def is_factory(function: Callable[..., Any]) -> bool:
     return next(iter(parameters), "") == _FACTORY_PARAMETER
 
 
-def outputs_in_order(answer: Any, names: Sequence[str]) -> Outputs:
-    """Return what a function returned as outputs in the order of the model's; none for ``None``."""
-    if answer is None:
-        return ()
-    if isinstance(answer, list | tuple):
-        return answer
-    if isinstance(answer, Mapping):
-        missing = [name for name in names if name not in answer]
-        if missing:
-            raise IrbenchError(
-                f"It returned no output called {missing[0]!r}.",
-                hint=f"It returned: {', '.join(map(str, answer)) or 'nothing'}. A list in order is fine too.",
-            )
-        return [answer[name] for name in names]
-    if callable(answer):
-        raise IrbenchError("It returned a function in place of outputs.", hint=_HOW_IT_IS_CALLED)
-    if inspect.isawaitable(answer):
-        answer.close() if inspect.iscoroutine(answer) else None
-        raise IrbenchError(
-            "It is a coroutine function: nothing ran when it was called.",
-            hint="Give a function that returns when the inference is complete.",
-        )
-    return (answer,)
+def _made_stage(stage: Any, context: CellContext, name: str) -> Any:
+    made = stage if isinstance(stage, _ModelStage) else _made(stage, context, f"The stage {name}")
+    if isinstance(made, Mapping):
+        raise IrbenchError(f"The stage {name} has stages of its own.", hint="Write them one after the other.")
+    return made
+
+
+def _made(function: Any, context: CellContext, what: str) -> Any:
+    """Return a function, or what one makes whose first parameter is called ``cell``: a function or stages."""
+    made = function(context) if is_factory(function) else function
+    if not callable(made) and not isinstance(made, Mapping):
+        raise IrbenchError(f"{what} returned {type(made).__name__}, which cannot be called.", hint=HOW_IT_IS_CALLED)
+    return made
 
 
 def _context(artifact: Artifact, load: Load) -> CellContext:
@@ -157,63 +128,3 @@ def _context(artifact: Artifact, load: Load) -> CellContext:
         shapes={spec.name: tuple(size for size in spec.shape if isinstance(size, int)) for spec in artifact.inputs},
         outputs=tuple(spec.name for spec in artifact.outputs),
     )
-
-
-def imported_function(target: str) -> Any:
-    """Return a function of a module, which is searched in the current folder first, or of a file.
-
-    Args:
-        target: ``package.module:function``, ``path/to/file.py:function``, or that of a function that was kept.
-    """
-    if is_kept(target):
-        return _kept_function(file_of(target))
-    module, _, name = target.rpartition(":")
-    is_file = module.endswith(".py")
-    # stays in front: the function may import more when it is called
-    sys.path.insert(0, str(Path(module).resolve().parent if is_file else Path.cwd()))
-    try:
-        loaded = _from_file(Path(module)) if is_file else importlib.import_module(module)
-    except IrbenchError:
-        raise
-    except Exception as error:
-        raise IrbenchError(
-            f"{module} cannot be imported: {type(error).__name__}: {first_line(error)}",
-            hint="Import it in Python, which shows where it fails.",
-        ) from error
-    function = getattr(loaded, name, None)
-    if not callable(function):
-        raise IrbenchError(f"{module} has no function {name}.", hint="Write it as package.module:function.")
-    return function
-
-
-def _from_file(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise IrbenchError(f"There is no file {path}.", hint="Write it as path/to/file.py:function.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def _kept_function(file: Path) -> Any:
-    try:
-        content = file.read_bytes()
-    except OSError as error:
-        raise IrbenchError(
-            f"The function in {file} cannot be read: {error.strerror}.",
-            hint="Measure it again from where it is defined.",
-        ) from error
-    if digest_of(content) != file.stem:
-        raise IrbenchError(
-            f"The function in {file} is not the one that was kept there.",
-            hint="Remove the file, and measure the function again from where it is defined.",
-        )
-    sys.path.insert(0, str(Path.cwd()))  # for the modules that it imports, as those of any function
-    try:
-        return pickle.loads(content)  # noqa: S301 - the user's own code, as a module is
-    except Exception as error:
-        raise IrbenchError(
-            f"The function cannot be made in a process of its own: {type(error).__name__}: {first_line(error)}",
-            hint='Write it to a file, and give cells={"mine": "my_file.py:infer"}.',
-        ) from error

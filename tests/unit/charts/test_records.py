@@ -97,7 +97,7 @@ def test_a_generation_has_the_time_of_its_tokens_at_each_length():
         replace(
             one,
             rounds=tuple(
-                replace(each, token_ns=np.tile(moments, each.issue_ns.size * one.calls_per_sample))
+                replace(each, part_ns=np.tile(moments, each.issue_ns.size * one.calls_per_sample))
                 for each in one.rounds
             ),
         )

@@ -19,7 +19,8 @@ from irbench.options.pickled_functions import is_kept
 from irbench.options.run import run_options
 from irbench.requests.user_code import program_files, require_found
 from irbench.spec import Program
-from irbench.worker.own_code.callables import imported_function, is_factory
+from irbench.worker.own_code.callables import is_factory
+from irbench.worker.own_code.imported_code import imported_function
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +55,7 @@ def test_a_function_of_a_notebook_brings_what_it_uses(monkeypatch: pytest.Monkey
     kept = target(notebook(SOURCE, monkeypatch).infer)
     monkeypatch.undo()
     code = (
-        "import sys, numpy; from irbench.worker.own_code.callables import imported_function\n"
+        "import sys, numpy; from irbench.worker.own_code.imported_code import imported_function\n"
         "print(imported_function(sys.argv[1])({'x': numpy.ones(2)})[0].tolist())"
     )
     done = subprocess.run([sys.executable, "-c", code, kept], capture_output=True, text=True, check=True)

@@ -29,7 +29,7 @@ def generations(block: int, *, streams: int = 1) -> Round:
     between_ns = FIXED_MS * MS + POSITION_US * 1e3 * lengths
     one = np.rint(PREFILL_MS * MS + np.concatenate(([0.0], np.cumsum(between_ns)))).astype(np.int64)
     plain = launches.synchronous(block, [one[-1]] * CALLS)
-    return replace(plain, token_ns=np.tile(one, CALLS * streams))
+    return replace(plain, part_ns=np.tile(one, CALLS * streams))
 
 
 def row(rounds_of: list[list[Round]], new: int = NEW, **effective: int) -> CellResult:
@@ -64,11 +64,11 @@ def test_tokens_per_second_count_every_token_of_the_time() -> None:
 
 def test_few_tokens_have_no_line_and_one_token_no_next() -> None:
     short = launches.synchronous(0, [10 * MS, 10 * MS])
-    rounds = [[replace(short, block=block, token_ns=np.array([4, 10, 4, 10]) * MS) for block in range(5)]] * 3
+    rounds = [[replace(short, block=block, part_ns=np.array([4, 10, 4, 10]) * MS) for block in range(5)]] * 3
     found = row(rounds).generation
     assert found is not None
     assert (found.new_tokens, found.fixed_ms, found.position_us) == (2, None, None)
-    single = [[replace(short, block=block, token_ns=np.array([4, 4]) * MS) for block in range(5)]] * 3
+    single = [[replace(short, block=block, part_ns=np.array([4, 4]) * MS) for block in range(5)]] * 3
     found = row(single).generation
     assert found is not None
     assert (found.new_tokens, found.token_ms) == (1, None)

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from irbench.core import registry
 from irbench.errors import IrbenchError
+from irbench.measure.call_parts import part_names
 from irbench.spec import Artifact, Load, Program, TensorSpec
-from irbench.spi import CellContext, Session
+from irbench.spi import CellContext, Description, Session
 from irbench.worker.inference import infer
-from irbench.worker.own_code.callables import CallableBackend, is_factory, outputs_in_order
+from irbench.worker.own_code.callables import CallableBackend, is_factory
+from irbench.worker.own_code.sessions import outputs_in_order
 
 X, Y = TensorSpec("x", "float32", (2, 3)), TensorSpec("y", "float32", (2, 3))
 GRAPH = Artifact(
@@ -136,3 +139,104 @@ def test_a_function_that_cannot_be_used_says_why(module: str, said: str, in_fold
     with pytest.raises(IrbenchError, match=said) as caught:
         opened("loop.py:load")
     assert caught.value.hint
+
+
+class Doubling:
+    """A backend whose model doubles its only input."""
+
+    name, consumes = "doubling", ("onnx",)
+
+    def __init__(self) -> None:
+        self.feed: Any = ()
+        self.effective = {"precision": "fp32", "threads": 7}
+        self.opened: list[str] = []
+
+    def describe(self) -> Any: ...
+
+    def probe(self) -> Any: ...
+
+    def import_runtime(self, load: Load, device: str) -> None: ...
+
+    def compile(self, artifact: Artifact, load: Load, device: str, phases: Any) -> Any:
+        return self
+
+    def open_slots(self, count: int, io: str) -> Any:
+        self.opened.append(io)
+        return [self] * count
+
+    def stage(self, feed: Any) -> None:
+        self.feed = feed
+
+    def run(self) -> None: ...
+
+    def fetch(self) -> Any:
+        return [array * 2 for array in self.feed]
+
+    def close(self) -> None:
+        self.opened.append("closed")
+
+
+@pytest.fixture
+def doubling(monkeypatch: pytest.MonkeyPatch) -> Doubling:
+    backend = Doubling()
+    described = Description("doubling", "", "1.0")
+    monkeypatch.setattr(registry, "names", lambda _: ("doubling",))
+    monkeypatch.setattr(registry, "describe", lambda _, __: described)
+    monkeypatch.setattr(registry, "backend", lambda _: backend)
+    return backend
+
+
+def test_stages_are_called_one_after_the_other_with_a_compiled_model_among_them(
+    in_folder: Path, doubling: Doubling
+) -> None:
+    (in_folder / "pipe.py").write_text(
+        "def second(cell):\n"
+        "    return lambda outputs: {'n': cell.batch, 'sum': outputs[0] + outputs[1]}\n"
+        "stages = {'both': lambda inputs: [inputs['x'], inputs['y']], 'model': 'doubling', 'sum': 'pipe:second'}\n"
+        "def made(cell):\n"
+        "    return stages\n"
+    )
+    for target in ("pipe:stages", "pipe.py:made"):
+        session = opened(target)
+        (slot,) = session.open_slots(1, "bound")
+        total, count = infer(slot, FEED)
+        assert total.tolist() == (2 * (FEED[0] + FEED[1])).tolist()
+        assert count == 2
+        assert part_names([slot]) == ("both", "model", "sum")
+        assert session.effective["threads"] == 7
+        assert session.effective["returns_outputs"] is True
+        session.close()
+    assert doubling.opened == ["copy", "closed"] * 2, "what a stage returns is new in each call, whatever --io says"
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ("[inputs['x']]", ("x and y", "list of 1")),
+        ("{'x': inputs['x']}", ("x and y", "dict")),
+        ("[inputs['x'][:1], inputs['y']]", ("2x3", "1x3")),
+        ("[inputs['x'], inputs['y'].astype('int8')]", ("float32", "int8")),
+    ],
+)
+def test_a_model_names_what_it_takes_and_what_it_was_given(
+    in_folder: Path, doubling: Doubling, returned: str, said: tuple[str, ...]
+) -> None:
+    (in_folder / "pipe.py").write_text(f"stages = {{'first': lambda inputs: {returned}, 'model': 'doubling'}}\n")
+    (slot,) = opened("pipe.py:stages").open_slots(1, "copy")
+    with pytest.raises(IrbenchError) as refused:
+        infer(slot, FEED)
+    assert all(word in refused.value.message for word in ("first", "model", *said))
+    assert refused.value.hint
+
+
+def test_a_stage_has_no_stages_of_its_own_and_a_model_reads_the_graph_of_its_row(
+    in_folder: Path, doubling: Doubling
+) -> None:
+    (in_folder / "pipe.py").write_text(
+        "inner = {'a': len}\nstages = {'first': lambda cell: inner}\nmodel = {'m': 'doubling'}\n"
+    )
+    with pytest.raises(IrbenchError, match="first"):
+        opened("pipe.py:stages")
+    doubling.consumes = ("tf-graph",)
+    with pytest.raises(IrbenchError, match="onnx"):
+        opened("pipe.py:model")
