@@ -5,9 +5,11 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
+from irbench.core.plain_text import plain
 from irbench.errors import require_libraries
 from irbench.options.values import ChartForm
 
@@ -15,7 +17,8 @@ _LIBRARIES = {"altair": "altair", "vl_convert": "vl-convert-python"}
 SEPARATOR = "\x1f"
 """Between the key of a row and what a mark says, in the description of a mark."""
 _LABEL = re.compile(r'aria-label="([^"]*?)(?:\x1f|&#x1[fF];|&#31;)([^"]*)"')
-_INK = "#1b1f24"
+_COLOURS = {"currentColor": "#1b1f24", "transparent": "white"}
+"""Of charts outside of a page, by those of charts that follow the colours of theirs."""
 
 
 def can_draw() -> bool:
@@ -43,7 +46,7 @@ def page_svg(spec: dict[str, Any], prefix: str, rows: str = "") -> str:
         prefix: Unique in the page.
         rows: What the keys of rows begin with in the page.
     """
-    svg = _convert("svg", spec).decode()
+    svg = _convert("svg", _with_texts(_plain, spec)).decode()
     svg = re.sub(r'\b(id="|url\(#|href="#)', lambda match: f"{match[1]}{prefix}-", svg)
     return _LABEL.sub(lambda match: _marked(match, rows), svg)
 
@@ -55,8 +58,7 @@ def drawn(spec: dict[str, Any], form: ChartForm) -> bytes:
         IrbenchError: The libraries that draw are not installed.
     """
     require_drawing()
-    whole = json.dumps(spec).replace("currentColor", _INK).replace('"transparent"', '"white"')
-    standing = _unmarked(json.loads(whole))
+    standing = _with_texts(_standing, spec)
     return json.dumps(standing, indent=2).encode() if form == "vega" else _convert(form, standing)
 
 
@@ -75,10 +77,21 @@ def _marked(match: re.Match[str], rows: str) -> str:
     return f'data-row="{html.escape(rows)}{key}" aria-label="{text}"'
 
 
-def _unmarked(value: Any) -> Any:
-    """Return a specification whose descriptions are for people: without the keys of rows."""
+def _with_texts(change: Callable[[str], str], value: Any) -> Any:
+    """Return a specification with each of its texts changed."""
     if isinstance(value, dict):
-        return {key: _unmarked(part) for key, part in value.items()}
+        return {key: _with_texts(change, part) for key, part in value.items()}
     if isinstance(value, list):
-        return list(map(_unmarked, value))
-    return value.partition(SEPARATOR)[2] if isinstance(value, str) and SEPARATOR in value else value
+        return [_with_texts(change, part) for part in value]
+    return change(value) if isinstance(value, str) else value
+
+
+def _plain(text: str) -> str:
+    """Return a text that the library which draws can lay out: others end the whole process."""
+    return SEPARATOR.join(map(plain, text.split(SEPARATOR, 1)))
+
+
+def _standing(text: str) -> str:
+    """Return a text of a chart outside of a page: in colours of its own, and descriptions without the keys of rows."""
+    key, separator, said = text.partition(SEPARATOR)
+    return _COLOURS.get(text) or plain(said if separator else key)

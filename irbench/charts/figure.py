@@ -12,6 +12,7 @@ import altair as alt
 
 from irbench.charts.drawing import SEPARATOR
 from irbench.charts.records import Record
+from irbench.core.plain_text import plain
 from irbench.core.row import Verdict
 
 Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
@@ -165,8 +166,12 @@ def row_dash(records: Sequence[Record]) -> alt.StrokeDash:
 
 
 def lookup(names: Mapping[str, str]) -> str:
-    """Return an object of Vega's expressions; JSON's texts are valid in it, and a ``<`` cannot end a script."""
-    return json.dumps(names).replace("<", "\\u003c")
+    """Return an object of Vega's expressions: plain texts, since nobody finds those in an expression to make them so.
+
+    JSON's texts are valid in it, and a ``<`` cannot end a script.
+    """
+    plain_names = {plain(key): plain(name) for key, name in names.items()}
+    return json.dumps(plain_names).replace("<", "\\u003c")
 
 
 def spoken(records: Sequence[Record]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, cast, get_args
 
 from irbench.charts.drawing import drawn, page_svg, require_drawing
 from irbench.charts.records import chart_rows
+from irbench.core.plain_text import plain
 from irbench.core.result import RunDocument
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
@@ -36,9 +37,9 @@ class Plot:
 
     def __init__(self, figure: Figure) -> None:
         self.name = figure.name
-        self.title = figure.title
-        self.caption = figure.caption
-        self.summary = figure.summary
+        self.title = plain(figure.title)
+        self.caption = plain(figure.caption)
+        self.summary = plain(figure.summary)
         self.chart: Chart = figure.chart
 
     def save(self, output: str | PathLike[str], *, width: int = _WIDTH) -> None:

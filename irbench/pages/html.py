@@ -71,7 +71,8 @@ def drawn_figures(figures: Iterable[Figure], key: str, rows: str = "") -> Iterat
     for figure in figures:
         own = f"{key}-{figure.name}"
         wide, narrow = (page_svg(configured(figure.chart, width), f"{own}-{width}", rows) for width in (_WIDE, _NARROW))
-        yield PageFigure(own, figure.title, figure.caption, figure.summary, Markup(wide), Markup(narrow))  # noqa: S704
+        texts = map(plain, (figure.title, figure.caption, figure.summary))
+        yield PageFigure(own, *texts, Markup(wide), Markup(narrow))  # noqa: S704 - drawn by irbench
 
 
 def headings_of(table: TextTable) -> tuple[Heading, ...]:

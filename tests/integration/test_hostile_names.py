@@ -111,7 +111,7 @@ def test_the_title_of_a_graph_is_one_line_whatever_a_domain_holds(tmp_path: Path
 
 def _poisoned(writer: RunWriter) -> RunWriter:
     sound = writer.document
-    writer.commit(poisoned(sound, (sound.run_id, sound.created, *sound.launches, *sound.launches.values())))
+    writer.commit(poisoned(sound, (sound.run_id, sound.created, "fp32", *sound.launches, *sound.launches.values())))
     return writer
 
 
@@ -154,6 +154,34 @@ def test_names_in_stored_runs_are_harmless(
     form = arguments[arguments.index("--format") + 1] if "--format" in arguments else "table"
     check = harmless_in_spreadsheets if arguments[-1] == "--samples" else CHECKS.get(form, harmless_on_a_terminal)
     assert check(called.out)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("report", "2", "-o", "out.html"), ("report", "0", "1", "-o", "out.html"),
+        *(("report", "0", "1", "2", "--format", form, "-o", "out") for form in ("vega", "svg", "pdf")),
+        ("report", "--site", "out", "--charts"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+@pytest.mark.usefixtures("known_backends")
+def test_pages_and_charts_of_stored_runs_hold_names_as_harmless_text(
+    arguments: tuple[str, ...], hostile_runs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+    monkeypatch.chdir(tmp_path)
+    called = irbench(*(hostile_runs[int(word)] if word in ("0", "1", "2") else word for word in arguments))
+    assert called.code == 0, called.err
+    assert harmless_on_a_terminal(called.err)
+    written = [path for path in tmp_path.glob("out*/**/*") if path.suffix in (".html", ".svg", ".json")]
+    written += tmp_path.glob("out.html")
+    assert written or "pdf" in arguments
+    for path in written:
+        text = path.read_text(encoding="utf-8")
+        assert harmless_on_a_terminal(text)
+        assert path.suffix == ".json" or "<script>alert(1)" not in text
 
 
 LONG = "a" * 300
