@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from irbench.api.progress import Say
 from irbench.core.record import Failure
 from irbench.core.row import Speedup
 from irbench.environments.uv import Unsolvable
 from irbench.features.bisect.report import BisectReport, Side, Step, VersionComparison
-from irbench.features.bisect.view import comparison_text
 
 
 def bounds(versions: Sequence[str], sides: Mapping[str, Side]) -> tuple[str, str]:
@@ -77,18 +77,23 @@ class VersionJudge(Protocol):
         ...
 
 
-def search(report: BisectReport, judge: VersionJudge, say: Callable[[str], None]) -> BisectReport:
-    """Return the report with what was found; an interrupt ends the search, and the report has the steps until then."""
+def search(
+    report: BisectReport, judge: VersionJudge, say: Say, tell: Callable[[VersionComparison], None]
+) -> BisectReport:
+    """Return the report with what was found; an interrupt ends the search, and the report has the steps until then.
+
+    What is tried is said, and what came out of it is told.
+    """
     versions = report.versions
     first, last = versions[0], versions[-1]
     try:
         step, differ = judge.ends(first, last)
-        report = _with_step(report, step, say)
+        report = _with_step(report, step, tell)
         if not differ:
             return replace(report, conclusion="same" if differ is False else "undecided")
         while (version := next_version(versions, _sides(report))) is not None:
             say(f"trying {version}")
-            report = _with_step(report, _side(judge, first, version), say)
+            report = _with_step(report, _side(judge, first, version), tell)
         last_old, first_new = bounds(versions, _sides(report))
         between = untested(versions, _sides(report))
         report = replace(report, conclusion="found", last_old=last_old, first_new=first_new, untested=between)
@@ -120,6 +125,6 @@ def _sides(report: BisectReport) -> dict[str, Side]:
     return {report.versions[0]: "old", **{step.version: step.side for step in report.steps}}
 
 
-def _with_step(report: BisectReport, step: Step, say: Callable[[str], None]) -> BisectReport:
-    say(comparison_text(step.comparison))
+def _with_step(report: BisectReport, step: Step, tell: Callable[[VersionComparison], None]) -> BisectReport:
+    tell(step.comparison)
     return replace(report, steps=(*report.steps, step))

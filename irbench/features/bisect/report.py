@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -12,6 +13,7 @@ from irbench.errors import ExitCode
 from irbench.features.bisect.options import BISECT, Criterion
 
 if TYPE_CHECKING:
+    from irbench.api.progress import Say
     from irbench.render.views import Document
 
 Side: TypeAlias = Literal["old", "new", "undecided", "skipped"]
@@ -121,3 +123,10 @@ class Bisection(DisplayedReport[BisectReport]):
         from irbench.features.bisect.view import bisection_view
 
         return bisection_view(self.report)
+
+
+def told_in_words(say: Say) -> Callable[[VersionComparison], None]:
+    """Return what says comparisons as lines."""
+    from irbench.features.bisect.view import comparison_text
+
+    return lambda comparison: say(comparison_text(comparison))

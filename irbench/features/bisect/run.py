@@ -17,7 +17,7 @@ from irbench.features.bisect.by_speed import SpeedComparer
 from irbench.features.bisect.halving import VersionJudge, search
 from irbench.features.bisect.keywords import BisectKeywords
 from irbench.features.bisect.options import BISECT, BisectOptions
-from irbench.features.bisect.report import Bisection, BisectReport
+from irbench.features.bisect.report import Bisection, BisectReport, told_in_words
 from irbench.features.verify.options import VerifyOptions
 from irbench.features.verify.run import planned_trials
 from irbench.options.option import names_keywords
@@ -89,7 +89,7 @@ def bisect_with(options: BisectOptions, reporter: Reporter) -> Bisection:
             conclusion="interrupted",
             results=None if run.results is None else str(run.results),
         )
-        return Bisection(search(empty, judge, reporter.say))
+        return Bisection(search(empty, judge, reporter.say, told_in_words(reporter.say)))
 
 
 class _VersionPairs:

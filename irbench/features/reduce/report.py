@@ -18,6 +18,8 @@ from irbench.features.reduce.options import REDUCE
 from irbench.options.values import ReportForm
 
 if TYPE_CHECKING:
+    from irbench.api.progress import Say
+    from irbench.features.reduce.progress import Tell
     from irbench.render.views import Document
 
 Criterion: TypeAlias = Literal["slower", "wrong", "failing"]
@@ -234,3 +236,10 @@ class Reduction(DisplayedReport[ReductionReport]):
         from irbench.features.reduce.view import reduction_view
 
         return reduction_view(self.report)
+
+
+def told_in_words(say: Say) -> Tell:
+    """Return what says the progress of a search as lines."""
+    from irbench.features.reduce.view import progress_text
+
+    return lambda fact: say(progress_text(fact))

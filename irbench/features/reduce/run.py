@@ -17,7 +17,8 @@ from irbench.features.reduce.expectation import Expectation, SlowerThan
 from irbench.features.reduce.judge import AnswerJudge, Judge
 from irbench.features.reduce.keywords import ReduceKeywords
 from irbench.features.reduce.options import MIN_SHARE, REDUCE, ReduceOptions
-from irbench.features.reduce.report import Reduction, ReductionReport
+from irbench.features.reduce.progress import Tell
+from irbench.features.reduce.report import Reduction, ReductionReport, told_in_words
 from irbench.features.reduce.reproduction import REPORT_FILE
 from irbench.features.reduce.search import Reducer, unwritable
 from irbench.features.reduce.speed import SpeedJudge
@@ -81,8 +82,9 @@ def reduce_with(options: ReduceOptions, reporter: Reporter) -> Reduction:
     refuse_contradictions(run)
     require_models(run.models, everything=False, imports=run.imports)
     options = replace(options, output=output_folder(options), run=run)
-    with scratch_folder() as folder, _judge(options, reporter) as judge:
-        report = Reducer(options, judge, folder, reporter.say).reduced()
+    tell = told_in_words(reporter.say)
+    with scratch_folder() as folder, _judge(options, reporter, tell) as judge:
+        report = Reducer(options, judge, folder, tell).reduced()
         report = replace(report, environment=describe_environment(), command=run.command)
         with signals_deferred():
             _write_report(report)
@@ -90,14 +92,14 @@ def reduce_with(options: ReduceOptions, reporter: Reporter) -> Reduction:
 
 
 @contextmanager
-def _judge(options: ReduceOptions, reporter: Reporter) -> Iterator[Judge]:
+def _judge(options: ReduceOptions, reporter: Reporter, tell: Tell) -> Iterator[Judge]:
     """Yield what runs graphs; where it times them, the machine's lock is held."""
     run, expected = options.run, options.expectation
     if not isinstance(expected, SlowerThan):
         yield AnswerJudge(expected, run, reporter.say)
         return
     with measuring(f"reduce {Path(options.model).name}", insist=run.no_lock) as lock:
-        yield SpeedJudge(expected, run, options.min_share, lock, reporter, options.budget)
+        yield SpeedJudge(expected, run, options.min_share, lock, reporter, tell, options.budget)
 
 
 def _write_report(report: ReductionReport) -> None:

@@ -16,7 +16,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
-from irbench.api.progress import Say
 from irbench.core.graph_record import Uncuttable
 from irbench.core.record import Failure
 from irbench.errors import IrbenchError
@@ -24,6 +23,15 @@ from irbench.features.reduce.cutting import CutRequest, GraphOutline, GraphPart,
 from irbench.features.reduce.expectation import SlowerThan
 from irbench.features.reduce.judge import GraphDecision, Judge
 from irbench.features.reduce.options import ReduceOptions
+from irbench.features.reduce.progress import (
+    BudgetTooShort,
+    Confirming,
+    SearchBegun,
+    SearchContinued,
+    SearchInterrupted,
+    Tell,
+    WholeTried,
+)
 from irbench.features.reduce.report import (
     Conclusion,
     GraphEvidence,
@@ -36,14 +44,6 @@ from irbench.features.reduce.report import (
 )
 from irbench.features.reduce.reproduction import MODEL_FILE, code_without_irbench, repeat_command, script
 from irbench.features.reduce.speed import interval_seconds, longest_interval_seconds
-from irbench.features.reduce.view import (
-    candidate_text,
-    confirming_text,
-    searching_on_text,
-    searching_text,
-    short_budget_text,
-    whole_text,
-)
 from irbench.measure.clock import Stopwatch
 from irbench.spi import Usage
 from irbench.system.signals import signals_deferred
@@ -152,7 +152,7 @@ class PartTrials:
     judge: Judge
     scratch: Path
     left_s: Callable[[], float]
-    say: Say
+    tell: Tell
     candidates: list[TriedPart] = field(default_factory=list[TriedPart])
     shown: list[ShowingPart] = field(default_factory=list[ShowingPart])
     verdicts: dict[Nodes, Verdict] = field(default_factory=dict[Nodes, Verdict])
@@ -176,7 +176,7 @@ class PartTrials:
         self.longest_s = max(self.longest_s, watch.elapsed_s)
         self.candidates.append(candidate)
         self.verdicts[nodes] = candidate.verdict
-        self.say(candidate_text(candidate))
+        self.tell(candidate)
         if candidate.verdict != "shows":
             shutil.rmtree(folder, ignore_errors=True)
         shutil.rmtree(runs, ignore_errors=True)
@@ -213,14 +213,14 @@ class Reducer:
         options: What is searched; the folder for its files is set.
         judge: Runs graphs.
         scratch: A folder that is deleted afterwards.
-        say: Receives progress.
+        tell: Receives progress.
     """
 
-    def __init__(self, options: ReduceOptions, judge: Judge, scratch: Path, say: Say) -> None:
+    def __init__(self, options: ReduceOptions, judge: Judge, scratch: Path, tell: Tell) -> None:
         self._options = options
         self._judge = judge
         self._scratch = scratch
-        self._say = say
+        self._tell = tell
         self._watch = Stopwatch()
         self._usage: dict[str, Usage] = {}
         self._report = ReductionReport(
@@ -236,13 +236,13 @@ class Reducer:
         try:
             source, decision = self._whole()
         except KeyboardInterrupt:
-            self._say("interrupted")
+            self._tell(SearchInterrupted())
             return self._finished(self._report)
         if source is None or decision.verdict != "shows":
             return self._finished(replace(self._report, conclusion=_CONCLUSIONS[decision.verdict]))
         outline = read_outline(source)
         self._report = replace(self._report, nodes=len(outline.nodes))
-        trials = PartTrials(source, self._judge, self._scratch, self._left_for_parts_s, self._say)
+        trials = PartTrials(source, self._judge, self._scratch, self._left_for_parts_s, self._tell)
         return self._written(outline, trials, *self._confirmed(outline, trials))
 
     def _whole(self) -> tuple[GraphSource | None, GraphDecision]:
@@ -250,7 +250,7 @@ class Reducer:
         decision = self._judge.decide(whole.evidence)
         self._usage = dict(code_without_irbench(whole.loads))
         self._report = replace(self._report, full=whole.evidence)
-        self._say(whole_text(self._report, decision.verdict))
+        self._tell(WholeTried(whole.evidence, decision.verdict))
         if decision.verdict == "other":
             reason = decision.failure.message.rstrip(".") if decision.failure else "the backends cannot be compared"
             raise IrbenchError(
@@ -265,15 +265,16 @@ class Reducer:
     def _searched(self, outline: GraphOutline, trials: PartTrials, shown: Nodes | None = None) -> Conclusion:
         """Try smaller parts of the whole graph, or of a part that shows the difference; return how that ended."""
         sizes = {place: node.weight_bytes for place, node in enumerate(outline.nodes)}
-        self._say(searching_text(outline) if shown is None else searching_on_text(len(shown)))
+        nodes = len(outline.nodes)
+        self._tell(SearchContinued(len(shown)) if shown else SearchBegun(nodes, nodes - len(outline.searched)))
         try:
             left = smallest(shown or _start(outline, trials), sizes, trials.shows)
         except OutOfTime:
             return "stopped"
         except KeyboardInterrupt:
-            self._say("interrupted")
+            self._tell(SearchInterrupted())
             return "interrupted"
-        return "whole" if len(left) == len(outline.nodes) else "reduced"
+        return "whole" if len(left) == nodes else "reduced"
 
     def _confirmed(self, outline: GraphOutline, trials: PartTrials) -> tuple[ShowingPart | None, Verdict | None]:
         """Search, and return the smallest part that was not refuted when it was run again, and its verdict then.
@@ -286,7 +287,7 @@ class Reducer:
             try:
                 evidence = self._evidence_again(trials.shown[-1])
             except KeyboardInterrupt:
-                self._say("interrupted")
+                self._tell(SearchInterrupted())
                 conclusion = "interrupted"
                 break
             if evidence is None:
@@ -310,7 +311,7 @@ class Reducer:
         left_s = self._options.budget - self._watch.elapsed_s
         if not self._is_timed or left_s < SHORTEST_TRIAL_S:
             return None
-        self._say(confirming_text(len(shown.nodes)))
+        self._tell(Confirming(len(shown.nodes)))
         return self._judge.confirm(self._placed(shown), left_s, self._folder(f"again-{self._report.not_confirmed}"))
 
     def _written(
@@ -362,7 +363,7 @@ class Reducer:
             return budget_s
         share_s = _SHARE_OF_WHOLE * budget_s
         if budget_s < least_s:
-            self._say(short_budget_text(budget_s, least_s, least_s / _SHARE_OF_CONFIRMATION))
+            self._tell(BudgetTooShort(budget_s, least_s, least_s / _SHARE_OF_CONFIRMATION))
         return max(share_s, min(budget_s, longest_interval_seconds()))
 
     def _left_for_parts_s(self) -> float:

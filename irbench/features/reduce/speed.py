@@ -15,8 +15,8 @@ from irbench.errors import IrbenchError
 from irbench.features.reduce.cutting import GraphPart
 from irbench.features.reduce.expectation import SlowerThan
 from irbench.features.reduce.judge import GraphDecision, SpeedRule, WholeGraph, facts_of, graph_source, lost_ms
+from irbench.features.reduce.progress import Tell, WholeExtended
 from irbench.features.reduce.report import GraphEvidence
-from irbench.features.reduce.view import until_interval_text
 from irbench.measure.lock import MeasurementLock
 from irbench.options.run import RunOptions
 from irbench.requests.run_requests import planned, requested
@@ -58,7 +58,8 @@ class SpeedJudge:
         run: What is measured and how; its models and backends are set.
         min_share: Of the time that the whole graph loses, what a part must lose at least.
         lock: Of this machine.
-        reporter: Receives progress.
+        reporter: Receives the progress of measurements.
+        tell: Receives the progress of the search.
         most_s: Time for the whole graph until it has an interval, whatever its share of the budget is.
     """
 
@@ -69,6 +70,7 @@ class SpeedJudge:
         min_share: float,
         lock: MeasurementLock,
         reporter: Reporter,
+        tell: Tell,
         most_s: float = 0.0,
     ) -> None:
         self._rule = SpeedRule(expected)
@@ -76,6 +78,7 @@ class SpeedJudge:
         self._min_share = min_share
         self._lock = lock
         self._reporter = reporter
+        self._tell = tell
         self._destination = RunDestination(run.results)
         self._most_s = most_s
 
@@ -86,7 +89,7 @@ class SpeedJudge:
         source = graph_source(cells[0].artifact, group.group.workload_of(cells[0]))
         share_s = min(CONFIRMATION.budget, budget_s)
         if self._most_s > share_s:
-            self._reporter.say(until_interval_text(share_s, self._most_s))
+            self._tell(WholeExtended(share_s, self._most_s))
         evidence = self._measured(request, group, scratch, self._destination, self._reporter, self._most_s)
         return WholeGraph(evidence, source, {cell.address: cell.load for cell in cells})
 

@@ -12,7 +12,16 @@ from typing import Any
 from irbench.core.graph_record import UNCUTTABLE_TEXTS, Uncuttable
 from irbench.core.quantities import NOT_MEASURED, error_size, plural, significant
 from irbench.core.row import Speedup
-from irbench.features.reduce.cutting import GraphOutline
+from irbench.features.reduce.progress import (
+    BudgetTooShort,
+    Confirming,
+    SearchBegun,
+    SearchContinued,
+    SearchFact,
+    SearchInterrupted,
+    WholeExtended,
+    WholeTried,
+)
 from irbench.features.reduce.report import (
     BackendFacts,
     Conclusion,
@@ -256,53 +265,42 @@ def uncuttable_text(uncuttable: Uncuttable) -> str:
     return UNCUTTABLE_TEXTS[uncuttable.reason].format(value=uncuttable.value)
 
 
-def whole_text(report: ReductionReport, verdict: Verdict) -> str:
-    """Return in a line what the whole graph showed."""
-    shown = "" if report.full is None else shown_text(report.full)
-    return f"the whole graph: {VERDICT_TEXTS[verdict]}{shown and f', {shown}'}"
+def progress_text(fact: SearchFact) -> str:
+    """Return in a line what a search has found, or is about to do."""
+    match fact:
+        case TriedPart():
+            return f"{plural(fact.nodes, 'node')}: {_shown_by(fact)}"
+        case WholeTried(evidence, verdict):
+            shown = shown_text(evidence)
+            return f"the whole graph: {VERDICT_TEXTS[verdict]}{shown and f', {shown}'}"
+        case SearchBegun(nodes, static):
+            fixed = f", {static} of which compute fixed shapes and constants" if static else ""
+            return f"searching {plural(nodes, 'node')}{fixed}"
+        case SearchContinued(nodes):
+            return f"it does not show it any more: searching on from {plural(nodes, 'node')}"
+        case Confirming(nodes):
+            return f"measuring the smallest part again ({plural(nodes, 'node')}), as the whole graph was"
+        case BudgetTooShort(budget_s, least_s, enough_s):
+            return (
+                f"--budget {budget_s:.0f}s is too short: measuring the whole graph takes at least about"
+                f" {least_s:.0f} s; give about --budget {math.ceil(enough_s)}s"
+            )
+        case WholeExtended(share_s, most_s):
+            return (
+                f"the whole graph is measured for {share_s:.0f} s, or for up to {most_s:.0f} s where it has too few"
+                " launches for an interval by then"
+            )
+        case SearchInterrupted():
+            return "interrupted"
 
 
-def searching_text(outline: GraphOutline) -> str:
-    """Return what a search is about to do."""
-    static = len(outline.nodes) - len(outline.searched)
-    fixed = f", {static} of which compute fixed shapes and constants" if static else ""
-    return f"searching {plural(len(outline.nodes), 'node')}{fixed}"
-
-
-def searching_on_text(nodes: int) -> str:
-    """Return that a part was refuted, and where the search goes on."""
-    return f"it does not show it any more: searching on from {plural(nodes, 'node')}"
-
-
-def short_budget_text(budget_s: float, least_s: float, enough_s: float) -> str:
-    """Return that the budget is too small for an interval, and which one is enough."""
-    return (
-        f"--budget {budget_s:.0f}s is too short: measuring the whole graph takes at least about {least_s:.0f} s;"
-        f" give about --budget {math.ceil(enough_s)}s"
-    )
-
-
-def until_interval_text(share_s: float, most_s: float) -> str:
-    """Return how long measuring the whole graph may take until it has an interval, without which nothing is decided."""
-    return (
-        f"the whole graph is measured for {share_s:.0f} s, or for up to {most_s:.0f} s where it has too few launches"
-        " for an interval by then"
-    )
-
-
-def candidate_text(candidate: TriedPart) -> str:
-    """Return in a line what a part of the graph showed."""
+def _shown_by(candidate: TriedPart) -> str:
     shown = "" if candidate.evidence is None else shown_text(candidate.evidence)
     if candidate.uncuttable is not None:
         shown = uncuttable_text(candidate.uncuttable)
     elif candidate.failure is not None:
         shown = candidate.failure.message.rstrip(".")
-    return f"{plural(candidate.nodes, 'node')}: {VERDICT_TEXTS[candidate.verdict]}{shown and f', {shown}'}"
-
-
-def confirming_text(nodes: int) -> str:
-    """Return that the smallest part is measured once more."""
-    return f"measuring the smallest part again ({plural(nodes, 'node')}), as the whole graph was"
+    return f"{VERDICT_TEXTS[candidate.verdict]}{shown and f', {shown}'}"
 
 
 def bug_report(report: ReductionReport) -> str:

@@ -13,21 +13,23 @@ from irbench.core.result import RunDocument
 from irbench.environments.runtime_sources import INSTALLED
 from irbench.errors import IrbenchError
 from irbench.features.run.run import finished_run
-from irbench.features.run.view import changed_message, changed_remedy
 from irbench.features.sweep.state import sweep_of_run
 from irbench.measure.lock import measuring
 from irbench.options.keywords import ResumeKeywords
 from irbench.options.option import names_keywords
 from irbench.options.run import RESUME, ResumeOptions, RunOptions
 from irbench.options.values import RunName, run_name
+from irbench.render.line_wrapping import shorten
 from irbench.requests.resolve import Environments
 from irbench.requests.run_requests import refuse_contradictions, requested
 from irbench.runner.continuation import (
+    ConfinementChange,
     GroupSoFar,
     RunChange,
     as_begun,
     changed_environment,
     changes_since,
+    confinement_remedy,
     group_so_far,
 )
 from irbench.runner.plan import PlannedGroup
@@ -42,6 +44,9 @@ from irbench.store.runs import RunWriter, Store
 from irbench.system import host
 from irbench.worker.requested_confinement import require_confinement
 from irbench.worker.scratch import scratch_folder
+
+_LONGEST_VALUE = 40
+_MOST_CHANGES = 5
 
 
 @names_keywords(RESUME)
@@ -170,3 +175,23 @@ def _require_unchanged(document: RunDocument, changes: Sequence[RunChange], root
             changed_message(document.run_id, changes),
             hint=changed_remedy(document.run_id, changes, results_option(root)),
         )
+
+
+def changed_message(run: str, changes: Sequence[RunChange]) -> str:
+    """Return that a run cannot be continued, and what has changed since it was begun."""
+    shown = [change.text(_value) for change in changes[:_MOST_CHANGES]]
+    more = [f"{len(changes) - len(shown)} more"] if len(changes) > len(shown) else []
+    return f"{run} cannot be continued, since something has changed: {'; '.join((*shown, *more))}."
+
+
+def changed_remedy(run: str, changes: Sequence[RunChange], results: str) -> str:
+    """Return what to do about changes."""
+    other = f"egin another run; what was measured stays: irbench show {run}{results}"
+    confinement = next((change for change in changes if isinstance(change, ConfinementChange)), None)
+    if confinement is None or len(changes) > 1:
+        return f"B{other}"
+    return f"{confinement_remedy(is_set=bool(confinement.now))}, or b{other}"
+
+
+def _value(value: Any) -> str:
+    return "missing" if value is None else shorten(str(value), _LONGEST_VALUE)

@@ -16,7 +16,7 @@ import pytest
 from irbench import __version__
 from irbench.core.record import LaunchRecord
 from irbench.core.result import GroupResult, RunDocument
-from irbench.features.run.view import changed_message, changed_remedy
+from irbench.features.run.resume import changed_message, changed_remedy
 from irbench.measure.lock import Holder
 from irbench.notices.notes import AnotherIrbench, GraphFormRefused, Int8StaticChosen, TailRange
 from irbench.notices.warnings import TailOmitted

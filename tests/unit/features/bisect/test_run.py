@@ -48,7 +48,7 @@ class VersionJudge:
 
 
 def found(judge: VersionJudge) -> BisectReport:
-    return search(EMPTY, judge, lambda _: None)
+    return search(EMPTY, judge, lambda _: None, lambda _: None)
 
 
 def test_the_two_neighbours_are_compared_with_each_other() -> None:

@@ -20,6 +20,14 @@ from irbench.errors import IrbenchError
 from irbench.features.reduce import cutting, search
 from irbench.features.reduce.cutting import Cut, CutRequest, GraphPart
 from irbench.features.reduce.options import ReduceOptions
+from irbench.features.reduce.progress import (
+    BudgetTooShort,
+    Confirming,
+    SearchBegun,
+    SearchContinued,
+    SearchFact,
+    WholeTried,
+)
 from irbench.features.reduce.report import (
     ExpectedDifference,
     Reduction,
@@ -30,14 +38,7 @@ from irbench.features.reduce.report import (
 )
 from irbench.features.reduce.search import Nodes, Reducer, smallest
 from irbench.features.reduce.speed import interval_seconds
-from irbench.features.reduce.view import (
-    candidate_text,
-    conclusion_text,
-    searching_on_text,
-    searching_text,
-    short_budget_text,
-    whole_text,
-)
+from irbench.features.reduce.view import conclusion_text
 from irbench.options.run import RunOptions
 
 
@@ -132,24 +133,25 @@ def scratch(tmp_path: Path) -> Path:
     return folder
 
 
-def reduced(judge: Judge, scratch: Path, **changes: Any) -> tuple[ReductionReport, list[str]]:
-    said: list[str] = []
+def reduced(judge: Judge, scratch: Path, **changes: Any) -> tuple[ReductionReport, list[SearchFact]]:
+    told: list[SearchFact] = []
     options = ReduceOptions("whole.onnx", expect=SLOWER, output=scratch.parent / "found", **changes)
-    return Reducer(options, judge, scratch, said.append).reduced(), said
+    return Reducer(options, judge, scratch, told.append).reduced(), told
 
 
 def test_the_smallest_part_is_written_and_told(scratch: Path):
-    report, said = reduced(Judge({2, 6}), scratch)
+    report, told = reduced(Judge({2, 6}), scratch)
     assert report.conclusion == "reduced"
     assert report.reduced is not None
     assert [node.name for node in report.reduced.nodes] == ["n2", "n6"]
     assert report.folder is not None
     assert (Path(report.folder) / "reduced.onnx").read_text() == "2 6"
     assert report.repeat[:3] == ("irbench", "run", "reduced.onnx")
-    assert said[0] == whole_text(report, "shows")
+    assert report.full is not None
+    assert told[0] == WholeTried(report.full, "shows")
     uncuttable = TriedPart(4, "other", uncuttable=Uncuttable("no-tensor", "v4"))
     assert uncuttable in report.candidates
-    assert candidate_text(uncuttable) in said
+    assert uncuttable in told
     assert report.reduced.without_one_node == {"absent": 2}
     assert not list(scratch.glob("part-*-runs"))
     assert Reduction(report).exit_code == 0
@@ -211,12 +213,12 @@ def test_a_part_that_does_not_show_it_again_gives_way_to_the_next_larger_one(scr
 def test_the_search_goes_on_where_the_smallest_part_was_refuted(scratch: Path):
     """Node 7 alone shows it at first only: with 4 it really does, with 5 or 6 it does not."""
     judge = Judge({7}, confirmed=lambda kept: "shows" if {4, 7} <= kept else "absent")
-    report, said = reduced(judge, scratch)
+    report, told = reduced(judge, scratch)
     assert report.reduced is not None
     assert [node.name for node in report.reduced.nodes] == ["n4", "n7"]
     assert report.reduced.without_one_node == {"absent": 2}, "both nodes were left out alone"
     assert report.not_confirmed > 1
-    assert searching_on_text(2) in said
+    assert SearchContinued(2) in told
 
 
 def test_after_a_refutation_without_time_nothing_is_said_to_be_needed(scratch: Path, monkeypatch: pytest.MonkeyPatch):
@@ -258,17 +260,17 @@ def test_a_part_that_stays_undecided_may_show_it(scratch: Path):
 
 def test_without_time_for_it_nothing_is_measured_again(scratch: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(Reducer, "_left_for_parts_s", lambda _: 100.0)
-    report, said = reduced(Judge({7}, confirmed=lambda _: "absent"), scratch, budget=1.0)
+    report, told = reduced(Judge({7}, confirmed=lambda _: "absent"), scratch, budget=1.0)
     assert report.reduced is not None
     assert report.reduced.confirmation is None
-    assert not any("again" in line for line in said)
+    assert not any(isinstance(fact, Confirming) for fact in told)
 
 
 def test_nodes_that_compute_constants_are_left_out_first(scratch: Path, monkeypatch: pytest.MonkeyPatch):
     static = replace(CHAIN, nodes=(replace(CHAIN.nodes[0], is_static=True), *CHAIN.nodes[1:]))
     monkeypatch.setattr(search, "read_outline", lambda _: static)
-    report, said = reduced(Judge({7}), scratch)
-    assert said[1] == searching_text(static)
+    report, told = reduced(Judge({7}), scratch)
+    assert told[1] == SearchBegun(8, 1)
     assert report.candidates[0].nodes == 7
     monkeypatch.setattr(search, "read_outline", lambda _: static)
     (scratch / "again").mkdir()
@@ -299,14 +301,14 @@ def test_the_whole_graph_has_a_share_of_the_budget_and_of_a_small_one_the_time_t
     scratch: Path, budget_s: float, share: float
 ):
     judge = Judge({2})
-    _, said = reduced(judge, scratch, budget=budget_s)
+    _, told = reduced(judge, scratch, budget=budget_s)
     assert judge.whole_budget_s == pytest.approx(share * budget_s)
-    assert not any("is too short" in line for line in said)
+    assert not any(isinstance(fact, BudgetTooShort) for fact in told)
 
 
 def test_a_budget_that_is_too_short_for_an_interval_is_told_before_anything_is_measured(scratch: Path):
-    _, said = reduced(Judge({2}, "undecided"), scratch, budget=10.0)
-    assert said[0] == short_budget_text(10.0, interval_seconds(), 4 * interval_seconds())
+    _, told = reduced(Judge({2}, "undecided"), scratch, budget=10.0)
+    assert told[0] == BudgetTooShort(10.0, interval_seconds(), 4 * interval_seconds())
 
 
 @pytest.mark.parametrize(

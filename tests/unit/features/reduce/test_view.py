@@ -11,7 +11,14 @@ from rich.console import Console
 
 from irbench.core.graph_record import Uncuttable
 from irbench.core.record import Failure
-from irbench.features.reduce.cutting import GraphOutline, OutlineNode
+from irbench.features.reduce.progress import (
+    BudgetTooShort,
+    Confirming,
+    SearchBegun,
+    SearchContinued,
+    WholeExtended,
+    WholeTried,
+)
 from irbench.features.reduce.report import (
     BackendFacts,
     ExpectedDifference,
@@ -22,19 +29,7 @@ from irbench.features.reduce.report import (
     TensorFacts,
     TriedPart,
 )
-from irbench.features.reduce.view import (
-    bug_report,
-    candidate_text,
-    conclusion_text,
-    confirming_text,
-    doubts_text,
-    reduction_view,
-    searching_on_text,
-    searching_text,
-    short_budget_text,
-    until_interval_text,
-    whole_text,
-)
+from irbench.features.reduce.view import bug_report, conclusion_text, doubts_text, progress_text, reduction_view
 
 SLOW = BackendFacts("openvino", "openvino", "2025.3.0", "fp32", "ok", 0.1234)
 FAST = BackendFacts("ort", "onnxruntime", "1.24.1", "fp32", "ok", 0.2571)
@@ -122,8 +117,16 @@ CONCLUSIONS = {
     "wrong": replace(REPORT, expected=ExpectedDifference("wrong", "ort")),
     "failing": replace(REPORT, expected=ExpectedDifference("failing", "ort"), full=GraphEvidence((FAILS,))),
 }
-OUTLINE = GraphOutline(
-    tuple(OutlineNode(f"n{place}", "Relu", "", (), (), is_static=place == 0) for place in range(8)), (), (), frozenset()
+PROGRESS = (
+    WholeTried(SHOWN, "shows"),
+    SearchBegun(8, 1),
+    SearchContinued(2),
+    BudgetTooShort(10.0, 17.0, 67.0),
+    WholeExtended(30.0, 60.0),
+    TriedPart(4, "other", uncuttable=Uncuttable("no-tensor", "v4")),
+    TriedPart(4, "other", failure=Failure("run", "It crashed.")),
+    TriedPart(2, "shows", SHOWN),
+    Confirming(2),
 )
 
 
@@ -134,14 +137,6 @@ def test_reports_read_as_in_the_golden_file() -> None:
         texts.append(bug_report(report).splitlines()[0])
     texts += [
         "== progress",
-        whole_text(FULL, "shows"),
-        searching_text(OUTLINE),
-        searching_on_text(2),
-        short_budget_text(10.0, 17.0, 67.0),
-        until_interval_text(30.0, 60.0),
-        candidate_text(TriedPart(4, "other", uncuttable=Uncuttable("no-tensor", "v4"))),
-        candidate_text(TriedPart(4, "other", failure=Failure("run", "It crashed."))),
-        candidate_text(TriedPart(2, "shows", SHOWN)),
-        confirming_text(2),
+        *map(progress_text, PROGRESS),
     ]
     check_golden("reduce", "\n".join(texts) + "\n")
