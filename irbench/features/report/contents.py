@@ -90,8 +90,10 @@ def _compared(root: Path, runs: Sequence[StoredRun]) -> Iterator[PageResult]:
 
 
 def _named(comparison: RunComparison, runs: Sequence[StoredRun]) -> RunComparison:
-    """Return a comparison whose sides are called as their runs are, and not by their folders."""
+    """Return a comparison whose sides are called as their runs are, by their ids where these are called the same."""
     names = {document.run_id: str(document.plan.get("name") or document.run_id) for document, _ in runs}
+    if len(set(names.values())) < len(names):
+        names = {run_id: run_id for run_id in names}
     base, new = (replace(side, name=names[side.runs[-1]]) for side in (comparison.base, comparison.new))
     return replace(comparison, base=base, new=new)
 

@@ -34,10 +34,12 @@ def page_of(
     Runs have no charts unless it ``draws``.
     """
     with_charts = draws and can_draw()
-    names = [*(plain(result.name) for result in results), *(_name(document) for document, _ in runs)]
+    names = _names([document for document, _ in runs])
     return Page(
-        title=f"irbench: {', '.join(dict.fromkeys(names))}",
-        runs=tuple(_run(document, folder, number, draws=with_charts) for number, (document, folder) in enumerate(runs)),
+        title=f"irbench: {', '.join(dict.fromkeys((*(plain(result.name) for result in results), *names)))}",
+        runs=tuple(
+            replace(_run(*run, number, draws=with_charts), name=names[number]) for number, run in enumerate(runs)
+        ),
         notice="" if with_charts or not draws else WITHOUT_CHARTS,
         sections=tuple(section_of(result, f"result{number}") for number, result in enumerate(results)),
     )
@@ -116,6 +118,17 @@ def _state(row: CellResult) -> str:
     if row.state != "ok":
         return row.state
     return row.speedup.verdict if row.speedup is not None else ""
+
+
+def _names(documents: Sequence[RunDocument]) -> list[str]:
+    """Return what runs are called, with their ids where two are called the same."""
+    ids_by_name: dict[str, set[str]] = {}
+    for document in documents:
+        ids_by_name.setdefault(_name(document), set()).add(document.run_id)
+    return [
+        name if len(ids_by_name[name := _name(document)]) == 1 else f"{name} ({document.run_id})"
+        for document in documents
+    ]
 
 
 def _name(document: RunDocument) -> str:

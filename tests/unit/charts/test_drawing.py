@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from documents import cell, group, speedup
 
-from irbench.charts.drawing import SEPARATOR, can_draw, drawn, page_svg
+from irbench.charts.drawing import can_draw, drawn, page_svg
 from irbench.charts.records import chart_rows, speedups
 
 if not can_draw():

@@ -14,6 +14,7 @@ from stored_runs import altered
 from irbench.errors import ExitCode
 from irbench.features.profile.profile_document import encode_profile
 from irbench.features.report.contents import contents_of
+from irbench.features.report.view import page_of
 from irbench.pages.html import section_of
 from irbench.store.profiles import begin_profile
 from irbench.store.runs import Store
@@ -51,6 +52,17 @@ def test_two_runs_are_compared_the_older_one_first_however_they_are_named(root: 
         (comparison,) = contents.results
         assert comparison.question.index("before") < comparison.question.index("after")
         assert len(contents.runs) == 2
+
+
+def test_two_runs_of_one_name_are_told_apart_by_their_ids(root: Path):
+    pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+    ids = [store(root, {"ort": times(factor)}, plan={"name": "nightly"}).document.run_id for factor in (1, 1.3)]
+    contents = contents_of(root, ids)
+    (comparison,) = contents.results
+    assert comparison.name == " and ".join(ids)
+    assert [figure.title for figure in comparison.figures()] == [f"Time of {ids[1]} over {ids[0]}"]
+    page = page_of(contents.runs, draws=False)
+    assert [run.name for run in page.runs] == [f"nightly ({run_id})" for run_id in ids]
 
 
 @pytest.mark.parametrize("names", [["before"], ["before", "before"], ["before", PROFILE], ["before", "after", PROFILE]])
