@@ -13,7 +13,7 @@ from front_door import irbench
 
 pytestmark = pytest.mark.ci
 
-HOSTILE = ("<script>alert(1)</script>", "\u202egnp.exe", "a" * 4000, "../../etc/passwd")
+HOSTILE = ("<script>alert(1)</script>", "\u202egnp.exe", "a" * 4000, "../../etc/passwd", " two  blanks ")
 MACHINES = {
     name: {**MACHINE, "cpu": {**MACHINE["cpu"], "Model name": name}, "distributions": {"onnxruntime": version}}
     for name, version in (("Fast", "1.22.0"), ("Slow", "1.23.0"))
@@ -58,10 +58,20 @@ def test_a_search_and_a_choice_leave_the_rows_that_fit_both(opened: Callable[...
         assert len(shown(page)) == 4
         cells.get_by_label("machine").select_option("Slow, 2 processors")
         assert shown(page) == ["resnet50"] * 2
-        assert cells.locator(".count").inner_text() == "2 of 12 rows"
+        assert cells.locator(".count").inner_text() == "2 of 13 rows"
         cells.get_by_label("Filter rows").fill("")
         cells.get_by_label("machine").select_option("")
-        assert len(shown(page)) == 12
+        assert len(shown(page)) == 13
+
+
+def test_a_name_with_blanks_can_be_chosen(opened: Callable[..., Any]):
+    with opened() as page:
+        choice = page.locator("section", has=page.locator("#cells-rows")).get_by_label("model")
+        for value in choice.locator("option").evaluate_all("options => options.map((option) => option.value)"):
+            choice.select_option(value=value)
+            assert shown(page)
+        choice.select_option(value=" two  blanks ")
+        assert len(shown(page)) == 1
 
 
 def test_figures_sort_as_numbers_and_moments_as_words(opened: Callable[..., Any]):
@@ -91,7 +101,7 @@ def test_the_command_that_measures_a_row_again_opens_also_without_scripts(opened
 
 def test_without_scripts_every_row_and_comparison_is_there(opened: Callable[..., Any]):
     with opened(java_script_enabled=False) as page:
-        assert len(shown(page)) == 12
+        assert len(shown(page)) == 13
         assert page.locator("#compared-rows tbody tr:visible").count() == 8
         assert page.locator(".needs-script:visible").count() == 0
 

@@ -23,7 +23,7 @@
       const chosen = choices.filter((choice) => choice.value);
       let shown = 0;
       rows.forEach((row, place) => {
-        const fits = (choice) => row.cells[choice.dataset.column].textContent.trim() === choice.value;
+        const fits = (choice) => row.cells[choice.dataset.column].textContent === choice.value;
         row.hidden = !(words.every((word) => texts[place].includes(word)) && chosen.every(fits));
         shown += !row.hidden;
       });
