@@ -213,8 +213,8 @@ FEEDBACK = Kind(
 CELLS = Kind(
     '{"mine": my_function}, {"mine": {"decode": decode, "model": "ort"}}, or {"mine": "./loop {model}"}',
     "OwnCells", own_code.cells, "name=command",
-    entry=own_code.cell_of_text, collect=_by_name(lambda program: str(program.target)),
-    written=lambda value: {name: program.target for name, program in value.items()},
+    entry=own_code.cell_of_text, collect=_by_name(own_code.program_text),
+    written=lambda value: {name: own_code.program_text(program) for name, program in value.items()},
 )  # fmt: skip
 SETTINGS = Kind(
     '{"ort": {"dynamic_block_base": 4}}', "Mapping[str, Mapping[str, object]]", values.settings, "backend.KEY=VALUE",

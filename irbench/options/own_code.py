@@ -22,7 +22,7 @@ OwnCells: TypeAlias = Mapping[str, str | Sequence[str] | Callable[..., Any] | St
 Programs: TypeAlias = Mapping[str, Program]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
-_CALLABLE = re.compile(r"[\w./-]+:[A-Za-z_]\w*")
+_CALLABLE = re.compile(r"([\w./-]+|.+\.(py|pickle)):[A-Za-z_]\w*")
 
 
 def cell_of_text(text: str) -> tuple[str, Program]:
@@ -64,6 +64,11 @@ def _program(code: str) -> Program:
         raise ValueError(f"{code!r} cannot be split into words ({error})") from None
     is_callable = len(words) == 1 and _CALLABLE.fullmatch(words[0]) is not None and not exists(Path(words[0]))
     return Program("callable", words[0]) if is_callable else Program("command", code)
+
+
+def program_text(program: Program) -> str:
+    """Return the code of a row as plans have it, which is read as the same: a path with a blank is in quotes."""
+    return shlex.quote(program.target) if program.kind == "callable" else program.target
 
 
 def _program_of_value(name: str, code: object) -> Program:
@@ -162,8 +167,9 @@ def min_accuracy(value: str | float) -> float:
 
 
 def metric_text(own: Metric) -> str:
-    """Return a measure as the command line takes it: ``file.py:fn>=0.9``."""
-    return own.function if own.limit is None else f"{own.function}{_SIGNS[own.bound]}{own.limit!r}"
+    """Return a measure as the command line takes it: ``file.py:fn>=0.9``; a path with a blank is in quotes."""
+    function = shlex.quote(own.function)
+    return function if own.limit is None else f"{function}{_SIGNS[own.bound]}{own.limit!r}"
 
 
 def _split(text: str) -> tuple[str, str, str]:

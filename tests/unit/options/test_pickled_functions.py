@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from irbench.errors import IrbenchError
+from irbench.options.kinds import CELLS, METRIC
 from irbench.options.own_code import cells, metric
 from irbench.options.pickled_functions import is_kept
 from irbench.options.run import run_options
@@ -121,10 +122,20 @@ def test_a_file_that_was_changed_is_not_run():
         imported_function(kept)
 
 
-def test_it_is_read_from_a_stored_plan_as_it_was():
-    program = cells({"mine": lambda inputs: [inputs["x"]]})["mine"]
-    assert is_kept(program.target)
-    assert cells({"mine": program.target}) == {"mine": Program("callable", program.target)}
+@pytest.mark.parametrize("folder", ["home", "my home", "home+1", "it's home"])
+def test_it_is_read_from_a_plan_as_it_was(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("IRBENCH_HOME", str(tmp_path / folder))
+    asked = cells({"mine": lambda inputs: [inputs["x"]]})
+    assert is_kept(asked["mine"].target)
+    assert asked["mine"].kind == "callable"
+    assert CELLS.read(CELLS.written(asked)) == asked
+    own = metric((lambda inputs, outputs: 1.0, ">=0.9"))
+    assert METRIC.read(METRIC.written(own)) == own
+
+
+def test_a_function_beside_a_script_in_a_folder_with_a_blank_is_read_from_a_plan_as_it_was():
+    asked = {"mine": Program("callable", "/my work/rows.py:infer"), "loop": Program("command", "python rows.py:infer")}
+    assert CELLS.read(CELLS.written(asked)) == asked
 
 
 def with_lock(lock: Any) -> Any:
