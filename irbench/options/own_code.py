@@ -22,7 +22,7 @@ OwnCells: TypeAlias = Mapping[str, str | Sequence[str] | Callable[..., Any] | St
 Programs: TypeAlias = Mapping[str, Program]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
-_CALLABLE = re.compile(r"([\w./-]+|.+\.(py|pickle)):[A-Za-z_]\w*")
+_CALLABLE = re.compile(r"([\w./-]+|.+\.(py|pickle|json)):[A-Za-z_]\w*")
 
 
 def cell_of_text(text: str) -> tuple[str, Program]:

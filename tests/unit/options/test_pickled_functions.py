@@ -134,7 +134,7 @@ def test_it_is_read_from_a_plan_as_it_was(folder: str, tmp_path: Path, monkeypat
 
 
 def test_a_function_beside_a_script_in_a_folder_with_a_blank_is_read_from_a_plan_as_it_was():
-    asked = {"mine": Program("callable", "/my work/rows.py:infer"), "loop": Program("command", "python rows.py:infer")}
+    asked = {"mine": Program("callable", "/my work/rows.py:infer"), "steps": Program("callable", "/a b/1.json:stages"), "loop": Program("command", "python rows.py:infer")}
     assert CELLS.read(CELLS.written(asked)) == asked
 
 
