@@ -2,7 +2,8 @@
 
 cloudpickle writes a function with the code, variables and functions that it uses. A file has the name of its content,
 so that equal functions are one, and one that was changed is another. Where a function was written is left out of it:
-each start of a notebook has its own name for that, and a line above it moves it.
+each start of a notebook has its own name for that, and a line above it moves it. Sets are written in order: Python
+iterates over those of texts in another one in each process.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import hashlib
 import inspect
 import io
+import pickle
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 from irbench.system.file_access import write_atomically
@@ -22,6 +24,7 @@ from irbench.system.home import home
 SUFFIX = ".pickle"
 _FOLDER = "functions"
 _PROTOCOL = 5
+_PLAIN = (str, bytes, int, float, complex, bool, type(None))
 
 
 class NotPicklable(ValueError):
@@ -70,17 +73,64 @@ def _name(function: Callable[..., Any]) -> str:
     return name if re.fullmatch(r"[A-Za-z_]\w*", name) else "function"
 
 
+def unpickled(content: bytes) -> Any:
+    """Return the function of a file that holds ``content``; it is the user's own code, as a module is."""
+    return _Unpickler(io.BytesIO(content)).load()
+
+
+class _Unpickler(pickle.Unpickler):
+    """Makes sets again; one that several functions use stays one."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self._sets: dict[int, set[Any] | frozenset[Any]] = {}
+
+    def persistent_load(self, pid: Any) -> Any:
+        """Return a set: ``pid`` holds its number in the file, its class and its elements."""
+        number, kind, elements = pid
+        return self._sets.setdefault(number, kind(elements))
+
+
 def _pickled(value: object) -> bytes:
     import cloudpickle
 
     usual = cloudpickle.Pickler.dispatch_table
+    numbered: dict[int, tuple[int, object]] = {}  # with the sets: nothing else may get the identity of one
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc] # it has no types
-        dispatch_table = usual.new_child({CodeType: lambda code: usual[CodeType](_without_place(code))})
+        def persistent_id(self, value: Any) -> Any:  # sets are written by pickle itself, and reach no reducer
+            if type(value) not in (set, frozenset) or not all(map(_has_order, value)):
+                return None
+            number, _ = numbered.setdefault(id(value), (len(numbered), value))
+            return number, type(value), sorted(value, key=_place)
+
+        def reducer_override(self, value: Any) -> Any:
+            if isinstance(value, CodeType):
+                return usual[CodeType](_without_place(value))
+            reduced = super().reducer_override(value)
+            if isinstance(value, FunctionType) and isinstance(reduced, tuple):
+                _drop_file(reduced[1])
+            return reduced
 
     buffer = io.BytesIO()
     Pickler(buffer, protocol=_PROTOCOL).dump(value)
     return buffer.getvalue()
+
+
+def _has_order(element: object) -> bool:
+    """Whether an element of a set is written the same in each process, so that it can be sorted by that."""
+    return type(element) in _PLAIN or (type(element) is tuple and all(map(_has_order, element)))
+
+
+def _place(element: object) -> tuple[str, str]:
+    return type(element).__name__, repr(element)
+
+
+def _drop_file(arguments: tuple[Any, ...]) -> None:
+    """Forget where a function's module is; a function that reads ``__file__`` has it among its variables as well."""
+    for argument in arguments:
+        if isinstance(argument, dict):
+            argument.pop("__file__", None)
 
 
 def _without_place(code: CodeType) -> CodeType:

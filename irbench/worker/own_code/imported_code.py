@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import pickle
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, TypeAlias
 
 from irbench.errors import IrbenchError, first_line
 from irbench.options import pipeline_stages
-from irbench.options.pickled_functions import digest_of, file_of, is_kept
+from irbench.options.pickled_functions import digest_of, file_of, is_kept, unpickled
 
 Code: TypeAlias = Callable[..., Any] | Mapping[str, Any]
 """A function, or stages by name."""
@@ -89,7 +88,7 @@ def _kept_function(file: Path) -> Any:
         )
     sys.path.insert(0, str(Path.cwd()))  # for the modules that it imports, as those of any function
     try:
-        return pickle.loads(content)  # noqa: S301 - the user's own code, as a module is
+        return unpickled(content)
     except Exception as error:
         raise IrbenchError(
             f"The function cannot be made in a process of its own: {type(error).__name__}: {first_line(error)}",

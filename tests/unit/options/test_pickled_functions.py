@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -98,6 +99,45 @@ def test_equal_functions_are_one_wherever_they_are_written(monkeypatch: pytest.M
     assert target(moved.infer) == first
 
 
+SCRIPT = """
+import sys
+known = {"alpha", "beta", "gamma", b"delta", 1, ("a", 2), None}
+alias = known
+def infer(inputs):
+    known.add("more")
+    return [x for x in inputs if x in {"p", "q", "r", "s"} or x in known], known is alias, sorted(map(repr, alias))
+"""
+KEEP = "from irbench.options.pickled_functions import kept_function\nprint(kept_function(infer))"
+CALL = "from irbench.worker.own_code.imported_code import imported_function as load\nprint(load(sys.argv[1])('pz'))"
+
+
+def printed_by(folder: Path, source: str, seed: int, *arguments: str) -> str:
+    folder.mkdir(exist_ok=True)
+    script = folder / "script.py"
+    script.write_text(f"{SCRIPT}{source}")
+    environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
+    command = [sys.executable, str(script), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.strip()
+
+
+@pytest.mark.ci
+def test_equal_functions_of_scripts_are_one_in_each_process_and_folder(tmp_path: Path):
+    kept = [printed_by(tmp_path / name, KEEP, seed) for name, seed in (("a", 1), ("b", 2), ("a", 3))]
+    assert len(set(kept)) == 1
+    elements = ["alpha", "beta", "gamma", b"delta", 1, ("a", 2), None, "more"]
+    assert printed_by(tmp_path / "c", CALL, 4, kept[0]) == str((["p"], True, sorted(map(repr, elements))))
+
+
+def test_a_function_that_reads_its_file_brings_its_path(monkeypatch: pytest.MonkeyPatch):
+    main = notebook("__file__ = '/models/one'\ndef infer(inputs):\n    return [__file__]\n", monkeypatch)
+    assert imported_function(target(main.infer))({}) == ["/models/one"]
+
+
+def test_a_set_that_holds_the_function_itself_can_be_written(monkeypatch: pytest.MonkeyPatch):
+    source = "known = set()\ndef infer(inputs):\n    return [len(known)]\nknown.add(infer)\n"
+    assert imported_function(target(notebook(source, monkeypatch).infer))({}) == [1]
+
+
 @pytest.mark.parametrize("change", [("factor = 3", "factor = 4"), ("x * factor", "x / factor")])
 def test_what_a_function_uses_tells_it_from_others(change: tuple[str, str], monkeypatch: pytest.MonkeyPatch):
     first = target(notebook(SOURCE, monkeypatch).infer)
@@ -134,7 +174,11 @@ def test_it_is_read_from_a_plan_as_it_was(folder: str, tmp_path: Path, monkeypat
 
 
 def test_a_function_beside_a_script_in_a_folder_with_a_blank_is_read_from_a_plan_as_it_was():
-    asked = {"mine": Program("callable", "/my work/rows.py:infer"), "steps": Program("callable", "/a b/1.json:stages"), "loop": Program("command", "python rows.py:infer")}
+    asked = {
+        "mine": Program("callable", "/my work/rows.py:infer"),
+        "steps": Program("callable", "/a b/1.json:stages"),
+        "loop": Program("command", "python rows.py:infer"),
+    }
     assert CELLS.read(CELLS.written(asked)) == asked
 
 
