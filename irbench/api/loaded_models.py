@@ -18,8 +18,7 @@ from typing import Any, TypeAlias
 from irbench.core import registry
 from irbench.errors import IrbenchError, first_line
 from irbench.spi import Exporter, InMemoryExporter, ModelInMemory
-from irbench.system.home import home
-from irbench.system.locks import temporary_folder
+from irbench.system.kept_files import kept_file
 
 Model: TypeAlias = "str | PathLike[str] | Any"
 """A path or a name, an ``onnx.ModelProto``, or a model in memory that an exporter takes, as of Keras."""
@@ -88,15 +87,4 @@ def _onnx_model(model: Any) -> ModelInMemory:
 
 def _kept(model: ModelInMemory) -> Path:
     name = re.sub(r"[^A-Za-z0-9_]+", "_", model.name).strip("_")[:_LONGEST_NAME] or "model"
-    file = home() / _FOLDER / f"{name}-{model.digest[:12]}{model.suffix}"
-    if not file.is_file():
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with temporary_folder(file.parent, "saving-") as folder:  # another process may keep the same model now
-                model.save(folder / file.name)
-                (folder / file.name).replace(file)
-        except OSError as error:
-            raise IrbenchError(
-                f"{file} cannot be written: {error.strerror}.", hint="Make room there, or set IRBENCH_HOME."
-            ) from error
-    return file
+    return kept_file(_FOLDER, f"{name}-{model.digest[:12]}{model.suffix}", model.save)

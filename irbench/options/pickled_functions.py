@@ -18,8 +18,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-from irbench.system.file_access import write_atomically
-from irbench.system.home import home
+from irbench.system.kept_files import kept_file
 
 SUFFIX = ".pickle"
 _FOLDER = "functions"
@@ -36,6 +35,7 @@ def kept_function(function: Callable[..., Any]) -> str:
 
     Raises:
         NotPicklable: It uses something that cannot be written; says what.
+        IrbenchError: The file cannot be written.
     """
     try:
         content = _pickled(function)
@@ -45,12 +45,12 @@ def kept_function(function: Callable[..., Any]) -> str:
 
 
 def keep(content: bytes, suffix: str) -> Path:
-    """Keep content in a file that is called what it is, and return the file."""
-    file = home() / _FOLDER / f"{digest_of(content)}{suffix}"
-    if not file.is_file():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, content)
-    return file
+    """Keep content in a file that is called what it is, and return the file.
+
+    Raises:
+        IrbenchError: It cannot be written.
+    """
+    return kept_file(_FOLDER, f"{digest_of(content)}{suffix}", lambda file: file.write_bytes(content))
 
 
 def digest_of(content: bytes) -> str:
