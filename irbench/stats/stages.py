@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from irbench.core.record import CellLaunch, Round
 from irbench.core.row import StageTime
 from irbench.spec import Timing
 from irbench.stats.figures import Rounds, by_launch, part_ns, span_over_launches, span_within
@@ -23,10 +24,16 @@ def stage_times(counted: Rounds, everything: Rounds, timing: Timing) -> tuple[St
         everything: Its rounds of all blocks.
         timing: The protocol's numbers.
     """
-    launch, first = counted[0]
-    if not launch.stages or not first.part_ns.size:
+    names = counted[0][0].stages
+    if not names or not all(_has_all(launch, round_, names) for launch, round_ in everything):
         return ()
-    return tuple(_stage(name, place, counted, everything, timing) for place, name in enumerate(launch.stages))
+    return tuple(_stage(name, place, counted, everything, timing) for place, name in enumerate(names))
+
+
+def _has_all(launch: CellLaunch, round_: Round, names: tuple[str, ...]) -> bool:
+    """Whether a round has a moment for each of these stages of each call; files of others may hold anything."""
+    calls = round_.issue_ns.size * launch.calls_per_sample
+    return launch.stages == names and round_.part_ns.size == calls * len(names)
 
 
 def _stage(name: str, place: int, counted: Rounds, everything: Rounds, timing: Timing) -> StageTime:

@@ -189,7 +189,8 @@ def outputs_in_order(answer: Any, names: Sequence[str]) -> Outputs:
         if missing:
             raise IrbenchError(
                 f"It returned no output called {missing[0]!r}.",
-                hint=f"It returned: {', '.join(map(str, answer)) or 'nothing'}. A list in order is fine too.",
+                hint=f"It returned: {', '.join(map(str, answer)) or 'nothing'}. A list in order is fine too, and None"
+                " where outputs are not to be compared.",
             )
         return [answer[name] for name in names]
     if callable(answer):

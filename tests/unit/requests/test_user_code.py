@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import shlex
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -253,3 +254,42 @@ def test_a_limit_is_kept_by_its_own_value_and_by_better_ones(bound: Any, kept: f
     assert limit.allows(better)
     assert limit.is_better(better, kept)
     assert not limit.allows(2 * kept - better)
+
+
+def test_stages_of_python_are_found_checked_and_named_without_being_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pipe.py").write_text("raise SystemExit('it is run')\ndef decode(inputs): ...\n")
+    stages = {"decode": "pipe.py:decode", "model": "fake-a", "last": lambda outputs: outputs}
+    program = cells({"mine": stages})["mine"]
+    assert cells({"mine": dict(stages)})["mine"] == program, "equal stages are one file"
+    assert cells({"mine": dict(reversed(stages.items()))})["mine"] != program, "their order counts"
+    assert cells({"mine": program.target})["mine"] == program
+    require_found({"mine": program})
+    files = program_files(program)
+    assert Path("pipe.py") in files
+    assert len(files) == 3, "the list of stages, the module and the function that was kept"
+    files[0].unlink()
+    with pytest.raises(IrbenchError, match="mine") as gone:
+        require_found({"mine": program})
+    assert gone.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "is_refused"),
+    [
+        ("stages = {'a': len, 'b': len, 'a': len}", True),
+        ("def stages(cell):\n    return {'a': len, 'a': len}", True),
+        ("def stages(cell):\n    other = {'x': 1, 'x': 2}\n    return {'a': len}", False),
+        ("others = {'a': len, 'a': len}\nstages = {'a': len}", False),
+    ],
+)
+def test_a_stage_that_is_named_twice_in_a_mapping_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, is_refused: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pipe.py").write_text(text + "\n")
+    refusal = pytest.raises(IrbenchError, match="two stages called a") if is_refused else nullcontext()
+    with refusal:
+        require_found({"mine": Program("callable", "pipe.py:stages")})

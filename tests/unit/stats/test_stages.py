@@ -73,3 +73,7 @@ def test_calls_without_stages_have_none_and_stages_are_no_tokens() -> None:
     plain = [launches.launch(0, [launches.measured("ort", [launches.synchronous(0, [MS, MS])])])]
     table = summarise(launches.group("ort"), plain, Timing(), Admission(), stopped_by="target", seconds=1.0)
     assert table.cells[0].stages == ()
+
+
+def test_moments_that_do_not_fit_the_names_are_not_shown() -> None:
+    assert row([[[6.0, 3.0, 1.0]] * CALLS] * 3, ("decode", "model")).stages == ()
