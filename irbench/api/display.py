@@ -6,7 +6,7 @@ import io
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from irbench.options.option import CommandOptions
-from irbench.options.python_words import in_python
+from irbench.options.python_words import with_keywords
 from irbench.options.run import RUN
 from irbench.render.text_formats import json_text
 
@@ -37,13 +37,16 @@ class Displayable:
 
     def __str__(self: _HasView) -> str:
         """Return the view as plain text, without colours."""
-        return in_python(as_text(self.__rich__()), self._command.options)
+        from irbench.render.line_wrapping import worded
+
+        with worded(lambda text: with_keywords(text, self._command.options)):
+            return as_text(self.__rich__())
 
     def _repr_html_(self: _HasView) -> str:
         """Return the view as HTML; called by Jupyter."""
         from irbench.render.html import html_of
 
-        return html_of(self.__rich__(), lambda text: in_python(text, self._command.options))
+        return html_of(self.__rich__(), lambda text: with_keywords(text, self._command.options))
 
 
 class DisplayedReport(Displayable, Generic[_Report]):

@@ -7,12 +7,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from irbench.core.plain_text import plain_lines
 from irbench.errors import IrbenchError
-from irbench.options.python_words import in_python
-from irbench.options.run import RUN
+from irbench.options.option import CommandOptions
+from irbench.options.python_words import with_keywords
 
 if TYPE_CHECKING:
     from irbench.runner.run_progress import Listener, Progress
@@ -66,21 +66,32 @@ class GuardedListener:
 
 
 @contextmanager
-def reporting(progress: ProgressOption) -> Iterator[Reporter]:
+def reporting(progress: ProgressOption, command: CommandOptions[Any] | None) -> Iterator[Reporter]:
     """Yield the functions that progress is reported to, as ``progress`` asks for it.
 
     What is said in words, and not displayed, is logged by the logger ``irbench``.
+
+    Args:
+        progress: What the caller gave.
+        command: Whose options are named as keywords; ``None`` on the command line.
     """
+
+    def words(text: str) -> str:
+        return text if command is None else with_keywords(text, command.options)
+
+    def log(text: str) -> None:
+        _LOG.info("%s", plain_lines(words(text)))
+
     if progress is not None and not callable(progress) and not (isinstance(progress, str) and progress == "auto"):
         raise IrbenchError(f"progress={progress!r} is not valid.", hint='Write "auto", None or a function.')
     if progress == "auto":
         if not (sys.stderr.isatty() or _in_notebook()):
-            yield Reporter(_log, _ignore)
+            yield Reporter(log, _ignore)
             return
         with _in_output_of_cell() if _in_notebook() else displayed() as reporter:
-            yield replace(reporter, say=lambda text: reporter.say(in_python(text, RUN.options)))
+            yield replace(reporter, say=lambda text: reporter.say(words(text)))
     else:
-        yield Reporter(_log, progress or _ignore)
+        yield Reporter(log, progress or _ignore)
 
 
 @contextmanager
@@ -98,10 +109,6 @@ def _in_output_of_cell() -> Iterator[Reporter]:
 
     with NotebookDisplay() as display:
         yield Reporter(display.say, display.show, display.status)
-
-
-def _log(text: str) -> None:
-    _LOG.info("%s", plain_lines(in_python(text, RUN.options)))
 
 
 def _ignore(_progress: Progress) -> None: ...

@@ -263,9 +263,9 @@ def _with_errors(function: _Function, command: CommandOptions[Any]) -> _Function
         try:
             return function(*arguments, **keywords)
         except IrbenchError as error:
-            from irbench.options.python_words import in_python
+            from irbench.options.python_words import with_keywords
 
-            error.reword(lambda text: in_python(text, command.options))
+            error.reword(lambda text: with_keywords(text, command.options))
             raise
 
     return cast("_Function", call)

@@ -25,7 +25,7 @@ _LONELY_WORD = "because"
 """A kind that reads it takes any word, so that the word behind a flag need not be its value."""
 
 
-def in_python(text: str, options: Mapping[str, Option]) -> str:
+def with_keywords(text: str, options: Mapping[str, Option]) -> str:
     """Return a text with keywords of Python in place of the flags of these options; commands in it stay.
 
     Args:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 
 from rich.cells import cell_len, chop_cells
@@ -48,11 +50,31 @@ def shorten_middle(text: str, longest: int, head: int) -> str:
     return f"{text[:head].rstrip()} ... {text[len(text) - longest + head :].lstrip()}"
 
 
-def wrap(text: str, width: int, *, breaks_words: bool = True) -> list[str]:
-    """Return text as lines of at most ``width`` terminal cells; at least one line, and no word is lost.
+_Words = Callable[[str], str]
+_WORDS: ContextVar[_Words] = ContextVar("words", default=str)
 
-    The standard library counts characters, of which some take two cells.
+
+@contextmanager
+def worded(words: _Words) -> Iterator[None]:
+    """Lay sentences out in the words of their reader within the block; cells of tables stay as they are.
+
+    Args:
+        words: Returns a sentence as its reader knows the options that it names.
     """
+    token = _WORDS.set(words)
+    try:
+        yield
+    finally:
+        _WORDS.reset(token)
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Return sentences as lines of at most ``width`` terminal cells; at least one line, and no word is lost."""
+    return _wrapped(_WORDS.get()(text), width)
+
+
+def _wrapped(text: str, width: int, *, breaks_words: bool = True) -> list[str]:
+    """Return text as lines. The standard library counts characters, of which some take two cells."""
     text = plain(text)
     if cell_count(text) <= width:
         return [text]
@@ -97,12 +119,12 @@ def wrap_message(text: str, width: int) -> list[str]:
     Paths and commands are there to be copied: a command is on a line of its own where it does not fit behind the words,
     and a terminal breaks what is too long without a line break in what is copied.
     """
-    text = plain(text)
+    text = plain(_WORDS.get()(text))
     match = _TO_BE_TYPED.fullmatch(text)
     if match is None or cell_count(text) <= width:
-        return wrap(text, width, breaks_words=False)
+        return _wrapped(text, width, breaks_words=False)
     words, typed = match.groups()
-    lines = wrap(words.rstrip(), width, breaks_words=False)
+    lines = _wrapped(words.rstrip(), width, breaks_words=False)
     if cell_count(f"{lines[-1]} {typed}") <= width:
         return [*lines[:-1], f"{lines[-1]} {typed}"]
     return [*lines, typed]
@@ -132,12 +154,12 @@ def fold(text: str, width: int, *, folds_at: str = " ", breaks_at: str = "") -> 
     parts = parts_of(text, folds_at)
     is_plain = not folds_at.strip() and not breaks_at
     if is_plain and (cell_count(text) <= width or any(cell_count(part) > width for part in parts)):
-        return wrap(text, width)
+        return _wrapped(text, width)
     gap = " " if folds_at.endswith(" ") else ""
     return filled(parts, width, partial(_broken, behind=breaks_at), gap) or [""]
 
 
 def _broken(part: str, width: int, behind: str) -> list[str]:
     if not behind or cell_count(part) <= width:
-        return wrap(part, width)
-    return filled(re.split(f"(?<={re.escape(behind)})", part), width, wrap)
+        return _wrapped(part, width)
+    return filled(re.split(f"(?<={re.escape(behind)})", part), width, _wrapped)

@@ -45,7 +45,7 @@ def ab(
     models = tuple(map(model_name, models))
     own, shared = AB.read(options)
     run_options = RunOptions(models=tuple(map(str, models)), **shared)
-    with reporting(progress) as reporter:
+    with reporting(progress, AB) as reporter:
         return run_with(with_environments(run_options, AbOptions(**own), reporter.say), reporter)
 
 

@@ -35,5 +35,5 @@ def backends(*, probe: bool = False, progress: ProgressOption = "auto") -> tuple
         probe: Start each runtime and see what it has here; otherwise a former look is remembered.
         progress: ``"auto"`` or ``None``: whether a terminal or notebook shows which runtime is examined.
     """
-    with reporting(progress) as reporter:
+    with reporting(progress, None) as reporter:
         return BackendListing(backend_rows(look=probe, say=reporter.say))

@@ -57,7 +57,7 @@ def bisect(
         TypeError: There is no such option.
     """
     own, shared = BISECT.read(options)
-    with reporting(progress) as reporter:
+    with reporting(progress, BISECT) as reporter:
         bisection = bisect_with(BisectOptions(model=model_name(model), run=RunOptions(**shared), **own), reporter)
     if bisection.report.conclusion == "interrupted":
         raise Interrupted("the search is not complete", bisection)

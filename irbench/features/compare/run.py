@@ -41,7 +41,7 @@ def compare(
         IrbenchError: A side has no run that can be used, the machines differ, or a keyword has an invalid value.
     """
     request = COMPARE.from_keywords(options, base=run_name(base), new=run_name(new))
-    with reporting(progress) as reporter:
+    with reporting(progress, COMPARE) as reporter:
         return compare_with(request, reporter)
 
 

@@ -50,7 +50,7 @@ def command(
     from irbench.requests.graph_files import find_graph
     from irbench.terminal.console import print_data, to_text
 
-    with reporting("auto") as reporter:  # which says on a terminal what takes seconds of large graphs
+    with reporting("auto", None) as reporter:  # which says on a terminal what takes seconds of large graphs
         reporter.status(counting_text(model))
         costs = GraphCost(find_graph(model), GraphSizes(**options))
         reporter.status("")

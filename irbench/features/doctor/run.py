@@ -59,7 +59,7 @@ def doctor(
     model = None if aa is None or aa is False else "" if aa is True else str(aa)
     if model is None:
         _refuse_options_of_aa(settings)
-    with reporting(progress) as reporter:
+    with reporting(progress, DOCTOR) as reporter:
         return diagnose(model, settings, reporter)
 
 

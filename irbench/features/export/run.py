@@ -108,7 +108,7 @@ def export(model: Model, *, progress: ProgressOption = "auto", **options: Unpack
     """
     own, shared = EXPORT.read(options)
     inputs = RunOptions(**shared).inputs
-    with reporting(progress) as reporter:
+    with reporting(progress, EXPORT) as reporter:
         exported = export_with(
             model_name(model), ExportOptions(**own), ExportListener(reporter.say, reporter.say), inputs
         )

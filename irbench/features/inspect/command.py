@@ -76,7 +76,7 @@ def _inspected(models: Sequence[str], sizes: GraphSizes, *, counts: bool) -> lis
     from irbench.requests.graph_files import find_graph
 
     graphs: list[GraphInspection] = []
-    with reporting("auto") as reporter:
+    with reporting("auto", None) as reporter:
         for model in models:
             reporter.status(reading_text(model))
             graphs.append(GraphInspection(find_graph(model), sizes))

@@ -43,7 +43,7 @@ def optimize(model: Model, *, progress: ProgressOption = "auto", **options: Unpa
     Raises:
         IrbenchError: Options contradict each other, a tool is missing, or a pass fails or breaks the model.
     """
-    with reporting(progress) as reporter:
+    with reporting(progress, OPTIMIZE) as reporter:
         (optimized,) = optimize_with(
             (model_name(model),), OPTIMIZE.from_keywords(options), reporter.say, reporter.status
         )

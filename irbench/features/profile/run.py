@@ -89,7 +89,7 @@ def profile(
         TypeError: There is no such option.
     """
     own, shared = PROFILE.read(options)
-    with reporting(progress) as reporter:
+    with reporting(progress, PROFILE) as reporter:
         profiled = profile_with(ProfileSettings(**own), RunOptions(models=(model_name(model),), **shared), reporter)
     if profiled.interrupted:
         raise Interrupted(f"what was measured is stored: irbench.load_profile({profiled.id!r})", profiled)

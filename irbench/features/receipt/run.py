@@ -93,7 +93,7 @@ def replay(
         IrbenchError: The file is not a receipt, of a newer format, or was changed after it was written.
     """
     request = REPLAY.from_keywords(options, claim=Path(claim), models=tuple(map(str, models)))
-    with reporting(progress) as reporter:
+    with reporting(progress, REPLAY) as reporter:
         return replay_with(request, reporter)
 
 

@@ -63,7 +63,7 @@ def reduce(
         TypeError: There is no such option.
     """
     own, shared = REDUCE.read(options)
-    with reporting(progress) as reporter:
+    with reporting(progress, REDUCE) as reporter:
         reduction = reduce_with(ReduceOptions(model_name(model), RunOptions(**shared), **own), reporter)
     if reduction.report.conclusion == "interrupted":
         raise Interrupted("the search is not complete", reduction)

@@ -48,7 +48,7 @@ def report(*runs: RunName | HasPage, progress: ProgressOption = "auto", **option
             left out of it.
         TypeError: There is no such option.
     """
-    with reporting(progress) as reporter:
+    with reporting(progress, REPORT) as reporter:
         reporter.say("writing the page")
         return write_report(
             [run if isinstance(run, HasPage) else run_name(run) for run in runs],

@@ -69,7 +69,7 @@ def resume(run: RunName | None = None, *, progress: ProgressOption = "auto", **o
         Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
     """
     resume_options = RESUME.from_keywords(options, run=None if run is None else run_name(run))
-    with reporting(progress) as reporter:
+    with reporting(progress, RESUME) as reporter:
         return finished_run(resume_with(resume_options, reporter))
 
 

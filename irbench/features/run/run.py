@@ -36,7 +36,7 @@ def run(*models: Model, progress: ProgressOption = "auto", **options: Unpack[Run
         TypeError: There is no such option.
     """
     run_options = _asked(models, options)
-    with reporting(progress) as reporter:
+    with reporting(progress, RUN) as reporter:
         return run_with(run_options, reporter)
 
 
@@ -73,7 +73,7 @@ def plan(*models: Model, progress: ProgressOption = None, **options: Unpack[RunK
         IrbenchError: The call or the plan is impossible.
         TypeError: There is no such option.
     """
-    with reporting(progress) as reporter:
+    with reporting(progress, RUN) as reporter:
         return describe_plan(_asked(models, options, "plan"), reporter.say)
 
 

@@ -40,7 +40,7 @@ def soak(
     models = tuple(map(model_name, models))
     own, shared = SOAK.read(options)
     plan = soak_plan(SoakOptions(**own))
-    with reporting(progress) as reporter:
+    with reporting(progress, SOAK) as reporter:
         stored = measure(RunOptions(models=tuple(map(str, models)), **shared), reporter, plan)
     run = Run(stored.document, stored.folder)
     if run.interrupted:

@@ -44,7 +44,7 @@ def sweep(plan: PlanSource, *, progress: ProgressOption = "auto", **options: Unp
         Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
     """
     call = SWEEP.from_keywords(options)
-    with reporting(progress) as reporter:
+    with reporting(progress, SWEEP) as reporter:
         result, ended = run_sweep(read_plan(plan), call, reporter)
     if not ended:
         raise Interrupted("what was measured is stored: call irbench.sweep with resume=True to go on", result)

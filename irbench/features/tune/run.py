@@ -84,7 +84,7 @@ def tune(
         TypeError: There is no such option.
     """
     own, shared = TUNE.read(options)
-    with reporting(progress) as reporter:
+    with reporting(progress, TUNE) as reporter:
         tuning = tune_with(TuneOptions(model_name(model), RunOptions(**shared), **own), reporter)
     if tuning.exit_code == ExitCode.INTERRUPTED:
         raise Interrupted("the search is not complete", tuning)

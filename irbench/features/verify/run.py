@@ -47,7 +47,7 @@ def verify(
         Interrupted: Ctrl-C; what was verified by then is in its ``result``.
     """
     settings = VERIFY.from_keywords(options, model=None if model is None else model_name(model))
-    with reporting(progress) as reporter:
+    with reporting(progress, VERIFY) as reporter:
         verification = verify_with(settings, reporter.say)
     if not verification.report.complete:
         raise Interrupted("the verification is not complete", verification)

@@ -13,6 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from irbench.api.notebook_display import NotebookDisplay
 from irbench.api.progress import reporting
 from irbench.core.activity import Activity, Outlook
+from irbench.options.run import RUN
 from irbench.runner.run_progress import Progress
 
 MOMENT = Progress("<b>net", Activity("block", block=3, clean_blocks=8), 2, 12, 31.0, 150.0, Outlook("ort", None, 0.018))
@@ -65,7 +66,7 @@ def test_a_call_that_shows_nothing_leaves_no_output(published: list[dict[str, An
 def test_messages_are_lines_of_their_own_in_the_words_of_python(
     published: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ):
-    with reporting("auto") as reporter:
+    with reporting("auto", RUN) as reporter:
         reporter.say("use --streams 1")
         reporter.status("reading net")
     assert capsys.readouterr().err == "use streams=1\n"

@@ -10,7 +10,7 @@ import irbench
 from irbench.errors import IrbenchError, UnknownKeyword
 from irbench.features.optimize.options import OPTIMIZE
 from irbench.options.option import CommandOptions, flag_of
-from irbench.options.python_words import in_python
+from irbench.options.python_words import with_keywords
 from irbench.options.run import RUN
 
 
@@ -29,14 +29,14 @@ from irbench.options.run import RUN
     ],
 )
 def test_a_flag_and_its_value_become_what_python_takes(typed: str, written: str):
-    assert in_python(typed, RUN.options) == written
+    assert with_keywords(typed, RUN.options) == written
 
 
 @pytest.mark.parametrize(
     "typed", ["--shape seq=128", "--shape x=1x8", "--streams 1,4", "--precision native", "--cpus 0-3", "--no-lock"]
 )
 def test_what_is_written_for_python_is_what_it_takes(typed: str):
-    keywords = eval(f"dict({in_python(typed, RUN.options)})")
+    keywords = eval(f"dict({with_keywords(typed, RUN.options)})")
     assert RUN.read(keywords)[0] | RUN.read(keywords)[1]
 
 
@@ -50,7 +50,7 @@ def test_what_is_written_for_python_is_what_it_takes(typed: str):
     ],
 )
 def test_words_that_follow_a_flag_are_no_value(typed: str, written: str):
-    assert in_python(typed, RUN.options) == written
+    assert with_keywords(typed, RUN.options) == written
 
 
 @pytest.mark.parametrize(
@@ -58,24 +58,24 @@ def test_words_that_follow_a_flag_are_no_value(typed: str, written: str):
     ["irbench run model.onnx --batch 8", "run: irbench doctor --thorough", "docker update --cpus 3 NAME", "a - b -x"],
 )
 def test_commands_stay_as_they_are_typed(command: str):
-    assert in_python(command, RUN.options) == command
+    assert with_keywords(command, RUN.options) == command
 
 
 def test_a_sentence_behind_a_command_is_one_again():
-    assert in_python("Run irbench doctor --quick, or use --quick.", RUN.options) == (
+    assert with_keywords("Run irbench doctor --quick, or use --quick.", RUN.options) == (
         "Run irbench doctor --quick, or use quick=True."
     )
 
 
 def test_a_short_flag_is_the_keyword_where_the_command_has_it():
-    assert in_python("Give another path with -o.", OPTIMIZE.options) == "Give another path with `output`."
-    assert in_python("Give another path with -o.", RUN.options) == "Give another path with -o."
+    assert with_keywords("Give another path with -o.", OPTIMIZE.options) == "Give another path with `output`."
+    assert with_keywords("Give another path with -o.", RUN.options) == "Give another path with -o."
 
 
 @pytest.mark.parametrize("command", [RUN, OPTIMIZE])
 def test_no_flag_of_a_command_is_left(command: CommandOptions[object]):
     for name, declared in command.options.items():
-        assert in_python(f"Leave {flag_of(name, declared)} out.", command.options) in (
+        assert with_keywords(f"Leave {flag_of(name, declared)} out.", command.options) in (
             f"Leave `{name}` out.",
             f"Leave {name}=True out.",
         )
@@ -92,7 +92,7 @@ def test_errors_of_functions_name_keywords():
 def test_notes_say_the_same_as_the_hint_and_those_of_others_stay():
     error = IrbenchError("wrong --batch", hint="use --streams 1", details=("first",))
     error.add_note("of somebody else")
-    error.reword(lambda text: in_python(text, RUN.options))
+    error.reword(lambda text: with_keywords(text, RUN.options))
     assert error.hint == "use streams=1"
     assert error.__notes__ == ["first", "hint: use streams=1", "of somebody else"]
 
