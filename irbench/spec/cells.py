@@ -47,9 +47,9 @@ class Program:
     """What runs a row that no backend runs.
 
     Attributes:
-        kind: ``callable``: a function of Python that the row's process imports, and irbench times. ``command``: a
-            program that the row's process starts, and that times itself.
-        target: ``package.module:function`` or ``path/to/file.py:function``; or a command line as a shell takes it.
+        kind: ``callable``: a function of Python, or stages, that the row's process imports, and irbench times.
+            ``command``: a program that the row's process starts, and that times itself.
+        target: ``package.module:name`` or ``path/to/file.py:name``; or a command line as a shell takes it.
     """
 
     kind: Literal["callable", "command"]

@@ -109,6 +109,17 @@ def test_tables_of_stages_can_be_derived_again_from_raw_moments(folder: Path) ->
     assert "postprocess" in exported.out
 
 
+def test_the_first_stage_is_given_the_samples_of_data_in_turn(folder: Path) -> None:
+    (folder / "data").mkdir()
+    for number, sample in enumerate(np.random.default_rng(0).random((3, 1, 3, 8, 8), np.float32)):
+        np.savez(folder / "data" / f"{number}.npz", pixels=sample)
+    called = run("--data", "data", "--cell", "mine=pipeline.py:stages")
+    mine = cell(called, "mine")
+    assert mine["state"] == "ok", called.err
+    assert mine["output_error"]["max_rel"] < 1e-5, "each answer is compared with that to its own sample"
+    assert shares(mine) == pytest.approx(TRUTH, rel=1e-3)
+
+
 def test_outputs_of_the_last_stage_are_compared_with_the_reference(folder: Path) -> None:
     called = run("--cell", "wrong=pipeline.py:wrong")
     assert (called.code, cell(called, "wrong")["state"]) == (1, "mismatch")

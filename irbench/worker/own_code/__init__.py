@@ -1,1 +1,1 @@
-"""The user's own code as a row: a Python function, or a command that answers requests."""
+"""The user's own code as a row: a Python function, stages in order, or a command that answers requests."""
