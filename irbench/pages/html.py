@@ -9,7 +9,18 @@ from irbench.charts.drawing import can_draw, page_svg
 from irbench.core.plain_text import plain
 from irbench.errors import IrbenchError, require_libraries
 from irbench.pages.result import PageResult
-from irbench.pages.values import Heading, Page, PageCode, PageFigure, PageGrid, PagePart, PageRow, PageSection
+from irbench.pages.values import (
+    Heading,
+    Page,
+    PageCode,
+    PageEntry,
+    PageFigure,
+    PageFigures,
+    PageGrid,
+    PagePart,
+    PageRow,
+    PageSection,
+)
 from irbench.render.table import Row, TextTable
 from irbench.render.views import Block, CodeBlock, Sentence
 
@@ -26,34 +37,34 @@ _STATES = {"red": "slower", "green": "faster", "yellow": "undecided"}
 """How a row of a page is coloured, by its style on a terminal."""
 
 
-def page_of_results(results: Iterable[PageResult]) -> Page:
-    """Return a page of results that are not runs."""
-    sections = tuple(section_of(result, f"result{number}") for number, result in enumerate(results))
-    names = dict.fromkeys(section.name for section in sections)
-    return Page(f"irbench: {', '.join(names)}", (), "" if can_draw() else WITHOUT_CHARTS, sections)
+def page_of(entries: Iterable[PageEntry], *, lacks_charts: bool) -> Page:
+    """Return a page of results; where it ``lacks_charts``, it says how to have them."""
+    shown = tuple(entries)
+    names = dict.fromkeys(entry.name for entry in shown)
+    return Page(f"irbench: {', '.join(names)}", shown, WITHOUT_CHARTS if lacks_charts else "")
 
 
-def section_of(result: PageResult, key: str) -> PageSection:
+def entry_of(result: PageResult, key: str) -> PageEntry:
     """Return a result as a page shows it; ``key`` is unique in the page."""
     figures, missing = _drawn(result, key)
-    return PageSection(
-        key=key,
-        name=plain(result.name),
+    section = PageSection(
+        key=f"{key}-answer",
         question=plain(result.question),
         verdict=plain(result.verdict),
-        parts=tuple(_part(part, f"{key}-{number}") for number, part in enumerate(result.parts)),
+        parts=(*figures, *(_part(part, f"{key}-{number}") for number, part in enumerate(result.parts))),
         warnings=tuple(plain(warning.removeprefix("warning: ")) for warning in (*result.warnings, *missing)),
-        command=plain(result.command),
-        figures=figures,
     )
+    commands = (("Show it again", plain(result.command)),) if result.command else ()
+    return PageEntry(key, plain(result.name), (section,), commands=commands)
 
 
-def _drawn(result: PageResult, key: str) -> tuple[tuple[PageFigure, ...], tuple[str, ...]]:
+def _drawn(result: PageResult, key: str) -> tuple[tuple[PageFigures, ...], tuple[str, ...]]:
     """Return the charts of a result, and why there are none."""
     try:
-        return tuple(drawn_figures(result.figures(), key, rows=f"{key}-") if can_draw() else ()), ()
+        figures = tuple(drawn_figures(result.figures(), key, rows=f"{key}-") if can_draw() else ())
     except IrbenchError as error:
         return (), (WITHOUT_SAMPLES.format(error.message),)
+    return (PageFigures(figures),) if figures else (), ()
 
 
 def drawn_figures(figures: Iterable[Figure], key: str, rows: str = "") -> Iterator[PageFigure]:
@@ -71,8 +82,14 @@ def drawn_figures(figures: Iterable[Figure], key: str, rows: str = "") -> Iterat
     for figure in figures:
         own = f"{key}-{figure.name}"
         wide, narrow = (page_svg(configured(figure.chart, width), f"{own}-{width}", rows) for width in (_WIDE, _NARROW))
-        texts = map(plain, (figure.title, figure.caption, figure.summary))
-        yield PageFigure(own, *texts, Markup(wide), Markup(narrow))  # noqa: S704 - drawn by irbench
+        yield PageFigure(
+            key=own,
+            title=plain(figure.title),
+            caption=plain(figure.caption),
+            summary=plain(figure.summary),
+            wide=Markup(wide),  # noqa: S704 - drawn by irbench
+            narrow=Markup(narrow),  # noqa: S704
+        )
 
 
 def headings_of(table: TextTable) -> tuple[Heading, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irbench.charts.drawing import require_drawing
+from irbench.charts.drawing import can_draw, require_drawing
 from irbench.errors import IrbenchError
 from irbench.options.values import ChartForm, PageForm
 from irbench.pages.result import PageResult
@@ -38,11 +38,11 @@ def require_page_form(form: PageForm, output: Path | None) -> None:
         raise IrbenchError(f"{output} exists.", hint="Give another folder with -o.")
 
 
-def page_text(results: Iterable[PageResult]) -> str:
-    """Return a page of results as HTML."""
-    from irbench.pages.html import html_of, page_of_results
+def page_text(result: PageResult) -> str:
+    """Return a page of a result as HTML."""
+    from irbench.pages.html import entry_of, html_of, page_of
 
-    return html_of(page_of_results(results))
+    return html_of(page_of([entry_of(result, "result0")], lacks_charts=not can_draw()))
 
 
 def chart_files(plots: Mapping[str, Iterable[Plot]], form: ChartForm) -> dict[str, bytes]:

@@ -60,103 +60,81 @@ class PageFigure:
 
 
 @dataclass(frozen=True)
-class PageTable:
-    """A table with its verdict and charts.
+class PageFigures:
+    """Charts, side by side where there is room."""
 
-    Attributes:
-        key: Unique in the page.
-        title: What was measured.
-        verdict: Which row is fastest, and how sure that is.
-        headings: Of its columns.
-        rows: From the fastest to the slowest.
-        notes: How it was measured, and what marks mean.
-        warnings: What speaks against its figures, whole.
-        figures: Its charts.
-    """
-
-    key: str
-    title: str
-    verdict: str
-    headings: tuple[Heading, ...]
-    rows: tuple[PageRow, ...]
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
     figures: tuple[PageFigure, ...]
 
 
 @dataclass(frozen=True)
-class PageRun:
-    """A run.
-
-    Attributes:
-        key: Unique in the page.
-        name: What it is called.
-        facts: What a reader must know of it: when, machine, versions.
-        command: That repeats it.
-        note: What the user wrote beside it.
-        incomplete: That it did not end by itself; empty where it did.
-        tables: Of speeds.
-        texts: Tables of other kinds, as text: cold starts, soaks, counters.
-    """
-
-    key: str
-    name: str
-    facts: tuple[str, ...]
-    command: str
-    note: str
-    incomplete: str
-    tables: tuple[PageTable, ...]
-    texts: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class PageGrid:
-    """A table without a verdict of its own.
+    """A table.
 
     Attributes:
         key: Unique in the page.
         headings: Of its columns.
         rows: From top to bottom; their keys are empty where no chart shows them.
+        notes: What its columns and marks mean, and how it was measured.
+        is_filtered: Whether its rows can be searched.
     """
 
     key: str
     headings: tuple[Heading, ...]
     rows: tuple[PageRow, ...]
+    notes: tuple[str, ...] = ()
+    is_filtered: bool = False
 
 
 @dataclass(frozen=True)
 class PageCode:
-    """Code to copy."""
+    """Code to copy, or text whose lines stay as they are."""
 
     code: str
 
 
-PagePart: TypeAlias = str | PageGrid | PageCode
+PagePart: TypeAlias = str | PageGrid | PageCode | PageFigures
 
 
 @dataclass(frozen=True)
 class PageSection:
-    """A result that is not a run: a profile, a search, a history, a comparison.
+    """An answer, and what it is made of.
+
+    Attributes:
+        key: Unique in the page.
+        question: What was asked, or measured; empty where the parts say so.
+        verdict: The answer; empty for none.
+        parts: Sentences, tables, charts and code, in their order.
+        warnings: What speaks against its figures, whole.
+    """
+
+    key: str
+    question: str
+    verdict: str
+    parts: tuple[PagePart, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PageEntry:
+    """A run, or another result: a profile, a search, a history, a comparison.
 
     Attributes:
         key: Unique in the page.
         name: What it is called.
-        question: What was asked.
-        verdict: The answer.
-        parts: Sentences, tables and code, in their order.
-        warnings: What speaks against its figures.
-        command: That shows it again; empty for none.
-        figures: Its charts.
+        sections: Its answers: one for each table of a run.
+        facts: What a reader must know of it, by what that is called: when, machine, versions.
+        commands: That repeat it or show it again, by what they do.
+        note: What the user wrote beside it.
+        incomplete: That it did not end by itself; empty where it did.
     """
 
     key: str
     name: str
-    question: str
-    verdict: str
-    parts: tuple[PagePart, ...]
-    warnings: tuple[str, ...]
-    command: str
-    figures: tuple[PageFigure, ...]
+    sections: tuple[PageSection, ...]
+    facts: tuple[tuple[str, str], ...] = ()
+    commands: tuple[tuple[str, str], ...] = ()
+    note: str = ""
+    incomplete: str = ""
 
 
 @dataclass(frozen=True)
@@ -165,12 +143,10 @@ class Page:
 
     Attributes:
         title: Of the page.
-        runs: In their order.
+        entries: In their order.
         notice: What is missing from it, and how to have it; empty where nothing is.
-        sections: Results besides the runs, which stand before them.
     """
 
     title: str
-    runs: tuple[PageRun, ...]
+    entries: tuple[PageEntry, ...]
     notice: str
-    sections: tuple[PageSection, ...] = ()

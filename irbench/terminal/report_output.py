@@ -64,7 +64,7 @@ def write_page_form(result: PageResult, form: PageForm, output: Path | None) -> 
     from irbench.terminal.stderr import say
 
     if form == "html":
-        print_data(page_text([result]), output)
+        print_data(page_text(result), output)
     else:
         assert output is not None  # refused before
         write_charts(result, form, output)

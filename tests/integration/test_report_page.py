@@ -17,7 +17,7 @@ from profiles import example, with_peaks
 
 from irbench.features.profile.profile_document import encode_profile
 from irbench.features.report.contents import contents_of
-from irbench.features.report.view import page_of
+from irbench.features.report.view import page_of_runs
 from irbench.pages.html import html_of
 from irbench.store.profiles import begin_profile
 
@@ -50,7 +50,7 @@ def other_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     contents = contents_of(root, ["again", "after"])
     others = contents_of(root, ["before", profile.profile_id, "tiny"])
     output = root / "report.html"
-    page = page_of((*contents.runs, *others.runs), (*contents.results, *others.results))
+    page = page_of_runs((*contents.runs, *others.runs), (*contents.results, *others.results))
     output.write_text(html_of(page), encoding="utf-8")
     return output
 

@@ -111,9 +111,9 @@ def _written_page(runs: Sequence[str | HasPage], options: ReportOptions) -> Path
 
 def _page(contents: Contents) -> str:
     require_templates()
-    from irbench.features.report.view import page_of
+    from irbench.features.report.view import page_of_runs
 
-    return html_of(page_of(contents.runs, contents.results))
+    return html_of(page_of_runs(contents.runs, contents.results))
 
 
 def _write_charts(contents: Contents, folder: Path, form: ChartForm) -> None:

@@ -15,7 +15,7 @@ from irbench.core.quantities import plural
 from irbench.errors import IrbenchError
 from irbench.features.report.site import INDEX, ROWS, archive_file, run_file
 from irbench.features.report.site_view import SiteContent, older_text, site_pages
-from irbench.features.report.view import page_of
+from irbench.features.report.view import page_of_runs
 from irbench.pages.html import html_of, require_templates
 from irbench.pages.templating import html_from
 from irbench.render.formats.export_formats import format_called
@@ -177,7 +177,7 @@ def _rows(runs: Sequence[TimedRun]) -> Iterable[str]:
 def _write_run(folder: Path, run: TimedRun, *, charts: bool) -> None:
     run_id = run.document.run_id
     links = [_BACK, ("raw samples of this run", archive_file(run_id))]
-    page = page_of([(run.document, run.folder)], draws=charts)
+    page = page_of_runs([(run.document, run.folder)], draws=charts)
     _write_text(folder / run_file(run_id), [html_of(page, links)])
     with (folder / archive_file(run_id)).open("xb") as file:
         write_archive([run.folder], file)

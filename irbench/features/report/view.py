@@ -15,9 +15,9 @@ from irbench.core.plain_text import plain
 from irbench.core.result import RunDocument
 from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
-from irbench.pages.html import WITHOUT_CHARTS, WITHOUT_SAMPLES, drawn_figures, headings_of, page_row, section_of
+from irbench.pages.html import WITHOUT_SAMPLES, drawn_figures, entry_of, headings_of, page_of, page_row
 from irbench.pages.result import PageResult
-from irbench.pages.values import Page, PageFigure, PageRun, PageTable
+from irbench.pages.values import Page, PageCode, PageEntry, PageFigures, PageGrid, PageSection
 from irbench.render.footer import footer, incomplete, mismatches, not_applicable, whole_warnings
 from irbench.render.speed_table import confidence_of, context_of, group_table, headline
 from irbench.render.stage_table import stage_sentences
@@ -26,7 +26,7 @@ from irbench.runs.run_modes import mode_views
 from irbench.store.runs import read_launches
 
 
-def page_of(
+def page_of_runs(
     runs: Sequence[tuple[RunDocument, Path]], results: Sequence[PageResult] = (), *, draws: bool = True
 ) -> Page:
     """Return the page of runs, each with the folder where its raw samples are, and of other results before them.
@@ -35,39 +35,34 @@ def page_of(
     """
     with_charts = draws and can_draw()
     names = _names([document for document, _ in runs])
-    return Page(
-        title=f"irbench: {', '.join(dict.fromkeys((*(plain(result.name) for result in results), *names)))}",
-        runs=tuple(
-            replace(_run(*run, number, draws=with_charts), name=names[number]) for number, run in enumerate(runs)
-        ),
-        notice="" if with_charts or not draws else WITHOUT_CHARTS,
-        sections=tuple(section_of(result, f"result{number}") for number, result in enumerate(results)),
-    )
+    entries = [entry_of(result, f"result{number}") for number, result in enumerate(results)]
+    entries += [replace(_run(*run, place, draws=with_charts), name=names[place]) for place, run in enumerate(runs)]
+    return page_of(entries, lacks_charts=draws and not with_charts)
 
 
-def _run(document: RunDocument, folder: Path, number: int, *, draws: bool) -> PageRun:
+def _run(document: RunDocument, folder: Path, number: int, *, draws: bool) -> PageEntry:
+    key = f"run{number}"
     launches, problem = _launches(document, folder) if draws else (None, "")
-    tables = tuple(
-        _table(document, place, f"run{number}t{place}", number * 1000 + place) for place in range(len(document.groups))
-    )
-    if draws:
-        tables = tuple(
-            replace(table, figures=tuple(_figures(document, place, table.key, number * 1000 + place, launches)))
-            for place, table in enumerate(tables)
-        )
+    sections = []
+    for place in range(len(document.groups)):
+        section = _table(document, place, f"{key}t{place}", number * 1000 + place)
+        figures = _figures(document, place, section.key, number * 1000 + place, launches) if draws else ()
+        sections.append(replace(section, parts=(*section.parts, *figures)))
+    texts = tuple(PageCode(as_text(view)) for view in mode_views(document))
+    if texts:
+        sections.append(PageSection(f"{key}-texts", "", "", texts))
     command = command_text(document)
-    facts_shown = [line for line in origin_lines(document) if line != command]
+    facts = [line for line in origin_lines(document) if line != command]
     if problem:
-        facts_shown.append(WITHOUT_SAMPLES.format(problem))
-    return PageRun(
-        key=f"run{number}",
+        facts.append(WITHOUT_SAMPLES.format(problem))
+    return PageEntry(
+        key=key,
         name=_name(document),
-        facts=tuple(map(plain, facts_shown)),
-        command=plain(command),
+        sections=tuple(sections) or (PageSection(f"{key}-none", "", "The run holds no table.", ()),),
+        facts=tuple(("" if place else "Run", plain(fact)) for place, fact in enumerate(facts)),
+        commands=(("Repeat it", plain(command)),) if command else (),
         note=plain(str(document.plan.get("note") or "")),
         incomplete=plain(incomplete(document)),
-        tables=tables,
-        texts=tuple(map(as_text, mode_views(document))),
     )
 
 
@@ -81,7 +76,7 @@ def _launches(document: RunDocument, folder: Path) -> tuple[list[Any] | None, st
         return None, error.message
 
 
-def _table(document: RunDocument, place: int, key: str, number: int) -> PageTable:
+def _table(document: RunDocument, place: int, key: str, number: int) -> PageSection:
     result = document.groups[place]
     context = context_of(result, document.environment, document.plan)
     rows = chart_rows(result, number)
@@ -89,28 +84,33 @@ def _table(document: RunDocument, place: int, key: str, number: int) -> PageTabl
     notes = chain(
         stage_sentences(result), footer(result, context), mismatches(result, context), not_applicable(result, context)
     )
-    return PageTable(
+    grid = PageGrid(
         key=key,
-        title=plain(title(result, document.environment, document.plan)),
-        verdict=plain(headline(result, context)),
         headings=headings_of(shown),
         rows=tuple(
             page_row(row, len(shown.columns), chart_row.key, _state(chart_row.result))
             for chart_row, row in zip(rows, shown.rows, strict=True)
         ),
         notes=tuple(map(plain, notes)),
+        is_filtered=True,
+    )
+    return PageSection(
+        key=key,
+        question=plain(title(result, document.environment, document.plan)),
+        verdict=plain(headline(result, context)) or "No row is compared.",
+        parts=(grid,),
         warnings=tuple(text.removeprefix("warning: ") for text in whole_warnings(result.warnings, context)),
-        figures=(),
     )
 
 
 def _figures(
     document: RunDocument, place: int, key: str, number: int, launches: Sequence[Any] | None
-) -> Iterator[PageFigure]:
+) -> Iterator[PageFigures]:
     from irbench.charts.tables import figures_of_table
 
     rows = chart_rows(document.groups[place], number)
-    yield from drawn_figures(figures_of_table(document, place, rows, launches), key)
+    if figures := tuple(drawn_figures(figures_of_table(document, place, rows, launches), key)):
+        yield PageFigures(figures)
 
 
 def _state(row: CellResult) -> str:

@@ -14,8 +14,9 @@ from stored_runs import altered
 from irbench.errors import ExitCode
 from irbench.features.profile.profile_document import encode_profile
 from irbench.features.report.contents import contents_of
-from irbench.features.report.view import page_of
-from irbench.pages.html import section_of
+from irbench.features.report.view import page_of_runs
+from irbench.pages.html import entry_of
+from irbench.pages.values import PageFigures
 from irbench.store.profiles import begin_profile
 from irbench.store.runs import Store
 
@@ -61,8 +62,8 @@ def test_two_runs_of_one_name_are_told_apart_by_their_ids(root: Path):
     (comparison,) = contents.results
     assert comparison.name == " and ".join(ids)
     assert [figure.title for figure in comparison.figures()] == [f"Time of {ids[1]} over {ids[0]}"]
-    page = page_of(contents.runs, draws=False)
-    assert [run.name for run in page.runs] == [f"nightly ({run_id})" for run_id in ids]
+    page = page_of_runs(contents.runs, draws=False)
+    assert [run.name for run in page.entries] == [f"nightly ({run_id})" for run_id in ids]
 
 
 @pytest.mark.parametrize("names", [["before"], ["before", "before"], ["before", PROFILE], ["before", "after", PROFILE]])
@@ -95,8 +96,8 @@ def test_samples_of_a_search_that_are_damaged_leave_out_its_charts_alone(root: P
     search = store(root, {"ort": EVEN}, plan={"name": "search", "is_part_of": "search"})
     damage_samples(search.folder)
     (result,) = contents_of(root, ["search"]).results
-    section = section_of(result, "result0")
-    assert section.figures == ()
+    (section,) = entry_of(result, "result0").sections
+    assert not any(isinstance(part, PageFigures) for part in section.parts)
     assert section.warnings
 
 

@@ -15,7 +15,7 @@ from documents import cell, document, example, failed, group
 
 from irbench.charts import drawing
 from irbench.features.report import view
-from irbench.features.report.view import page_of
+from irbench.features.report.view import page_of_runs
 from irbench.pages.html import html_of
 
 
@@ -29,7 +29,7 @@ class _Tags(HTMLParser):
 
 
 def page(*documents: Any) -> str:
-    return html_of(page_of([(one, Path("nowhere")) for one in documents]))
+    return html_of(page_of_runs([(one, Path("nowhere")) for one in documents]))
 
 
 def tags(text: str) -> list[tuple[str, dict[str, str | None]]]:
