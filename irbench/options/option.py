@@ -40,6 +40,8 @@ class Option:
         plan: Whether a plan has a list of its values, one value, or no such key.
         required: Whether it must be given.
         changes_cell: Whether a sweep measures again what was measured with another value of it.
+        is_looked_up: Whether a sweep checks each value before it begins; otherwise tables that differ in it alone are
+            checked once.
     """
 
     kind: Kind[Any]
@@ -54,6 +56,7 @@ class Option:
     plan: Literal["list", "single", "none"] = "single"
     required: bool = False
     changes_cell: bool = True
+    is_looked_up: bool = True
 
 
 @overload

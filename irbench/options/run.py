@@ -55,7 +55,7 @@ class RunOptions:
         group=COMMON,
     )
     batch: tuple[int, ...] | None = option(
-        kinds.COUNTS, "Batch sizes.", default_text="1, or the model's own", plan="list"
+        kinds.COUNTS, "Batch sizes.", default_text="1, or the model's own", plan="list", is_looked_up=False
     )
     streams: tuple[int, ...] = option(kinds.COUNTS, "Concurrent inferences.", default=(1,), plan="list")
     threads: tuple[int | Literal["native"], ...] | None = option(
@@ -97,6 +97,7 @@ class RunOptions:
         "Shape of an input, or size of a dynamic dimension: length=128; --batch overrides its batch",
         default={},
         plan="list",
+        is_looked_up=False,
     )
     shapes: Sweep | None = option(
         kinds.SWEEP,
@@ -114,6 +115,7 @@ class RunOptions:
         kinds.DATA,
         "Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file.",
         plan="list",
+        is_looked_up=False,
     )
     value: Constants = option(kinds.CONSTANTS, "Constant for an input", default={}, plan="list")
     feedback: Feedback = option(
@@ -145,7 +147,12 @@ class RunOptions:
         plan="list",
     )
     seed: int = option(
-        kinds.SEED, "Seed for inputs and for the measurement order.", default=0, default_text="0", plan="list"
+        kinds.SEED,
+        "Seed for inputs and for the measurement order.",
+        default=0,
+        default_text="0",
+        plan="list",
+        is_looked_up=False,
     )
     cells: Programs = option(
         kinds.CELLS,
@@ -262,7 +269,7 @@ class RunOptions:
     )
     no_lock: bool = flag("Measure even if another irbench is measuring on this machine.", plan="none")
     name: str = option(kinds.NAME, "Name the run, for irbench show NAME.", default="", group=OUTPUT, plan="none")
-    note: str = option(kinds.NOTE, "Store a note with the run.", default="", changes_cell=False)
+    note: str = option(kinds.NOTE, "Store a note with the run.", default="", changes_cell=False, is_looked_up=False)
     results: Path | None = option(
         kinds.FOLDER,
         "Folder of stored runs.",

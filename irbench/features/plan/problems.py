@@ -10,11 +10,14 @@ from irbench.errors import IrbenchError
 from irbench.features.plan.expansion import SweepTable
 from irbench.features.plan.table_options import SweepSetup, table_options
 from irbench.optimizer import variant
-from irbench.options.run import RunOptions
+from irbench.options.option import options_of
+from irbench.options.run import RunOptions, plan_key
 from irbench.requests.resolve import require_model, resolve_backends
 from irbench.requests.run_requests import allowed_cpus, refuse_contradictions, requested
 
-_NOT_LOOKED_UP = ("batch", "shape", "data", "seed", "note")
+_NOT_LOOKED_UP = frozenset(
+    plan_key(name) for name, declared in options_of(RunOptions).items() if not declared.is_looked_up
+)
 """Settings of a table that nothing has to be looked up for."""
 
 
