@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from irbench.options.values import ReportForm
-    from irbench.render.views import Document
+    from irbench.render.views import WrittenView
 
 _WIDEST = 1000
 """More than any table needs: a notebook scrolls."""
@@ -50,7 +50,7 @@ class Displayable:
 
 
 class DisplayedReport(Displayable, Generic[_Report]):
-    """What has a report, which is written as JSON, or shown as a document.
+    """What has a report, which is written as JSON, or shown as a view.
 
     Attributes:
         report: Everything that was found.
@@ -65,7 +65,7 @@ class DisplayedReport(Displayable, Generic[_Report]):
             return json_text(self.report)
         return self.__rich__().as_markdown() if form == "md" else str(self)
 
-    def __rich__(self) -> Document:
+    def __rich__(self) -> WrittenView:
         """Return what is shown; called by rich."""
         raise NotImplementedError
 

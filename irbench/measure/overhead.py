@@ -25,11 +25,6 @@ class Repeats:
         """The median over the repeats."""
         return statistics.median(self.values_ns)
 
-    @property
-    def range_ns(self) -> tuple[float, float]:
-        """The smallest and the largest."""
-        return min(self.values_ns), max(self.values_ns)
-
     def beyond(self, other: Repeats) -> Repeats:
         """Return the differences to another quantity, repeat by repeat."""
         return Repeats(tuple(own - its for own, its in zip(self.values_ns, other.values_ns, strict=True)))
@@ -53,11 +48,6 @@ class Overhead:
     def cost(self) -> Repeats:
         """What the driver and the three empty calls add to a bare loop."""
         return self.driver.beyond(self.bare)
-
-    @property
-    def own_cost(self) -> Repeats:
-        """What the driver adds to a loop that makes the same three calls, so without Python's price of them."""
-        return self.driver.beyond(self.calls)
 
 
 class NullSlot:

@@ -34,6 +34,16 @@ class Sentence:
     whole: str = ""
 
 
+class WrittenView(Protocol):
+    """What rich shows, and what is written as Markdown, which ends with a line break."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult: ...
+
+    def as_markdown(self) -> str:
+        """Return it as Markdown."""
+        ...
+
+
 @dataclass(frozen=True)
 class PlainView:
     """What a person sees of a table, in as much width as there is."""
@@ -76,7 +86,7 @@ class PlainView:
         below = bullets((*self.notes, *self.warnings))
         table = self.table.as_markdown() if self.table.rows else ""
         parts = (heading(self.title, 3), markdown_text(self.headline), table, below)
-        return "\n\n".join(filter(None, parts))
+        return "\n\n".join(filter(None, parts)) + "\n"
 
     def shortens(self, _width: int) -> bool:
         """Whether some sentence has more to say than is shown: none has."""

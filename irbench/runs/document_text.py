@@ -43,7 +43,7 @@ def render_document(document: RunDocument, form: str) -> str:
 
 def _tables(document: RunDocument) -> Iterator[str]:
     yield from (_markdown(group, document) for group in document.groups)
-    yield from (view.as_markdown() for view in mode_views(document))
+    yield from (view.as_markdown().rstrip() for view in mode_views(document))
 
 
 def _markdown(group: GroupResult, document: RunDocument) -> str:

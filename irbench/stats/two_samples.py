@@ -57,11 +57,6 @@ def shift_between(base: Sequence[float], new: Sequence[float], confidence: float
     return Shift(value, differences[place - 1], differences[-place], confidence if rank else None).around(value)
 
 
-def reachable_confidence(base: int, new: int) -> float:
-    """Return the confidence of the widest interval that so many values allow: the range of their differences."""
-    return 1 - 2 / math.comb(base + new, base)
-
-
 def rank_of(base: int, new: int, miss: float) -> int:
     """Return the largest k with 2 P(U < k) at most ``miss``; 0 where even the range misses more often."""
     if base * new > _MOST_COUNTED:

@@ -15,7 +15,7 @@ import msgspec
 from irbench.core.result import SCHEMA_VERSION, GroupResult, RunDocument
 from irbench.errors import IrbenchError
 from irbench.store.folders import is_ulid, seconds_of
-from irbench.system.document_damage import damage_text
+from irbench.system.document_damage import damage_text, refuse_newer
 
 _DEEPEST, _LARGEST = 100, 1 << 63
 _MOST_DIGITS = len(str(_LARGEST))
@@ -97,11 +97,7 @@ def _decoded(data: bytes, name: str) -> RunDocument:
         if document.schema_version == SCHEMA_VERSION:
             return document
     version = msgspec.json.decode(data, type=_RunVersion).schema_version
-    if version > SCHEMA_VERSION:
-        raise IrbenchError(
-            f"{name} was written by a newer irbench (format {version}; this one reads up to {SCHEMA_VERSION}).",
-            hint="Update irbench: pip install --upgrade irbench",
-        )
+    refuse_newer(name, version, SCHEMA_VERSION)
     if version < SCHEMA_VERSION:
         raise IrbenchError(
             f"{name} is of format {version}, which this irbench does not read (it reads format {SCHEMA_VERSION}).",

@@ -1,4 +1,4 @@
-"""What is wrong with a document or an archive that could not be decoded, without words of a library."""
+"""Documents and archives that cannot be read: of a newer format, or damaged, told without words of a library."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 from tarfile import TarError
 
 import msgspec
+
+from irbench.errors import IrbenchError
 
 _MISSING = re.compile(r"missing required field `([^`]+)`")
 _PLACE = re.compile(r" - at `\$\.?([^`]+)`$")
@@ -37,6 +39,15 @@ def damage_text(error: Exception) -> str:
     if isinstance(error, OSError):
         return error.strerror or "it cannot be read"
     return str(error)
+
+
+def refuse_newer(name: str, version: int, newest: int) -> None:
+    """Refuse a document whose format is newer than the newest that this irbench reads."""
+    if version > newest:
+        raise IrbenchError(
+            f"{name} was written by a newer irbench (format {version}; this one reads up to {newest}).",
+            hint="Update irbench: pip install --upgrade irbench",
+        )
 
 
 def named_by_archive(text: str, unpacked: Path, archive: Path | str) -> str:

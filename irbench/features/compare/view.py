@@ -58,7 +58,7 @@ def comparison_view(comparison: RunComparison, confirmation: Confirmation | None
 
 def comparison_markdown(comparison: RunComparison, confirmation: Confirmation | None = None) -> str:
     """Return a comparison as GitHub-flavoured Markdown; takes what :func:`comparison_view` does."""
-    return comparison_view(comparison, confirmation).as_markdown() + "\n"
+    return comparison_view(comparison, confirmation).as_markdown()
 
 
 def _title(comparison: RunComparison) -> str:

@@ -23,22 +23,19 @@ from irbench.across_runs.checked_runs import RunProblem
 from irbench.across_runs.differences import RunDifference, differences_between, graph_difference
 from irbench.across_runs.measured_cells import FIGURES, CellKey, ComparedFigure, key_names
 from irbench.across_runs.summaries import RowSummary, SummarisedRun, name_problems
-from irbench.api.display import Displayable
+from irbench.api.display import DisplayedReport
 from irbench.charts.plots import Plottable
 from irbench.core.plain_text import plain
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.history.change_points import change_points
 from irbench.features.history.options import HISTORY
 from irbench.options.conditions import Condition, Unit
-from irbench.options.values import ReportForm
 from irbench.pages.result import PageResult, result_of_view
-from irbench.render.text_formats import json_text
 from irbench.stats.two_samples import Shift
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from irbench.charts.figure import Figure
+    from irbench.features.history.view import HistoryView
 
 HISTORY_FIGURES = ("p50", "fps", "size", "compile", "peak_memory")
 """What a history shows of each row."""
@@ -387,17 +384,19 @@ def _outcome(condition: Condition, series: _Series, confirmed: Sequence[int]) ->
     return outcome_of(condition, change_of_values(series.figure, before, after, "runs", _CONFIDENCE))
 
 
-class RunHistory(Displayable, Plottable):
+class RunHistory(DisplayedReport[ModelHistory], Plottable):
     """How a model's figures changed.
 
     Attributes:
-        history: Everything that was found.
+        report: Everything that was found.
     """
 
     _command = HISTORY
 
-    def __init__(self, history: ModelHistory) -> None:
-        self.history = history
+    @property
+    def history(self) -> ModelHistory:
+        """Everything that was found."""
+        return self.report
 
     @property
     def rows(self) -> tuple[RowHistory, ...]:
@@ -417,14 +416,6 @@ class RunHistory(Displayable, Plottable):
             return ExitCode.NOT_JUDGED
         return ExitCode.UNDECIDED if strict and self.history.undecided else ExitCode.OK
 
-    def to_text(self, form: ReportForm = "table") -> str:
-        """Return the history as a person reads it, as JSON, or as Markdown."""
-        from irbench.features.history.view import history_view
-
-        if form == "json":
-            return json_text(self.history)
-        return history_view(self.history).as_markdown() + "\n" if form == "md" else str(self)
-
     def page_result(self) -> PageResult:
         """Return what a page shows of it."""
         from irbench.features.history.view import history_view
@@ -440,7 +431,7 @@ class RunHistory(Displayable, Plottable):
         """Return the model and how many runs there are."""
         return plain(f"<RunHistory {self.history.model}: {len(self.history.runs)} runs>")
 
-    def __rich__(self) -> RenderableType:
+    def __rich__(self) -> HistoryView:
         """Return the table as ``irbench history`` prints it; called by rich."""
         from irbench.features.history.view import HistoryView
 

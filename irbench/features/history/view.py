@@ -59,6 +59,10 @@ class HistoryView:
         """Yield the parts, whatever draws them."""
         return history_view(self.history).blocks()
 
+    def as_markdown(self) -> str:
+        """Return it with trends, as Markdown."""
+        return history_view(self.history).as_markdown()
+
 
 def history_view(history: ModelHistory, *, has_trends: bool = True) -> PlainView:
     """Return a history as a person reads it, with or without bars of its figures."""

@@ -25,7 +25,7 @@ from irbench.spec import Scalar
 from irbench.spi.profiling import TensorShape
 from irbench.stats.intervals import MOST_LAUNCHES
 from irbench.store.run_document import representable, schema_of
-from irbench.system.document_damage import damage_text
+from irbench.system.document_damage import damage_text, refuse_newer
 
 CountedKind: TypeAlias = Literal["operators", "call", "model"]
 """``operators``: equal operators, of which one was counted as a model of its own; ``call``: a model that does nothing,
@@ -301,11 +301,7 @@ def decode_profile(data: bytes, name: str) -> ProfileDocument:
     """Return the document that JSON holds; ``name`` stands for it in an error."""
     try:
         version = msgspec.json.decode(data, type=_ProfileVersion).profile_version
-        if version > PROFILE_VERSION:
-            raise IrbenchError(
-                f"{name} was written by a newer irbench (format {version}; this one reads up to {PROFILE_VERSION}).",
-                hint="Update irbench: pip install --upgrade irbench",
-            )
+        refuse_newer(name, version, PROFILE_VERSION)
         document = msgspec.json.decode(data, type=ProfileDocument)
         _require_sense(document)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:

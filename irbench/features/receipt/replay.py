@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from irbench.across_runs import repetition_obstacles as obstacles
 from irbench.across_runs.measured_cells import CellKey, key_of, without_model
 from irbench.across_runs.repetition_obstacles import RepetitionObstacle
-from irbench.api.display import Displayable
+from irbench.api.display import DisplayedReport
 from irbench.core.plain_text import plain
 from irbench.core.result import Condition, GroupResult, RunDocument
 from irbench.errors import ExitCode
@@ -23,11 +23,9 @@ from irbench.features.receipt.report import (
     condition_of,
     reservations_of,
 )
-from irbench.options.values import ReportForm
-from irbench.render.text_formats import json_text
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from irbench.render.views import PlainView
 
 ReplayOutcome = Literal["confirmed", "refuted", "undecided", "not-comparable"]
 ClaimReason = Literal[
@@ -191,17 +189,19 @@ _EXITS: dict[ReplayOutcome, ExitCode] = {
 }
 
 
-class Replay(Displayable):
+class Replay(DisplayedReport[ReplayResult]):
     """What became of the claims of a receipt.
 
     Attributes:
-        result: Everything that was found.
+        report: Everything that was found.
     """
 
     _command = REPLAY
 
-    def __init__(self, result: ReplayResult) -> None:
-        self.result = result
+    @property
+    def result(self) -> ReplayResult:
+        """Everything that was found."""
+        return self.report
 
     @property
     def outcome(self) -> ReplayOutcome:
@@ -219,19 +219,11 @@ class Replay(Displayable):
         interrupted = isinstance(self.result.obstacle, obstacles.RepetitionInterrupted)
         return ExitCode.INTERRUPTED if interrupted else _EXITS[self.outcome]
 
-    def to_text(self, form: ReportForm = "table") -> str:
-        """Return the result as a person reads it, as JSON, or as Markdown."""
-        from irbench.features.receipt.view import replay_view
-
-        if form == "json":
-            return json_text(self.result)
-        return replay_view(self.result).as_markdown() + "\n" if form == "md" else str(self)
-
     def __repr__(self) -> str:
         """Return the run and what became of its claims."""
         return plain(f"<Replay of {self.result.receipt.run_id}: {self.outcome}>")
 
-    def __rich__(self) -> RenderableType:
+    def __rich__(self) -> PlainView:
         """Return the table as ``irbench replay`` prints it; called by rich."""
         from irbench.features.receipt.view import replay_view
 

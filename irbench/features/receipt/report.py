@@ -27,7 +27,7 @@ from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
 from irbench.notices import AnyMark, AnyWarn
 from irbench.stats.rederive import rederive
-from irbench.system.document_damage import damage_text
+from irbench.system.document_damage import damage_text, refuse_newer
 
 _FORMAT = 2
 
@@ -166,11 +166,7 @@ def decode_receipt(data: bytes, name: str) -> Receipt:
     """Return the receipt that a file holds."""
     try:
         version = msgspec.json.decode(data, type=_ReceiptVersion).format
-        if version > _FORMAT:
-            raise IrbenchError(
-                f"{name} was written by a newer irbench (format {version}; this one reads up to {_FORMAT}).",
-                hint="Update irbench: pip install --upgrade irbench",
-            )
+        refuse_newer(name, version, _FORMAT)
         if version < _FORMAT:
             raise IrbenchError(
                 f"{name} is of format {version}, which this irbench does not read (it reads format {_FORMAT}).",
