@@ -12,6 +12,7 @@ from irbench.pages.result import PageResult
 from irbench.pages.values import (
     Heading,
     Page,
+    PageCell,
     PageCode,
     PageEntry,
     PageFigure,
@@ -100,11 +101,11 @@ def headings_of(table: TextTable) -> tuple[Heading, ...]:
 def page_row(row: Row, columns: int, key: str = "", state: str = "") -> PageRow:
     """Return a row of a table of so many columns; ``key`` is that of its marks, ``state`` what colours it."""
     return PageRow(
+        cells=tuple(PageCell(plain(cell)) for cell in row.cells),
+        state=state,
         key=key,
-        cells=tuple(map(plain, row.cells)),
         sentence=plain(row.sentence),
         span=columns - len(row.cells),
-        state=state,
     )
 
 

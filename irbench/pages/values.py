@@ -20,22 +20,67 @@ class Heading:
 
 
 @dataclass(frozen=True)
+class Bar:
+    """An interval on an axis that a table shares, each value a fraction of its length.
+
+    Attributes:
+        one: Where the axis says "as fast".
+    """
+
+    low: float
+    value: float
+    high: float
+    one: float
+
+
+@dataclass(frozen=True)
+class PageCell:
+    """A cell of a table, or a link of a list.
+
+    Attributes:
+        text: What it says.
+        href: Where it leads; empty for nowhere.
+        code: A command that is opened on demand; empty for none.
+        bar: An interval that is drawn beside the text.
+    """
+
+    text: str
+    href: str = ""
+    code: str = ""
+    bar: Bar | None = None
+
+
+@dataclass(frozen=True)
 class PageRow:
     """A row of a table.
 
     Attributes:
-        key: Unique in the page; marks of charts have the same.
-        cells: Its texts.
+        cells: From left to right.
+        state: What colours it: its verdict, or its state where its outputs are not valid; empty for neither.
+        key: Unique in the page; marks of charts have the same. Empty where no chart shows it.
         sentence: Takes the place of the columns that are left; empty where there are none.
         span: How many columns that are.
-        state: What colours it: its verdict, or its state where its outputs are not valid; empty for neither.
     """
 
-    key: str
-    cells: tuple[str, ...]
-    sentence: str
-    span: int
-    state: str
+    cells: tuple[PageCell, ...]
+    state: str = ""
+    key: str = ""
+    sentence: str = ""
+    span: int = 0
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """Values of a column, of which a reader may choose one.
+
+    Attributes:
+        column: Its number.
+        name: What it is called.
+    """
+
+    column: int
+    name: str
+    values: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -73,15 +118,19 @@ class PageGrid:
     Attributes:
         key: Unique in the page.
         headings: Of its columns.
-        rows: From top to bottom; their keys are empty where no chart shows them.
-        notes: What its columns and marks mean, and how it was measured.
+        rows: From top to bottom.
+        title: Its own; empty where its section says what it shows.
+        notes: What its columns and marks mean, how it was measured, and what was left out.
+        choices: Columns of which a reader may choose a value.
         is_filtered: Whether its rows can be searched.
     """
 
     key: str
     headings: tuple[Heading, ...]
     rows: tuple[PageRow, ...]
+    title: str = ""
     notes: tuple[str, ...] = ()
+    choices: tuple[ColumnChoice, ...] = ()
     is_filtered: bool = False
 
 

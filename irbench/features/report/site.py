@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from irbench.pages.values import Heading
+from irbench.pages.values import PageCell, PageGrid
 
 INDEX = "index.html"
 ROWS = "rows.csv"
@@ -16,78 +16,6 @@ _DIGEST_DIGITS = 12
 _LONGEST_SLUG = 60
 _PLAIN_SLUG = re.compile(r"[a-z0-9]([a-z0-9._-]{0,58}[a-z0-9])?", re.ASCII)
 _LIKE_A_DIGEST = re.compile(rf".*-[0-9a-f]{{{_DIGEST_DIGITS}}}(-\d+)?", re.ASCII)
-
-
-@dataclass(frozen=True)
-class Bar:
-    """An interval on an axis that a table shares, each value a fraction of its length.
-
-    Attributes:
-        one: Where the axis says "as fast".
-    """
-
-    low: float
-    value: float
-    high: float
-    one: float
-
-
-@dataclass(frozen=True)
-class SiteCell:
-    """A cell of a table.
-
-    Attributes:
-        text: What it says.
-        href: Where it leads; empty for nowhere.
-        code: A command that is opened on demand; empty for none.
-        bar: An interval that is drawn beside the text.
-    """
-
-    text: str
-    href: str = ""
-    code: str = ""
-    bar: Bar | None = None
-
-
-@dataclass(frozen=True)
-class SiteRow:
-    """A row of a table; ``state`` is the verdict or the state that colours it, empty for neither."""
-
-    cells: tuple[SiteCell, ...]
-    state: str = ""
-
-
-@dataclass(frozen=True)
-class ColumnChoice:
-    """Values of a column, of which a reader may choose one.
-
-    Attributes:
-        column: Its number.
-        name: What it is called.
-    """
-
-    column: int
-    name: str
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class SiteTable:
-    """A table.
-
-    Attributes:
-        key: Unique in its page.
-        is_filtered: Whether its rows can be searched.
-        notes: What its columns and marks mean, and what was left out.
-    """
-
-    key: str
-    title: str
-    headings: tuple[Heading, ...]
-    rows: tuple[SiteRow, ...]
-    notes: tuple[str, ...] = ()
-    choices: tuple[ColumnChoice, ...] = ()
-    is_filtered: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,8 +36,8 @@ class SitePage:
     kind: str = ""
     summary: str = ""
     facts: tuple[tuple[str, str], ...] = ()
-    lists: tuple[tuple[str, tuple[SiteCell, ...]], ...] = ()
-    tables: tuple[SiteTable, ...] = ()
+    lists: tuple[tuple[str, tuple[PageCell, ...]], ...] = ()
+    tables: tuple[PageGrid, ...] = ()
     left_out: tuple[str, ...] = ()
 
 

@@ -20,17 +20,12 @@ from irbench.core.row import Ends, Spans
 from irbench.features.report.site import (
     INDEX,
     ROWS,
-    Bar,
-    ColumnChoice,
-    SiteCell,
     SitePage,
-    SiteRow,
-    SiteTable,
     archive_file,
     page_files,
     run_file,
 )
-from irbench.pages.values import Heading
+from irbench.pages.values import Bar, ColumnChoice, Heading, PageCell, PageGrid, PageRow
 from irbench.render.figure_texts import ends_text, ratio_with_ends
 from irbench.render.interval_plot import speedup_span
 from irbench.render.table_title import command_text, machine_text, versions
@@ -92,7 +87,7 @@ def older_text(older_runs: int, shown: int) -> str:
     return f"{plural(older_runs, 'older run')} {_are(older_runs)} left out: a site has the newest {shown}. Name others."
 
 
-_Column: TypeAlias = "tuple[str, bool, Callable[[MachineCell], SiteCell]]"
+_Column: TypeAlias = "tuple[str, bool, Callable[[MachineCell], PageCell]]"
 
 
 class _View:
@@ -126,9 +121,9 @@ class _View:
             title="Results",
             summary="{} of {}, measured in {} on {}; the newest is of {}.".format(*counts, moment),
             lists=(
-                ("Models", tuple(SiteCell(plain(name), file) for name, file in self.models.items())),
-                ("Backends", tuple(SiteCell(plain(name), file) for name, file in self.backends.items())),
-                ("Data", (SiteCell("all rows as CSV", ROWS),)),
+                ("Models", tuple(PageCell(plain(name), file) for name, file in self.models.items())),
+                ("Backends", tuple(PageCell(plain(name), file) for name, file in self.backends.items())),
+                ("Data", (PageCell("all rows as CSV", ROWS),)),
             ),
             tables=tuple(
                 filter(
@@ -187,36 +182,36 @@ class _View:
 
     def _tables(
         self, cells: Sequence[MachineCell], compared: Sequence[MachineComparison], without: str = ""
-    ) -> tuple[SiteTable, ...]:
+    ) -> tuple[PageGrid, ...]:
         found = self._compared("Machines compared", compared, without)
         cells_table = self._cells("Newest figures", cells, without)
         return (cells_table,) if found is None else (found, cells_table)
 
-    def _machine_table(self) -> SiteTable:
+    def _machine_table(self) -> PageGrid:
         cells = Counter(cell.machine for cell in self._content.cells)
         runs = Counter(fingerprint(run.document.environment) for run in self._content.runs)
         rows = tuple(
-            SiteRow(
+            PageRow(
                 (
-                    SiteCell(self._machine_names[machine], file),
-                    SiteCell(str(cells[machine])),
-                    SiteCell(str(runs[machine])),
-                    SiteCell(self._newest[machine].document.created[:10]),
+                    PageCell(self._machine_names[machine], file),
+                    PageCell(str(cells[machine])),
+                    PageCell(str(runs[machine])),
+                    PageCell(self._newest[machine].document.created[:10]),
                 )
             )
             for machine, file in self.machines.items()
         )
         headings = _headings(("machine", True), ("cells", False), ("runs", False), ("newest", True))
-        return SiteTable("machines", "Machines", headings, rows)
+        return PageGrid("machines", headings, rows, "Machines")
 
-    def _cells(self, title: str, cells: Sequence[MachineCell], without: str = "") -> SiteTable:
+    def _cells(self, title: str, cells: Sequence[MachineCell], without: str = "") -> PageGrid:
         columns = [column for column in self._columns() if column[0] != without]
         shown = cells[:MOST_ROWS]
         rows = tuple(
-            SiteRow(tuple(write(cell) for _, _, write in columns), "" if cell.row.state == "ok" else cell.row.state)
+            PageRow(tuple(write(cell) for _, _, write in columns), "" if cell.row.state == "ok" else cell.row.state)
             for cell in shown
         )
-        return SiteTable(
+        return PageGrid(
             key="cells",
             title=title,
             headings=_headings(*((name, is_words) for name, is_words, _ in columns)),
@@ -227,17 +222,17 @@ class _View:
         )
 
     def _columns(self) -> Iterator[_Column]:
-        yield "model", True, lambda cell: SiteCell(plain(_model(cell)), self.models[_model(cell)])
-        yield "backend", True, lambda cell: SiteCell(plain(cell.row.label), self.backends[_backend(cell)])
+        yield "model", True, lambda cell: PageCell(plain(_model(cell)), self.models[_model(cell)])
+        yield "backend", True, lambda cell: PageCell(plain(cell.row.label), self.backends[_backend(cell)])
         yield "p50 ms", False, _p50
         yield "FPS", False, _fps
-        yield "precision", True, lambda cell: SiteCell(plain(cell.setting.precision))
-        yield "setting", True, lambda cell: SiteCell(_setting_text(cell))
-        yield "machine", True, lambda cell: SiteCell(self._machine_names[cell.machine], self.machines[cell.machine])
+        yield "precision", True, lambda cell: PageCell(plain(cell.setting.precision))
+        yield "setting", True, lambda cell: PageCell(_setting_text(cell))
+        yield "machine", True, lambda cell: PageCell(self._machine_names[cell.machine], self.machines[cell.machine])
         yield "measured (UTC)", True, _run_cell
-        yield _AGAIN, True, lambda cell: SiteCell("", code=_command(cell.run))
+        yield _AGAIN, True, lambda cell: PageCell("", code=_command(cell.run))
 
-    def _compared(self, title: str, found: Sequence[MachineComparison], without: str = "") -> SiteTable | None:
+    def _compared(self, title: str, found: Sequence[MachineComparison], without: str = "") -> PageGrid | None:
         if not found:
             return None
         columns = {name: (name, is_words, write) for name, is_words, write in self._columns()}
@@ -247,7 +242,7 @@ class _View:
         headings = [(name, columns[name][1]) for name in names]
         place = names.index("machine") + 1
         headings[place:place] = [("speedup", False), ("verdict", True)]
-        return SiteTable(
+        return PageGrid(
             key="compared",
             title=title,
             headings=_headings(*headings, ("differs besides", True), (_AGAIN, True)),
@@ -262,25 +257,25 @@ class _View:
 
     def _rows(
         self, comparison: MachineComparison, columns: Sequence[_Column], axis: tuple[float, float]
-    ) -> Iterator[SiteRow]:
+    ) -> Iterator[PageRow]:
         base = comparison.base
-        yield _compared_row(base, columns, SiteCell("1 baseline"), "", "")
+        yield _compared_row(base, columns, PageCell("1 baseline"), "", "")
         for other in comparison.others:
             value, ends = other.speedup
             shown, brackets = ratio_with_ends(value, ends, marks_ranges=True)
-            speedup = SiteCell(f"{shown}{brackets}", bar=_bar(value, ends, axis))
+            speedup = PageCell(f"{shown}{brackets}", bar=_bar(value, ends, axis))
             differences = plain("; ".join(map(difference_text, other.differences)))
             yield _compared_row(other.cell, columns, speedup, other.verdict if other.is_judged else "", differences)
 
-    def _runs(self, runs: Sequence[TimedRun]) -> SiteTable:
+    def _runs(self, runs: Sequence[TimedRun]) -> PageGrid:
         rows = tuple(
-            SiteRow(
+            PageRow(
                 (
-                    SiteCell(_name(run), run_file(run.document.run_id)),
-                    SiteCell(_moment(run)),
-                    SiteCell(plain(", ".join(dict.fromkeys(table.model for table in run.document.groups)))),
-                    SiteCell("raw samples", archive_file(run.document.run_id)),
-                    SiteCell("", code=_command(run)),
+                    PageCell(_name(run), run_file(run.document.run_id)),
+                    PageCell(_moment(run)),
+                    PageCell(plain(", ".join(dict.fromkeys(table.model for table in run.document.groups)))),
+                    PageCell("raw samples", archive_file(run.document.run_id)),
+                    PageCell("", code=_command(run)),
                 )
             )
             for run in runs[:MOST_ROWS]
@@ -288,18 +283,18 @@ class _View:
         headings = _headings(
             ("run", True), ("measured (UTC)", True), ("models", True), ("download", True), (_AGAIN, True)
         )
-        return SiteTable("runs", "Runs", headings, rows)
+        return PageGrid("runs", headings, rows, "Runs")
 
 
 def _compared_row(
-    cell: MachineCell, columns: Sequence[_Column], speedup: SiteCell, verdict: str, differences: str
-) -> SiteRow:
+    cell: MachineCell, columns: Sequence[_Column], speedup: PageCell, verdict: str, differences: str
+) -> PageRow:
     written = [(name, write(cell)) for name, _, write in columns]
     place = [name for name, _ in written].index("machine") + 1
     said = verdict or (_BUSY if speedup.bar is not None else "")
     cells = [shown for _, shown in written]
-    cells[place:place] = [speedup, SiteCell(said)]
-    return SiteRow((*cells, SiteCell(differences), SiteCell("", code=_command(cell.run))), verdict)
+    cells[place:place] = [speedup, PageCell(said)]
+    return PageRow((*cells, PageCell(differences), PageCell("", code=_command(cell.run))), verdict)
 
 
 def _with_machine(comparison: MachineComparison, machine: str) -> Iterator[MachineComparison]:
@@ -327,7 +322,7 @@ def _headings(*columns: tuple[str, bool]) -> tuple[Heading, ...]:
     return tuple(Heading(name, is_words) for name, is_words in columns)
 
 
-def _choices(columns: Sequence[_Column], rows: Sequence[SiteRow]) -> Iterator[ColumnChoice]:
+def _choices(columns: Sequence[_Column], rows: Sequence[PageRow]) -> Iterator[ColumnChoice]:
     """Yield what a reader may choose: of columns that are alike in many rows, and not in all."""
     for place, (name, _, _) in enumerate(columns):
         if name in ("model", "machine", "backend", "precision"):
@@ -369,15 +364,15 @@ def _setting_text(cell: MachineCell) -> str:
     return plain(", ".join(filter(None, parts)))
 
 
-def _p50(cell: MachineCell) -> SiteCell:
+def _p50(cell: MachineCell) -> PageCell:
     if cell.row.state != "ok":
-        return SiteCell(cell.row.state.replace("-", " "))
+        return PageCell(cell.row.state.replace("-", " "))
     latency = cell.row.latency_ms
-    return SiteCell(_figure(cell.row.p50_over_launches, latency.p50 if latency is not None else None))
+    return PageCell(_figure(cell.row.p50_over_launches, latency.p50 if latency is not None else None))
 
 
-def _fps(cell: MachineCell) -> SiteCell:
-    return SiteCell(_figure(cell.row.fps_over_launches, cell.row.fps) if cell.row.state == "ok" else NOT_MEASURED)
+def _fps(cell: MachineCell) -> PageCell:
+    return PageCell(_figure(cell.row.fps_over_launches, cell.row.fps) if cell.row.state == "ok" else NOT_MEASURED)
 
 
 def _figure(spans: Spans | None, value: float | None) -> str:
@@ -386,9 +381,9 @@ def _figure(spans: Spans | None, value: float | None) -> str:
     return f"{significant(spans.value)}{ends_text(spans.ends, marks_ranges=True)}"
 
 
-def _run_cell(cell: MachineCell) -> SiteCell:
+def _run_cell(cell: MachineCell) -> PageCell:
     several = f" ({cell.runs} runs)" if cell.runs > 1 else ""
-    return SiteCell(f"{_moment(cell.run)}{several}", run_file(cell.run.document.run_id))
+    return PageCell(f"{_moment(cell.run)}{several}", run_file(cell.run.document.run_id))
 
 
 def _moment(run: TimedRun) -> str:
