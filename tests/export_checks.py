@@ -34,6 +34,22 @@ def fails():
 def shapeless():
     return keras.Sequential([keras.layers.Dense(3)])
 
+def stateful():
+    return keras.Sequential([keras.Input(batch_shape=(1, 5, 4)), keras.layers.LSTM(3, stateful=True)])
+
+class Subclassed(keras.Model):
+    def __init__(self):
+        super().__init__(name="subclassed")
+        self.dense = keras.layers.Dense(3)
+
+    def call(self, x):
+        return keras.ops.relu(self.dense(x))
+
+def subclassed():
+    model = Subclassed()
+    model.build((None, 4))
+    return model
+
 def mixes_samples():
     rows = keras.Input((4,), name="rows")
     return keras.Model(rows, keras.layers.Lambda(lambda x: x - keras.ops.mean(x, axis=0, keepdims=True))(rows))

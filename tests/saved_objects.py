@@ -175,6 +175,18 @@ def _piped(path: Path) -> None:
     os.mkfifo(index)
 
 
+def _ragged(path: Path) -> None:
+    import tensorflow as tf
+
+    class Sums(tf.Module):
+        @tf.function(input_signature=[tf.RaggedTensorSpec([None, None], tf.float32)])
+        def __call__(self, rows: Any) -> dict[str, Any]:
+            return {"sums": tf.reduce_sum(rows, axis=1)}
+
+    module = Sums()
+    tf.saved_model.save(module, str(path), signatures={"serving_default": module.__call__})
+
+
 def _endless(path: Path) -> None:
     """Make a file long that TensorFlow reads as a whole; it takes no room."""
     _objects(path)
@@ -201,6 +213,7 @@ OBJECTS: dict[str, Callable[[Path], None]] = {
     "claims in a graph": _claims_in_graph,
     "claims elsewhere": _claims_elsewhere,
     "garbage": _garbage,
+    "ragged": _ragged,
     "linked": _linked,
     "piped": _piped,
     "endless": _endless,

@@ -16,6 +16,7 @@ from irbench_tf import file_reads
 from irbench_tf.layer_calls import called_in_training
 from irbench_tf.loading import in_memory, keras_files, sources
 from irbench_tf.random_draws import blaming_draws
+from irbench_tf.traced_operations import blaming_state
 
 if TYPE_CHECKING:
     from irbench_tf.loading.sources import Loaded
@@ -73,9 +74,10 @@ class TensorFlowExporter:
         notes = prepare_weights(loaded, request, say)
         traced = trace(loaded, request.batch)
         say(f"running {loaded.name} in TensorFlow for its reference outputs")
-        run = run_reference(traced, loaded, request.seed)
+        with blaming_state(loaded.name, traced.function):
+            run = run_reference(traced, loaded, request.seed)
         say("freezing the TensorFlow graph")
-        with blaming_draws(loaded.name, traced.function):
+        with blaming_draws(loaded.name, traced.function), blaming_state(loaded.name, traced.function):
             graph = freeze(traced.function, traced.inputs, run.specs).write(request.directory)
             say("converting to ONNX")
             onnx, facts = _write_onnx(traced, run, request)

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from irbench.errors import IrbenchError
+from irbench_tf.traced_operations import operations_of, place_of
 
 SEED = "irbench_seed"
 """How the names of operations begin that draw seeds; none is left in a graph where nothing needs them."""
@@ -129,13 +130,7 @@ def blaming_draws(name: str, function: Any) -> Iterator[None]:
 
 
 def _draws(function: Any) -> Iterator[str]:
-    for operation in function.graph.get_operations():
-        if _is_draw(operation.type, operation.name):
-            yield f"{operation.type} in {operation.name.rpartition('/')[0] or operation.name}"
-    for inner in function.graph.as_graph_def().library.function:
-        for node in inner.node_def:
-            if _is_draw(node.op, node.name):
-                yield f"{node.op} in {node.name.rpartition('/')[0] or node.name}"
+    return (place_of(*found) for found in operations_of(function) if _is_draw(*found))
 
 
 def _is_draw(kind: str, name: str) -> bool:

@@ -170,6 +170,7 @@ def test_a_fixed_batch_a_kept_layout_and_a_later_opset_are_honoured(models_file,
         ("fails", "the data set is gone"),
         ("nothing", "has no function nothing"),
         ("shapeless", "does not know the shapes of its inputs"),
+        ("stateful", "keeps state: a call changes a variable"),
         ("mixes_samples", "mixes the samples of a batch: in TensorFlow, "),
     ],
 )
@@ -177,6 +178,13 @@ def test_a_function_that_gives_no_usable_model_is_named_with_the_reason(function
     assert message in refused(f"{models_file}:{function}").message
     assert bundles.all() == ()
     assert not list((bundles.home() / "bundles").glob(".irbench-making-*")), "nothing half made is left"
+
+
+@pytest.mark.ci
+def test_a_subclassed_model_that_was_built_has_inputs_of_the_shapes_that_it_was_built_for(models_file):
+    bundle = bundles.load(export(f"{models_file}:subclassed", ExportOptions(), lambda _: None))
+    assert bundle.name == "subclassed"
+    assert [spec.tensor.shape for spec in bundle.inputs] == [("batch", 4)]
 
 
 @pytest.mark.slow

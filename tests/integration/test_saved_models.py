@@ -56,6 +56,7 @@ REFUSALS = {
     "writes if handed on": ("keep tables: WriteFile", "only computes"),
     "claims": ("GB or more of memory that the file does not hold", "do not trust"),
     "claims in a graph": ("GB or more of memory that the file does not hold", "do not trust"),
+    "ragged": ("is a ragged tensor", "lengths of its rows"),
     "linked": ("00001 is a link", "cp -rL"),
     "piped": ("variables.index is not a regular file", "not to be trusted"),
     "endless": ("fingerprint.pb is larger than 2 GB", "Save the model again"),

@@ -89,6 +89,7 @@ def load_signature(path: Path, name: str | None) -> SavedFunction:
     chosen = _choose_signature(path, meta_graph, name)
     signature = meta_graph.signature_def[chosen]
     inputs, outputs = _tensors(path, signature.inputs), _tensors(path, signature.outputs)
+    _refuse_ragged(path, meta_graph, signature)
     require_pure(path, meta_graph, inputs.values(), outputs.values())
     # of several graphs, TensorFlow restores no objects, but runs the initialiser
     if len(meta_graphs) > 1 or not meta_graph.HasField("object_graph_def") or not has_pure_objects(meta_graph):
@@ -216,6 +217,42 @@ def _tensors(path: Path, described: Mapping[str, Any]) -> dict[str, str]:
                 hint="Save a signature that takes and returns dense tensors only.",
             )
     return {key: described[key].name for key in sorted(described)}
+
+
+def _refuse_ragged(path: Path, meta_graph: Any, signature: Any) -> None:
+    """Refuse a signature of ragged tensors, which TensorFlow saves as their values and the rows that these are in.
+
+    The saved function says that an argument is ragged; the signature that calls it has two inputs, ``x`` and ``x_1``.
+    """
+    functions = meta_graph.object_graph_def.concrete_functions.values()
+    if not any(_takes_ragged(function.canonicalized_input_signature) for function in functions):
+        return
+    for key in sorted(signature.inputs):
+        base, _, number = key.rpartition("_")
+        if number.isdigit() and base in signature.inputs and _is_row_splits(signature.inputs[key]):
+            raise IrbenchError(
+                f"Input {base} of the SavedModel {path} is a ragged tensor, which ONNX has no type for.",
+                hint="Save a signature that takes a dense tensor and the lengths of its rows:"
+                " tf.RaggedTensor.from_tensor(x, lengths) makes a ragged one inside.",
+            )
+
+
+def _is_row_splits(info: Any) -> bool:
+    import tensorflow as tf
+
+    return info.dtype in (tf.int64.as_datatype_enum, tf.int32.as_datatype_enum) and len(info.tensor_shape.dim) == 1
+
+
+def _takes_ragged(value: Any) -> bool:
+    """Whether a structured value of TensorFlow's saved objects holds the type of a ragged tensor."""
+    match value.WhichOneof("kind"):
+        case "tuple_value" | "list_value" as kind:
+            return any(map(_takes_ragged, getattr(value, kind).values))
+        case "dict_value":
+            return any(map(_takes_ragged, value.dict_value.fields.values()))
+        case "type_spec_value":
+            return bool(value.type_spec_value.type_spec_class == value.type_spec_value.RAGGED_TENSOR_SPEC)
+    return False
 
 
 def _declared_sizes(info: Any) -> tuple[int | None, ...] | None:

@@ -17,6 +17,7 @@ from irbench.spec import InputSpec
 from irbench.spi import ModelSource
 from irbench_tf.loading import saved_models, signatures
 from irbench_tf.loading.keras_files import load_keras_file
+from irbench_tf.loading.subclassed import with_inputs
 from irbench_tf.model_errors import PYTHON_ON_TENSORS, cause_of, is_python_on_tensors
 
 _HINT_FUNCTION = "Name a function without parameters that returns a Keras model: package.module:function."
@@ -114,6 +115,7 @@ def _from_zoo(source: ModelSource) -> Loaded:
 
 
 def _from_keras(name: str, model: Any) -> Loaded:
+    model = with_inputs(model)
     inputs, fixed_batch = signatures.keras_inputs(model)
     return Loaded(
         name=name,
