@@ -28,6 +28,7 @@ from irbench.stats.figures import (
     sustained_by_launch,
     tail_percentiles_ms,
 )
+from irbench.stats.generation import first_token_ms, token_ms
 from irbench.stats.observed import Observed
 from irbench.stats.rederive import observed_launches, planned_timing
 
@@ -111,6 +112,29 @@ def _energy_joules(samples: CellSamples) -> Sequence[float]:
     return [use.joules for use in energy_by_launch(samples.records, samples.row.id).values()]
 
 
+def _of_tokens(figure: Callable[[Rounds], float]) -> Callable[[CellSamples], Sequence[float]]:
+    def by_launch_of(samples: CellSamples) -> Sequence[float]:
+        if samples.row.generation is None:
+            return ()
+        values = [figure(rounds) for rounds in by_launch(samples.rounds)]
+        return [value for value in values if math.isfinite(value)]
+
+    return by_launch_of
+
+
+def _generation(name: str) -> Callable[[CellResult], float | None]:
+    def of_row(row: CellResult) -> float | None:
+        spans = getattr(row.generation, name, None)
+        return None if spans is None else spans.value
+
+    return of_row
+
+
+def _tokens_per_s(samples: CellSamples) -> Sequence[float]:
+    generation = samples.row.generation
+    return [] if generation is None else [generation.new_tokens * fps for fps in _fps(samples)]
+
+
 def _new_shape_ms(samples: CellSamples) -> Sequence[float]:
     return list(new_shape_by_launch(samples.records, samples.row.id).values())
 
@@ -135,6 +159,9 @@ _ALL = (
     ComparedFigure("p99", _latency("p99"), by_launch=_p99_ms),
     ComparedFigure("p99.9", _latency("p99_9")),
     ComparedFigure("new_shape", lambda row: row.new_shape_ms, by_launch=_new_shape_ms),
+    ComparedFigure("first_token", _generation("first_token_ms"), by_launch=_of_tokens(first_token_ms)),
+    ComparedFigure("token", _generation("token_ms"), by_launch=_of_tokens(token_ms)),
+    ComparedFigure("tokens_per_s", _generation("tokens_per_s"), more_is_worse=False, by_launch=_tokens_per_s),
     ComparedFigure("fps", lambda row: row.fps, more_is_worse=False, by_launch=_fps),
     ComparedFigure("sustained", lambda row: row.sustained_fps, more_is_worse=False, by_launch=_sustained),
     ComparedFigure(
@@ -178,6 +205,7 @@ class CellKey:
         threads: Total for each process; ``None`` where the runtime chose.
         again: Whether it is the second row of a backend that is compared with itself.
         environment: What tables call the Python whose runtime was measured; empty for the one that irbench ran in.
+        new_tokens: How many tokens a call generated; 0 where calls were single inferences.
     """
 
     model: str
@@ -197,6 +225,7 @@ class CellKey:
     environment: str = ""
     options: tuple[tuple[str, str], ...] = ()
     has_neighbour: bool = False
+    new_tokens: int = 0
 
 
 def key_of(table: GroupResult, row: CellResult) -> CellKey:
@@ -220,6 +249,8 @@ def key_of(table: GroupResult, row: CellResult) -> CellKey:
         environment="" if row.environment is None else row.environment.label,
         options=tuple(sorted(row.requested.options.items())),
         has_neighbour=any(note.code == "busy-neighbour" for note in table.notes),
+        # of a row that failed, its table says it
+        new_tokens=next((cell.generation.new_tokens for cell in table.cells if cell.generation is not None), 0),
     )
 
 
@@ -234,7 +265,10 @@ def key_names(keys: Collection[CellKey]) -> Mapping[CellKey, str]:
 
     ``ort``; ``ort+int8 x4 batch 8`` where variants, streams or batches differ.
     """
-    differs = {name: len({getattr(key, name) for key in keys}) > 1 for name in ("model", "batch", "threads", "io")}
+    differs = {
+        name: len({getattr(key, name) for key in keys}) > 1
+        for name in ("model", "batch", "threads", "io", "new_tokens")
+    }
     shapes_matter = len({(key.model, key.batch) for key in keys}) < len({(key.model, key.shapes) for key in keys})
     precise = {key: _name(key, differs, shapes=shapes_matter) for key in keys}
     names = list(precise.values())
@@ -254,6 +288,7 @@ def _name(key: CellKey, differs: Mapping[str, bool], *, shapes: bool) -> str:
         f"batch {key.batch}" if differs["batch"] else "",
         ", ".join("x".join(map(str, shape)) for _, shape in key.shapes) if shapes else "",
         f"threads {key.threads or 'native'}" if differs["threads"] else "",
+        f"{key.new_tokens} tokens" if differs["new_tokens"] else "",
         f"io {key.io}" if differs["io"] else "",
         "again" if key.again else "",
         "beside a busy neighbour" if key.has_neighbour else "",

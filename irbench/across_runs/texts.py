@@ -61,9 +61,9 @@ _UNJUDGED: Mapping[UnjudgedReason, str] = {
 _FEWEST_DIGITS = 3
 _MOST_DIGITS = 9
 _LEAST_WITH_ONE_DECIMAL = 0.0005
-SCALES: Mapping[Unit, float] = {"bytes": 1e6, "ms": 1, "fps": 1, "J": 1, "": 1}
+SCALES: Mapping[Unit, float] = {"bytes": 1e6, "ms": 1, "fps": 1, "tokens/s": 1, "J": 1, "": 1}
 """What figures are divided by where they are shown: bytes are shown as megabytes."""
-UNIT_NAMES: Mapping[Unit, str] = {"bytes": "MB", "ms": "ms", "fps": "FPS", "J": "J", "": ""}
+UNIT_NAMES: Mapping[Unit, str] = {"bytes": "MB", "ms": "ms", "fps": "FPS", "tokens/s": "tokens/s", "J": "J", "": ""}
 
 
 def difference_text(difference: RunDifference) -> str:

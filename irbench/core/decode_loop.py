@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class DecodeLoop:
         self._unread: list[Array] = []
         self._length = 0
         self._chosen: list[Array] = []
-        self._logits: list[Array] | None = None
+        self._kept: _KeptLogits | None = None
 
     def begin(self, feed: Feed, *, keeps_logits: bool = False) -> None:
         """Start with a prompt and empty caches.
@@ -45,7 +45,7 @@ class DecodeLoop:
         self._pending, self._unread = parts[0], parts[1:]
         self._length = 0
         self._chosen = []
-        self._logits = [] if keeps_logits else None
+        self._kept = _KeptLogits() if keeps_logits else None
         batch = prompt.shape[0]
         self._state = {place: self._empty(cache, batch) for place, cache in self._caches.items()}
 
@@ -77,7 +77,9 @@ class DecodeLoop:
         """Take what the decoder answered: its caches, and the token that follows."""
         self._length += self._pending.shape[1]
         for place, cache in self._caches.items():
-            self._state[place] = outputs[cache.output]
+            given = outputs[cache.output]
+            if given.size or not self._keeps_state:
+                self._state[place] = given
         if self._unread:
             self._pending = self._unread.pop(0)
             return
@@ -86,8 +88,8 @@ class DecodeLoop:
         token = np.argmax(last, axis=-1)
         self._chosen.append(token)
         self._pending = token[:, np.newaxis]
-        if self._logits is not None:
-            self._logits.append(np.array(last, np.float32))
+        if self._kept is not None:
+            self._kept.add(last)
 
     def answers(self) -> tuple[Array, ...]:
         """Return what verification compares, of a generation that kept its logits.
@@ -96,10 +98,13 @@ class DecodeLoop:
             The tokens; of each token the largest logits in descending order, float32 of shape (batch, new tokens,
             :data:`TOP_LOGITS`), and their tokens; all logits of the first :data:`CHECKED_LOGITS` tokens.
         """
-        assert self._logits is not None
-        logits = np.stack(self._logits, axis=1)
-        top = np.argsort(-logits, axis=-1, kind="stable")[..., :TOP_LOGITS]
-        return self.tokens, np.take_along_axis(logits, top, axis=-1), top, logits[:, :CHECKED_LOGITS]
+        assert self._kept is not None
+        return (self.tokens, *self._kept.arrays())
+
+    @property
+    def _keeps_state(self) -> bool:
+        """Whether a cache that comes back empty is as it was: decoders with branches leave an encoder's part out."""
+        return bool(self._decoding.branches) and self._length > 0
 
     def _input(self, place: int, spec: TensorSpec) -> Array:
         decoding, state = self._decoding, self._state
@@ -116,8 +121,12 @@ class DecodeLoop:
         if place in decoding.positions:
             positions = np.arange(self._length, self._length + new, dtype=dtype)
             return positions if len(spec.shape) == 1 else np.tile(positions, (batch, 1))
-        value = self._length > 0 if place in decoding.branches else self._length
-        return np.full(_one(spec.shape), value, dtype)
+        shape = [size_of(size, {BATCH: batch}) or 1 for size in spec.shape]
+        if place in decoding.branches:
+            return np.full(shape, self._length > 0, dtype)
+        (counts,) = (length.counts for length in decoding.lengths if length.input == place)
+        ahead = {"past": 0, "total": new, "last": new - 1}
+        return np.full(shape, self._length + ahead[counts], dtype)
 
     def _empty(self, cache: CacheTensor, batch: int) -> Array:
         spec = self._specs[cache.input]
@@ -133,8 +142,29 @@ class DecodeLoop:
 _RANK_WITH_POSITIONS = 3
 
 
-def _one(shape: Sequence[int | str]) -> tuple[int, ...]:
-    return (1,) * len(shape)
+class _KeptLogits:
+    """The logits that verification needs: the largest of every token, and all of the first tokens."""
+
+    def __init__(self) -> None:
+        self._all: list[Array] = []
+        self._top: list[Array] = []
+        self._top_tokens: list[Array] = []
+
+    def add(self, logits: Array) -> None:
+        """Keep those of one token, (batch, vocabulary)."""
+        values = np.asarray(logits, np.float32)
+        if len(self._all) < CHECKED_LOGITS:
+            self._all.append(values.copy())
+        most = min(TOP_LOGITS, values.shape[-1])
+        largest = np.argpartition(-values, most - 1, axis=-1)[:, :most]
+        order = np.argsort(-np.take_along_axis(values, largest, axis=-1), axis=-1, kind="stable")
+        tokens = np.take_along_axis(largest, order, axis=-1)
+        self._top_tokens.append(tokens)
+        self._top.append(np.take_along_axis(values, tokens, axis=-1))
+
+    def arrays(self) -> tuple[Array, Array, Array]:
+        """Return the largest logits, their tokens, and all logits of the first tokens."""
+        return np.stack(self._top, axis=1), np.stack(self._top_tokens, axis=1), np.stack(self._all, axis=1)
 
 
 def fixed_capacity(artifact: GenerationArtifact) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,14 +12,19 @@ from irbench.core.record import OutputError
 from irbench.spec.generation import GENERATED_OUTPUTS
 from irbench.spi import Array
 
+_WRONG = 1.0
+"""The error of a token that is not among the reference's most likely ones."""
+
 
 def compare_generations(answer: Sequence[Array], reference: Sequence[Array], scale: float) -> OutputError:
     """Return how far a generation is from the reference's, which chose greedily too.
 
-    Up to the first token that differs, both were given the same, and logits are compared as any outputs are. From
-    there on the texts differ, and nothing is compared. A choice that differs counts as an error of the logits: the
-    distance in the reference between the token that it chose and the one that the answer chose, relative to the
-    largest logit. Two tokens that tie within the tolerance may therefore be chosen either way.
+    Up to the first token that differs, both were given the same: all logits of the first tokens are compared as any
+    outputs are, and of every token the largest ones, of those tokens that are among the largest in both. From there on
+    the texts differ, and nothing is compared. A choice that differs counts as an error of the logits: the distance in
+    the reference between the token that it chose and the one that the answer chose, relative to the largest logit. Two
+    tokens that tie within the tolerance may therefore be chosen either way; one that is not among the reference's
+    largest is wrong.
 
     Args:
         answer: From :meth:`irbench.core.decode_loop.DecodeLoop.answers`.
@@ -49,22 +54,47 @@ def compare_generations(answer: Sequence[Array], reference: Sequence[Array], sca
 
 def _compare_one(answer: Sequence[Array], reference: Sequence[Array], scale: float) -> OutputError:
     """Compare one sample: tokens, the largest logits of each, their tokens, and all logits of the first ones."""
-    tokens, _, _, logits = answer
-    expected, top, top_tokens, expected_logits = reference
+    tokens, top, top_tokens, logits = answer
+    expected, expected_top, expected_tokens, expected_logits = reference
     differing = np.flatnonzero(tokens != expected)
     same = int(differing[0]) if differing.size else tokens.size
     compared = slice(0, same + 1)  # the logits that the first differing token was chosen from have the same past
     error = compare([logits[compared]], [expected_logits[compared]], classifier=False, scale=scale)
-    error = replace(error, top1_agreement=same / tokens.size)
-    if not differing.size:
-        return error
-    gap = _distance(int(tokens[same]), top[same], top_tokens[same])
-    largest = float(np.abs(top[same]).max()) or 1.0
-    return replace(error, max_abs=max(error.max_abs, gap), max_rel=max(error.max_rel, gap / largest))
+    pairs = zip(top[compared], top_tokens[compared], expected_top[compared], expected_tokens[compared], strict=True)
+    distances = [_distance(*pair) for pair in pairs]
+    if differing.size:
+        distances.append(_distance_of_choice(int(tokens[same]), expected_top[same], expected_tokens[same]))
+    return replace(
+        error,
+        max_abs=max(error.max_abs, *(distance.absolute for distance in distances)),
+        max_rel=max(error.max_rel, *(distance.relative for distance in distances)),
+        top1_agreement=same / tokens.size,
+    )
 
 
-def _distance(token: int, top: Array, top_tokens: Array) -> float:
-    """Return how much less likely a token is than the first one, at least, where it is not among the first ones."""
-    places = np.flatnonzero(top_tokens == token)
-    place = int(places[0]) if places.size else top.size - 1
-    return float(top[0] - top[place])
+@dataclass(frozen=True)
+class _Distance:
+    absolute: float
+    relative: float
+
+
+def _distance(top: Array, tokens: Array, expected_top: Array, expected_tokens: Array) -> _Distance:
+    """Return how far the logits of those tokens are apart that are among the largest in both."""
+    _, ours, theirs = np.intersect1d(tokens, expected_tokens, assume_unique=True, return_indices=True)
+    pairs = np.stack([top[ours], expected_top[theirs]]).astype(np.float64)
+    finite = pairs[:, np.isfinite(pairs).all(axis=0)]
+    farthest = float(np.abs(finite[0] - finite[1]).max(initial=0.0))
+    return _Distance(farthest, farthest / _largest(expected_top))
+
+
+def _distance_of_choice(token: int, top: Array, tokens: Array) -> _Distance:
+    """Return how much less likely than its own choice the reference finds a token."""
+    places = np.flatnonzero(tokens == token)
+    if not places.size or not np.isfinite(top[places[0]]):
+        return _Distance(float(top[0]), _WRONG)
+    gap = float(top[0] - top[places[0]])
+    return _Distance(gap, gap / _largest(top))
+
+
+def _largest(logits: Array) -> float:
+    return float(np.abs(logits[np.isfinite(logits)]).max(initial=0.0)) or 1.0

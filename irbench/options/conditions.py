@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from irbench.core.suggestions import did_you_mean
 from irbench.options.values import names
 
-Unit: TypeAlias = Literal["ms", "fps", "bytes", "J", ""]
+Unit: TypeAlias = Literal["ms", "fps", "tokens/s", "bytes", "J", ""]
 
 UNITS: Mapping[str, Unit] = {
     "time": "ms",
@@ -19,6 +19,9 @@ UNITS: Mapping[str, Unit] = {
     "p99": "ms",
     "p99.9": "ms",
     "new_shape": "ms",
+    "first_token": "ms",
+    "token": "ms",
+    "tokens_per_s": "tokens/s",
     "fps": "fps",
     "sustained": "fps",
     "energy": "J",
@@ -39,6 +42,7 @@ _FACTORS: Mapping[Unit, Mapping[str, float]] = {
     "ms": {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3},
     "bytes": {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30},
     "fps": {"": 1.0},
+    "tokens/s": {"": 1.0},
     "J": {"mJ": 1e-3, "J": 1.0},
     "": {"": 1.0},
 }

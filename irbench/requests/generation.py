@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from irbench.core.decode_loop import fixed_capacity
 from irbench.errors import IrbenchError
@@ -17,7 +18,9 @@ from irbench.spec.generation import (
     CacheTensor,
     Decoding,
     GenerationArtifact,
+    LengthInput,
     as_generation,
+    generation,
 )
 
 _TOKEN_NAMES = ("input_ids", "decoder_input_ids", "tokens", "token_ids", "input_tokens", "ids")
@@ -25,49 +28,57 @@ _CACHE_WORDS = frozenset(
     {"past", "present", "key", "values", "value", "cache", "new", "updated", "in", "out", "output"}
 )
 _WORD = re.compile(r"[a-z]+|\d+")
-_LENGTH_NAME = re.compile(r"(past|cache|seq|total)\w*(len|length|index|update_index)s?|start_pos|offset|cache_position")
+_LENGTHS: Mapping[Literal["past", "total", "last"], re.Pattern[str]] = {
+    "last": re.compile(r"seqlens?_k"),
+    "total": re.compile(r"total\w*len"),
+    "past": re.compile(r"(past|cache)\w*(len|index)|start_pos|offset"),
+}
+"""Names of inputs that say how many tokens there are; the first that fits."""
 _WITH_POSITIONS = 3
 
 
-def generations(
-    bundles: Sequence[Bundle], new_tokens: int, feedback: Mapping[str, str], prompts: Sequence[int]
-) -> tuple[Bundle, ...]:
-    """Return decoders as models that take prompts and answer generated tokens.
+@dataclass(frozen=True)
+class GenerationRequest:
+    """What is generated.
 
-    Args:
-        bundles: The decoders.
-        new_tokens: How many tokens are generated.
-        feedback: Outputs by the cache inputs that they become, where names do not tell.
+    Attributes:
+        new_tokens: How many tokens follow each prompt.
         prompts: Lengths of the prompts.
+        feedback: Outputs by the cache inputs that they become, where names do not tell.
+        given: Names of inputs that the user gives values for.
+    """
+
+    new_tokens: int
+    prompts: Sequence[int]
+    feedback: Mapping[str, str] = field(default_factory=dict[str, str])
+    given: Collection[str] = ()
+
+
+def generations(bundles: Sequence[Bundle], request: GenerationRequest) -> tuple[Bundle, ...]:
+    """Return decoders as models that take prompts and answer generated tokens.
 
     Raises:
         IrbenchError: One of them takes no tokens, gives no scores or keeps no cache, or its cache is too small.
     """
-    return tuple(_generation(bundle, new_tokens, feedback, max(prompts)) for bundle in bundles)
+    return tuple(_generation(bundle, request) for bundle in bundles)
 
 
-def _generation(bundle: Bundle, new_tokens: int, feedback: Mapping[str, str], prompt: int) -> Bundle:
+def _generation(bundle: Bundle, request: GenerationRequest) -> Bundle:
     artifact = bundle.artifact(("onnx",))
     if artifact is None:
         raise IrbenchError(
             f"{bundle.name} is no ONNX graph, and --generate calls ONNX graphs.", hint="Export it: irbench export MODEL"
         )
-    decoding = _Signature(bundle.name, artifact, feedback).decoding(new_tokens)
+    decoding = _Signature(bundle.name, artifact, request).decoding()
     vocabulary = _vocabulary(artifact, decoding)
     tokens = artifact.inputs[decoding.tokens]
     batch = tokens.shape[0]
     prompt_input = replace(tokens, shape=(batch, PROMPT), dtype="int64")
     constants = tuple(bundle.inputs[place] for place in decoding.constants)
     inputs = (InputSpec(prompt_input, 0.0, float(vocabulary or 2)), *constants)
-    like = GenerationArtifact(
-        kind=artifact.kind,
-        path=artifact.path,
-        inputs=tuple(spec.tensor for spec in inputs),
-        outputs=_outputs(batch, new_tokens, vocabulary),
-        decoder_inputs=artifact.inputs,
-        decoding=decoding,
-    )
-    _require_capacity(bundle.name, like, prompt)
+    outputs = _outputs(batch, request.new_tokens, vocabulary)
+    like = generation(artifact, decoding, tuple(spec.tensor for spec in inputs), outputs)
+    _require_capacity(bundle.name, like, max(request.prompts))
     every = tuple(as_generation(form, like) for form in bundle.artifacts)
     return replace(bundle, inputs=inputs, artifacts=every, reference=None, classifier=False)
 
@@ -89,11 +100,12 @@ def _vocabulary(artifact: Artifact, decoding: Decoding) -> int | None:
     return size if isinstance(size, int) else None
 
 
-def _require_capacity(name: str, generation: GenerationArtifact, prompt: int) -> None:
-    capacity, needed = fixed_capacity(generation), prompt + generation.decoding.new_tokens - 1
+def _require_capacity(name: str, artifact: GenerationArtifact, prompt: int) -> None:
+    new_tokens = artifact.decoding.new_tokens
+    capacity, needed = fixed_capacity(artifact), prompt + new_tokens - 1
     if capacity is not None and needed > capacity:
         raise IrbenchError(
-            f"A prompt of {prompt} tokens and {generation.decoding.new_tokens} generated ones need {needed} places in"
+            f"A prompt of {prompt} tokens and {new_tokens} generated ones need {needed} places in"
             f" the cache of {name}, which has {capacity}.",
             hint="Give a shorter --prompt or a smaller --generate, or export the model with a larger cache.",
         )
@@ -105,9 +117,9 @@ class _Signature:
 
     name: str
     artifact: Artifact
-    feedback: Mapping[str, str]
+    request: GenerationRequest
 
-    def decoding(self, new_tokens: int) -> Decoding:
+    def decoding(self) -> Decoding:
         """Return what each tensor is."""
         inputs = self.artifact.inputs
         tokens = self._tokens()
@@ -123,12 +135,14 @@ class _Signature:
         left = [place for place in range(len(inputs)) if place not in known]
         mask = next((place for place in left if self._is_mask(place)), None)
         positions = tuple(place for place in left if place != mask and self._are_positions(place, tokens))
-        lengths = tuple(place for place in left if place not in positions and self._is_length(place))
+        lengths = tuple(self._lengths(place for place in left if place not in positions))
         branches = tuple(place for place in left if inputs[place].dtype == "bool" and _elements(inputs[place]) == 1)
-        named = {mask, *positions, *lengths, *branches}
+        named = {mask, *positions, *(length.input for length in lengths), *branches}
+        constants = tuple(place for place in left if place not in named)
+        self._require_known(constants)
         one_by_one = inputs[tokens].shape[1] == 1
         return Decoding(
-            new_tokens=new_tokens,
+            new_tokens=self.request.new_tokens,
             tokens=tokens,
             logits=logits,
             caches=caches,
@@ -136,7 +150,7 @@ class _Signature:
             positions=positions,
             lengths=lengths,
             branches=branches,
-            constants=tuple(place for place in left if place not in named),
+            constants=constants,
             one_by_one=one_by_one,
         )
 
@@ -156,7 +170,7 @@ class _Signature:
         return others[0]
 
     def _logits(self) -> int:
-        fed_back = set(self.feedback.values())
+        fed_back = set(self.request.feedback.values())
         scores = [
             place
             for place, spec in enumerate(self.artifact.outputs)
@@ -184,7 +198,7 @@ class _Signature:
     def _caches(self, tokens: int, logits: int) -> Iterator[CacheTensor]:
         """Yield the caches: pairs that were named, then those with like names, else those in like places."""
         outputs = [place for place in range(len(self.artifact.outputs)) if place != logits]
-        if self.feedback:
+        if self.request.feedback:
             yield from self._named()
             return
         by_name = {_place_in_name(self.artifact.outputs[place].name): place for place in outputs}
@@ -206,7 +220,7 @@ class _Signature:
     def _named(self) -> Iterator[CacheTensor]:
         inputs = {spec.name: place for place, spec in enumerate(self.artifact.inputs)}
         outputs = {spec.name: place for place, spec in enumerate(self.artifact.outputs)}
-        for name, output in self.feedback.items():
+        for name, output in self.request.feedback.items():
             if name not in inputs or output not in outputs:
                 raise IrbenchError(
                     f"--feedback {output}={name}: {self.name} has no such pair ({self._tensors()}).",
@@ -256,9 +270,26 @@ class _Signature:
             return False
         return spec.shape[-1:] == self.artifact.inputs[tokens].shape[1:] and len(spec.shape) in (1, 2)
 
-    def _is_length(self, place: int) -> bool:
+    def _lengths(self, places: Iterable[int]) -> Iterator[LengthInput]:
+        for place in places:
+            counts = next((counts for counts, name in _LENGTHS.items() if name.search(self._input_name(place))), None)
+            if counts is not None and self._is_number(place):
+                yield LengthInput(place, counts)
+
+    def _is_number(self, place: int) -> bool:
+        """Whether an input holds one integer, or one for each sample."""
         spec = self.artifact.inputs[place]
-        return "int" in spec.dtype and _elements(spec) == 1 and _LENGTH_NAME.search(spec.name.lower()) is not None
+        return "int" in spec.dtype and _elements(spec) == 1
+
+    def _require_known(self, constants: Iterable[int]) -> None:
+        """Refuse an integer of which nobody knows what it counts: generated values would make answers meaningless."""
+        for place in constants:
+            name = self.artifact.inputs[place].name
+            if self._is_number(place) and name not in self.request.given:
+                raise IrbenchError(
+                    f"It is not known what the input {_described(self.artifact.inputs[place])} of {self.name} counts.",
+                    hint=f"Give it a value: --value {name}=1. Or call it past_length or total_length in the file.",
+                )
 
     def _input_name(self, place: int) -> str:
         return self.artifact.inputs[place].name.lower()

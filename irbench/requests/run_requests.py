@@ -20,7 +20,7 @@ from irbench.options.option import refuse_excluded
 from irbench.options.run import RUN, RunOptions
 from irbench.options.values import Settings, alternatives
 from irbench.render.optimized_graphs import in_words
-from irbench.requests.generation import generations
+from irbench.requests.generation import GenerationRequest, generations
 from irbench.requests.known_refusals import without_refused_rows
 from irbench.requests.optimization_levels import (
     graph_notes,
@@ -144,7 +144,10 @@ def planned(
     bundles = disambiguate(resolve_bundles(options.models, everything=options.all, say=say, imports=options.imports))
     if request.generate is not None:
         prompt = request.prompt or (DEFAULT_PROMPT,)
-        bundles = generations(bundles, request.generate, request.inputs.feedback, prompt)
+        inputs = request.inputs
+        bundles = generations(
+            bundles, GenerationRequest(request.generate, prompt, inputs.feedback, given=tuple(inputs.values))
+        )
         request = replace(request, prompt=prompt, inputs=replace(request.inputs, feedback={}))
     swept = {} if request.sweep is None or not request.sweep[0] else {request.sweep[0]: ()}
     refuse_unknown_names({**request.shapes, **swept}, bundles)

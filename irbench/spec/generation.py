@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
 
 from irbench.spec.models import Artifact, Bundle
 from irbench.spec.tensors import InputSpec, TensorSpec, is_named_as_mask, names_in
@@ -12,7 +13,7 @@ PROMPT = "prompt"
 """The dimension of a generation's input that holds the tokens of the prompt."""
 CHECKED_LOGITS = 8
 """Of how many tokens all logits are compared with the reference."""
-TOP_LOGITS = 16
+TOP_LOGITS = 256
 """How many of the largest logits are kept of every token, so that it is known how close another choice was."""
 GENERATED_OUTPUTS = ("tokens", "top_logits", "top_tokens", "logits")
 """What a generation answers where it is verified, in this order; where it is timed it answers the tokens alone."""
@@ -34,6 +35,20 @@ class CacheTensor:
 
 
 @dataclass(frozen=True)
+class LengthInput:
+    """An input of integers that say how many tokens there are: one number, or one for each sample.
+
+    Attributes:
+        input: Its place among the decoder's inputs.
+        counts: Tokens in the cache before the call (``past``) or after it (``total``), or the place of the last
+            (``last``), one less.
+    """
+
+    input: int
+    counts: Literal["past", "total", "last"]
+
+
+@dataclass(frozen=True)
 class Decoding:
     """Which tensor of a decoder is what, by places among its inputs and outputs.
 
@@ -43,7 +58,7 @@ class Decoding:
         logits: The output with a score for each token of the vocabulary, (batch, tokens, vocabulary).
         mask: The input that says which positions count, (batch, cached and new tokens); ``None`` without one.
         positions: Inputs of the new tokens' positions, (batch, tokens) or (tokens).
-        lengths: Inputs of one number: how many tokens the cache holds.
+        lengths: Inputs that say how many tokens there are.
         branches: Inputs of one boolean: whether the cache holds any tokens.
         constants: Inputs that stay as they are in every call: encodings of another model, for example.
         one_by_one: Whether the decoder takes a single token per call, so that a prompt is read token by token.
@@ -55,7 +70,7 @@ class Decoding:
     caches: tuple[CacheTensor, ...]
     mask: int | None = None
     positions: tuple[int, ...] = ()
-    lengths: tuple[int, ...] = ()
+    lengths: tuple[LengthInput, ...] = ()
     branches: tuple[int, ...] = ()
     constants: tuple[int, ...] = ()
     one_by_one: bool = False
@@ -74,48 +89,41 @@ class GenerationArtifact(Artifact):
         decoding: How it is called.
     """
 
-    decoder_inputs: tuple[TensorSpec, ...] = ()
-    decoder_outputs: tuple[TensorSpec, ...] = ()
-    decoding: Decoding = Decoding(0, 0, 0, ())
+    decoder_inputs: tuple[TensorSpec, ...] = field(kw_only=True)
+    decoder_outputs: tuple[TensorSpec, ...] = field(kw_only=True)
+    decoding: Decoding = field(kw_only=True)
 
     @property
     def decoder(self) -> Artifact:
         """The file as the model that it is."""
-        return Artifact(
-            kind=self.kind,
-            path=self.path,
-            inputs=self.decoder_inputs,
-            outputs=self.decoder_outputs,
-            passes=self.passes,
-            sha256=self.sha256,
-            opset=self.opset,
-            variant=self.variant,
-            domains=self.domains,
-            disagreement=self.disagreement,
-            precision=self.precision,
-            files=self.files,
-        )
+        return Artifact(inputs=self.decoder_inputs, outputs=self.decoder_outputs, **_facts_of_file(self))
+
+
+def generation(
+    decoder: Artifact, decoding: Decoding, inputs: tuple[TensorSpec, ...], outputs: tuple[TensorSpec, ...]
+) -> GenerationArtifact:
+    """Return a decoder as a model of such inputs and outputs."""
+    return GenerationArtifact(
+        inputs=inputs,
+        outputs=outputs,
+        decoder_inputs=decoder.inputs,
+        decoder_outputs=decoder.outputs,
+        decoding=decoding,
+        **_facts_of_file(decoder),
+    )
 
 
 def as_generation(decoder: Artifact, like: GenerationArtifact) -> GenerationArtifact:
     """Return another graph of a decoder, one that was optimised for example, called as the first one is."""
-    return GenerationArtifact(
-        kind=decoder.kind,
-        path=decoder.path,
-        inputs=like.inputs,
-        outputs=like.outputs,
-        passes=decoder.passes,
-        sha256=decoder.sha256,
-        opset=decoder.opset,
-        variant=decoder.variant,
-        domains=decoder.domains,
-        disagreement=decoder.disagreement,
-        precision=decoder.precision,
-        files=decoder.files,
-        decoder_inputs=decoder.inputs,
-        decoder_outputs=decoder.outputs,
-        decoding=like.decoding,
-    )
+    return generation(decoder, like.decoding, like.inputs, like.outputs)
+
+
+def _facts_of_file(artifact: Artifact) -> dict[str, Any]:
+    """Return what an artifact says besides its inputs and outputs, by the names of its fields."""
+    return {item.name: getattr(artifact, item.name) for item in fields(Artifact) if item.name not in _SIGNATURE}
+
+
+_SIGNATURE = ("inputs", "outputs")
 
 
 def decoder_bundle(bundle: Bundle) -> Bundle:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -45,13 +46,24 @@ def generated(
     return Generated(
         new_tokens=new_tokens,
         prompt=prompt,
-        first_token_ms=spans(lambda rounds: float(np.median(_token_ns(rounds)[:, 0])) / 1e6),
-        token_ms=spans(lambda rounds: float(np.median(_between_ns(rounds))) / 1e6) if new_tokens > 1 else None,
+        first_token_ms=spans(first_token_ms),
+        token_ms=spans(token_ms) if new_tokens > 1 else None,
         tokens_per_s=spans(lambda rounds: new_tokens * frames_per_second(rounds, cell.load.batch)),
         fixed_ms=span_within([fixed_ns / 1e6 for fixed_ns, _ in lines], timing, float, float) if lines else None,
         position_us=span_within([each_ns / 1e3 for _, each_ns in lines], timing, float, float) if lines else None,
         cache_bytes=held if isinstance(held, int) else None,
     )
+
+
+def first_token_ms(rounds: Rounds) -> float:
+    """Return the median time from the begin of a call to its first token, in milliseconds."""
+    return float(np.median(_token_ns(rounds)[:, 0])) / 1e6
+
+
+def token_ms(rounds: Rounds) -> float:
+    """Return the median time from one token to the next, in milliseconds; NaN where calls generate one token."""
+    between_ns = _between_ns(rounds)
+    return float(np.median(between_ns)) / 1e6 if between_ns.size else math.nan
 
 
 def _new_tokens(rounds: Rounds) -> int:

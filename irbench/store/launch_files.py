@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench.core.record import LaunchRecord
+from irbench.core.record import CellLaunch, LaunchRecord
 from irbench.errors import IrbenchError
 from irbench.system.document_damage import damage_text
 
@@ -73,11 +73,27 @@ def _require_sense(record: LaunchRecord) -> None:
         paced = () if cell.paced is None else (cell.paced,)
         for window in (*cell.rounds, *paced):
             _require_window(window.issue_ns, window.completion_ns)
+        _require_parts(cell)
         if min(cell.streams, cell.calls_per_sample) < 1:
             raise ValueError(f"{cell.cell} has {cell.streams} streams and {cell.calls_per_sample} calls per sample")
     for alone in record.sustained:
         if min(alone.completions, alone.wall_ns) < 1:
             raise ValueError(f"{alone.cell} made {alone.completions} inferences in {alone.wall_ns} ns")
+
+
+def _require_parts(cell: CellLaunch) -> None:
+    """Refuse calls of unequal numbers of parts, and parts that were complete before those they follow."""
+    lengths: set[int] = set()
+    for round_ in cell.rounds:
+        calls = round_.issue_ns.size * max(1, cell.calls_per_sample)
+        if round_.part_ns.size % calls:
+            raise ValueError(f"{cell.cell} has {round_.part_ns.size} parts of {calls} calls")
+        moments = round_.part_ns.reshape(calls, -1)
+        lengths.add(moments.shape[1])
+        if moments.size and (moments[:, 0].min() < 0 or (np.diff(moments, axis=1) < 0).any()):
+            raise ValueError(f"{cell.cell} has parts that were complete before those they follow")
+    if len(lengths) > 1:
+        raise ValueError(f"{cell.cell} has calls of unequal numbers of parts")
 
 
 def _require_window(issue_ns: NDArray[np.int64], completion_ns: NDArray[np.int64]) -> None:

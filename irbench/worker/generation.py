@@ -12,7 +12,7 @@ from irbench.spec.generation import GenerationArtifact
 from irbench.spi import Availability, Backend, Description, Phases, Session, Slot
 
 
-def for_artifact(backend: Backend, artifact: Artifact | None) -> Backend:
+def generating_if_decoder(backend: Backend, artifact: Artifact | None) -> Backend:
     """Return what runs an artifact: a backend itself, or around it what generates with a decoder."""
     return GeneratingBackend(backend) if isinstance(artifact, GenerationArtifact) else backend
 

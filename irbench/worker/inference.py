@@ -11,7 +11,7 @@ from irbench.measure.generation import GenerationSlot
 from irbench.measure.kernel_evidence import PhaseLog
 from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Array, Backend, Feed, Slot
-from irbench.worker.generation import for_artifact
+from irbench.worker.generation import generating_if_decoder
 from irbench.worker.watchdog import own_temporary_files
 
 
@@ -33,7 +33,7 @@ class OpenSession:
     def __init__(self, backend: Backend, artifact: Artifact, load: Load, device: str = "cpu") -> None:
         own_temporary_files()
         backend.import_runtime(load, device)
-        backend = for_artifact(backend, artifact)
+        backend = generating_if_decoder(backend, artifact)
         self._session = backend.compile(artifact, load, device, PhaseLog())
         try:
             (self._slot,) = self._session.open_slots(1, "copy")

@@ -61,7 +61,7 @@ _TOKEN = OverLaunches("token", "_ms", _generation(lambda of: of.token_ms),
 _RATE = OverLaunches("tokens_per_s", "", _generation(lambda of: of.tokens_per_s),
     "Median over launches of tokens per second.", "The same with disturbed blocks included.")  # fmt: skip
 _FIXED = OverLaunches("token_fixed", "_ms", _generation(lambda of: of.fixed_ms),
-    "RowPart of a token's time that does not depend on the length: `a` of `a + b x length`.",
+    "Part of a token's time that does not depend on the length: `a` of `a + b x length`.",
     "Null: the fit is one over launches.")  # fmt: skip
 _POSITION = OverLaunches("position", "_us", _generation(lambda of: of.position_us),
     "What each position in the cache adds to a token's time: `b` of `a + b x length`.",
@@ -87,7 +87,7 @@ GENERATION = (
             legend=Legend(44, _fit_legend),
             explained="`b` where the time of a token is `a + b x length`, the length that of the cache: the median "
             "slope over the tokens of each launch, the median over launches")),
-    Column("token_fixed_ms", NUMBER, "RowPart of a token's time that does not depend on the length.",
+    Column("token_fixed_ms", NUMBER, "Part of a token's time that does not depend on the length.",
         speed=_value(lambda of: of.fixed_ms)),
     Column("tokens_per_s", NUMBER, "Tokens per second, of all samples and streams together.",
         speed=_generation(lambda of: of.tokens_per_s.value), in_python=True,

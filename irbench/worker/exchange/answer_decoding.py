@@ -210,7 +210,7 @@ def _is_round(round_: Round) -> bool:
     if not _are_pairs(round_):
         return False
     completion_ns, part_ns = round_.completion_ns, round_.part_ns
-    if part_ns.size and not _are_times(part_ns):
+    if part_ns.size and (not _are_times(part_ns) or part_ns.size % round_.issue_ns.size):
         return False
     return bool((completion_ns[1:] >= completion_ns[:-1]).all() and completion_ns[-1] > 0)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from documents import cell, group
 
 from irbench.across_runs.measured_cells import MeasuredGraph, is_another_graph, key_names, key_of
+from irbench.core.row import Generated, Spans
 from irbench.notices.notes import BusyNeighbour
 from irbench.spec import GraphFiles
 
@@ -16,6 +19,15 @@ def test_a_row_beside_a_busy_neighbour_is_another_cell_than_one_without():
     beside = key_of(group(row, notes=(BusyNeighbour(processors=(1,)),)), row)
     assert alone != beside
     assert key_names([alone, beside]) == {alone: "ort", beside: "ort beside a busy neighbour"}
+
+
+def test_generations_of_other_lengths_are_other_cells_also_where_a_row_failed():
+    tokens = Spans(1.0)
+    short, long = (replace(cell("ort"), generation=Generated(count, 8, tokens, tokens, tokens)) for count in (32, 64))
+    broken = replace(cell("openvino"), state="failed")
+    keys = [key_of(group(row, broken), row) for row in (short, long)]
+    assert key_names(keys) == {keys[0]: "ort 32 tokens", keys[1]: "ort 64 tokens"}
+    assert key_of(group(short, broken), broken).new_tokens == 32
 
 
 SMALL, LARGE, OTHER = (GraphFiles(digest, 1000) for digest in ("aa", "bb", "cc"))

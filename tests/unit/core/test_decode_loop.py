@@ -10,7 +10,7 @@ import pytest
 
 from irbench.core.decode_loop import DecodeLoop
 from irbench.spec import TensorSpec
-from irbench.spec.generation import TOP_LOGITS, CacheTensor, Decoding, GenerationArtifact
+from irbench.spec.generation import CacheTensor, Decoding, GenerationArtifact, LengthInput
 
 VOCABULARY = 20
 SPECS = (
@@ -26,11 +26,17 @@ SPECS = (
 
 def artifact(new_tokens: int = 3, **changes: Any) -> GenerationArtifact:
     facts: dict[str, Any] = {
-        "tokens": 0, "logits": 0, "caches": (CacheTensor(6, 1, 2),), "mask": 1, "positions": (2,), "lengths": (3,),
+        "tokens": 0, "logits": 0, "caches": (CacheTensor(6, 1, 2),), "mask": 1, "positions": (2,),
+        "lengths": (LengthInput(3, "past"),),
         "branches": (4,), "constants": (5,),
     }  # fmt: skip
     decoding = Decoding(new_tokens, **(facts | changes))
-    return GenerationArtifact("onnx", Path("d.onnx"), (), (), decoder_inputs=SPECS, decoding=decoding)
+    return of_specs(SPECS, decoding)
+
+
+def of_specs(specs: tuple[TensorSpec, ...], decoding: Decoding) -> GenerationArtifact:
+    path = Path("d.onnx")
+    return GenerationArtifact("onnx", path, (), (), decoder_inputs=specs, decoder_outputs=(), decoding=decoding)
 
 
 def counting_decoder(feed: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -92,13 +98,33 @@ def test_answers_hold_the_largest_logits_of_each_token() -> None:
     generate(loop, [[1, 2, 3]], keeps_logits=True)
     tokens, top, top_tokens, logits = loop.answers()
     assert tokens.tolist() == [[4, 5, 6]]
-    assert (top.shape, logits.shape) == ((1, 3, TOP_LOGITS), (1, 3, VOCABULARY))
+    assert (top.shape, logits.shape) == ((1, 3, VOCABULARY), (1, 3, VOCABULARY))
     assert top_tokens[0, :, 0].tolist() == [4, 5, 6]
     assert top[0, 0].tolist() == sorted(top[0, 0].tolist(), reverse=True)
 
 
 def test_a_cache_of_unknown_size_is_named() -> None:
     specs = (*SPECS[:6], TensorSpec("past.0.key", "float32", ("batch", "heads", "past", 4)))
-    loop = DecodeLoop(GenerationArtifact("onnx", Path(), (), (), decoder_inputs=specs, decoding=artifact().decoding))
+    loop = DecodeLoop(of_specs(specs, artifact().decoding))
     with pytest.raises(ValueError, match=r"past\.0\.key has the dimension heads"):
         loop.begin((np.ones((1, 2), np.int64), np.ones((1, 2), np.float32)))
+
+
+@pytest.mark.parametrize(("counts", "numbers"), [("past", [0, 3, 4]), ("total", [3, 4, 5]), ("last", [2, 3, 4])])
+def test_lengths_count_what_they_are_called_after_for_each_sample(counts: Any, numbers: list[int]) -> None:
+    specs = (*SPECS[:3], TensorSpec("length", "int32", ("batch",)), *SPECS[4:])
+    loop = DecodeLoop(of_specs(specs, artifact(lengths=(LengthInput(3, counts),)).decoding))
+    feeds = generate(loop, [[1, 2, 3], [5, 6, 7]])
+    assert [feed[3].tolist() for feed in feeds] == [[number, number] for number in numbers]
+
+
+def test_a_cache_that_comes_back_empty_from_a_branch_stays_as_it_was() -> None:
+    loop = DecodeLoop(artifact())
+    loop.begin((np.array([[1, 2, 3]], np.int64), np.ones((1, 2), np.float32)))
+    sizes: list[int] = []
+    while not loop.is_done:
+        feed = loop.next()
+        sizes.append(feed[6].shape[2])
+        logits, cache = counting_decoder(feed)
+        loop.take((logits, cache if sizes[-1] == 0 else cache[:0]))
+    assert sizes == [0, 3, 3], "as the encoder's part of a merged decoder, which only the first call computes"

@@ -40,17 +40,35 @@ def test_a_token_that_the_reference_finds_unlikely_is_wrong() -> None:
     assert judge(error, "fp32") is not None
 
 
-def test_another_token_is_as_wrong_as_it_is_unlikely_where_its_logits_were_not_kept() -> None:
-    long = [list(FIRST) for _ in range(12)]
-    right, wrong = answer(*long), list(answer(*long))
-    wrong[0] = wrong[0].copy()
-    wrong[0][0, 11] = 0
-    for part in (right, wrong):
-        assert part[3].shape[1] == 12
-    kept = (*right[:3], right[3][:, :8])
-    error = compare_generations((*wrong[:3], wrong[3][:, :8]), kept, 1.0)
-    assert error.max_rel == pytest.approx((9 - 2) / 9), "at least as far as the last of the largest logits"
+def beyond_the_first(reference: tuple[Array, ...], first: int = 8) -> tuple[Array, ...]:
+    """Return a generation with all logits of its first tokens alone."""
+    return (*reference[:3], reference[3][:, :first])
+
+
+def test_a_late_token_that_is_not_among_the_most_likely_is_wrong() -> None:
+    right = beyond_the_first(answer(*[FIRST] * 12))
+    tokens = right[0].copy()
+    tokens[0, 11] = 0  # the least likely one, which the four largest logits leave out
+    error = compare_generations((tokens, *right[1:]), right, 1.0)
+    assert error.max_rel == 1
     assert error.top1_agreement == pytest.approx(11 / 12)
+
+
+def test_logits_of_late_tokens_are_compared_where_the_choice_is_the_same() -> None:
+    other = [0.0, 9, 1, 2, 3, 8.5]
+    right, near = (beyond_the_first(answer(*[FIRST] * 11, last)) for last in (FIRST, other))
+    error = compare_generations(near, right, 1.0)
+    assert error.max_rel == pytest.approx(4.5 / 9)
+    assert error.top1_agreement == 1
+
+
+def test_tokens_that_are_ruled_out_do_not_hide_what_is_wrong() -> None:
+    ruled_out = [float("-inf"), 9, float("-inf"), 2, 3, 4]
+    right = answer(FIRST, ruled_out)
+    assert compare_generations(right, right, 1.0).max_rel == 0
+    tokens = right[0].copy()
+    tokens[0, 1] = 2
+    assert compare_generations((tokens, *right[1:]), right, 1.0).max_rel == 1
 
 
 def test_the_worst_sample_counts() -> None:

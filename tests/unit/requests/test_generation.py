@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.requests.generation import generations
+from irbench.requests.generation import GenerationRequest, generations
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
-from irbench.spec.generation import GENERATED_OUTPUTS, CacheTensor, GenerationArtifact, decoder_bundle
+from irbench.spec.generation import GENERATED_OUTPUTS, CacheTensor, GenerationArtifact, LengthInput, decoder_bundle
 
 IDS = TensorSpec("input_ids", "int64", ("batch", "tokens"))
 LOGITS = TensorSpec("logits", "float32", ("batch", "tokens", 50))
@@ -26,7 +26,7 @@ def decoder(inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> Bund
 
 
 def generation(bundle: Bundle, prompt: int = 4, new_tokens: int = 3, **feedback: str) -> GenerationArtifact:
-    (made,) = generations([bundle], new_tokens, feedback, [prompt])
+    (made,) = generations([bundle], GenerationRequest(new_tokens, [prompt], feedback))
     (artifact,) = made.artifacts
     assert isinstance(artifact, GenerationArtifact)
     return artifact
@@ -68,14 +68,14 @@ def test_masks_positions_lengths_branches_and_constants_are_told_apart() -> None
         cache("past.0.key"),
     ]
     found = generation(decoder(inputs, [LOGITS, cache("present.0.key", "all")])).decoding
-    assert (found.tokens, found.mask, found.positions, found.lengths) == (0, 1, (2, 3), (4,))
+    assert (found.tokens, found.mask, found.positions, found.lengths) == (0, 1, (2, 3), (LengthInput(4, "past"),))
     assert (found.branches, found.constants) == ((5,), (6,))
 
 
 def test_a_generation_takes_the_prompt_and_the_constants_and_answers_tokens() -> None:
     encoded = TensorSpec("encoder_hidden_states", "float32", ("batch", "encoded", 16))
     bundle = decoder([IDS, encoded, cache("past.0.key")], [LOGITS, cache("present.0.key", "all")])
-    (made,) = generations([bundle], 3, {}, [4])
+    (made,) = generations([bundle], GenerationRequest(3, [4]))
     names = [spec.tensor.name for spec in made.inputs]
     assert names == ["input_ids", "encoder_hidden_states"]
     assert made.inputs[0].high == 50, "prompts are drawn from the vocabulary"
@@ -121,6 +121,31 @@ def test_what_is_no_decoder_with_a_cache_is_refused_by_the_names_of_its_tensors(
     inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], feedback: dict[str, str], named: str
 ) -> None:
     with pytest.raises(IrbenchError, match=named) as refused:
-        generations([decoder(inputs, outputs)], 3, feedback, [4])
+        generations([decoder(inputs, outputs)], GenerationRequest(3, [4], feedback))
     assert refused.value.hint
     assert inputs[0].name in refused.value.message or outputs[0].name in refused.value.message or feedback
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "counts"),
+    [
+        ("past_sequence_length", (), "past"),
+        ("cache_update_index", (1,), "past"),
+        ("total_sequence_length", (), "total"),
+        ("seqlens_k", ("batch",), "last"),
+    ],
+)
+def test_what_an_integer_counts_is_told_by_its_name(name: str, shape: tuple[int | str, ...], counts: str) -> None:
+    inputs = [IDS, TensorSpec(name, "int32", shape), cache("past.0.key")]
+    (length,) = generation(decoder(inputs, [LOGITS, cache("present.0.key", "all")])).decoding.lengths
+    assert (length.input, length.counts) == (1, counts)
+
+
+def test_an_integer_that_counts_something_unknown_needs_a_value() -> None:
+    inputs = [IDS, TensorSpec("num_logits_to_keep", "int64", ()), cache("past.0.key")]
+    bundle = decoder(inputs, [LOGITS, cache("present.0.key", "all")])
+    with pytest.raises(IrbenchError, match="num_logits_to_keep") as refused:
+        generations([bundle], GenerationRequest(3, [4]))
+    assert "--value num_logits_to_keep=1" in refused.value.hint
+    (made,) = generations([bundle], GenerationRequest(3, [4], given=["num_logits_to_keep"]))
+    assert [spec.tensor.name for spec in made.inputs] == ["input_ids", "num_logits_to_keep"]
