@@ -18,7 +18,7 @@ from irbench.store.listing import Index
 from irbench.store.runs import load_document
 
 _FILE = "times.sqlite"
-VERSION = 1
+VERSION = 2
 """Of the lines: another number where their fields or what is made of a run are others."""
 _BEYOND_ANY = 1e21
 """No time is so long; squares of longer ones exceed what a float holds."""

@@ -206,7 +206,7 @@ def worst_error(answers: Sequence[Outputs], reference: Outputs, bundle: Bundle, 
     Raises:
         ValueError: One cannot be compared; says why.
     """
-    if isinstance(bundle.artifacts[0], GenerationArtifact):
+    if any(isinstance(artifact, GenerationArtifact) for artifact in bundle.artifacts):
         errors = [compare_generations(answer, reference, scale) for answer in answers]
     else:
         errors = [compare(answer, reference, bundle.classifier, scale) for answer in answers]

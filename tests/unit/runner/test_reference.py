@@ -221,7 +221,7 @@ def test_a_row_shows_the_larger_of_both_errors() -> None:
 
 def test_one_wrong_slot_is_enough() -> None:
     reference = (np.array([1.0, 2.0]),)
-    assert worst_error([reference, (np.array([1.0, 3.0]),)], reference, False).max_rel == 0.5
+    assert worst_error([reference, (np.array([1.0, 3.0]),)], reference, Bundle("net", (), ())).max_rel == 0.5
 
 
 def test_a_runtime_on_another_device_is_not_timed() -> None:

@@ -196,7 +196,7 @@ def test_what_is_unchecked_is_a_sentence_with_a_remedy():
     )
     remedy = "Give inputs that lead there with --data"
     assert list(unchecked_texts(GraphCheck(INPUTS, unchecked=missed))) == [
-        f"then_branch of If choice was not checked: none of the inputs leads there. {remedy}",
+        f"then_branch of If choice was not checked: no input leads there. {remedy}",
         f"Loop again with 0 iterations was not checked: the original fails there. {remedy}",
         f"else_branch of If rank was not checked: shapes decide, and none that was tried leads there. {SHAPES}",
         f"body of Scan rows was not checked: what is executed could not be followed. {FOLLOW}",
