@@ -37,7 +37,10 @@ def require_stages(stages: Mapping[Any, Any], owner: str) -> None:
     for name, stage in stages.items():
         if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
             raise ValueError(f"{name!r} is not a valid name of a stage: 1 to {_LONGEST_NAME} characters of text")
-        if not callable(stage) and not (isinstance(stage, str) and stage.strip()):
+        if isinstance(stage, str) and not stage.strip():
+            raise ValueError(f"the stage {name} of {owner} is an empty text")
+        can_run = callable(stage) or isinstance(stage, str)
+        if not can_run:
             raise ValueError(f"the stage {name} of {owner} is of type {type(stage).__name__}, which cannot be called")
 
 

@@ -19,6 +19,7 @@ from irbench.features.plan.expansion import USUAL_ROWS, Comparable
 from irbench.options import kinds, own_code, values
 from irbench.options.kinds import Kind
 from irbench.options.option import Option
+from irbench.options.pipeline_stages import require_stages
 from irbench.options.run import RUN, plan_key
 from irbench.perf_events.event_names import parse_counters
 from irbench.spec import Io, Objective, Precision, shape_text
@@ -59,6 +60,15 @@ def _as_text(value: Any) -> Any:
 
 def _shape(value: Any) -> dict[str, str]:
     return {name: shape_text(sizes) for name, sizes in values.shapes(value).items()}
+
+
+def _cells(value: Any) -> Any:
+    for name, code in value.items() if isinstance(value, Mapping) else ():
+        if isinstance(code, Mapping):
+            require_stages(code, name)
+        elif not isinstance(code, str):
+            raise TypeError(f"{code!r} is neither a text nor a mapping of stages")
+    return value
 
 
 def _batch(value: Any) -> int | str:
@@ -113,7 +123,7 @@ _FORMS: Mapping[Kind[Any], Any] = {
     ],
     kinds.FEEDBACK: dict[str, str],
     kinds.SWEEP: Name,
-    kinds.CELLS: dict[str, str],
+    kinds.CELLS: Annotated[dict[str, Any], _reads(_cells, dict[str, str | dict[str, str]])],
     kinds.NAMES: tuple[Name, ...],
     kinds.ROW: Name,
     kinds.NOTE: str,

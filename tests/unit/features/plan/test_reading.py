@@ -73,6 +73,15 @@ def test_values_may_be_written_as_on_the_command_line():
     assert (cell.settings["sustain"], cell.settings["threads"]) == (3.0, "native")
 
 
+def test_stages_of_own_code_are_texts_in_order_and_checked_as_those_of_a_run():
+    stages = {"decode": "pipe.py:decode", "model": "ort"}
+    (cell,) = read_plan({"defaults": {"models": "net", "cells": {"mine": stages, "other": "./loop"}}}).expansion.cells
+    assert list(cell.settings["cells"]["mine"].items()) == list(stages.items())
+    for wrong in ({}, {"model": 3}, {"model": " "}, 3):
+        (problem,) = problems({"defaults": {"models": "net", "cells": {"mine": wrong}}})
+        assert problem.startswith("defaults.cells:")
+
+
 def test_all_that_is_wrong_is_named_with_its_place_in_the_order_of_the_plan():
     document = {
         "nam": "x",
