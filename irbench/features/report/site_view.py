@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Generic, TypeVar
 
 from irbench.across_runs.differences import fingerprint, machine_facts
 from irbench.across_runs.machine_comparison import ComparedMachine, MachineCell, MachineComparison
-from irbench.across_runs.texts import difference_text
 from irbench.across_runs.timed_runs import TimedRun
 from irbench.core.plain_text import plain
-from irbench.core.quantities import NOT_MEASURED, percent, plural, significant
-from irbench.core.row import Ends, Spans
+from irbench.core.quantities import percent, plural
 from irbench.features.report.site import (
     INDEX,
     ROWS,
@@ -25,17 +21,30 @@ from irbench.features.report.site import (
     page_files,
     run_file,
 )
-from irbench.pages.values import Bar, ColumnChoice, Heading, PageCell, PageGrid, PageRow
-from irbench.render.figure_texts import ends_text, ratio_with_ends
-from irbench.render.interval_plot import speedup_span
-from irbench.render.table_title import command_text, machine_text, versions
+from irbench.features.report.site_cells import (
+    Axis,
+    backend_of,
+    command_cell,
+    differences_text,
+    fps_cell,
+    machine_name,
+    model_of,
+    models_text,
+    moment_of,
+    p50_cell,
+    run_cell,
+    run_name,
+    setting_text,
+    speedup_axis,
+    speedup_cell,
+    verdict_text,
+)
+from irbench.pages.values import ColumnChoice, Heading, PageCell, PageGrid, PageRow
+from irbench.render.table_title import machine_text, versions
 
 MOST_ROWS = 5000
 """Of a table: browsers search and sort so many without a pause that is felt."""
-_AGAIN = "measure it again"
-_COMPARED = ("model", "backend", "machine", "p50 ms", "precision", "setting")
 _SHORT_FINGERPRINT = 6
-_OF_EVERY_NAME = re.compile(r"\((?:R|TM)\)|\b(?:CPU|Processor|\d+-Core)\b|@ [\d.]+GHz", re.IGNORECASE)
 _NOT_SHOWN = ("instructions",)
 """Facts of a machine that take hundreds of words."""
 _INTERVALS = (
@@ -48,7 +57,6 @@ _EQUAL = (
     " instances; launches of both machines are two independent samples. Its 95 % interval holds for its row alone."
 )
 _COLOURS = "Green and red are verdicts: the whole interval is above or below 1, and not within {within} of it."
-_BUSY = "not judged: the machine was busy"
 
 
 @dataclass(frozen=True)
@@ -87,20 +95,77 @@ def older_text(older_runs: int, shown: int) -> str:
     return f"{plural(older_runs, 'older run')} {_are(older_runs)} left out: a site has the newest {shown}. Name others."
 
 
-_Column: TypeAlias = "tuple[str, bool, Callable[[MachineCell], PageCell]]"
+_Shown = TypeVar("_Shown")
+
+
+@dataclass(frozen=True)
+class _Column(Generic[_Shown]):
+    """A column of a table.
+
+    Attributes:
+        heading: Its name.
+        cell: Makes its cell in the row of something.
+        is_words: Whether it holds words, which stand to the left.
+        is_chosen: Whether a reader may choose one of its values, where these are several.
+    """
+
+    heading: str
+    cell: Callable[[_Shown], PageCell]
+    is_words: bool = True
+    is_chosen: bool = False
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """What a row shows: a cell of a machine; where machines are compared, also the comparison, but of the baseline.
+
+    Attributes:
+        axis: Of the speedups of its table.
+    """
+
+    cell: MachineCell
+    compared: ComparedMachine | None = None
+    axis: Axis = (1.0, 1.0)
+
+    @property
+    def state(self) -> str:
+        """What colours the row."""
+        if self.compared is not None and self.compared.is_judged:
+            return self.compared.verdict
+        return "" if self.cell.row.state == "ok" else self.cell.row.state
+
+
+_P50: _Column[_Entry] = _Column("p50 ms", lambda entry: p50_cell(entry.cell.row), is_words=False)
+_FPS: _Column[_Entry] = _Column("FPS", lambda entry: fps_cell(entry.cell.row), is_words=False)
+_PRECISION: _Column[_Entry] = _Column(
+    "precision", lambda entry: PageCell(plain(entry.cell.setting.precision)), is_chosen=True
+)
+_SETTING: _Column[_Entry] = _Column("setting", lambda entry: PageCell(setting_text(entry.cell.setting)))
+_MEASURED: _Column[_Entry] = _Column("measured (UTC)", lambda entry: run_cell(entry.cell))
+_AGAIN: _Column[_Entry] = _Column("measure it again", lambda entry: command_cell(entry.cell.run))
+_SPEEDUP: _Column[_Entry] = _Column("speedup", lambda entry: speedup_cell(entry.compared, entry.axis), is_words=False)
+_VERDICT: _Column[_Entry] = _Column("verdict", lambda entry: PageCell(verdict_text(entry.compared)))
+_DIFFERENCES: _Column[_Entry] = _Column("differs besides", lambda entry: PageCell(differences_text(entry.compared)))
+_RUN_COLUMNS: Sequence[_Column[TimedRun]] = (
+    _Column("run", lambda run: PageCell(run_name(run), run_file(run.document.run_id))),
+    _Column("measured (UTC)", lambda run: PageCell(moment_of(run))),
+    _Column("models", lambda run: PageCell(models_text(run))),
+    _Column("download", lambda run: PageCell("raw samples", archive_file(run.document.run_id))),
+    _Column(_AGAIN.heading, command_cell),
+)
 
 
 class _View:
     def __init__(self, content: SiteContent) -> None:
         self._content = content
-        self.models = page_files("model", (cell.setting.key.model for cell in content.cells))
-        self.backends = page_files("backend", map(_backend, content.cells))
+        self.models = page_files("model", map(model_of, content.cells))
+        self.backends = page_files("backend", map(backend_of, content.cells))
         self._newest = {fingerprint(run.document.environment): run for run in reversed(content.runs)}
         self.machines = page_files("machine", self._newest)
 
     @cached_property
     def _machine_names(self) -> Mapping[str, str]:
-        names = {machine: _machine_name(run) for machine, run in self._newest.items()}
+        names = {machine: machine_name(run) for machine, run in self._newest.items()}
         counts = Counter(names.values())
         return {
             machine: name if counts[name] == 1 else f"{machine[:_SHORT_FINGERPRINT]} {name}"
@@ -125,16 +190,7 @@ class _View:
                 ("Backends", tuple(PageCell(plain(name), file) for name, file in self.backends.items())),
                 ("Data", (PageCell("all rows as CSV", ROWS),)),
             ),
-            tables=tuple(
-                filter(
-                    None,
-                    (
-                        self._machine_table(),
-                        self._compared("Machines compared", content.comparisons),
-                        self._cells("Newest figures", content.cells),
-                    ),
-                )
-            ),
+            tables=(self._machine_table(), *self._tables(content.cells, content.comparisons)),
             left_out=(
                 *filter(None, (older_text(content.older_runs, len(content.runs)),)),
                 *map(plain, content.problems),
@@ -142,23 +198,23 @@ class _View:
         )
 
     def model_page(self, model: str) -> SitePage:
-        cells = [cell for cell in self._content.cells if cell.setting.key.model == model]
-        compared = [found for found in self._content.comparisons if found.base.setting.key.model == model]
+        cells = [cell for cell in self._content.cells if model_of(cell) == model]
+        compared = [found for found in self._content.comparisons if model_of(found.base) == model]
         return SitePage(
             file=self.models[model],
             title=plain(model),
             kind="model",
-            tables=self._tables(cells, compared, "model"),
+            tables=tuple(self._tables(cells, compared, self._model)),
         )
 
     def backend_page(self, backend: str) -> SitePage:
-        cells = [cell for cell in self._content.cells if _backend(cell) == backend]
-        compared = [found for found in self._content.comparisons if _backend(found.base) == backend]
+        cells = [cell for cell in self._content.cells if backend_of(cell) == backend]
+        compared = [found for found in self._content.comparisons if backend_of(found.base) == backend]
         return SitePage(
             file=self.backends[backend],
             title=plain(backend),
             kind="backend",
-            tables=self._tables(cells, compared),
+            tables=tuple(self._tables(cells, compared)),
         )
 
     def machine_page(self, machine: str) -> SitePage:
@@ -177,161 +233,77 @@ class _View:
                 *((plain(name), plain(value)) for name, value in known if name not in _NOT_SHOWN),
                 ("versions of its newest run", plain(software)),
             ),
-            tables=(*self._tables(cells, compared, "machine"), self._runs(runs)),
+            tables=(*self._tables(cells, compared, self._machine), _grid("runs", "Runs", _RUN_COLUMNS, runs)),
         )
 
     def _tables(
-        self, cells: Sequence[MachineCell], compared: Sequence[MachineComparison], without: str = ""
-    ) -> tuple[PageGrid, ...]:
-        found = self._compared("Machines compared", compared, without)
-        cells_table = self._cells("Newest figures", cells, without)
-        return (cells_table,) if found is None else (found, cells_table)
+        self,
+        cells: Sequence[MachineCell],
+        compared: Sequence[MachineComparison],
+        without: _Column[_Entry] | None = None,
+    ) -> Iterator[PageGrid]:
+        """Yield the tables of cells and how they compare, but for a column of which all cells are the same."""
+        yield from self._compared(compared, without)
+        columns = [column for column in self._cell_columns if column is not without]
+        notes = (_INTERVALS, _left_out(len(cells), ROWS))
+        grid = _filtered("cells", "Newest figures", columns, [_Entry(cell) for cell in cells], notes)
+        yield replace(grid, choices=tuple(_choices(columns, grid.rows)))
+
+    def _compared(
+        self, comparisons: Sequence[MachineComparison], without: _Column[_Entry] | None
+    ) -> Iterator[PageGrid]:
+        if not comparisons:
+            return
+        columns = [column for column in self._compared_columns if column is not without or column is self._machine]
+        entries = list(_entries(comparisons))
+        colours = _COLOURS.format(within=percent(self._content.within, 0))
+        notes = (_EQUAL, colours, _left_out(len(entries)))
+        yield _filtered("compared", "Machines compared", columns, entries, notes)
 
     def _machine_table(self) -> PageGrid:
         cells = Counter(cell.machine for cell in self._content.cells)
         runs = Counter(fingerprint(run.document.environment) for run in self._content.runs)
-        rows = tuple(
-            PageRow(
-                (
-                    PageCell(self._machine_names[machine], file),
-                    PageCell(str(cells[machine])),
-                    PageCell(str(runs[machine])),
-                    PageCell(self._newest[machine].document.created[:10]),
-                )
-            )
-            for machine, file in self.machines.items()
-        )
-        headings = _headings(("machine", True), ("cells", False), ("runs", False), ("newest", True))
-        return PageGrid("machines", headings, rows, "Machines")
+        columns: list[_Column[str]] = [
+            _Column("machine", self._machine_link),
+            _Column("cells", lambda machine: PageCell(str(cells[machine])), is_words=False),
+            _Column("runs", lambda machine: PageCell(str(runs[machine])), is_words=False),
+            _Column("newest", lambda machine: PageCell(self._newest[machine].document.created[:10])),
+        ]
+        return _grid("machines", "Machines", columns, list(self.machines))
 
-    def _cells(self, title: str, cells: Sequence[MachineCell], without: str = "") -> PageGrid:
-        columns = [column for column in self._columns() if column[0] != without]
-        shown = cells[:MOST_ROWS]
-        rows = tuple(
-            PageRow(tuple(write(cell) for _, _, write in columns), "" if cell.row.state == "ok" else cell.row.state)
-            for cell in shown
-        )
-        return PageGrid(
-            key="cells",
-            title=title,
-            headings=_headings(*((name, is_words) for name, is_words, _ in columns)),
-            rows=rows,
-            notes=tuple(filter(None, (_INTERVALS, _left_out(len(cells), ROWS)))),
-            choices=tuple(_choices(columns, rows)),
-            is_filtered=True,
-        )
+    def _machine_link(self, machine: str) -> PageCell:
+        return PageCell(self._machine_names[machine], self.machines[machine])
 
-    def _columns(self) -> Iterator[_Column]:
-        yield "model", True, lambda cell: PageCell(plain(_model(cell)), self.models[_model(cell)])
-        yield "backend", True, lambda cell: PageCell(plain(cell.row.label), self.backends[_backend(cell)])
-        yield "p50 ms", False, _p50
-        yield "FPS", False, _fps
-        yield "precision", True, lambda cell: PageCell(plain(cell.setting.precision))
-        yield "setting", True, lambda cell: PageCell(_setting_text(cell))
-        yield "machine", True, lambda cell: PageCell(self._machine_names[cell.machine], self.machines[cell.machine])
-        yield "measured (UTC)", True, _run_cell
-        yield _AGAIN, True, lambda cell: PageCell("", code=_command(cell.run))
+    @cached_property
+    def _model(self) -> _Column[_Entry]:
+        def cell(entry: _Entry) -> PageCell:
+            model = model_of(entry.cell)
+            return PageCell(plain(model), self.models[model])
 
-    def _compared(self, title: str, found: Sequence[MachineComparison], without: str = "") -> PageGrid | None:
-        if not found:
-            return None
-        columns = {name: (name, is_words, write) for name, is_words, write in self._columns()}
-        names = [name for name in _COMPARED if name != without or name == "machine"]
-        axis = speedup_span(*_extremes(found))
-        rows = [row for comparison in found for row in self._rows(comparison, [columns[name] for name in names], axis)]
-        headings = [(name, columns[name][1]) for name in names]
-        place = names.index("machine") + 1
-        headings[place:place] = [("speedup", False), ("verdict", True)]
-        return PageGrid(
-            key="compared",
-            title=title,
-            headings=_headings(*headings, ("differs besides", True), (_AGAIN, True)),
-            rows=tuple(rows[:MOST_ROWS]),
-            notes=tuple(
-                filter(
-                    None, (_EQUAL, _COLOURS.format(within=percent(self._content.within, 0)), _left_out(len(rows), ""))
-                )
-            ),
-            is_filtered=True,
-        )
+        return _Column("model", cell, is_chosen=True)
 
-    def _rows(
-        self, comparison: MachineComparison, columns: Sequence[_Column], axis: tuple[float, float]
-    ) -> Iterator[PageRow]:
-        base = comparison.base
-        yield _compared_row(base, columns, PageCell("1 baseline"), "", "")
-        for other in comparison.others:
-            value, ends = other.speedup
-            shown, brackets = ratio_with_ends(value, ends, marks_ranges=True)
-            speedup = PageCell(f"{shown}{brackets}", bar=_bar(value, ends, axis))
-            differences = plain("; ".join(map(difference_text, other.differences)))
-            yield _compared_row(other.cell, columns, speedup, other.verdict if other.is_judged else "", differences)
+    @cached_property
+    def _backend(self) -> _Column[_Entry]:
+        def cell(entry: _Entry) -> PageCell:
+            return PageCell(plain(entry.cell.row.label), self.backends[backend_of(entry.cell)])
 
-    def _runs(self, runs: Sequence[TimedRun]) -> PageGrid:
-        rows = tuple(
-            PageRow(
-                (
-                    PageCell(_name(run), run_file(run.document.run_id)),
-                    PageCell(_moment(run)),
-                    PageCell(plain(", ".join(dict.fromkeys(table.model for table in run.document.groups)))),
-                    PageCell("raw samples", archive_file(run.document.run_id)),
-                    PageCell("", code=_command(run)),
-                )
-            )
-            for run in runs[:MOST_ROWS]
-        )
-        headings = _headings(
-            ("run", True), ("measured (UTC)", True), ("models", True), ("download", True), (_AGAIN, True)
-        )
-        return PageGrid("runs", headings, rows, "Runs")
+        return _Column("backend", cell, is_chosen=True)
+
+    @cached_property
+    def _machine(self) -> _Column[_Entry]:
+        return _Column("machine", lambda entry: self._machine_link(entry.cell.machine), is_chosen=True)
+
+    @cached_property
+    def _cell_columns(self) -> Sequence[_Column[_Entry]]:
+        return (self._model, self._backend, _P50, _FPS, _PRECISION, _SETTING, self._machine, _MEASURED, _AGAIN)
+
+    @cached_property
+    def _compared_columns(self) -> Sequence[_Column[_Entry]]:
+        ratio = _SPEEDUP, _VERDICT
+        return (self._model, self._backend, self._machine, *ratio, _P50, _PRECISION, _SETTING, _DIFFERENCES, _AGAIN)
 
 
-def _compared_row(
-    cell: MachineCell, columns: Sequence[_Column], speedup: PageCell, verdict: str, differences: str
-) -> PageRow:
-    written = [(name, write(cell)) for name, _, write in columns]
-    place = [name for name, _ in written].index("machine") + 1
-    said = verdict or (_BUSY if speedup.bar is not None else "")
-    cells = [shown for _, shown in written]
-    cells[place:place] = [speedup, PageCell(said)]
-    return PageRow((*cells, PageCell(differences), PageCell("", code=_command(cell.run))), verdict)
-
-
-def _with_machine(comparison: MachineComparison, machine: str) -> Iterator[MachineComparison]:
-    """Yield what a comparison says of a machine: against all others where it is the baseline, else against that."""
-    if comparison.base.machine == machine:
-        yield comparison
-    others = tuple(other for other in comparison.others if other.cell.machine == machine)
-    if others:
-        yield MachineComparison(comparison.base, others)
-
-
-def _machine_name(run: TimedRun) -> str:
-    """Return ``Intel Xeon Platinum 8370C, 2 processors``: the processor without what all names of its maker have."""
-    environment = run.document.environment
-    cpu, count = environment.get("cpu"), environment.get("cpus_allowed")
-    name = str(cpu.get("Model name") or "") if isinstance(cpu, Mapping) else ""
-    parts = (
-        " ".join(_OF_EVERY_NAME.sub(" ", name).split()),
-        plural(count, "processor") if isinstance(count, int) else "",
-    )
-    return plain(", ".join(filter(None, parts))) or "unknown machine"
-
-
-def _headings(*columns: tuple[str, bool]) -> tuple[Heading, ...]:
-    return tuple(Heading(name, is_words) for name, is_words in columns)
-
-
-def _choices(columns: Sequence[_Column], rows: Sequence[PageRow]) -> Iterator[ColumnChoice]:
-    """Yield what a reader may choose: of columns that are alike in many rows, and not in all."""
-    for place, (name, _, _) in enumerate(columns):
-        if name in ("model", "machine", "backend", "precision"):
-            values = sorted({row.cells[place].text for row in rows})
-            if len(values) > 1:
-                yield ColumnChoice(place, name, tuple(values))
-
-
-def _left_out(count: int, file: str) -> str:
+def _left_out(count: int, file: str = "") -> str:
     if count <= MOST_ROWS:
         return ""
     where = f"; {file} has all of the index" if file else ""
@@ -342,77 +314,45 @@ def _are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def _model(cell: MachineCell) -> str:
-    return cell.setting.key.model
+def _entries(comparisons: Sequence[MachineComparison]) -> Iterator[_Entry]:
+    """Yield the rows of comparisons: each baseline, and below it the others, on one axis."""
+    axis = speedup_axis([other for comparison in comparisons for other in comparison.others])
+    for comparison in comparisons:
+        yield _Entry(comparison.base)
+        yield from (_Entry(other.cell, other, axis) for other in comparison.others)
 
 
-def _backend(cell: MachineCell) -> str:
-    key = cell.setting.key
-    return key.backend if key.device == "cpu" else f"{key.backend}:{key.device}"
+def _grid(key: str, title: str, columns: Sequence[_Column[_Shown]], shown: Sequence[_Shown]) -> PageGrid:
+    """Return a table with a row for each of what is shown, but for those beyond the most that a table has."""
+    rows = tuple(PageRow(tuple(column.cell(each) for column in columns)) for each in shown[:MOST_ROWS])
+    return PageGrid(key, tuple(Heading(column.heading, column.is_words) for column in columns), rows, title)
 
 
-def _setting_text(cell: MachineCell) -> str:
-    key, threads = cell.setting.key, cell.setting.threads
-    parts = (
-        f"batch {key.batch}",
-        "native threads" if threads is None else plural(threads, "thread"),
-        plural(key.streams, "stream") if key.streams > 1 else "",
-        f"{key.instances} instances" if key.instances > 1 else "",
-        "without copies" if key.io == "bound" else "",
-        ", ".join(f"{name}={value}" for name, value in key.options),
+def _filtered(
+    key: str, title: str, columns: Sequence[_Column[_Entry]], entries: Sequence[_Entry], notes: Sequence[str]
+) -> PageGrid:
+    """Return a table of cells, which can be searched; notes that are empty are left out."""
+    grid = _grid(key, title, columns, entries)
+    return replace(
+        grid,
+        rows=tuple(replace(row, state=entry.state) for row, entry in zip(grid.rows, entries, strict=False)),
+        notes=tuple(filter(None, notes)),
+        is_filtered=True,
     )
-    return plain(", ".join(filter(None, parts)))
 
 
-def _p50(cell: MachineCell) -> PageCell:
-    if cell.row.state != "ok":
-        return PageCell(cell.row.state.replace("-", " "))
-    latency = cell.row.latency_ms
-    return PageCell(_figure(cell.row.p50_over_launches, latency.p50 if latency is not None else None))
+def _choices(columns: Sequence[_Column[_Entry]], rows: Sequence[PageRow]) -> Iterator[ColumnChoice]:
+    """Yield what a reader may choose: of columns that are alike in many rows, and not in all."""
+    for place, column in enumerate(columns):
+        values = sorted({row.cells[place].text for row in rows}) if column.is_chosen else []
+        if len(values) > 1:
+            yield ColumnChoice(place, column.heading, tuple(values))
 
 
-def _fps(cell: MachineCell) -> PageCell:
-    return PageCell(_figure(cell.row.fps_over_launches, cell.row.fps) if cell.row.state == "ok" else NOT_MEASURED)
-
-
-def _figure(spans: Spans | None, value: float | None) -> str:
-    if spans is None:
-        return significant(value)
-    return f"{significant(spans.value)}{ends_text(spans.ends, marks_ranges=True)}"
-
-
-def _run_cell(cell: MachineCell) -> PageCell:
-    several = f" ({cell.runs} runs)" if cell.runs > 1 else ""
-    return PageCell(f"{_moment(cell.run)}{several}", run_file(cell.run.document.run_id))
-
-
-def _moment(run: TimedRun) -> str:
-    return run.document.created[: len("yyyy-mm-ddThh:mm")].replace("T", " ")
-
-
-def _name(run: TimedRun) -> str:
-    return plain(str(run.document.plan.get("name") or run.document.run_id))
-
-
-def _command(run: TimedRun) -> str:
-    return plain(command_text(run.document))
-
-
-def _extremes(found: Iterable[MachineComparison]) -> tuple[list[float], list[float]]:
-    speedups = [_speedup(other) for comparison in found for other in comparison.others]
-    return [value for value, _ in speedups], [end for _, ends in speedups for end in (ends.low, ends.high)]
-
-
-def _speedup(other: ComparedMachine) -> tuple[float, Ends]:
-    return other.speedup
-
-
-def _bar(value: float, ends: Ends, axis: tuple[float, float]) -> Bar:
-    return Bar(*(_place(number, axis) for number in (ends.low, value, ends.high, 1.0)))
-
-
-def _place(number: float, axis: tuple[float, float]) -> float:
-    """Return where a ratio lies on a logarithmic axis, between 0 and 1."""
-    low, high = axis
-    share = math.log(max(number, low) / low) / math.log(high / low)
-    return round(min(max(share, 0.0), 1.0), 3)
+def _with_machine(comparison: MachineComparison, machine: str) -> Iterator[MachineComparison]:
+    """Yield what a comparison says of a machine: against all others where it is the baseline, else against that."""
+    if comparison.base.machine == machine:
+        yield comparison
+    others = tuple(other for other in comparison.others if other.cell.machine == machine)
+    if others:
+        yield MachineComparison(comparison.base, others)
