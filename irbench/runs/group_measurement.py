@@ -14,7 +14,7 @@ from irbench.measure.clock import Stopwatch
 from irbench.measure.core_to_core import CoreLink
 from irbench.measure.lock import Holder
 from irbench.notices import Note, Warn
-from irbench.notices.notes import AnotherIrbench, SamplesNotTimed
+from irbench.notices.notes import AnotherIrbench, NativePrecision, SamplesNotTimed
 from irbench.runner.continuation import GroupSoFar, without_unfinished
 from irbench.runner.launch import Launch
 from irbench.runner.launch_schedule import UNTIL_PRECISE, LaunchSchedule, launched, most_launches
@@ -286,7 +286,7 @@ class GroupMeasurement:
             *result.notes,
             *self._untimed_samples(),
             *self.planned.notes,
-            *self.request.notes,
+            *(note for note in self.request.notes if _applies(note, result)),
             *disturbed,
         )
         result = replace(result, notes=notes)
@@ -313,3 +313,10 @@ class GroupMeasurement:
                 sizes=swept_sizes(main.sizes, main.other_sizes),
             )
         )
+
+
+def _applies(note: Note, result: GroupResult) -> bool:
+    """Whether a note on a run is one on a table: a default precision is none of a backend that cannot run the model."""
+    return not isinstance(note, NativePrecision) or any(
+        cell.backend == note.backend and cell.failure is None for cell in result.cells
+    )

@@ -61,24 +61,29 @@ def row_counters(source: RowSource) -> Any:
     return next((row.figures for row in rows if row.figures), None)
 
 
-def _speed_name(cell: CellResult, result: GroupResult) -> str:
-    """Return the row's label; with the precision asked for where the column of precisions does not tell two rows apart.
+def _shown_threads(cell: CellResult) -> str:
+    return str(cell.effective.get("threads") or cell.requested.threads or "native")
 
-    A row that failed has nothing in that column.
+
+_threads_differ = _differ(lambda cell: cell.requested.threads)
+
+
+def _speed_name(cell: CellResult, result: GroupResult) -> str:
+    """Return the row's label, with what was asked for where the columns do not tell two rows apart.
+
+    A row that failed has nothing in the column of precisions.
     """
     with_precision = cell.effective.get("precision") is not None
-    alike = [
-        row
-        for row in result.cells
-        if _shown_as(row, precision=with_precision) == _shown_as(cell, precision=with_precision)
-    ]
-    name = cell.label if len(alike) == 1 else f"{cell.label} {cell.requested.precision}"
+    with_threads = _threads_differ(result)
+    shown = _shown_as(cell, precision=with_precision, threads=with_threads)
+    rows = (row for row in result.cells if _shown_as(row, precision=with_precision, threads=with_threads) == shown)
+    name = distinguish({row.id: name_of(row) for row in rows})[cell.id]
     return f"{name} *" if cell.marks else name
 
 
-def _shown_as(cell: CellResult, *, precision: bool) -> tuple[object, ...]:
+def _shown_as(cell: CellResult, *, precision: bool, threads: bool) -> tuple[object, ...]:
     computed = cell.effective.get("precision") if precision else None
-    return cell.label, cell.model, cell.batch, cell.requested.threads, computed
+    return cell.label, cell.model, cell.batch, _shown_threads(cell) if threads else None, computed
 
 
 def _cold_name(row: ColdRow, table: ColdTable) -> str:
@@ -159,8 +164,7 @@ ROW = (
         "Threads of each process as the runtime reports them, or as requested where it reports none.",
         any_row=_threads, in_python=True,
         in_speeds=ShownSpeed(40, "threads",
-            text=lambda cell, _: str(cell.effective.get("threads") or cell.requested.threads or "native"),
-            is_shown=_differ(lambda cell: cell.requested.threads), when="if rows were asked to differ",
+            text=lambda cell, _: _shown_threads(cell), is_shown=_threads_differ, when="if rows were asked to differ",
             explained="threads of the process, as the runtime reports them")),
     Column("is_baseline", FLAG_ALWAYS, "Whether speedups are relative to this row.",
         source=lambda source: bool(source.row.id == source.table.baseline), kinds=("speed", "cold-start"),

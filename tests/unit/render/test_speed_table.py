@@ -306,3 +306,26 @@ def test_a_counter_that_belongs_to_rows_on_gpus_alone_is_named_as_such() -> None
 
 def test_a_table_without_energy_has_none_of_these_columns() -> None:
     assert "J/inference" not in energy_table(cell("ort"), cell("tf"))
+
+
+def threaded(number: int, asked: int, used: int) -> CellResult:
+    row = cell("ort", 1.0 + number, streams=2, fps=31.3)
+    return replace(
+        row,
+        id=f"{number}",
+        requested=replace(row.requested, threads=asked),
+        effective={**row.effective, "threads": used},
+    )
+
+
+def names(*rows: CellResult) -> list[str]:
+    lines = shown(group(*rows)).splitlines()
+    return [line.partition("fp32")[0].strip() for line in lines if line.strip().startswith("ort x2")]
+
+
+def test_rows_that_used_the_same_threads_are_told_apart_by_those_that_were_asked_for():
+    assert names(threaded(1, 1, 2), threaded(2, 2, 2)) == ["ort x2 1 thread", "ort x2 2 threads"]
+
+
+def test_rows_that_the_column_of_threads_tells_apart_need_no_more():
+    assert names(threaded(1, 1, 1), threaded(2, 2, 2)) == ["ort x2", "ort x2"]

@@ -12,10 +12,11 @@ import launches
 import models
 import pytest
 
-from irbench.core.record import LaunchRecord
+from irbench.core.record import Failure, LaunchRecord
 from irbench.core.result import RunDocument
 from irbench.measure.core_to_core import CoreLink
 from irbench.measure.lock import Holder
+from irbench.notices.notes import NativePrecision
 from irbench.runner.launch_size import Tempo
 from irbench.runner.launch_state import LaunchInputs, LaunchPlan
 from irbench.runner.plan import PlannedGroup, plan
@@ -74,6 +75,24 @@ def test_a_second_interrupt_does_not_cut_the_storing_of_what_the_first_kept(
         interrupted(tmp_path, writer, iter([(), ()])).run()
     (group,) = writer.document.groups
     assert group.stopped_by == "interrupt"
+
+
+@pytest.mark.parametrize("can_run", [True, False])
+def test_a_default_precision_is_noted_where_its_backend_can_run_the_model(
+    tmp_path: Path, writer: RunWriter, can_run: bool
+) -> None:
+    request, planned = planned_run(tmp_path, backends=(("fake-a", "cpu"), ("fake-b", "cpu")))
+    note = NativePrecision(backend="fake-b", precision="bf16", measured=("fp32",))
+    others = [cell.id for cell in planned.group.cells if cell.backend == "fake-b"]
+    absent = {} if can_run else dict.fromkeys(others, Failure("compile", "it cannot"))
+
+    def interrupt(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    planned, request = replace(planned, absent=absent), replace(request, notes=(note,))
+    GroupMeasurement(planned, request, tmp_path, writer, interrupt, tuple[Holder, ...], CoreLink((0,))).run()
+    (table,) = writer.document.groups
+    assert (note in table.notes) == can_run
 
 
 @pytest.mark.parametrize(
