@@ -27,8 +27,8 @@ def command(run: str, output: Path | None, results: Path | None) -> None:
     """Write what a run claims to one file, for `irbench replay`.
 
     The file has the plan, the environment, the checksums of models and samples, and every verdict that is decided,
-    derived from the samples again. It contains the paths of the models as they were given. Without -o the claims are
-    only shown.
+    derived from the samples again. It contains the absolute paths of model files, and the paths of data as they were
+    given. Without -o the claims are only shown.
 
     RUN is a run's name, its id or the beginning of its id, its folder, or `latest`, the default.
     """
