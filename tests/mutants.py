@@ -79,7 +79,7 @@ ROOMS = {
     ),
     "statistics": Room(("irbench/stats/**/*.py",), ("tests/unit/stats",), 50),
     "passes": Room(
-        ("irbench/optimizer/passes/*.py",),
+        ("irbench/optimizer/passes/**/*.py",),
         ("tests/unit/optimizer/passes", "tests/unit/optimizer/test_graph_fuzz.py"),
         50,
     ),

@@ -82,4 +82,5 @@ def _taken(node: ir.Node, axis: int, known: Mapping[ir.Value, Elements]) -> Arra
 slices_to_gather: Pass = Rewrite(
     "slices_to_gather", "slices of one tensor that are joined again in one Gather", _slices_to_gather
 )
-"""Behind :data:`irbench.optimizer.passes.fuse_rotary_embedding.fuse_rotary_embedding`, which looks for such slices."""
+"""Behind :data:`irbench.optimizer.passes.attention.fuse_rotary_embedding.fuse_rotary_embedding`, which looks for such
+slices."""

@@ -7,9 +7,9 @@ import pytest
 from graphs import answered, graph, kept, random
 from onnx import helper, numpy_helper
 
-from irbench.optimizer.passes.fuse_attention import fuse_attention
+from irbench.optimizer.passes.attention.fuse_attention import fuse_attention
 from irbench.optimizer.passes.fuse_gelu import fuse_gelu
-from irbench.optimizer.passes.fuse_layer_normalization import fuse_layer_normalization
+from irbench.optimizer.passes.normalization.fuse_layer_normalization import fuse_layer_normalization
 
 NORMALISED = """
     m = ReduceMean <keepdims: int = 1> (a, last)  d = Sub (a, m)  q = Mul (d, d)

@@ -11,7 +11,7 @@ from onnx_ir import to_proto
 from irbench.optimizer.pass_tools.edit import make_names_unique, names_in
 from irbench.optimizer.passes.fold_shapes import fold_shapes
 from irbench.optimizer.passes.fuse_gelu import fuse_gelu
-from irbench.optimizer.passes.fuse_layer_normalization import fuse_layer_normalization
+from irbench.optimizer.passes.normalization.fuse_layer_normalization import fuse_layer_normalization
 
 GELU = "a = Div (x, root)  b = Erf (a)  c = Add (b, one)  d = Mul (x, c)  g = Mul (d, half)"
 NUMBERS = {"root": np.float32(2**0.5), "one": np.float32(1), "half": np.float32(0.5)}

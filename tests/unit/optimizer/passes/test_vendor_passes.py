@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from graphs import applied, graph, kept, random
 
+from irbench.optimizer.passes.attention.pack_attention import pack_attention
 from irbench.optimizer.passes.fuse_bias_gelu import fuse_bias_gelu
-from irbench.optimizer.passes.fuse_skip_layer_normalization import fuse_skip_layer_normalization
-from irbench.optimizer.passes.pack_attention import pack_attention
+from irbench.optimizer.passes.normalization.fuse_skip_layer_normalization import fuse_skip_layer_normalization
 
 X, SKIP = random(2, 5, 8), random(2, 5, 8) * 2
 NORM = {"scale": random(8), "shift": random(8), "bias": random(8) * 3}

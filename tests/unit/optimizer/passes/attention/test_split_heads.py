@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from graphs import applied, graph, kept, random
 
-from irbench.optimizer.passes.fuse_attention import fuse_attention
-from irbench.optimizer.passes.pack_attention import pack_attention
+from irbench.optimizer.passes.attention.fuse_attention import fuse_attention
+from irbench.optimizer.passes.attention.pack_attention import pack_attention
 
 SPLIT = "".join(
     f"s{name} = Reshape ({name}, {shape})  h{name} = Transpose <perm: ints = [0, 2, 1, 3]> (s{name})  "

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from graphs import answered, applied, graph, kept, random
 
+from irbench.optimizer.passes.attention.fuse_attention import fuse_attention
+from irbench.optimizer.passes.attention.fuse_grouped_queries import fuse_grouped_queries
+from irbench.optimizer.passes.attention.fuse_key_value_cache import fuse_key_value_cache
 from irbench.optimizer.passes.fold_shapes import fold_shapes
-from irbench.optimizer.passes.fuse_attention import fuse_attention
-from irbench.optimizer.passes.fuse_grouped_queries import fuse_grouped_queries
-from irbench.optimizer.passes.fuse_key_value_cache import fuse_key_value_cache
 from irbench.optimizer.passes.remove_redundant import remove_redundant
 
 CACHED = "float[batch,2,past,8] pk, float[batch,2,past,6] pv"

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from graphs import applied, graph, kept, random
 
-from irbench.optimizer.passes.split_packed import split_packed
+from irbench.optimizer.passes.attention.split_packed import split_packed
 
 CUT = {
     "to": np.array([0, 5, 3, 4, 2]),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from graphs import answered, applied, graph, kept, random
 
-from irbench.optimizer.passes.fuse_grouped_queries import fuse_grouped_queries
+from irbench.optimizer.passes.attention.fuse_grouped_queries import fuse_grouped_queries
 
 WEIGHTS = {
     "third": np.array([3]),

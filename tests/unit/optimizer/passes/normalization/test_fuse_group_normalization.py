@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from graphs import applied, graph, kept, random
 
-from irbench.optimizer.passes.fuse_group_normalization import fuse_group_normalization
+from irbench.optimizer.passes.normalization.fuse_group_normalization import fuse_group_normalization
 from irbench.optimizer.passes.remove_redundant import remove_redundant
 
 MOMENTS = """

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from graphs import applied, graph, kept, random
 
-from irbench.optimizer.passes.fuse_attention import fuse_attention
+from irbench.optimizer.passes.attention.fuse_attention import fuse_attention
 
 FEED = {"q": random(2, 4, 5, 8), "k": random(2, 4, 6, 8), "v": random(2, 4, 6, 3)}
 NUMBERS = {"s": np.float32(0.3), "t": np.float32(1.5), "low": np.float32(-3e38), "zero": np.float32(0)}

@@ -7,7 +7,7 @@ import pytest
 from graphs import graph
 from onnx_ir import to_proto
 
-from irbench.optimizer.passes.fuse_layer_normalization import fuse_layer_normalization
+from irbench.optimizer.passes.normalization.fuse_layer_normalization import fuse_layer_normalization
 
 WIDTH, EPSILON = 256, 1e-5
 BODY = """

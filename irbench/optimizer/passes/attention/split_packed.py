@@ -166,4 +166,4 @@ def _parts(node: ir.Node, packed: _Packed) -> Sequence[ir.Value]:
 split_packed: Pass = Rewrite(
     "split_packed", "packed queries, keys and values are split where they are computed", _split_packed
 )
-"""Before :data:`irbench.optimizer.passes.fuse_attention.fuse_attention`, which joins heads of each."""
+"""Before :data:`irbench.optimizer.passes.attention.fuse_attention.fuse_attention`, which joins heads of each."""

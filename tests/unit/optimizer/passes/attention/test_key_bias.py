@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from graphs import applied, graph, kept, random
 
-from irbench.optimizer.passes.fuse_attention import fuse_attention
+from irbench.optimizer.passes.attention.fuse_attention import fuse_attention
 
 FEED = {"q": random(2, 5, 8), "k": random(2, 6, 8), "v": random(2, 6, 8)}
 INPUTS = "float[2,5,8] q, float[2,6,8] k, float[2,6,8] v"

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from graphs import applied, graph, kept, random
 
-from irbench.optimizer.passes.fuse_layer_normalization import fuse_layer_normalization
+from irbench.optimizer.passes.normalization.fuse_layer_normalization import fuse_layer_normalization
 
 X = random(2, 3, 8)
 AXES = np.array([-1])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from graphs import applied, graph, kept, random
 
-from irbench.optimizer.passes.split_grouped_heads import split_grouped_heads
+from irbench.optimizer.passes.attention.split_grouped_heads import split_grouped_heads
 
 MASK = "m = Add (s5, mask)"
 BODY = """

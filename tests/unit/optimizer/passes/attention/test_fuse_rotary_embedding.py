@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from graphs import applied, graph, kept, random
 
-from irbench.optimizer.passes.fuse_rotary_embedding import fuse_rotary_embedding
+from irbench.optimizer.passes.attention.fuse_rotary_embedding import fuse_rotary_embedding
 
 BATCH, LENGTH, HEADS, WIDTH = 2, 5, 3, 8
 HALF = WIDTH // 2

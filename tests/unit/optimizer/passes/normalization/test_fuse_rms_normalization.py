@@ -3,7 +3,7 @@ import pytest
 from combinations import every_pair
 from graphs import answered, applied, graph, kept, random
 
-from irbench.optimizer.passes.fuse_rms_normalization import fuse_rms_normalization
+from irbench.optimizer.passes.normalization.fuse_rms_normalization import fuse_rms_normalization
 
 X = random(2, 3, 8)
 EPSILON = np.float32(1e-6)
