@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from irbench.options.values import ReportForm
     from irbench.render.views import WrittenView
 
-_WIDEST = 1000
-"""More than any table needs: a notebook scrolls."""
-
-
 _Report = TypeVar("_Report")
 
 
@@ -73,11 +69,10 @@ class DisplayedReport(Displayable, Generic[_Report]):
 def as_text(view: RenderableType) -> str:
     """Return a view as plain text in full width, without colours."""
     from rich.console import Console
-    from rich.measure import Measurement
 
+    from irbench.render.full_width import in_full_width
     from irbench.render.sanitized import Sanitized
 
-    console = Console(file=io.StringIO(), record=True, force_terminal=False, force_jupyter=False, width=_WIDEST)
-    console.width = Measurement.get(console, console.options, view).maximum
-    console.print(Sanitized(view), highlight=False, crop=False)
+    console = Console(file=io.StringIO(), record=True, force_terminal=False, force_jupyter=False)
+    in_full_width(console, view).print(Sanitized(view), highlight=False, crop=False)
     return "\n".join(line.rstrip() for line in console.export_text().splitlines())

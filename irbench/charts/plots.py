@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast, get_args
 
 from irbench.charts.drawing import drawn, page_svg, require_drawing
-from irbench.charts.records import chart_rows
 from irbench.core.plain_text import plain
-from irbench.core.result import RunDocument
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
 from irbench.options.values import ChartForm
-from irbench.store.runs import read_launches
 from irbench.system.file_access import write_atomically
 
 if TYPE_CHECKING:
@@ -111,37 +108,20 @@ class Plottable:
             IrbenchError: There is none of that name, ``irbench[report]`` is not installed, or raw samples are damaged.
         """
         require_drawing()
-        return _chosen(map(Plot, self._figures()), name, "The result")
+        return plot_called(name, self._figures())
 
 
-def _chosen(plots: Iterable[Plot], name: str | None, what: str) -> Plot:
-    by_name = {plot.name: plot for plot in plots}
+def plot_called(name: str | None, figures: Iterable[Figure]) -> Plot:
+    """Return the chart of a name; the first without one.
+
+    Raises:
+        IrbenchError: There is none of that name.
+    """
+    by_name = {figure.name: figure for figure in figures}
     chosen = next(iter(by_name.values()), None) if name is None else by_name.get(name)
     if chosen is not None:
-        return chosen
+        return Plot(chosen)
     known = ", ".join(by_name) or "none, since nothing was measured that one shows"
     near = "" if name is None else did_you_mean(name, by_name)
     called = "" if name is None else f" {name!r}"
-    raise IrbenchError(f"{what} has no chart{called}.", hint=f"{near}Charts: {known}.")
-
-
-def plots_of_table(document: RunDocument, number: int, folder: Path) -> Iterator[Plot]:
-    """Yield the charts of a table.
-
-    Raises:
-        IrbenchError: The libraries that draw are not installed, or the raw samples are damaged.
-    """
-    require_drawing()
-    from irbench.charts.tables import figures_of_table
-
-    rows = chart_rows(document.groups[number], number)
-    yield from map(Plot, figures_of_table(document, number, rows, list(read_launches(folder, document))))
-
-
-def plot_called(name: str, document: RunDocument, number: int, folder: Path) -> Plot:
-    """Return a chart of a table by its name.
-
-    Raises:
-        IrbenchError: There is none of that name, or what :func:`plots_of_table` raises.
-    """
-    return _chosen(plots_of_table(document, number, folder), name, "The table")
+    raise IrbenchError(f"There is no chart{called}.", hint=f"{near}Charts: {known}.")

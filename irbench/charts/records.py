@@ -20,8 +20,8 @@ Record: TypeAlias = dict[str, str | float | int | bool | None]
 Setting: TypeAlias = Literal["batch", "threads", "streams", "instances"]
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
 
-_MOST_ROWS = 12
-"""Of a chart with a line or a colour for each."""
+MOST_LINES = 12
+"""Rows of a chart with a line or a colour for each."""
 _QUANTILES = 120
 """Points of a line at most."""
 _FEWEST_ON_LINE = 3
@@ -67,9 +67,9 @@ def chart_rows(table: GroupResult, number: int) -> tuple[ChartRow, ...]:
     )
 
 
-def fastest(rows: Sequence[ChartRow], most: int = _MOST_ROWS) -> tuple[ChartRow, ...]:
-    """Return the rows with figures, at most ``most`` of them: the first, since tables begin with the fastest."""
-    return tuple(row for row in rows if row.result.latency_ms is not None)[:most]
+def fastest(rows: Sequence[ChartRow]) -> tuple[ChartRow, ...]:
+    """Return the rows with figures that a chart has lines for: the first, since tables begin with the fastest."""
+    return tuple(row for row in rows if row.result.latency_ms is not None)[:MOST_LINES]
 
 
 def speedups(rows: Iterable[ChartRow]) -> list[Record]:

@@ -16,13 +16,13 @@ from itertools import groupby
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
-from rich.measure import Measurement
 from rich.padding import Padding
 from rich.protocol import rich_cast
 from rich.table import Table
 from rich.text import Text
 
 from irbench.core.plain_text import plain
+from irbench.render.full_width import in_full_width
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.views import Block, CodeBlock, HasBlocks, Sentence
 
@@ -40,7 +40,6 @@ _MARKS = {"green": "#2a8a5a", "red": "#c43d55", "yellow": "#a07a00"}
 _WORDS = ' class="words"'
 """Of columns that do not sort as numbers."""
 _CELL = "padding:.2em .6em;text-align:"
-_WIDEST = 1000
 
 
 def html_of(view: RenderableType, words: Words = plain) -> str:
@@ -64,9 +63,7 @@ def sorting_script() -> str:
 
 
 def _console(view: RenderableType) -> Console:
-    console = Console(file=io.StringIO(), force_terminal=False, force_jupyter=False, width=_WIDEST)
-    console.width = Measurement.get(console, console.options, view).maximum
-    return console
+    return in_full_width(Console(file=io.StringIO(), force_terminal=False, force_jupyter=False), view)
 
 
 def _blocks(view: Any, console: Console) -> Iterator[Block | Text]:

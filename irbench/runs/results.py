@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from irbench.api.arguments import given_path
 from irbench.api.display import Displayable, as_text
+from irbench.charts.drawing import require_drawing
+from irbench.charts.plots import Plot, Plottable, plot_called
 from irbench.core.cold_row import ColdTable
 from irbench.core.counter_row import CounterTable
 from irbench.core.plain_text import plain
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import RenderableType
 
-    from irbench.charts.plots import Plot
+    from irbench.charts.figure import Figure
     from irbench.render.formats.export_formats import FormatName
     from irbench.render.sample_lines import SampleLine
 
@@ -136,7 +138,7 @@ class RunTable(Displayable):
         return GroupView(self.result, self._document.environment, self._document.plan)
 
 
-class Run(Displayable):
+class Run(Displayable, Plottable):
     """One stored run.
 
     Attributes:
@@ -273,24 +275,44 @@ class Run(Displayable):
         target = given_path("output", output)
         export_run(ExportedRun.of(self.document, self.folder), target, format, chosen_columns(columns))
 
-    def plot(self, name: str = "speedups", *, table: int = 0) -> Plot:
+    def plots(self, *, table: int = 0) -> tuple[Plot, ...]:
+        """Return all charts of a table that have something to show.
+
+        Args:
+            table: Its number.
+
+        Raises:
+            IrbenchError: There is no such table, samples are damaged, or ``irbench[report]`` is not installed.
+        """
+        require_drawing()
+        return tuple(map(Plot, self._figures(table)))
+
+    def plot(self, name: str | None = None, *, table: int = 0) -> Plot:
         """Return a chart: shown in notebooks, saved by its ``save``; its ``chart`` is Altair's.
 
         Args:
-            name: ``speedups``, ``latencies``, ``launches``, ``timeline``, ``tradeoff``, ``accuracy``, or ``fps-batch``,
-                ``fps-threads``, ``fps-streams`` and ``fps-instances`` where rows differ in these.
+            name: ``speedups``, ``latencies``, ``launches``, ``timeline``, ``tradeoff``, ``accuracy``, ``tokens``, or
+                ``fps-batch``, ``fps-threads``, ``fps-streams`` and ``fps-instances`` where rows differ in these; the
+                first by default.
             table: Number of the table.
 
         Raises:
             IrbenchError: There is no such table or chart, samples are damaged, or ``irbench[report]`` is not installed.
         """
-        from irbench.charts.plots import plot_called
+        require_drawing()
+        return plot_called(name, self._figures(table))
+
+    def _figures(self, table: int = 0) -> Iterator[Figure]:
+        from irbench.charts.records import chart_rows
+        from irbench.charts.tables import figures_of_table
+        from irbench.store.runs import read_launches
 
         if not 0 <= table < len(self.tables):
             raise IrbenchError(
                 f"The run has no table {table} of speeds.", hint=f"It has {len(self.tables)}, counted from 0."
             )
-        return plot_called(name, self.document, table, self.folder)
+        rows = chart_rows(self.document.groups[table], table)
+        return figures_of_table(self.document, table, rows, list(read_launches(self.folder, self.document)))
 
     def to_text(self, form: TextFormat = "table", *, warnings: bool = False, memory: bool = False) -> str:
         """Return the run as text: the tables as people read them, JSON, JSON lines, CSV or Markdown.

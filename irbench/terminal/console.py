@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 _NO_BLANKS = re.compile(r" +$", re.MULTILINE)
-_WIDEST = 1000
-"""More than any table needs; a pipe sets no limit of its own."""
 
 
 def command_line() -> tuple[str, ...]:
@@ -102,13 +100,13 @@ def to_text(renderable: RenderableType, *, to_file: bool = False, crop: bool = T
         crop: Whether lines end where the terminal does; code to copy must not.
     """
     from rich.console import Console
-    from rich.measure import Measurement
 
+    from irbench.render.full_width import in_full_width
     from irbench.render.sanitized import Sanitized
 
     console = Console(no_color=True, color_system=None, force_terminal=False) if to_file else Console()
     if "COLUMNS" not in os.environ and (to_file or not sys.stdout.isatty()):
-        console.width = Measurement.get(console, console.options.update(max_width=_WIDEST), renderable).maximum
+        in_full_width(console, renderable)
     with console.capture() as capture:
         console.print(Sanitized(renderable), highlight=False, crop=crop)
     text = capture.get()

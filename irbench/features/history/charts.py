@@ -19,13 +19,15 @@ from irbench.charts.figure import (
     row_dash,
     spoken,
 )
-from irbench.charts.records import Record
+from irbench.charts.records import MOST_LINES, Record
 from irbench.core.row import Verdict
 from irbench.features.history.report import FigureHistory, LevelChange, ModelHistory, RowHistory
 from irbench.options.conditions import Unit
 
-_MOST_ROWS = 12
 _MOST_RUNS = 250
+_CHANGE_LABELS: Mapping[Verdict, str] = {
+    "slower": "worse, confirmed", "faster": "better, confirmed", "undecided": "to be confirmed",
+}  # fmt: skip
 _TITLES: Mapping[str, str] = {
     "p50": "Median latency",
     "fps": "Throughput",
@@ -41,7 +43,7 @@ def figures_of_history(history: ModelHistory) -> Iterator[Figure]:
     places = {run: place + 1 for place, run in enumerate(history.runs)}
     for name in names:
         rows = [(row, own) for row in history.rows for own in row.figures if own.figure == name and len(own.points) > 1]
-        rows = sorted(rows, key=lambda entry: -len(entry[1].points))[:_MOST_ROWS]
+        rows = sorted(rows, key=lambda entry: -len(entry[1].points))[:MOST_LINES]
         numbered = [(f"row{history.rows.index(row)}", row, own) for row, own in rows]
         points = [point for entry in numbered for point in _points(*entry, places)]
         if any(len({point.value for point in own.points}) > 1 for _, own in rows):
@@ -63,9 +65,10 @@ def _changes(key: str, row: RowHistory, figure: FigureHistory, places: Mapping[s
     ends = [places[change.run] for change in figure.changes[1:]] + [last + 1]
     for change, end in zip(figure.changes, ends, strict=False):
         level, low, high = (end / SCALES[figure.unit] for end in (change.after, *_level_ends(change)))
+        verdict = _verdict(change)
         yield {
             "key": key, "row": row.name, "place": places[change.run] - 0.5, "end": end - 0.5,
-            "value": level, "low": low, "high": high, "verdict": _verdict(change),
+            "value": level, "low": low, "high": high, "verdict": verdict, "change": _CHANGE_LABELS[verdict],
             "said": _said(change, figure.unit),
         }  # fmt: skip
 
@@ -89,18 +92,10 @@ def _said(change: LevelChange, unit: Unit) -> str:
     return f"{amount(change.before, unit)} to {amount(change.after, unit)}{by} with {change.run}, {state}"
 
 
-_CHANGE_LABELS: Mapping[Verdict, str] = {
-    "slower": "worse, confirmed", "faster": "better, confirmed", "undecided": "to be confirmed",
-}  # fmt: skip
-
-
 def history_figure(name: str, unit: str, points: Sequence[Record], changes: Sequence[Record]) -> Figure:
     """Return a figure over the runs, a line for each row, with the levels that changes lead to."""
     shown = described(points, lambda row: f"{row['row']}, run {row['run']} of {row['day']}: {row['said']}")
-    moved = described(
-        [{**change, "change": _CHANGE_LABELS[_verdict_of(change)]} for change in changes],
-        lambda row: f"{row['row']}: {row['said']}",
-    )
+    moved = described(changes, lambda row: f"{row['row']}: {row['said']}")
     what = _TITLES.get(name, name)
     where = alt.Axis(format="d", tickMinStep=1)
     scale = alt.Scale(zero=False, nice=False, padding=8)
@@ -127,14 +122,12 @@ def history_figure(name: str, unit: str, points: Sequence[Record], changes: Sequ
 
 
 def _levels(changes: Sequence[Record]) -> Chart:
-    verdicts = [verdict for verdict in _CHANGE_LABELS if any(change["verdict"] == verdict for change in changes)]
-    texts, colours = [_CHANGE_LABELS[one] for one in verdicts], [VERDICT_COLOURS[one] for one in verdicts]
-    colour = alt.Color("change:N", title="change of level", scale=alt.Scale(domain=texts, range=colours))
+    labels = {change["change"] for change in changes}
+    colours = {text: VERDICT_COLOURS[verdict] for verdict, text in _CHANGE_LABELS.items() if text in labels}
+    colour = alt.Color(
+        "change:N", title="change of level", scale=alt.Scale(domain=list(colours), range=list(colours.values()))
+    )
     base = alt.Chart(data_of(changes)).encode(x="place:Q", x2="end:Q", color=colour)
     bands = base.mark_rect(opacity=0.2, aria=False).encode(y="low:Q", y2="high:Q")
     levels = base.mark_rule(strokeWidth=4, opacity=0.8).encode(y="value:Q", description="text:N")
     return alt.layer(bands, levels)
-
-
-def _verdict_of(change: Record) -> Verdict:
-    return next(verdict for verdict in _CHANGE_LABELS if verdict == change["verdict"])

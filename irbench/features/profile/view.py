@@ -49,12 +49,12 @@ from irbench.features.profile.views.sentences import (
 )
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.render.figure_texts import ends_text
+from irbench.render.full_width import WIDEST
 from irbench.render.line_wrapping import wrap_message
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.text_formats import bullets, heading, markdown_text
 from irbench.render.views import Block, Sentence, paragraph
 
-_WIDEST = 1000
 _USUAL = 100
 _MOST_NAMED = 3
 """So many nodes are named below the classes of work."""
@@ -81,7 +81,7 @@ class ProfileView:
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the width that shows every column; called by rich."""
-        tables = [part.table for part in self._parts(_WIDEST) if isinstance(part, Fitted)]
+        tables = [part.table for part in self._parts(WIDEST) if isinstance(part, Fitted)]
         widest = max((Measurement.get(console, options, table).maximum for table in tables), default=0)
         width = min(options.max_width, max(_USUAL, widest))
         return Measurement(width, width)
@@ -119,7 +119,7 @@ class ProfileView:
         """Yield the parts, whatever draws them."""
         yield Sentence(profile_title(self.document), "title")
         yield from (Sentence(sentence, "verdict") for sentence in self._above())
-        for part in self._parts(_WIDEST):
+        for part in self._parts(WIDEST):
             yield Sentence(part) if isinstance(part, str) else part.table
         warnings = set(warning_lines(self.document))
         yield from (Sentence(line, "warning" if line in warnings else "note") for line in self._below())
@@ -128,7 +128,7 @@ class ProfileView:
     def as_markdown(self) -> str:
         """Return a heading, the sentences and the tables, as Markdown."""
         parts = (
-            markdown_text(part) if isinstance(part, str) else part.table.as_markdown() for part in self._parts(_WIDEST)
+            markdown_text(part) if isinstance(part, str) else part.table.as_markdown() for part in self._parts(WIDEST)
         )
         title = heading(profile_title(self.document), 3)
         whole = (title, bullets(self._above()), *parts, bullets((*self._below(), *self._next())))

@@ -119,10 +119,12 @@ def _page(contents: Contents) -> str:
 def _write_charts(contents: Contents, folder: Path, form: ChartForm) -> None:
     """Write a file for each chart, in a folder for each table or result where there are several."""
     require_drawing()
-    from irbench.charts.plots import Plot, plots_of_table
+    from irbench.charts.plots import Plot
+    from irbench.runs.results import Run
 
-    tables = [(document, number, run) for document, run in contents.runs for number in range(len(document.groups))]
+    runs = (Run(document, run) for document, run in contents.runs)
+    tables = [(run, number) for run in runs for number in range(len(run.tables))]
     plots: dict[str, Iterable[Plot]] = {}
     plots |= {f"result-{place + 1}": map(Plot, result.figures()) for place, result in enumerate(contents.results)}
-    plots |= {f"table-{place + 1}": plots_of_table(*table) for place, table in enumerate(tables)}
+    plots |= {f"table-{place + 1}": run.plots(table=number) for place, (run, number) in enumerate(tables)}
     write_chart_files(chart_files(plots, form), folder)
