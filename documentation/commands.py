@@ -18,6 +18,7 @@ from irbench.terminal.groups import SectionedCommand
 
 FOLDER = Path("docs/reference/commands")
 INDEX = FOLDER / "README.md"
+OPTION_INDEX = Path("docs/reference/options.md")
 
 
 def command_pages() -> Iterator[tuple[Path, str]]:
@@ -26,9 +27,6 @@ def command_pages() -> Iterator[tuple[Path, str]]:
     yield OPTION_INDEX, _option_index()
     for name, (module, declaration) in declared_commands().items():
         yield page_of(name), _page(declaration, guide_of(module))
-
-
-OPTION_INDEX = Path("docs/reference/options.md")
 
 
 def page_of(command: str) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,7 @@ def _types(field: Schema) -> Iterator[str]:
         yield from (kinds if isinstance(kinds, list) else [kinds])
 
 
+@cache
 def _linked() -> frozenset[str]:
     """Return the names of the types that the page describes."""
     found = set[str]()

@@ -111,10 +111,15 @@ def generate(folder: Path) -> int:
     shutil.rmtree(folder / "docs", ignore_errors=True)
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    problems, _, _ = done.stderr.partition("Traceback (most recent call last)")
-    click.echo(problems, err=True, nl=False)
+    click.echo(problems_in(done.stderr), err=True, nl=False)
     click.echo(done.stdout, nl=False)
     return done.returncode
+
+
+def problems_in(errors: str) -> str:
+    """Return what the generator says is wrong: without its traceback, of which the last line stays where it is all."""
+    problems, _, traceback = errors.partition("Traceback (most recent call last)")
+    return problems if problems.strip() else "".join(traceback.splitlines(keepends=True)[-1:])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from documentation.site import ROOT, fill, linked_files, listed, pages, settings
+from documentation.site import ROOT, fill, linked_files, listed, pages, problems_in, settings
 
 
 def test_the_navigation_holds_every_page_once():
@@ -41,3 +41,19 @@ def test_no_page_links_to_a_folder(subtests: pytest.Subtests):
         with subtests.test(page=str(page.relative_to(ROOT))):
             targets = re.findall(r"\]\(([^)\s#:]+)[^)]*\)", page.read_text())
             assert [target for target in targets if (page.parent / target).is_dir()] == []
+
+
+TRACEBACK = "Traceback (most recent call last):\n  File a.py, line 1\nRuntimeError: broken\n"
+
+
+@pytest.mark.parametrize(
+    ("errors", "shown"),
+    [
+        ("", ""),
+        ("Warning: b.md: no such file\n", "Warning: b.md: no such file\n"),
+        (f"Warning: b.md: no such file\n{TRACEBACK}", "Warning: b.md: no such file\n"),
+        (TRACEBACK, "RuntimeError: broken\n"),
+    ],
+)
+def test_the_traceback_of_the_generator_is_left_out_unless_it_is_all_that_there_is(errors: str, shown: str):
+    assert problems_in(errors) == shown
