@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 
@@ -102,32 +103,30 @@ def ratio_figure(records: Sequence[Record], words: RatioWords) -> Figure:
 
 def distribution_figure(records: Sequence[Record]) -> Figure:
     """Return the cumulative share of calls by latency, a line for each row."""
-    shown = described(records, lambda row: str(row["row"]))
-    chart = (
-        alt.Chart(data_of(shown))
-        .mark_line(interpolate="step-after", strokeWidth=2)
-        .encode(
-            x=alt.X(
-                "latency_ms:Q",
-                title="latency in ms",
-                scale=alt.Scale(type="log", nice=False),
-                axis=log_axis(number_of(row["latency_ms"]) for row in records),
-            ),
-            y=alt.Y("share:Q", title="share of calls", axis=alt.Axis(format="%")),
-            color=row_colour(shown),
-            strokeDash=row_dash(shown),
-            detail="key:N",
-            description="text:N",
-        )
-        .properties(height=USUAL_HEIGHT)
+    latency = alt.X(
+        "latency_ms:Q",
+        title="latency in ms",
+        scale=alt.Scale(type="log", nice=False),
+        axis=log_axis(number_of(row["latency_ms"]) for row in records),
     )
+    share = alt.Y("share:Q", title="share of calls", axis=alt.Axis(format="%"))
     return Figure(
         "latencies",
         "Latency of calls",
         "A line is the share of calls that took at most so long: further left is faster, steeper is steadier.",
-        chart,
+        _row_lines(records, latency, share, interpolate="step-after"),
         f"Lines of {names_of(records)}.",
     )
+
+
+def _row_lines(records: Sequence[Record], x: alt.X, y: alt.Y, **line: Any) -> alt.Chart:
+    """Return a line for each row."""
+    shown = described(records, lambda row: str(row["row"]))
+    lines = alt.Chart(data_of(shown), height=USUAL_HEIGHT).mark_line(strokeWidth=2, **line)
+    chart: alt.Chart = lines.encode(
+        x=x, y=y, color=row_colour(shown), strokeDash=row_dash(shown), detail="key:N", description="text:N"
+    )
+    return chart
 
 
 def load_figure(records: Sequence[Record], setting: Setting) -> Figure:
@@ -278,25 +277,13 @@ def timeline_figure(records: Sequence[Record]) -> Figure:
 
 def token_figure(records: Sequence[Record]) -> Figure:
     """Return the time of a token against how many positions the cache holds, a line for each row."""
-    shown = described(records, lambda row: str(row["row"]))
-    chart = (
-        alt.Chart(data_of(shown))
-        .mark_line(strokeWidth=2)
-        .encode(
-            x=alt.X("length:Q", title="positions in the cache", scale=alt.Scale(zero=False, nice=False)),
-            y=alt.Y("value:Q", title="time of a token in ms", scale=alt.Scale(zero=True)),
-            color=row_colour(shown),
-            strokeDash=row_dash(shown),
-            detail="key:N",
-            description="text:N",
-        )
-        .properties(height=USUAL_HEIGHT)
-    )
+    length = alt.X("length:Q", title="positions in the cache", scale=alt.Scale(zero=False, nice=False))
+    time = alt.Y("value:Q", title="time of a token in ms", scale=alt.Scale(zero=True))
     return Figure(
         "tokens",
         "Time of a token against length",
         "Lower is faster. A line that rises is a cost of each position in the cache.",
-        chart,
+        _row_lines(records, length, time),
         f"Lines of {names_of(records)}.",
     )
 

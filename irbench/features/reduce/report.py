@@ -19,7 +19,7 @@ from irbench.options.values import ReportForm
 
 if TYPE_CHECKING:
     from irbench.api.progress import Say
-    from irbench.features.reduce.progress import Tell
+    from irbench.features.reduce.search_facts import Tell
     from irbench.render.views import Document
 
 Criterion: TypeAlias = Literal["slower", "wrong", "failing"]

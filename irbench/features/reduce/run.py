@@ -17,10 +17,10 @@ from irbench.features.reduce.expectation import Expectation, SlowerThan
 from irbench.features.reduce.judge import AnswerJudge, Judge
 from irbench.features.reduce.keywords import ReduceKeywords
 from irbench.features.reduce.options import MIN_SHARE, REDUCE, ReduceOptions
-from irbench.features.reduce.progress import Tell
 from irbench.features.reduce.report import Reduction, ReductionReport, told_in_words
 from irbench.features.reduce.reproduction import REPORT_FILE
 from irbench.features.reduce.search import Reducer, unwritable
+from irbench.features.reduce.search_facts import Tell
 from irbench.features.reduce.speed import SpeedJudge
 from irbench.measure.lock import measuring
 from irbench.options.option import names_keywords

@@ -23,15 +23,6 @@ from irbench.features.reduce.cutting import CutRequest, GraphOutline, GraphPart,
 from irbench.features.reduce.expectation import SlowerThan
 from irbench.features.reduce.judge import GraphDecision, Judge
 from irbench.features.reduce.options import ReduceOptions
-from irbench.features.reduce.progress import (
-    BudgetTooShort,
-    Confirming,
-    SearchBegun,
-    SearchContinued,
-    SearchInterrupted,
-    Tell,
-    WholeTried,
-)
 from irbench.features.reduce.report import (
     Conclusion,
     GraphEvidence,
@@ -43,6 +34,15 @@ from irbench.features.reduce.report import (
     expected_difference,
 )
 from irbench.features.reduce.reproduction import MODEL_FILE, code_without_irbench, repeat_command, script
+from irbench.features.reduce.search_facts import (
+    BudgetTooShort,
+    Confirming,
+    SearchBegun,
+    SearchContinued,
+    SearchInterrupted,
+    Tell,
+    WholeTried,
+)
 from irbench.features.reduce.speed import interval_seconds, longest_interval_seconds
 from irbench.measure.clock import Stopwatch
 from irbench.spi import Usage

@@ -15,8 +15,8 @@ from irbench.errors import IrbenchError
 from irbench.features.reduce.cutting import GraphPart
 from irbench.features.reduce.expectation import SlowerThan
 from irbench.features.reduce.judge import GraphDecision, SpeedRule, WholeGraph, facts_of, graph_source, lost_ms
-from irbench.features.reduce.progress import Tell, WholeExtended
 from irbench.features.reduce.report import GraphEvidence
+from irbench.features.reduce.search_facts import Tell, WholeExtended
 from irbench.measure.lock import MeasurementLock
 from irbench.options.run import RunOptions
 from irbench.requests.run_requests import planned, requested

@@ -12,16 +12,6 @@ from typing import Any
 from irbench.core.graph_record import UNCUTTABLE_TEXTS, Uncuttable
 from irbench.core.quantities import NOT_MEASURED, error_size, plural, significant
 from irbench.core.row import Speedup
-from irbench.features.reduce.progress import (
-    BudgetTooShort,
-    Confirming,
-    SearchBegun,
-    SearchContinued,
-    SearchFact,
-    SearchInterrupted,
-    WholeExtended,
-    WholeTried,
-)
 from irbench.features.reduce.report import (
     BackendFacts,
     Conclusion,
@@ -35,6 +25,16 @@ from irbench.features.reduce.report import (
     Verdict,
 )
 from irbench.features.reduce.reproduction import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, REPORT_FILE
+from irbench.features.reduce.search_facts import (
+    BudgetTooShort,
+    Confirming,
+    SearchBegun,
+    SearchContinued,
+    SearchFact,
+    SearchInterrupted,
+    WholeExtended,
+    WholeTried,
+)
 from irbench.render.figure_texts import are_ranges, as_fast_text, ends_heading, speedup_cell
 from irbench.render.table import ListingTable, Row, TableColumn, TextTable
 from irbench.render.table_title import SEPARATOR

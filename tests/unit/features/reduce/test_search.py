@@ -20,14 +20,6 @@ from irbench.errors import IrbenchError
 from irbench.features.reduce import cutting, search
 from irbench.features.reduce.cutting import Cut, CutRequest, GraphPart
 from irbench.features.reduce.options import ReduceOptions
-from irbench.features.reduce.progress import (
-    BudgetTooShort,
-    Confirming,
-    SearchBegun,
-    SearchContinued,
-    SearchFact,
-    WholeTried,
-)
 from irbench.features.reduce.report import (
     ExpectedDifference,
     Reduction,
@@ -37,6 +29,14 @@ from irbench.features.reduce.report import (
     Verdict,
 )
 from irbench.features.reduce.search import Nodes, Reducer, smallest
+from irbench.features.reduce.search_facts import (
+    BudgetTooShort,
+    Confirming,
+    SearchBegun,
+    SearchContinued,
+    SearchFact,
+    WholeTried,
+)
 from irbench.features.reduce.speed import interval_seconds
 from irbench.features.reduce.view import conclusion_text
 from irbench.options.run import RunOptions

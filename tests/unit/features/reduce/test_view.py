@@ -11,14 +11,6 @@ from rich.console import Console
 
 from irbench.core.graph_record import Uncuttable
 from irbench.core.record import Failure
-from irbench.features.reduce.progress import (
-    BudgetTooShort,
-    Confirming,
-    SearchBegun,
-    SearchContinued,
-    WholeExtended,
-    WholeTried,
-)
 from irbench.features.reduce.report import (
     BackendFacts,
     ExpectedDifference,
@@ -28,6 +20,14 @@ from irbench.features.reduce.report import (
     ReductionReport,
     TensorFacts,
     TriedPart,
+)
+from irbench.features.reduce.search_facts import (
+    BudgetTooShort,
+    Confirming,
+    SearchBegun,
+    SearchContinued,
+    WholeExtended,
+    WholeTried,
 )
 from irbench.features.reduce.view import bug_report, conclusion_text, doubts_text, progress_text, reduction_view
 
