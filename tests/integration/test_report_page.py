@@ -133,9 +133,15 @@ def test_nothing_is_wider_than_the_screen(width: int, opened: Callable[..., Any]
             assert box["x"] + box["width"] <= width
 
 
-def test_the_page_prints(opened: Callable[..., Any]):
-    with opened() as page:
-        assert page.pdf().startswith(b"%PDF")
+@pytest.mark.parametrize("width", [390, 1280])
+def test_paper_has_the_table_and_wide_charts_without_what_is_to_be_clicked(width: int, opened: Callable[..., Any]):
+    with opened(viewport={"width": width, "height": 900}) as page:
+        page.emulate_media(media="print")
+        assert len(shown_rows(page)) == len(LEVELS)
+        figures = page.locator("figure").count()
+        assert page.locator(".chart.wide svg:visible").count() == figures > 3
+        assert page.locator(".chart.narrow svg:visible").count() == 0
+        assert page.locator("header:visible, .needs-script:visible").count() == 0
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

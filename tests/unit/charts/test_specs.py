@@ -1,0 +1,70 @@
+"""What the specifications of charts say of rows: colours and dashes that tell them apart, and where axes end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from documents import cell, group, speedup
+
+from irbench.charts.drawing import can_draw
+from irbench.charts.records import Record, chart_rows, speedups
+
+if not can_draw():
+    pytest.skip("pip install 'irbench[report]'", allow_module_level=True)
+
+from irbench.charts.figure import PALETTE, row_colour, row_dash
+from irbench.charts.specs import load_figure, speedup_figure
+
+
+def _encodings(part: Any, channel: str) -> list[dict[str, Any]]:
+    """Return what the layers of a chart encode in a channel."""
+    if "layer" in part:
+        return [found for layer in part["layer"] for found in _encodings(layer, channel)]
+    return [part["encoding"][channel]] if channel in part["encoding"] else []
+
+
+def _domain(part: Any, channel: str) -> list[float]:
+    (scale,) = (found["scale"] for found in _encodings(part, channel) if "domain" in found.get("scale", {}))
+    assert scale["clamp"], "what lies beyond the axis is cut, and not drawn over what stands beside it"
+    domain: list[float] = scale["domain"]
+    return domain
+
+
+def test_no_two_rows_have_the_same_colour_and_dashes():
+    records: list[Record] = [{"key": f"r{place}", "row": f"row {place}"} for place in range(len(PALETTE) + 4)]
+    colours, dashes = row_colour(records).to_dict()["scale"], row_dash(records).to_dict()["scale"]
+    assert colours["domain"] == dashes["domain"] == [record["key"] for record in records]
+    looks = list(zip(colours["range"], map(tuple, dashes["range"]), strict=True))
+    assert len(set(looks)) == len(records)
+
+
+@pytest.mark.parametrize(
+    ("high", "is_cut"), [(110.0, False), (150.0, False), (100_000.0, True)], ids=["narrow", "wide", "very wide"]
+)
+def test_a_chart_of_rates_ends_above_all_values_and_cuts_very_wide_intervals(high: float, is_cut: bool):
+    records: list[Record] = [
+        {
+            "key": f"r{streams}", "row": "ort", "series": "ort", "setting": streams, "value": value, "low": value / 2,
+            "high": end, "is_interval": True,
+        }
+        for streams, value, end in ((1, 50.0, 51.0), (4, 100.0, high))
+    ]  # fmt: skip
+    low, top = _domain(load_figure(records, "streams").chart.to_dict(), "y")
+    assert low == 0
+    assert top > 100
+    assert (top < high) == is_cut
+    assert top < 1000
+
+
+def test_a_chart_of_speedups_holds_all_values_and_cuts_very_wide_intervals():
+    cells = (
+        cell("ort", speedup=speedup(1.5, 0.001, 1000.0, "undecided")),
+        cell("openvino", speedup=speedup(3.0, 2.9, 3.1)),
+        cell("tf"),
+    )
+    figure = speedup_figure(speedups(chart_rows(group(*cells), 0)), "tf")
+    low, high = _domain(figure.chart.to_dict(), "x")
+    assert 0.001 < low <= 1
+    assert 3.1 <= high < 1000
+    assert "1000" in figure.summary.replace(",", ""), "in words it is whole"
