@@ -50,7 +50,7 @@ def _function(name: str, function: Any, level: str) -> Iterator[str]:
 def _class(name: str, kind: type) -> Iterator[str]:
     yield f"### irbench.{name}\n"
     yield from _docstring(kind)
-    for method, found in vars(kind).items():
+    for method, found in _members(kind).items():
         function = inspect.unwrap(found.__func__) if isinstance(found, classmethod | staticmethod) else found
         if method.startswith("_") or not function.__doc__:
             continue
@@ -59,6 +59,14 @@ def _class(name: str, kind: type) -> Iterator[str]:
         elif isinstance(function, property) or hasattr(function, "func"):  # the latter: functools.cached_property
             yield f"#### {name}.{method}\n"
             yield from _docstring(function)
+
+
+def _members(kind: type) -> dict[str, Any]:
+    """Return what a class has of its own, and what it inherits from classes that have no part of the page."""
+    public = {getattr(irbench, name) for name in irbench.__all__}
+    inherited = [base for base in kind.__mro__[:0:-1] if base.__module__.startswith("irbench.") and base not in public]
+    members = {name: found for base in inherited for name, found in vars(base).items() if name not in vars(kind)}
+    return {**vars(kind), **members}
 
 
 def _summary(found: Any) -> str:

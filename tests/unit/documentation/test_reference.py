@@ -9,6 +9,7 @@ from front_door import irbench
 
 from documentation.commands import INDEX, page_of
 from documentation.markdown import code, prose, quoted, with_part
+from documentation.python_api import python_page
 from documentation.write import generated_pages
 from irbench import features
 from irbench.cli import declared_commands
@@ -21,6 +22,13 @@ def test_the_pages_in_the_repository_are_what_the_declarations_make(subtests: py
     for path, text in generated_pages().items():
         with subtests.test(path=str(path)):
             assert (ROOT / path).read_text() == text, "write it again: make generated"
+
+
+def test_classes_are_described_with_what_they_inherit():
+    """``to_text`` and ``plot`` are those of bases that users never name."""
+    page = python_page()
+    for member in ("Tuning.to_text", "Tuning.plot", "Tuning.page_result", "RunHistory.to_text"):
+        assert page.count(f"#### {member}\n") == 1
 
 
 def test_no_page_of_a_command_is_left_from_one_that_is_gone():
