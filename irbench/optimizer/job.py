@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irbench.core.graph_record import Agreement, GraphCheck, GraphStep
+from irbench.onnx.contributed.own_domain import MICROSOFT, is_contributed
 from irbench.onnx.reading import external_data
 from irbench.optimizer.check_sizes import CheckSizes
 from irbench.optimizer.recipe import Recipe
@@ -156,8 +157,11 @@ def _replace_with_weights(unfinished: Path, target: Path) -> None:
 
 def vendors_of(model: onnx_ir.Model) -> frozenset[str]:
     """Return the domains of operators that ONNX does not define, nor the model itself."""
-    nodes = (node for node in model.graph.all_nodes() if node.op_identifier() not in model.functions)
-    return frozenset(node.domain for node in nodes).difference(_STANDARD)
+    nodes = [node for node in model.graph.all_nodes() if node.op_identifier() not in model.functions]
+    opset = model.graph.opset_imports.get("", 0)
+    contributed = any(is_contributed(node.domain, node.op_type, opset) for node in nodes)
+    vendors = frozenset(node.domain for node in nodes).difference(_STANDARD)
+    return vendors | {MICROSOFT} if contributed else vendors
 
 
 def _weights_bytes(model: onnx_ir.Model) -> int:

@@ -9,6 +9,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from irbench.errors import IrbenchError, first_line
+from irbench.onnx.contributed.own_domain import MICROSOFT, is_contributed
 from irbench.onnx.reading import external_data, signature
 from irbench.onnx.reading.external_data import read_outline
 from irbench.onnx.reading.protobuf import DAMAGED, Field, GraphField, Model, Node, fields, mapped, text
@@ -94,14 +95,17 @@ def check_file(path: Path, shapes: bool) -> None:
 def _checkable(path: Path) -> onnx.ModelProto | None:
     """Return a form of the model that the checker understands; ``None`` where it understands the file.
 
-    It looks for the operators of ONNX's own domain under its short name only, wants a shape of each output, which
-    runtimes do not, and refuses weights with several hard links, which package caches and our own copies have.
+    It looks for the operators of ONNX's own domain under its short name only, knows none that ONNX Runtime adds there,
+    wants a shape of each output, which runtimes do not, and refuses weights with several hard links, which package
+    caches and our own copies have.
     """
     with mapped(path) as data:
         outside = next(external_data.external_tensors(data), None) is not None
-    graph = read_outline(path).graph
+    outline = read_outline(path)
+    graph = outline.graph
     shapeless = any(map(signature.lacks_shape, graph.output))
-    if not (outside or shapeless or any(node.domain == SPELLED_OUT for node in graph.node)):
+    is_spelled_out = any(node.domain == SPELLED_OUT for node in graph.node)
+    if not (outside or shapeless or is_spelled_out or any(_contributed(outline))):
         return None
     import onnx
 
@@ -111,9 +115,30 @@ def _checkable(path: Path) -> onnx.ModelProto | None:
         del model.graph.output[:]
         model.graph.output.extend(outputs)
     shorten_own_domain(model)
+    contributed = list(_contributed(model))
+    for node in contributed:
+        node.domain = MICROSOFT
+    if contributed and MICROSOFT not in {imported.domain for imported in model.opset_import}:
+        model.opset_import.add(domain=MICROSOFT, version=1)
     if outside:
         _replace_external(model.graph)
     return model
+
+
+def _contributed(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    """Yield the nodes, also in bodies, that ONNX Runtime alone knows although they are in ONNX's own domain."""
+    opset = max(
+        (imported.version for imported in model.opset_import if imported.domain in ("", SPELLED_OUT)), default=0
+    )
+    return (node for node in _nodes(model.graph) if is_contributed(node.domain, node.op_type, opset))
+
+
+def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for body in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
+                yield from _nodes(body)
 
 
 def _explain(path: Path) -> None:
