@@ -240,10 +240,10 @@ class OrtBackend:
             settings = self._settings(load, options, device, written)
             if recording is not None:
                 recording.switch_on(settings)
-            before = _thread_count()
+            before = _threads()
             providers = devices.providers(device, load, options.provider)
             session, lowered = create_session(artifact.path, settings, providers, Path(folder))
-            pool_threads = _thread_count() - before
+            pool_threads = len(_threads() - before)
             computed = read_back(graph, written if is_read_back else None)
         assigned = devices.read_back(session, device)
         if computed == "fp32" and device == "cuda" and devices.uses_tf32(session):
@@ -346,6 +346,9 @@ def _level(name: str) -> Any:
     }[name]
 
 
-def _thread_count() -> int:
-    """Return this process's threads: what a new session adds is its pool, whatever was asked for."""
-    return sum(1 for _ in Path("/proc/self/task").iterdir())
+def _threads() -> frozenset[str]:
+    """Return this process's threads: what a new session adds is its pool, whatever was asked for.
+
+    They are told by their numbers: others may end meanwhile, which would make a pool look smaller.
+    """
+    return frozenset(entry.name for entry in Path("/proc/self/task").iterdir())

@@ -228,7 +228,7 @@ def _lead(result: GroupResult, lead: Lead, context: Context) -> str:
     if lead.reason == "preview" and order is not None:
         return f"preview{where}: {_no_order(names, order)}{reservation}"
     if lead.reason == "preview":
-        return f"preview{where}: {_preview(leader, rival, ahead, lead)}{reservation}"
+        return f"preview{where}: {_preview(result, lead)}{reservation}"
     if lead.reason == "p50-disagrees" and order is not None:
         return f"no winner: {_no_order(names, order)}"
     if lead.reason == "busy":
@@ -237,7 +237,7 @@ def _lead(result: GroupResult, lead: Lead, context: Context) -> str:
         return f"no winner: {_unevenly_busy(result.uneven_load, names)}"
     said = NO_WINNER_TEXTS[lead.reason].headline.format(leader=leader, rival=rival)
     if lead.reason in ("same", "undecided"):
-        return f"no winner: {said}{where}: {ahead}{_adjusted(result)}{reservation}"
+        return f"no winner: {said}{where}: {_of_both(result, lead)}{_adjusted(result)}{reservation}"
     return f"no winner: {said}"
 
 
@@ -286,11 +286,21 @@ def _verdicts_of_busy(result: GroupResult) -> str:
 
 
 def _ahead(result: GroupResult, lead: Lead | Winner) -> str:
-    """Return ``1.14x its nearest rival ort [1.12, 1.16]``, without brackets where there was one launch only."""
+    """Return ``1.14x its nearest rival ort [1.12, 1.16]``, of a row that was named as the fastest."""
+    return _ratio(result, lead, "x its nearest rival")
+
+
+def _of_both(result: GroupResult, lead: Lead) -> str:
+    """Return ``openvino is 1.01x as fast as ort [0.99, 1.03]``, where neither was named as the fastest."""
+    return f"{row_names(result.cells)[lead.cell]} is {_ratio(result, lead, 'x as fast as')}"
+
+
+def _ratio(result: GroupResult, lead: Lead | Winner, than: str) -> str:
+    """Return the ratio of the leader to its rival, without brackets where there was one launch only."""
     ends = Ends(lead.low, lead.high, is_range=False) if isinstance(lead, Winner) else lead.ends
     value, span = ratio_with_ends(lead.value, ends)
     unit = f" {how}" if (how := compared_how(result)) else ""
-    return f"{value}x its nearest rival {row_names(result.cells)[lead.rival]}{unit}{span}{_on_threads(result, lead)}"
+    return f"{value}{than} {row_names(result.cells)[lead.rival]}{unit}{span}{_on_threads(result, lead)}"
 
 
 def _on_threads(result: GroupResult, lead: Lead | Winner) -> str:
@@ -299,14 +309,15 @@ def _on_threads(result: GroupResult, lead: Lead | Winner) -> str:
     return "" if None in (own, other) or own == other else f" on {own} threads against {other}"
 
 
-def _preview(leader: str, rival: str, ahead: str, lead: Lead) -> str:
+def _preview(result: GroupResult, lead: Lead) -> str:
+    names = row_names(result.cells)
+    leader, rival = names[lead.cell], names[lead.rival]
     if lead.launches == 1:
-        return f"{leader} leads, {ahead}, after only one launch"
+        return f"{leader} leads, {_ahead(result, lead)}, after only one launch"
+    launches = plural(lead.launches, "launch")
     if lead.ends is None or lead.ends.low <= 1:
-        return (
-            f"{leader} and {rival} cannot be distinguished, {ahead}, the range over {plural(lead.launches, 'launch')}"
-        )
-    return f"{leader} leads, {ahead}, the range over {plural(lead.launches, 'launch')}"
+        return f"{leader} and {rival} cannot be distinguished: {_of_both(result, lead)}, the range over {launches}"
+    return f"{leader} leads, {_ahead(result, lead)}, the range over {launches}"
 
 
 def _adjusted(result: GroupResult) -> str:
