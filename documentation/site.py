@@ -7,6 +7,7 @@ relative places, so that every link holds both in the repository and in the site
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -113,6 +114,8 @@ def generate(folder: Path) -> int:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     click.echo(problems_in(done.stderr), err=True, nl=False)
     click.echo(done.stdout, nl=False)
+    if not done.returncode:
+        click.echo(f"open {os.path.relpath(folder / 'docs' / 'index.html')}")
     return done.returncode
 
 

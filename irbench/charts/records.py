@@ -24,6 +24,8 @@ MOST_LINES = 12
 """Rows of a chart with a line or a colour for each."""
 _QUANTILES = 120
 """Points of a line at most."""
+_EXCLUDED = {"disturbed": "disturbed, excluded", "undisturbed": "burn-in, excluded"}
+"""Of blocks that do not count: the first of a launch, where nothing disturbed it."""
 _FEWEST_ON_LINE = 3
 """Tokens that make a line of times between them."""
 
@@ -241,7 +243,7 @@ def _blocks(
             "launch": number + 1,
             "block": round_.block + 1,
             "relative": float(np.median(latencies)) / median,
-            "state": state if round_.block in counts else f"{state}, excluded",
+            "state": state if round_.block in counts else _EXCLUDED[state],
             "is_disturbed": round_.block in dirty,
         }
 

@@ -34,7 +34,7 @@ from irbench.render.interval_plot import BEYOND, speedup_figures, speedup_span
 _STATE_COLOURS = {
     "undisturbed": "#3b7dd8",
     "disturbed": "#d9580d",
-    "undisturbed, excluded": "#6b7280",
+    "burn-in, excluded": "#6b7280",
     "disturbed, excluded": "#8f7512",
 }
 _SETTING_TITLES: Mapping[Setting, str] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irbench.core.result import GroupResult, RunDocument
+from irbench.errors import IrbenchError
 from irbench.render.footer import footer, incomplete, mismatches, not_applicable, whole_warnings
 from irbench.render.formats.exported_run import Export
 from irbench.render.formats.row_table import row_table
@@ -27,7 +28,7 @@ def render_document(document: RunDocument, form: str) -> str:
             from).
 
     Raises:
-        ValueError: It is not one of these.
+        IrbenchError: It is not one of these.
     """
     if form == "json":
         return without_control_characters(encode_document(document).decode())
@@ -38,7 +39,7 @@ def render_document(document: RunDocument, form: str) -> str:
     if form == "md":
         parts = (*_tables(document), incomplete(document), bullets(origin_lines(document)))
         return "\n\n".join(part for part in parts if part) + "\n"
-    raise ValueError(form)
+    raise IrbenchError(f"{form!r} is not a form of a run.", hint="Forms: table, json, jsonl, csv, md.")
 
 
 def _tables(document: RunDocument) -> Iterator[str]:
