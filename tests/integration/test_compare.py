@@ -98,6 +98,14 @@ def test_the_document_and_markdown_hold_what_the_table_shows():
     assert "| ort | fp32 |" in text
 
 
+def test_a_run_is_not_compared_with_itself():
+    store(default_root(), {"ort": EVEN}, plan={"name": "after"})
+    called = compared("after")
+    assert called.code == 2
+    assert "same run" in called.err
+    assert "irbench results" in called.err
+
+
 def test_other_machines_are_refused_unless_forced():
     root = default_root()
     store(root, {"ort": EVEN}, plan={"name": "here"})

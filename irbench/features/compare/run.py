@@ -105,6 +105,6 @@ def _sides(options: CompareOptions, scratch: Path, say: Say) -> tuple[Side, Side
     if [run.run_id for run in base.runs] == [run.run_id for run in new.runs]:
         raise IrbenchError(
             f"Both sides are the same run: {new.runs[-1].run_id}.",
-            hint=f"Name an older run first, such as irbench compare OLDER latest: irbench results{results_option(root)}",
+            hint=f"Name an older run first; irbench results{results_option(root)} lists them.",
         )
     return base, new
