@@ -23,8 +23,8 @@ def percent(fraction: float | None) -> str:
 
 def are_ranges(figures: Iterable[WithEnds | None]) -> bool:
     """Whether some figures of a column have ends, and none of them has a confidence interval."""
-    kinds = {figure.ends.is_range for figure in figures if figure is not None and figure.ends is not None}
-    return kinds == {True}
+    kinds = (ends.is_range for figure in figures if figure is not None and (ends := figure.ends) is not None)
+    return next(kinds, False) and all(kinds)
 
 
 def ends_heading(name: str, figures: Iterable[WithEnds | None], confidence: float) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from compared_runs import EVEN, store, times
+from documents import ENVIRONMENT, cell, group, speedup
 from front_door import irbench
+from launches import even
 from profiles import example
 from stored_runs import altered
 
@@ -99,6 +103,26 @@ def test_samples_of_a_search_that_are_damaged_leave_out_its_charts_alone(root: P
     (section,) = entry_of(result, "result0").sections
     assert not any(isinstance(part, PageFigures) for part in section.parts)
     assert section.warnings
+
+
+@pytest.mark.ci
+def test_a_run_of_500_rows_has_them_all_on_a_page_of_few_megabytes(tmp_path: Path):
+    pytest.importorskip("altair", reason="pip install 'irbench[report]'")
+    levels_ms = {f"row-{number}": 2 + number / 100 for number in range(500)}
+    writer = Store(tmp_path / "results").begin(ENVIRONMENT, {"models": ["tiny"]})
+    for record in even({name: [level_ms] * 3 for name, level_ms in levels_ms.items()}):
+        writer.add_launch(record)
+    rows = (
+        cell(label=name, id=name, p50=level_ms, speedup=speedup(level_ms, level_ms * 0.9, level_ms * 1.1))
+        for name, level_ms in levels_ms.items()
+    )
+    writer.commit(replace(writer.document, groups=(group(*rows),), complete=True))
+    called = irbench("report", "--results", tmp_path / "results", "-o", tmp_path / "page.html")
+    assert called.code == 0, called.err
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert text.count('<tr data-row="') == 500
+    assert len(set(re.findall(r'data-row="([^"]*)" aria-label=', text))) == 500
+    assert len(text) < 4_000_000
 
 
 @pytest.mark.parametrize("name", ["nobody", "01ZZZ", "/nowhere", "", "tiny0", "a" * 5000])
