@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from documents import cell, document, example, failed, group
 
+from irbench.errors import IrbenchError
 from irbench.render.speed_table import GroupView
 from irbench.runs.document_text import render_document
 
@@ -66,5 +67,5 @@ def test_json_is_the_stored_document_and_jsonl_a_line_for_each_row():
 
 
 def test_an_unknown_format_is_refused():
-    with pytest.raises(ValueError, match="xml"):
+    with pytest.raises(IrbenchError, match="xml"):
         render_document(document(), "xml")
