@@ -23,15 +23,17 @@ PRINTING = [
     ["--help"], ["models"], ["models", "--format", "json"], ["backends"], ["completion", "zsh"], ["plan", "list"],
     ["plan", "schema"], ["plan", "from"], ["results"], ["results", "--format", "csv"], ["history"],
     ["show"], ["show", "--format", "json"], ["show", "--samples"], ["show", "--format", "jsonl"],
-    ["compare", "latest", "latest"], ["inspect", "MODEL.onnx"], ["cost", "MODEL.onnx", "--format", "json"],
+    ["compare", "before", "latest"], ["inspect", "MODEL.onnx"], ["cost", "MODEL.onnx", "--format", "json"],
 ]  # fmt: skip
 """Every command that does nothing but print."""
 
 
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a stored run, and a model in the folder that commands are called in."""
-    compared_runs.store(default_root(), {"ort": compared_runs.times(1.0)}, plan={"command": ["irbench", "run", "tiny"]})
+    """Have two stored runs, and a model in the folder that commands are called in."""
+    plan = {"command": ["irbench", "run", "tiny"]}
+    for named in ({"name": "before"}, {}):
+        compared_runs.store(default_root(), {"ort": compared_runs.times(1.0)}, plan={**plan, **named})
     models.mlp(tmp_path, name="MODEL")
     monkeypatch.chdir(tmp_path)
 
@@ -81,8 +83,8 @@ def test_a_command_that_only_prints_ends_quietly_with_its_reader(arguments: list
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["compare", "latest", "latest", "--fail-on", "p50>5%"],
-        ["compare", "latest", "latest", "--fail-on=p50>5%"],
+        ["compare", "before", "latest", "--fail-on", "p50>5%"],
+        ["compare", "before", "latest", "--fail-on=p50>5%"],
         ["history", "--fail-on", "p50>5%"],
         ["results", "--rebuild"],
     ],
@@ -167,7 +169,7 @@ def test_an_error_has_its_exit_code_where_nobody_hears_of_it(monkeypatch: pytest
 @pytest.mark.usefixtures("stored")
 def test_runs_are_removed_although_nobody_reads_which(monkeypatch: pytest.MonkeyPatch):
     with unread() as out:
-        assert called(monkeypatch, "results", "rm", "latest", "--yes", out=out)[0] == 0
+        assert called(monkeypatch, "results", "rm", "before", "latest", "--yes", out=out)[0] == 0
     assert called(monkeypatch, "results", "--format", "json")[1] == '{\n  "runs": []\n}\n'
 
 
