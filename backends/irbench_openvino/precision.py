@@ -63,12 +63,12 @@ def require(computed: str, granted: str, precision: Precision) -> None:
     if actual == "fp32" and precision == "int8":
         raise Refusal(
             "OpenVINO computes in fp32 instead of int8: it does not support the way in which this graph is quantised.",
-            hint="Use --precision fp32, or quantise the fp32 model statically: --optimize int8-static",
+            hint="Use `--precision fp32`, or quantise the fp32 model statically: `--optimize int8-static`",
         )
     if actual != precision:
         raise Refusal(
             f"OpenVINO computes in {actual} instead of {precision}.",
-            hint=f"Use --precision {actual if actual in get_args(Precision) else 'native'}, "
+            hint=f"Use `--precision {actual if actual in get_args(Precision) else 'native'}`, "
             "or another device; irbench backends --probe lists what each has.",
         )
 
@@ -84,6 +84,6 @@ def placement_facts(compiled: Any, target: str) -> dict[str, Scalar]:
     if others:
         raise Refusal(
             f"OpenVINO runs this model on {', '.join(devices)}, not on {target} alone.",
-            hint="Measure it on the CPU: --backends openvino",
+            hint="Measure it on the CPU: `--backends openvino`",
         )
     return {"nodes": len(compiled.get_runtime_model().get_ops()), "nodes_elsewhere": 0}

@@ -83,7 +83,7 @@ def pinned_properties(load: Load) -> dict[str, Any]:
             raise Refusal(f"{key} is set by irbench itself.", hint=f"Use {RESERVED[key]}.")
         if key in properties:
             raise Refusal(
-                f"{key} conflicts with --precision {load.precision}, which sets it.", hint="Use --precision native."
+                f"{key} conflicts with `--precision {load.precision}`, which sets it.", hint="Use `--precision native`."
             )
     return properties
 

@@ -42,7 +42,7 @@ _CHOSEN_BY_RUNTIME = ("fp8", "bf16", "fp16", "int8")
 def require_convertible(graph: GraphPrecision, precision: Precision, computes: Callable[[Precision], bool]) -> None:
     """Refuse to compute a graph of fp32 in something else."""
     if _is_conversion(graph.narrowest, precision) and precision != "int8" and not computes(precision):
-        raise Refusal(f"ONNX Runtime has no {precision} kernels on this device.", hint="Use --precision fp32.")
+        raise Refusal(f"ONNX Runtime has no {precision} kernels on this device.", hint="Use `--precision fp32`.")
     _refuse_conversion(graph.narrowest, precision)
 
 
@@ -69,7 +69,7 @@ def require_computed(computed: str, artifact: Artifact, load: Load, device: str)
     converted = artifact.variant.endswith(load.precision) and bool(artifact.variant)
     raise Refusal(
         f"ONNX Runtime computes this graph in {computed} on {device}, not in {load.precision}.",
-        hint=f"Leave {artifact.variant} out of --optimize." if converted else f"Use --precision {possible}.",
+        hint=f"Leave {artifact.variant} out of `--optimize`." if converted else f"Use `--precision {possible}`.",
     )
 
 

@@ -115,7 +115,7 @@ def refuse_fallback(active: tuple[str, ...], op_types_on_cpu: Iterable[str]) -> 
         listed = ", ".join(f"{count} {op}" for op, count in strays.most_common(5))
         raise Refusal(
             f"ONNX Runtime has no CUDA kernel for {strays.total()} nodes ({listed}) and would run them on the CPU.",
-            hint="Export the model with another opset, or compare it on the CPU: --backends ort",
+            hint="Export the model with another opset, or compare it on the CPU: `--backends ort`",
         )
 
 

@@ -78,7 +78,7 @@ def refusal_of(error: Exception) -> Refusal | None:
     reason = reasons.strip().splitlines()[-1].strip()
     return Refusal(
         f"The OpenVINO provider cannot compile its part of this graph: {reason}",
-        hint="Measure it with --backends ort, or with --backends openvino, which reads the whole graph.",
+        hint="Measure it with `--backends ort`, or with `--backends openvino`, which reads the whole graph.",
     )
 
 
@@ -87,13 +87,13 @@ def refuse_fallback(active: Sequence[str], nodes: Sequence[AssignedNode] | None)
     if PROVIDER not in active:
         raise Refusal(
             "ONNX Runtime could not start its OpenVINO provider and fell back to the CPU.",
-            hint="The row's log names the missing library or device. Measure without it: --backends ort,openvino",
+            hint="The row's log names the missing library or device. Measure without it: `--backends ort,openvino`",
         )
     if nodes and all(node.provider != PROVIDER for node in nodes):
         raise Refusal(
             f"The OpenVINO provider does not take the {len(nodes)} nodes, so that ONNX Runtime's own kernels would run"
             " all of them.",
-            hint="Measure it with --backends ort, or with --backends openvino.",
+            hint="Measure it with `--backends ort`, or with `--backends openvino`.",
         )
 
 

@@ -75,7 +75,7 @@ def parse_options(options: Mapping[str, str], device: str, precision: Precision)
         _require_known(key, device)
     if precision != "native" and "cuda.use_tf32" in options:
         raise Refusal(
-            f"cuda.use_tf32 conflicts with --precision {precision}, which sets it.", hint="Use --precision native."
+            f"cuda.use_tf32 conflicts with `--precision {precision}`, which sets it.", hint="Use `--precision native`."
         )
     level = options.get(_LEVEL)
     if level is not None and level not in _LEVELS:

@@ -211,7 +211,7 @@ def load_graph(job: Job) -> LoadedGraph:
     exported = precision.graph_precision(graph_def)
     requested = job.load.precision
     if exported != "fp32" and requested not in ("native", exported):
-        raise Refusal(f"The graph was exported in {exported}, not {requested}.", hint="Use --precision native.")
+        raise Refusal(f"The graph was exported in {exported}, not {requested}.", hint="Use `--precision native`.")
     _bind_shapes(graph_def, job.artifact)
     if job.jit:
         graph_def = _as_one_computation(graph_def, job.artifact)
@@ -283,7 +283,7 @@ def _settle(job: Job, loaded: LoadedGraph, session: Any, call: Any) -> Mapping[s
     if nodes == 0:
         raise Refusal(
             f"TensorFlow converted no operation of this graph to {requested} on this machine.",
-            hint="Use --precision fp32 or native.",
+            hint="Use `--precision fp32` or `--precision native`.",
         )
     return {"precision": requested, f"{requested}_nodes": nodes, **placed}
 
@@ -327,5 +327,5 @@ def _settings(job: Job, plan: ThreadPlan) -> dict[str, Scalar]:
 def _explain(job: Job, error: Exception) -> Refusal:
     reason = str(error).strip().splitlines()[0]
     who = "XLA cannot compile this graph" if job.jit else "TensorFlow cannot run this graph as asked"
-    hint = "Use the backend tf for it." if job.jit else "Use --precision fp32, or export the model again."
+    hint = "Use the backend tf for it." if job.jit else "Use `--precision fp32`, or export the model again."
     return Refusal(f"{who}: {reason}", hint=hint)

@@ -34,20 +34,23 @@ def refuse_impossible(load: Load, device: str, *, jit: bool) -> None:
     if load.precision == "int8":
         raise Refusal(
             "TensorFlow runs the graph as it was exported and cannot convert it to int8.",
-            hint="Use --precision fp32 here, and --optimize int8 for the backends that read ONNX.",
+            hint="Use `--precision fp32` here, and `--optimize int8` for the backends that read ONNX.",
         )
     if load.precision not in _NARROW:
         return
     if jit:
         raise Refusal(
             f"XLA runs the graph as it was exported and cannot convert it to {load.precision}.",
-            hint="Use --precision fp32 or native here, or the backend tf.",
+            hint="Use `--precision fp32` or `--precision native` here, or the backend tf.",
         )
     if device == "cpu" and load.precision == "fp16":
-        raise Refusal("TensorFlow's CPU kernels do not compute in fp16.", hint="Use --precision bf16 or fp32.")
+        raise Refusal(
+            "TensorFlow's CPU kernels do not compute in fp16.", hint="Use `--precision bf16` or `--precision fp32`."
+        )
     if device != "cpu" and load.precision == "bf16":
         raise Refusal(
-            "TensorFlow converts to bf16 on CPUs only.", hint="Use --precision fp16, fp32 or native on a GPU."
+            "TensorFlow converts to bf16 on CPUs only.",
+            hint="Use `--precision fp16`, `--precision fp32` or `--precision native` on a GPU.",
         )
     if load.options.get("grappler") == "off":
         raise Refusal(f"{load.precision} needs TensorFlow's graph rewriter.", hint="Leave grappler=off out.")

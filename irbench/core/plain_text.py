@@ -6,6 +6,16 @@ the direction of writing, line breaks that forge a line of output. Every place t
 
 from __future__ import annotations
 
+import re
+
+MARKED_OPTION = re.compile(r"`(-[^`]*)`")
+"""An option with its values between backticks, in a text that is for the command line and for Python."""
+
+
+def unmarked(text: str) -> str:
+    """Return a text for the command line: options are typed as they stand there, without the backticks."""
+    return MARKED_OPTION.sub(r"\1", text)
+
 
 def plain(text: str) -> str:
     """Return text on one line: blanks for what is white space, U+FFFD for other characters that do not print."""

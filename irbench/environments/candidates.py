@@ -81,7 +81,7 @@ def shared_backend(candidates: Sequence[EnvironmentCandidate], backend: str | No
     if chosen:
         raise IrbenchError(
             f"Both environments have the runtimes of several backends: {', '.join(chosen)}.",
-            hint=f"Choose one, for example --backend {chosen[0]}.",
+            hint=f"Choose one, for example `--backend {chosen[0]}`.",
         )
     raise IrbenchError(
         f"No backend's runtime is in both {' and '.join(each.text for each in candidates)}.",

@@ -92,7 +92,7 @@ class NativePrecision(Note):
     def text(self, context: Context) -> str:
         return (
             f"not measured: {self.backend}'s default precision here, {self.precision} (compare them with"
-            f" --precision {','.join((*self.measured, 'native'))})"
+            f" `--precision {','.join((*self.measured, 'native'))}`)"
         )
 
 
@@ -250,7 +250,7 @@ class OptimizeNotApplied(Note):
     example_facts: ClassVar[ExampleFacts] = {"backend": "tf", "artifact": "tf-graph"}
 
     def text(self, context: Context) -> str:
-        return f"{self.backend} runs {_GRAPHS.get(self.artifact, self.artifact)}: --optimize does not apply to it"
+        return f"{self.backend} runs {_GRAPHS.get(self.artifact, self.artifact)}: `--optimize` does not apply to it"
 
 
 class LayoutUnchanged(Note):

@@ -85,7 +85,7 @@ class Unverified(Warn):
         if self.draws:
             return "Export a model that draws only in training, if its outputs are to be verified."
         if self.refusals:
-            return "If the model needs other sizes or inputs, give them with --shape, --data or --value."
+            return "If the model needs other sizes or inputs, give them with --shape, `--data` or --value."
         return "Export the model from its TensorFlow source, which stores reference outputs, or install onnxruntime."
 
 

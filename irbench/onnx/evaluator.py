@@ -43,7 +43,7 @@ class _EvaluatorBackend:
         with phases("load"):
             precision = read_precision(artifact.path).narrowest
             if load.precision not in ("native", precision):
-                raise Refusal(f"This graph is {precision}, not {load.precision}.", hint="Use --precision native.")
+                raise Refusal(f"This graph is {precision}, not {load.precision}.", hint="Use `--precision native`.")
             model = external_data.load(artifact.path)
         with phases("compile"):
             from onnx.reference import ReferenceEvaluator

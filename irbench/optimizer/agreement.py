@@ -49,7 +49,7 @@ class FailsAtSizes(IrbenchError):
         words = ", ".join(f"{name} {size}" for name, size in sizes.items())
         super().__init__(
             f"The converted graph does not run at {words}: {reason.rstrip('.')}.",
-            hint="Fix the sizes that it shall run at with --batch and --shape, or leave --precision out.",
+            hint="Fix the sizes that it shall run at with --batch and --shape, or leave `--precision` out.",
         )
 
 

@@ -66,7 +66,7 @@ def _quantizer() -> str:
         raise _not_installed("Converting to int8", first.distribution, first.install)
     raise IrbenchError(
         "Converting to int8 needs a quantizer, and none is installed.",
-        hint="Install a package that provides one, or leave --precision out.",
+        hint="Install a package that provides one, or leave `--precision` out.",
         exit_code=ExitCode.NOT_INSTALLED,
     )
 

@@ -33,7 +33,7 @@ class NothingToConvert(IrbenchError):
     def __init__(self, precision: str, what: str) -> None:
         super().__init__(
             f"There is nothing to convert to {precision}: no operation of the graph {what}.",
-            hint="Leave --precision out, or use another model.",
+            hint="Leave `--precision` out, or use another model.",
         )
 
 
@@ -43,7 +43,7 @@ class CannotConvert(IrbenchError):
     def __init__(self, name: str, precision: str, reason: str) -> None:
         super().__init__(
             f"{name} cannot be converted to {precision}: {reason.rstrip('.')}.",
-            hint=f"Try {_ALTERNATIVES[precision]}; if that fails too, leave --precision out.",
+            hint=f"Try {_ALTERNATIVES[precision]}; if that fails too, leave `--precision` out.",
         )
 
 
@@ -69,7 +69,7 @@ def require_opset(opset: int, conversion: Conversion, name: str) -> None:
         raise IrbenchError(
             f"{name} cannot be converted to {conversion.precision}, which needs opset {least}: it has {opset}, and "
             "ONNX's converter cannot raise it.",
-            hint=f"Export it again with opset {least} or later, or leave --precision out.",
+            hint=f"Export it again with opset {least} or later, or leave `--precision` out.",
         )
 
 

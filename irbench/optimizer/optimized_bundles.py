@@ -237,7 +237,7 @@ def _after_crash(job: OptimizationJob, last: OptimizerActivity, death: WorkerDie
 
 def _failed(job: OptimizationJob, last: OptimizerActivity, death: WorkerDied) -> IrbenchError:
     others = ",".join(name for name in job.recipe.passes if name != last.name)
-    remedy = f"Leave it out: --passes {others}" if last.code == "pass" and others else ""
+    remedy = f"Leave it out: `--passes {others}`" if last.code == "pass" and others else ""
     return death.during(f"Optimising {job.bundle.name} failed at {last.name or last.code}.", remedy)
 
 

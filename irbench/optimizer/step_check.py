@@ -171,7 +171,7 @@ class BrokenModel(IrbenchError):
 
     def __init__(self, name: str, job: OptimizationJob, reason: str) -> None:
         others = ",".join(graph_pass for graph_pass in job.recipe.passes if graph_pass != name)
-        hint = f"Leave it out: --passes {others}" if others else "Leave it out."
+        hint = f"Leave it out: `--passes {others}`" if others else "Leave it out."
         super().__init__(
             f"The pass {name} breaks {job.bundle.name}: {reason.rstrip('.')}.",
             hint="Leave --layout nchw out." if name == NCHW_STEP else hint,

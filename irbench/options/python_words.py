@@ -1,28 +1,35 @@
 """Sentences that name options as the command line does, with the keywords that Python has for them.
 
 What is to be done is said in one place for everybody, with the flags that are declared. Where Python shows it, each
-flag and the value behind it become what is typed there: ``--shape seq=128`` is ``shape={"seq": 128}``.
+flag and the value behind it become what is typed there: ``--shape seq=128`` is ``shape={"seq": 128}``. What stands
+between backticks is an option with its values and nothing else. Elsewhere a word behind a flag may be its value or a
+word of the sentence: where that is not certain for each flag of a text, all of it stays as it is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from irbench.core.plain_text import MARKED_OPTION
 from irbench.errors import IrbenchError
+from irbench.options.kinds import Kind
 from irbench.options.option import Option, flag_of
 
 _PIECES = re.compile(r"(\s+)")
 _TOKEN = re.compile(r"""([("'`]*)(--?[a-z][a-z-]*)([^\s\w-]*)""")
 _VALUE = re.compile(r"""(.*?)([,.;:)]*)""", re.DOTALL)
-_COMMANDS = {"irbench", "docker", "podman", "kubectl"}
+_COMMANDS = {"irbench", "docker", "podman", "kubectl", "python", "pip", "uv", "gunzip", "toplev", "paddle2onnx"}
 """What follows them is typed in a shell, and stays as it is."""
 _WORDS = {"native", "none"}
 """Values beside those that have a digit or a sign in them, and those in capitals, which stand for others."""
-_LONELY_WORD = "because"
-"""A kind that reads it takes any word, so that the word behind a flag need not be its value."""
+
+
+class _Uncertain(Exception):
+    """A word may be a value or not, or a flag stands where none is expected."""
 
 
 def with_keywords(text: str, options: Mapping[str, Option]) -> str:
@@ -36,7 +43,39 @@ def with_keywords(text: str, options: Mapping[str, Option]) -> str:
         return text
     flags = {flag_of(name, declared): name for name, declared in options.items()}
     flags |= {declared.short: name for name, declared in options.items() if declared.short}
+    try:
+        marked = MARKED_OPTION.split(text)  # what is between backticks is at each odd place
+        return "".join(
+            _of_mark(part, flags, options) if place % 2 else _of_sentence(part, flags, options)
+            for place, part in enumerate(marked)
+        )
+    except _Uncertain:
+        return text
+
+
+def _of_sentence(text: str, flags: Mapping[str, str], options: Mapping[str, Option]) -> str:
     return "".join(_Translation(_PIECES.split(text), flags, options).pieces())
+
+
+def _of_mark(text: str, flags: Mapping[str, str], options: Mapping[str, Option]) -> str:
+    """Return an option and all of its values as Python has them."""
+    flag, *words = shlex.split(text)
+    if flag not in flags:
+        return f"`{text}`"
+    keyword, kind = flags[flag], options[flags[flag]].kind
+    if kind.is_flag:
+        return f"{keyword}=True"
+    values = [word for word in words if word != flag]
+    if values and not _can_be(values, kind):
+        raise _Uncertain
+    return f"{keyword}={_held(values, kind)}" if values else f"`{keyword}`"
+
+
+def _can_be(values: Sequence[str], kind: Kind[Any]) -> bool:
+    """Whether the command line takes these values of one option."""
+    if len(values) > 1 and kind.entry is None:
+        return False
+    return all(_reads(kind.entry or kind.read, value) or value.isupper() for value in values)
 
 
 @dataclass(frozen=True)
@@ -54,17 +93,22 @@ class _Translation:
             is_command = self._is_command(place) or (is_command and not self._ends_command(place))
             match = None if is_command else _TOKEN.fullmatch(word)
             if match is None or match[2] not in self.flags:
+                if not is_command and self._has_flag(word):
+                    raise _Uncertain
                 yield word
                 place += 1
                 continue
             text, place = self._keyword(match, place)
             yield text
 
+    def _has_flag(self, word: str) -> bool:
+        return any(flag in self.flags for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]*", word))
+
     def _is_command(self, place: int) -> bool:
         """Whether a command begins here: its name, and a word that is not a verb of a sentence."""
         word = self.words[place].lstrip("(\"'`")
         return (
-            word in _COMMANDS and place + 2 < len(self.words) and re.match(r"[a-z]", self.words[place + 2]) is not None
+            word in _COMMANDS and place + 2 < len(self.words) and re.match(r"[a-z-]", self.words[place + 2]) is not None
         )
 
     def _ends_command(self, place: int) -> bool:
@@ -80,13 +124,17 @@ class _Translation:
         values: list[str] = []
         while not closing and place + 2 < len(self.words):
             value, end = _value(self.words[place + 2])
+            if self._has_flag(value):
+                raise _Uncertain
             if not _is_value(value, kind):
                 break
             values.append(value)
             closing, place = end, place + 2
-            if closing or kind.entry is None or self.words[place + 2 : place + 3] != [flag]:
+            if closing or self.words[place + 2 : place + 3] != [flag]:
                 break
             place += 2
+        if len(values) > 1 and kind.entry is None:
+            raise _Uncertain
         if not values:
             return f"{opening}`{keyword}`{closing}", place + 1
         return f"{opening}{keyword}={_held(values, kind)}{closing}", place + 1
@@ -99,12 +147,17 @@ def _value(word: str) -> tuple[str, str]:
     return match[1].strip("'\""), match[2]
 
 
-def _is_value(word: str, kind: Any) -> bool:
-    read: Callable[[str], Any] = kind.entry or kind.read
-    if not _reads(read, word):
+def _is_value(word: str, kind: Kind[Any]) -> bool:
+    """Whether a word behind a flag is its value.
+
+    Raises:
+        _Uncertain: It may be one, or a word of the sentence.
+    """
+    if not _reads(kind.entry or kind.read, word):
         return False
-    is_surely_one = word in _WORDS or word.isupper() or re.search(r"[\d=/.:]", word) is not None
-    return is_surely_one or not _reads(read, _LONELY_WORD)
+    if word in _WORDS or word in kind.words or word.isupper() or re.search(r"[\d=/.:,]", word) is not None:
+        return True
+    raise _Uncertain
 
 
 def _reads(read: Callable[[str], Any], word: str) -> bool:
@@ -115,8 +168,8 @@ def _reads(read: Callable[[str], Any], word: str) -> bool:
     return True
 
 
-def _held(values: list[str], kind: Any) -> str:
-    if kind.entry is None:
+def _held(values: list[str], kind: Kind[Any]) -> str:
+    if kind.entry is None or kind.collect is None:
         parts = values[0].split(",")
         return _literal(parts)
     return _literal(kind.written(kind.collect("", map(kind.entry, values))))

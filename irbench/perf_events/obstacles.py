@@ -103,7 +103,7 @@ class NoPmu(_Plain, frozen=True, tag="no-pmu"):
     """No counters of the processor are visible."""
 
     cause = "the kernel offers no counters of the processor, as in most virtual machines"
-    help = "Measure on bare metal, or let the hypervisor pass them on (a vPMU); --counters software works here."
+    help = "Measure on bare metal, or let the hypervisor pass them on (a vPMU); `--counters software` works here."
 
 
 class NotPermitted(_Reason, frozen=True, tag="not-permitted"):
@@ -137,14 +137,14 @@ class NoTopdown(_Plain, frozen=True, tag="no-topdown"):
     """Nobody has published how the shares of slots are computed."""
 
     cause = "perf has no Top-Down metrics for this processor, and no published formula fits it"
-    help = "Install a newer perf; --counters ipc,cache,branch needs no such metrics."
+    help = "Install a newer perf; `--counters ipc,cache,branch` needs no such metrics."
 
 
 class NoToplev(_Plain, frozen=True, tag="no-toplev"):
     """toplev is not installed."""
 
     cause = "there is no toplev on PATH"
-    help = "Install pmu-tools for deeper levels (Intel processors), or ask for --counters topdown."
+    help = "Install pmu-tools for deeper levels (Intel processors), or ask for `--counters topdown`."
 
 
 class ToplevFailed(_Failed, frozen=True, tag="toplev-failed"):
@@ -158,7 +158,7 @@ class SeveralKindsOfCores(_Plain, frozen=True, tag="several-kinds-of-cores"):
     """Nodes of toplev would be those of several kinds together."""
 
     cause = "the processor has several kinds of cores, whose nodes would be mixed"
-    help = "Ask for --counters topdown: perf reports its shares for each kind."
+    help = "Ask for `--counters topdown`: perf reports its shares for each kind."
 
 
 class NotCounted(_Reason, frozen=True, tag="not-counted"):

@@ -21,7 +21,7 @@ from rich.protocol import rich_cast
 from rich.table import Table
 from rich.text import Text
 
-from irbench.core.plain_text import plain
+from irbench.core.plain_text import plain, unmarked
 from irbench.render.full_width import in_full_width
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.views import Block, CodeBlock, HasBlocks, Sentence
@@ -42,7 +42,7 @@ _WORDS = ' class="words"'
 _CELL = "padding:.2em .6em;text-align:"
 
 
-def html_of(view: RenderableType, words: Words = plain) -> str:
+def html_of(view: RenderableType, words: Words = unmarked) -> str:
     """Return a view as HTML; names in it are escaped.
 
     Args:

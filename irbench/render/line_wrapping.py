@@ -10,7 +10,7 @@ from functools import partial
 
 from rich.cells import cell_len, chop_cells
 
-from irbench.core.plain_text import plain
+from irbench.core.plain_text import plain, unmarked
 
 _TO_BE_TYPED = re.compile(r"(.*?: )((?:[A-Z_]+=\S* )*(?:irbench |--|python |pip |uv ).*)")
 """Words, and what is to be typed, which ends a sentence; variables of the environment may be set before it."""
@@ -51,7 +51,7 @@ def shorten_middle(text: str, longest: int, head: int) -> str:
 
 
 _Words = Callable[[str], str]
-_WORDS: ContextVar[_Words] = ContextVar("words", default=str)
+_WORDS: ContextVar[_Words] = ContextVar("words", default=unmarked)
 
 
 @contextmanager

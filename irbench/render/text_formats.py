@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from irbench.core.plain_text import plain, plain_lines
+from irbench.core.plain_text import plain, plain_lines, unmarked
 
 _FORMULA = re.compile(r"\s*[=+\-@]")
 _QUANTITY = re.compile(r"\s*[+-]?(\d[\w.,]*(e[+-]\d+)?( ?%)?)?\s*", re.ASCII)
@@ -57,7 +57,7 @@ def csv_cells(values: Iterable[Any]) -> tuple[Any, ...]:
 
 def markdown_cell(text: str) -> str:
     """Return text that Markdown shows as it is where it does not begin a line."""
-    return _REFERENCE.sub(rf"\g<0>{_INVISIBLE}", _ACTIVE.sub(r"\\\g<0>", plain(text)))
+    return _REFERENCE.sub(rf"\g<0>{_INVISIBLE}", _ACTIVE.sub(r"\\\g<0>", plain(unmarked(text))))
 
 
 def markdown_text(text: str) -> str:

@@ -20,8 +20,8 @@ def refuse_ineffective_levels(backends: Sequence[BackendAddress], variants: Sequ
     names = dict.fromkeys(name for name, _ in backends)
     if _optimizes(variants) and not any(_reads_onnx(name) for name in names):
         raise IrbenchError(
-            f"--optimize applies to ONNX graphs, and none of the backends reads ONNX: {', '.join(names)}.",
-            hint="Leave --optimize out, or add a backend that reads ONNX, for example ort.",
+            f"`--optimize` applies to ONNX graphs, and none of the backends reads ONNX: {', '.join(names)}.",
+            hint="Leave `--optimize` out, or add a backend that reads ONNX, for example ort.",
         )
 
 

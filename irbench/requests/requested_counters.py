@@ -18,7 +18,7 @@ def counting_of(options: RunOptions) -> Counting | None:
     """Return how this machine counts what is asked for; ``None`` where nothing is."""
     if options.counters is None:
         if options.timeline is not None:
-            raise IrbenchError("--timeline shows counters.", hint="Say which: --counters software, for example.")
+            raise IrbenchError("--timeline shows counters.", hint="Say which: `--counters software`, for example.")
         return None
     counting = counting_for(CounterPlan(options.counters, _milliseconds(options.timeline), _launches(options)))
     if counting.counts_nothing:
@@ -46,7 +46,7 @@ def _impossible(counting: Counting) -> IrbenchError:
     reasons = list(not_counted(counting.plan.asked, counting.unavailable))
     (names, obstacle), *others = reasons
     return IrbenchError(
-        f"--counters {names} cannot be counted: {obstacle.why()}.",
+        f"`--counters {names}` cannot be counted: {obstacle.why()}.",
         hint=obstacle.remedy(),
         details=[f"{also}: {reason.why()}." for also, reason in others],
     )

@@ -79,7 +79,9 @@ def _backends(options: RunOptions) -> tuple[BackendAddress, ...]:
     if options.backends != _NO_BACKENDS:
         return resolve_backends(options.backends or ())
     if not options.cells:
-        raise IrbenchError("--backends none leaves nothing to measure.", hint="Add a row of your own: --cell name=...")
+        raise IrbenchError(
+            "`--backends none` leaves nothing to measure.", hint="Add a row of your own: --cell name=..."
+        )
     return ()
 
 
@@ -179,8 +181,8 @@ def _refuse_several_samples(groups: Sequence[PlannedGroup]) -> None:
     most = max(planned.group.feeds for planned in groups)
     if most > 1:
         raise IrbenchError(
-            f"--cold and --data with {most} samples cannot be combined: a process that starts answers one.",
-            hint="Give --data one sample, for example a single file with one, or a --batch that joins them.",
+            f"--cold and `--data` with {most} samples cannot be combined: a process that starts answers one.",
+            hint="Give `--data` one sample, for example a single file with one, or a --batch that joins them.",
         )
 
 

@@ -46,7 +46,7 @@ def _dynamic(cell: Cell, others: Mapping[str, Artifact]) -> Cell:
     return replace(cell, artifact=others[cell.id], dynamic=True) if cell.id in others else cell
 
 
-_PORTABLE = "Compare it at --optimize basic or extended, which use standard ONNX operators only."
+_PORTABLE = "Compare it at `--optimize basic` or `--optimize extended`, which use standard ONNX operators only."
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _chosen(
         raise IrbenchError(f"No row is called {missing[0]}.", hint=f"The rows are: {', '.join(sorted(known)[:20])}")
     if named_baseline is not None and not any(group.group.baseline in rows for group in groups):
         raise IrbenchError(
-            f"--baseline {named_baseline} is not in --rows.", hint=f"Add its id: {groups[0].group.baseline}"
+            f"`--baseline {named_baseline}` is not in `--rows`.", hint=f"Add its id: {groups[0].group.baseline}"
         )
     return tuple(kept for group in groups if (kept := with_rows(group, rows)).group.cells)
 

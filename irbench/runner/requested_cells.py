@@ -138,7 +138,7 @@ def named_baseline(label: str, cells: Sequence[Cell], workloads: Sequence[Worklo
         if name in (cell.label, str(cell.address)) and all(_meets(cell, model, *condition) for condition in criteria):
             return cell.id
     rows = dict.fromkeys(_names_of_rows(cells, workloads))
-    raise IrbenchError(f"--baseline {label} does not match any row.", hint=f"The rows are: {', '.join(rows)}")
+    raise IrbenchError(f"`--baseline {label}` does not match any row.", hint=f"The rows are: {', '.join(rows)}")
 
 
 def variants_of(exported: Artifact, levels: Sequence[str]) -> tuple[str, ...]:
@@ -205,7 +205,7 @@ def _condition(text: str, baseline: str, example: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if key not in _CONDITIONS or not equals:
         raise IrbenchError(
-            f"--baseline {baseline} is not a valid row.",
+            f"`--baseline {baseline}` is not a valid row.",
             hint=f"Give a backend, or one with settings, as {example}@streams=1. Settings: {', '.join(_CONDITIONS)}.",
         )
     return key, value

@@ -259,7 +259,7 @@ class ModelData:
             if constants is None:
                 continue
             if name in names:
-                raise IrbenchError(f"--data and --value both give the input {name}.", hint="Leave one of them out.")
+                raise IrbenchError(f"`--data` and --value both give the input {name}.", hint="Leave one of them out.")
             try:
                 constant(model_input.spec, sizes, constants)
             except (ValueError, TypeError, OverflowError) as error:

@@ -46,8 +46,8 @@ def _budget_advice(least_s: float, request: RunRequest) -> str:
     """Return which budget is enough; counters take as much of that of a whole run as speeds do."""
     if request.counting is None:
         return f": give about --budget {math.ceil(least_s)}s, or measure fewer rows"
-    enough = f"give about --budget {math.ceil(2 * least_s)}s, measure fewer rows, or leave --counters out"
-    halved = ", because --counters takes half of the budget" if request.budget_s is not None else ""
+    enough = f"give about --budget {math.ceil(2 * least_s)}s, measure fewer rows, or leave `--counters` out"
+    halved = ", because `--counters` takes half of the budget" if request.budget_s is not None else ""
     return f"{halved}: {enough}"
 
 

@@ -73,7 +73,7 @@ def unreadable(path: Path | str, error: OSError) -> IrbenchError:
 
 
 @contextmanager
-def explained(path: Path, otherwise: str = "name another folder with --results or IRBENCH_RESULTS") -> Iterator[None]:
+def explained(path: Path, otherwise: str = "name another folder with `--results` or IRBENCH_RESULTS") -> Iterator[None]:
     """Turn the failure to write ``path`` into an error that says how to fix it."""
     try:
         yield

@@ -83,7 +83,7 @@ def default_root() -> Path:
     if root is None:
         raise IrbenchError(
             "There is no folder for results: this user has no home folder.",
-            hint="Name one with --results or IRBENCH_RESULTS.",
+            hint="Name one with `--results` or IRBENCH_RESULTS.",
         )
     return root / "results"
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from irbench.core.plain_text import plain, plain_lines
+from irbench.core.plain_text import plain, plain_lines, unmarked
 from irbench.errors import IrbenchError
 from irbench.system.file_states import is_folder
 
@@ -43,7 +43,7 @@ def print_data(text: str, output: Path | None) -> None:
 
 def print_lines(text: str) -> None:
     """Write lines to stdout: nothing in them steers a terminal."""
-    print_data(plain_lines(text), None)
+    print_data(plain_lines(unmarked(text)), None)
 
 
 def confirmed(question: str, *, default: bool = False) -> bool:

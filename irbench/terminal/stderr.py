@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from irbench.core.plain_text import plain_lines
+from irbench.core.plain_text import plain_lines, unmarked
 from irbench.system.home_warning import HomeWarning
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def say_in_width(text: str, indent: str = "") -> None:
 
 
 def _write(text: str) -> None:
-    click.echo(plain_lines(text), err=True)
+    click.echo(plain_lines(unmarked(text)), err=True)
 
 
 def _columns() -> int:

@@ -51,7 +51,7 @@ def backend_of(cell: Cell, feeding: Feeding, feed: Callable[[], Feed]) -> Backen
     if takes_turns(feeding) or cell.dynamic:
         raise IrbenchError(
             "A command is given one input of one shape.",
-            hint="Give --data one sample and leave --feedback and --shapes out, or give a function: module:function.",
+            hint="Give `--data` one sample and leave --feedback and --shapes out, or give a function: module:function.",
         )
     from irbench.worker.own_code.command_session import CommandBackend
 

@@ -10,6 +10,7 @@ from typing import Any, get_args
 import pytest
 from documents import cell, failed, group, speedup
 
+from irbench.core.plain_text import unmarked
 from irbench.core.record import Stage
 from irbench.core.result import STOPPED_TEXTS, GroupResult, Lead, NoWinner, RunDocument, StoppedBy, UnevenLoad
 from irbench.core.row import CellResult, State, Verdict
@@ -68,13 +69,13 @@ def test_a_warning_is_quoted_in_the_words_that_are_printed(subtests: pytest.Subt
     for warning in Warn.known:
         with subtests.test(warning=warning):
             (quoted,) = re.findall(r"^> (.*)$", DOCUMENTED[warning.code], re.MULTILINE)
-            assert quoted == warning.example().whole(Context())
+            assert quoted == unmarked(warning.example().whole(Context()))
 
 
 def test_a_note_is_explained_in_the_words_that_are_printed(subtests: pytest.Subtests):
     for note in Note.known:
         with subtests.test(note=note):
-            assert f"| `{note.example().text(Context())}` | {note.says} |" in TEXT
+            assert f"| `{unmarked(note.example().text(Context()))}` | {note.says} |" in TEXT
 
 
 def test_a_mark_is_explained_in_the_words_that_are_printed(subtests: pytest.Subtests):

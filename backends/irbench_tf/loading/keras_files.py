@@ -180,7 +180,7 @@ def _explained(path: Path, error: Exception, imports: Sequence[str]) -> IrbenchE
 def _not_registered(path: Path, custom: _CustomObject, imports: Sequence[str]) -> IrbenchError:
     where = f" of the module {custom.module}" if custom.module else ""
     module = custom.module if custom.module not in ("", "__main__") else "MODULE"
-    hint = f"Add --import {module}: a module that defines it with @keras.saving.register_keras_serializable()."
+    hint = f"Add `--import {module}`: a module that defines it with @keras.saving.register_keras_serializable()."
     for imported in imports:
         if module in (imported, Path(imported).stem):
             register = f'keras.saving.get_custom_objects()["{custom.registered_name}"] = {custom.name}'

@@ -106,7 +106,7 @@ class _VersionPairs:
         if normalised(environment.runtime) != self._runtime:
             raise IrbenchError(
                 f"{address} runs {environment.runtime}, and versions of {self._runtime} are searched.",
-                hint="Leave --backend out, or name a backend of this runtime.",
+                hint="Leave `--backend` out, or name a backend of this runtime.",
             )
         return str(address)
 

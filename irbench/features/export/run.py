@@ -122,7 +122,7 @@ def require_exportable(models: Sequence[str], options: ExportOptions) -> None:
     if options.output is not None and len(models) > 1:
         raise IrbenchError("-o is the folder of a single bundle.", hint="Export one model at a time, or leave -o out.")
     if options.name is not None and len(models) > 1:
-        raise IrbenchError("--name is that of a single bundle.", hint="Export one model at a time, or leave it out.")
+        raise IrbenchError("`--name` is that of a single bundle.", hint="Export one model at a time, or leave it out.")
     for model in models:
         build.validate(model, options)
 
@@ -165,7 +165,7 @@ def check_on_inputs(bundle: Bundle, request: InputRequest, deadline_s: float | N
     if RANDOM_DRAWS in bundle.details:
         raise IrbenchError(
             f"{bundle.name} draws random numbers, so that it cannot be compared with the original on these inputs.",
-            hint="Leave --data and --value out.",
+            hint="Leave `--data` and --value out.",
         )
     refuse_unknown_values(request, (bundle,))
     with scratch_folder() as folder:
@@ -177,7 +177,7 @@ def check_on_inputs(bundle: Bundle, request: InputRequest, deadline_s: float | N
         if missing is not None:
             raise IrbenchError(
                 f"{bundle.name} cannot be compared on these inputs: no installed backend can run both its forms.",
-                hint="Install TensorFlow and ONNX Runtime, or leave --data and --value out.",
+                hint="Install TensorFlow and ONNX Runtime, or leave `--data` and --value out.",
                 exit_code=ExitCode.NOT_INSTALLED,
             )
         expected, answers = (

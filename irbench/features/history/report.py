@@ -239,8 +239,8 @@ def _since(model: str, ids: Sequence[str], run: str | None) -> str:
         return run or (ids[0] if ids else "")
     raise IrbenchError(
         f"Run {run} is not in the history of {model}.",
-        hint="Name another one with --since-run: irbench results lists them. --since, --limit and --machine leave runs"
-        " out.",
+        hint="Name another one with `--since-run`: irbench results lists them. --since, --limit and `--machine` leave"
+        " runs out.",
     )
 
 

@@ -81,7 +81,7 @@ def _optimized(bundle: Bundle, options: OptimizeOptions, recipe: Recipe, status:
 
 def _recipe_of(options: OptimizeOptions) -> Recipe:
     if options.level is not None and options.passes is not None:
-        raise IrbenchError("--passes and --level cannot be combined.", hint="Leave --level or --passes out.")
+        raise IrbenchError("`--passes` and `--level` cannot be combined.", hint="Leave `--level` or `--passes` out.")
     level = "basic" if options.level is None else options.level
     return build_recipe(level, options.passes, _conversion(options), options.layout)
 
@@ -89,7 +89,7 @@ def _recipe_of(options: OptimizeOptions) -> Recipe:
 def _conversion(options: OptimizeOptions) -> Conversion | None:
     of_int8 = [name for name in ("calibrate", "quantize") if getattr(options, name) is not None]
     if of_int8 and options.precision != "int8":
-        raise IrbenchError(f"--{of_int8[0]} applies to int8 only.", hint="Add --precision int8, or leave it out.")
+        raise IrbenchError(f"--{of_int8[0]} applies to int8 only.", hint="Add `--precision int8`, or leave it out.")
     if options.calibrate is not None and options.quantize == "dynamic":
         raise IrbenchError(
             "Dynamic int8 quantisation needs no calibration.", hint="Leave --calibrate or --quantize dynamic out."

@@ -362,7 +362,7 @@ def select(expansion: Expansion, only: Sequence[str], skip: Sequence[str]) -> Ex
     tables = (_selected(table, kept, dropped) for table in expansion.tables)
     left = tuple(table for table in tables if table.cells)
     if not left:
-        raise IrbenchError("--only and --skip leave no cell of the plan.", hint="Leave one of them out.")
+        raise IrbenchError("`--only` and `--skip` leave no cell of the plan.", hint="Leave one of them out.")
     return replace(expansion, tables=left)
 
 

@@ -165,7 +165,7 @@ def _measured(task: ProfileTask, begun: ProfileDocument, listen: Listener, keep:
 def _run_options(settings: ProfileSettings, run: RunOptions) -> RunOptions:
     """Return the settings of the run that is profiled: lists of one value, or the two levels that are compared."""
     if settings.compare and settings.optimize != UNOPTIMIZED:
-        raise IrbenchError("--compare and --optimize cannot be combined.", hint="--compare names both levels.")
+        raise IrbenchError("--compare and `--optimize` cannot be combined.", hint="--compare names both levels.")
     lists: dict[str, Any] = {
         name: (value,)
         for name in ("batch", "threads", "precision", "optimize")

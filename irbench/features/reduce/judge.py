@@ -100,7 +100,7 @@ def graph_source(artifact: Artifact | None, workload: Workload) -> GraphSource |
     if workload.feeding.count > 1:
         raise IrbenchError(
             f"The data have {workload.feeding.count} samples, and a reduced graph takes one.",
-            hint="Give one of them: --data sample.npz",
+            hint="Give one of them: `--data sample.npz`",
         )
     if artifact is None or artifact.kind != "onnx":
         return None

@@ -255,7 +255,7 @@ class Reducer:
             reason = decision.failure.message.rstrip(".") if decision.failure else "the backends cannot be compared"
             raise IrbenchError(
                 f"The whole graph shows something else: {reason}.",
-                hint="Expect that: --expect-wrong or --expect-failure with the name of the backend.",
+                hint="Expect that: `--expect-wrong` or `--expect-failure` with the name of the backend.",
             )
         if whole.source is None and decision.verdict == "shows":
             reason = next((f": {facts.failure.message}" for facts in whole.evidence.backends if facts.failure), "")

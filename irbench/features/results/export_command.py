@@ -101,7 +101,7 @@ def _chosen(
         return runs, ()
     if not is_chosen:
         raise IrbenchError(
-            "No run is named.", hint="Name runs, or choose them with --all, --model, --backend or --since."
+            "No run is named.", hint="Name runs, or choose them with --all, `--model`, `--backend` or --since."
         )
     from irbench.features.results.run import chosen_entries
     from irbench.store.folders import results_option

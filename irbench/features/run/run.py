@@ -8,6 +8,7 @@ from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.options.keywords import RunKeywords
 from irbench.options.option import names_keywords
+from irbench.options.python_words import with_keywords
 from irbench.options.run import RUN, RunOptions, run_options
 from irbench.runs.measurement import StoredRun, describe_plan, measure
 from irbench.runs.results import Interrupted, Run
@@ -74,7 +75,7 @@ def plan(*models: Model, progress: ProgressOption = None, **options: Unpack[RunK
         TypeError: There is no such option.
     """
     with reporting(progress, RUN) as reporter:
-        return describe_plan(_asked(models, options, "plan"), reporter.say)
+        return with_keywords(describe_plan(_asked(models, options, "plan"), reporter.say), RUN.options)
 
 
 def _asked(models: tuple[Model, ...], options: RunKeywords, function: str = "run") -> RunOptions:

@@ -241,5 +241,5 @@ def _read(data: bytes, path: Path) -> tuple[Header, SweepProgress]:
 def _unwritable(path: Path, error: OSError) -> IrbenchError:
     return IrbenchError(
         f"{path} cannot be written: {error.strerror or error}.",
-        hint="Free some space there, or name another folder with --results or IRBENCH_RESULTS.",
+        hint="Free some space there, or name another folder with `--results` or IRBENCH_RESULTS.",
     )

@@ -274,8 +274,8 @@ def searched_values(
     usual = usual_values(options.objective, processors)
     if run.data is not None and len(run.batch or ()) > 1:
         raise IrbenchError(
-            "Batches of --data are different inputs, which cannot be compared.",
-            hint="Give one --batch, or leave --data out.",
+            "Batches of `--data` are different inputs, which cannot be compared.",
+            hint="Give one --batch, or leave `--data` out.",
         )
     return SearchedValues(
         batch=run.batch or (usual.batch if has_batches and run.data is None else None),

@@ -41,7 +41,7 @@ def trials(request: VerificationRequest, scratch: Path) -> PlannedTrials:
     if artifact is None:
         raise IrbenchError(
             f"{request.bundle.name} contains no ONNX graph, and data sets follow its order of inputs.",
-            hint="Export it again, or leave --data out.",
+            hint="Export it again, or leave `--data` out.",
         )
     counts = (len(artifact.inputs), len(artifact.outputs))
     try:

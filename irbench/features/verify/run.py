@@ -70,7 +70,7 @@ def _participants(options: VerifyOptions, say: Say) -> tuple[tuple[BackendAddres
     if options.between is None:
         return resolve_backends(options.backends or ()), ()
     if len(options.backends or ()) > 1:
-        raise IrbenchError("Two versions are compared on one backend.", hint="Give --backends one name.")
+        raise IrbenchError("Two versions are compared on one backend.", hint="Give `--backends` one name.")
     named = options.backends[0] if options.backends else None
     address, environments = Environments(named, say, insist=False).of(options.between)
     return (address,), environments
@@ -124,11 +124,11 @@ def _refuse_contradictions(options: VerifyOptions) -> None:
     InputRequest(options.data).require_data()
     if options.suite is None:
         if options.only is not None:
-            raise IrbenchError("--only needs a test suite.", hint="Add --suite onnx.")
+            raise IrbenchError("`--only` needs a test suite.", hint="Add --suite onnx.")
         if options.model is None:
             raise IrbenchError("Nothing to verify.", hint="Give a model or an ONNX file, or add --suite onnx.")
         if options.shape and _expected_outputs(options) is not None:
-            raise IrbenchError("With --data the files determine the shapes.", hint="Leave --shape out.")
+            raise IrbenchError("With `--data` the files determine the shapes.", hint="Leave --shape out.")
         return
     for name in ("model", "data", "value", "feedback", "shape"):
         if getattr(options, name):

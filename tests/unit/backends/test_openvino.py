@@ -84,7 +84,7 @@ def test_properties_a_device_does_not_have_are_not_set():
         ("ENABLE_CPU_PINING", "no property 'ENABLE_CPU_PINING'"),
         ("FULL_DEVICE_NAME", "no property 'FULL_DEVICE_NAME'"),
         ("NUM_STREAMS", "set by irbench itself"),
-        ("KV_CACHE_PRECISION", "conflicts with --precision fp32"),
+        ("KV_CACHE_PRECISION", "conflicts with `--precision fp32`"),
     ],
 )
 def test_a_property_that_cannot_be_set_is_refused_with_a_way_out(key: str, message: str):

@@ -144,15 +144,19 @@ def refusal_of(held: str, asked: Any, has_kernels: bool) -> Refusal | None:
 
 @pytest.mark.parametrize(
     ("computed", "asked", "way"),
-    [("fp32", "fp16", "--precision fp32"), ("int8", "fp32", "--precision int8"), ("fp64", "fp32", "--precision native"),
-     ("tf32", "fp32", "--precision native")],
-)  # fmt: skip
+    [
+        ("fp32", "fp16", "`--precision fp32`"),
+        ("int8", "fp32", "`--precision int8`"),
+        ("fp64", "fp32", "`--precision native`"),
+        ("tf32", "fp32", "`--precision native`"),
+    ],
+)
 def test_a_refused_precision_leads_to_one_that_works(computed: str, asked: Any, way: str, tmp_path: Path):
     artifact = models.mlp(tmp_path)
     with pytest.raises(Refusal, match=f"in {computed} on cpu, not in {asked}") as caught:
         require_computed(computed, artifact, Load(precision=asked), "cpu")
     assert caught.value.hint == f"Use {way}."
-    advised: Any = way.removeprefix("--precision ")
+    advised: Any = way.removeprefix("`--precision ").removesuffix("`")
     require_computed(computed, artifact, Load(precision=advised), "cpu")
 
 
@@ -160,7 +164,7 @@ def test_a_conversion_that_is_not_computed_is_to_be_left_out(tmp_path: Path):
     converted = replace(models.mlp(tmp_path), variant="basic-fp16")
     with pytest.raises(Refusal) as caught:
         require_computed("fp32", converted, Load(precision="fp16"), "cpu")
-    assert caught.value.hint == "Leave basic-fp16 out of --optimize."
+    assert caught.value.hint == "Leave basic-fp16 out of `--optimize`."
 
 
 def test_a_precision_that_nobody_asked_for_is_not_required(tmp_path: Path):

@@ -32,7 +32,7 @@ def test_tf32_is_pinned_off_on_cuda_unless_the_vendors_default_is_asked_for():
 
 
 def test_tf32_cannot_be_switched_on_behind_a_pinned_precision():
-    with pytest.raises(Refusal, match="conflicts with --precision fp32"):
+    with pytest.raises(Refusal, match="conflicts with `--precision fp32`"):
         parse_options({"cuda.use_tf32": "1"}, "cuda", "fp32")
     assert parse_options({"cuda.use_tf32": "1"}, "cuda", "native").provider == {"use_tf32": "1"}
 

@@ -193,7 +193,7 @@ def test_the_step_in_which_the_worker_died_is_named(bundle, monkeypatch):
     monkeypatch.setattr(optimized_bundles, "call_in_worker", die)
     with pytest.raises(IrbenchError, match=r"Optimising mlp failed at fake-harmless\. It crashed") as caught:
         optimize(bundle, {}, Recipe("custom", ("fake-harmless", "fake-idle")), silent)
-    assert caught.value.hint == "Leave it out: --passes fake-idle"
+    assert caught.value.hint == "Leave it out: `--passes fake-idle`"
 
 
 def test_no_pass_is_blamed_for_a_death_in_another_activity(bundle, monkeypatch):

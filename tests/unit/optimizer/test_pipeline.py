@@ -133,7 +133,7 @@ def test_a_pass_that_breaks_the_model_is_named_with_the_way_around_it(optimized,
         optimized("fake-harmless", name)
     assert caught.value.message.startswith(f"The pass {name} breaks mlp: ")
     assert said in caught.value.message
-    assert caught.value.hint == "Leave it out: --passes fake-harmless"
+    assert caught.value.hint == "Leave it out: `--passes fake-harmless`"
 
 
 def test_inputs_that_cannot_be_turned_are_told_with_the_way_around_it(optimized, monkeypatch):
@@ -214,7 +214,7 @@ def test_a_conversion_that_breaks_the_model_is_named_with_the_ways_around_it(opt
     with pytest.raises(IrbenchError, match=rf"mlp cannot be converted to {precision}: .*Rilu") as caught:
         optimized(conversion=Conversion(precision))
     assert other in caught.value.hint
-    assert "if that fails too, leave --precision out" in caught.value.hint
+    assert "if that fails too, leave `--precision` out" in caught.value.hint
 
 
 def test_a_conversion_whose_answers_are_not_finite_is_refused(optimized, monkeypatch):

@@ -12,6 +12,8 @@ from irbench.features.optimize.options import OPTIMIZE
 from irbench.options.option import CommandOptions, flag_of
 from irbench.options.python_words import with_keywords
 from irbench.options.run import RUN
+from irbench.render.line_wrapping import wrap
+from irbench.terminal.stderr import say
 
 
 @pytest.mark.parametrize(
@@ -46,7 +48,6 @@ def test_what_is_written_for_python_is_what_it_takes(typed: str):
         ("Leave --feedback and --shapes out.", "Leave `feedback` and `shapes` out."),
         ("a larger --budget has more launches", "a larger `budget` has more launches"),
         ("choose another name with --name.", "choose another name with `name`."),
-        ("--baseline because it is faster", "`baseline` because it is faster"),
     ],
 )
 def test_words_that_follow_a_flag_are_no_value(typed: str, written: str):
@@ -54,8 +55,47 @@ def test_words_that_follow_a_flag_are_no_value(typed: str, written: str):
 
 
 @pytest.mark.parametrize(
+    ("typed", "written"),
+    [
+        ("Give --backends ort,openvino.", 'Give backends=["ort", "openvino"].'),
+        ("Give `--backends ort`.", 'Give backends="ort".'),
+        ("`--shape a=1 --shape 'b=2x3'`, `--name`/`--quick`", 'shape={"a": 1, "b": "2x3"}, `name`/quick=True'),
+        ("`--nothing 1` or `--streams 2`", "`--nothing 1` or streams=2"),
+    ],
+)
+def test_what_is_marked_or_certain_is_python_s(typed: str, written: str):
+    assert with_keywords(typed, RUN.options) == written
+
+
+def test_the_command_line_shows_no_marks(capsys: pytest.CaptureFixture[str]):
+    say("hint: Give `--backends ort`, or `MODEL`.")
+    assert capsys.readouterr().err == "hint: Give --backends ort, or `MODEL`.\n"
+    assert wrap("Give `--backends ort`.", 80) == ["Give --backends ort."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "--baseline because it is faster, or --quick",
+        "--data a.npz --data b.npz and --quick",
+        "--threads 4/--streams 2 and --quick",
+        "--quick/--thorough or --streams 2",
+        "`--streams many` or --quick",
+    ],
+)
+def test_a_text_with_a_flag_that_may_mean_several_things_is_not_half_python(text: str):
+    assert with_keywords(text, RUN.options) == text
+
+
+@pytest.mark.parametrize(
     "command",
-    ["irbench run model.onnx --batch 8", "run: irbench doctor --thorough", "docker update --cpus 3 NAME", "a - b -x"],
+    [
+        "python -m tf2onnx.convert --tflite a --output m.onnx",
+        "irbench run model.onnx --batch 8",
+        "run: irbench doctor --thorough",
+        "docker update --cpus 3 NAME",
+        "a - b -x",
+    ],
 )
 def test_commands_stay_as_they_are_typed(command: str):
     assert with_keywords(command, RUN.options) == command
@@ -75,7 +115,7 @@ def test_a_short_flag_is_the_keyword_where_the_command_has_it():
 @pytest.mark.parametrize("command", [RUN, OPTIMIZE])
 def test_no_flag_of_a_command_is_left(command: CommandOptions[object]):
     for name, declared in command.options.items():
-        assert with_keywords(f"Leave {flag_of(name, declared)} out.", command.options) in (
+        assert with_keywords(f"Leave `{flag_of(name, declared)}` out.", command.options) in (
             f"Leave `{name}` out.",
             f"Leave {name}=True out.",
         )

@@ -10,6 +10,7 @@ import pytest
 from documents import BUSY, cell, document, failed, group, speedup
 from rich.cells import cell_len
 
+from irbench.core.plain_text import unmarked
 from irbench.core.record import Failure
 from irbench.core.result import GroupResult, Lead, RunDocument
 from irbench.notices import Context, Mark, Note, Reference, Warn
@@ -106,7 +107,7 @@ def test_whole_warnings_have_their_remedies_at_every_width():
     for width in WIDTHS:
         text = " ".join(" ".join(line.plain for line in DocumentView(run, warnings=True).as_lines(width)).split())
         for warning in EVERYTHING:
-            assert " ".join(warning.whole(Context()).split()) in text
+            assert " ".join(unmarked(warning.whole(Context())).split()) in text
         assert "irbench show" not in text
 
 

@@ -67,7 +67,7 @@ def test_what_a_backend_does_not_say_of_itself_is_left_to_its_runtime(bundle: Bu
     [
         ({"ort": {"graph_optimization_level": "most"}}, "cannot be 'most'"),
         ({"ort": {"cuda.prefer_nhwc": "1"}}, "option of ort:cuda"),
-        ({"openvino": {"DYNAMIC_QUANTIZATION_GROUP_SIZE": "32"}}, "conflicts with --precision fp32"),
+        ({"openvino": {"DYNAMIC_QUANTIZATION_GROUP_SIZE": "32"}}, "conflicts with `--precision fp32`"),
     ],
 )
 def test_options_that_leave_a_backend_no_row_are_refused_though_others_have_some(

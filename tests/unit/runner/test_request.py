@@ -56,7 +56,7 @@ def test_the_outline_says_whether_the_budget_suffices(
     assert f"would end after {budget:.0f} s" in said
 
 
-@pytest.mark.parametrize(("budget_s", "why"), [(20.0, ", because --counters takes half of the budget"), (None, "")])
+@pytest.mark.parametrize(("budget_s", "why"), [(20.0, ", because `--counters` takes half of the budget"), (None, "")])
 def test_the_outline_of_a_run_with_counters_advises_a_budget_that_is_enough_for_both(
     bundle: Bundle, tmp_path: Path, budget_s: float | None, why: str
 ) -> None:
@@ -68,7 +68,7 @@ def test_the_outline_of_a_run_with_counters_advises_a_budget_that_is_enough_for_
         counting=Counting(CounterPlan(("software",)), "perf", "6.8", ("cs",)),
     )
     said = outline(plan(request, prepare(request, tmp_path)), request)
-    advice = "give about --budget 34s, measure fewer rows, or leave --counters out"
+    advice = "give about --budget 34s, measure fewer rows, or leave `--counters` out"
     assert f"would end after 10 s{why}: {advice}" in said
 
 
