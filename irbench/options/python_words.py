@@ -154,6 +154,8 @@ def _is_value(word: str, kind: Kind[Any]) -> bool:
         _Uncertain: It may be one, or a word of the sentence.
     """
     if not _reads(kind.entry or kind.read, word):
+        if "=" in word or word.isupper():  # it stands for a value
+            raise _Uncertain
         return False
     if word in _WORDS or word in kind.words or word.isupper() or re.search(r"[\d=/.:,]", word) is not None:
         return True

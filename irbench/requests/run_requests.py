@@ -80,7 +80,7 @@ def _backends(options: RunOptions) -> tuple[BackendAddress, ...]:
         return resolve_backends(options.backends or ())
     if not options.cells:
         raise IrbenchError(
-            "`--backends none` leaves nothing to measure.", hint="Add a row of your own: --cell name=..."
+            "`--backends none` leaves nothing to measure.", hint="Add a row of your own: `--cell name=...`"
         )
     return ()
 

@@ -81,6 +81,8 @@ def test_the_command_line_shows_no_marks(capsys: pytest.CaptureFixture[str]):
         "--threads 4/--streams 2 and --quick",
         "--quick/--thorough or --streams 2",
         "`--streams many` or --quick",
+        "Add a row: --cell name=... or --quick",
+        "Set it with --threads N, or --quick",
     ],
 )
 def test_a_text_with_a_flag_that_may_mean_several_things_is_not_half_python(text: str):
