@@ -11,6 +11,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from irbench.core.plain_text import unmarked
 from irbench.render.html import sorting_script
 
 
@@ -26,6 +27,7 @@ def _environment() -> jinja2.Environment:
         autoescape=True,
         trim_blocks=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_for_readers,
     )
     style, script = _template_text("page.css"), f"{sorting_script()}{_template_text('page.js')}"
     environment.globals.update(
@@ -34,6 +36,11 @@ def _environment() -> jinja2.Environment:
         script=Markup(script),  # noqa: S704 - irbench's own file
     )
     return environment
+
+
+def _for_readers(value: Any) -> Any:
+    """Return texts without the marks of options, as the command line shows them; markup as it is."""
+    return unmarked(value) if type(value) is str else value
 
 
 def _template_text(name: str) -> str:
