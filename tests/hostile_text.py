@@ -82,7 +82,7 @@ def harmless_in_markdown(text: str) -> bool:
 
 _TAGS = {
     "div", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "bdi", "br", "ul", "li", "details", "summary",
-    "pre", "code", "style",
+    "pre", "code", "style", "figure", "figcaption", "svg", "g", "path", "line", "rect", "text",
 }  # fmt: skip
 
 

@@ -24,6 +24,8 @@ class _HasView(Protocol):
 
     def __rich__(self) -> RenderableType: ...
 
+    def _chart_html(self) -> str: ...
+
 
 class Displayable:
     """What is shown as ``__rich__`` says, in full width; options have the names of Python's keywords."""
@@ -39,10 +41,15 @@ class Displayable:
             return as_text(self.__rich__())
 
     def _repr_html_(self: _HasView) -> str:
-        """Return the view as HTML; called by Jupyter."""
+        """Return the view as HTML, with a chart below where a result has one; called by Jupyter."""
         from irbench.render.html import html_of
 
-        return html_of(self.__rich__(), lambda text: with_keywords(text, self._command.options))
+        view = html_of(self.__rich__(), lambda text: with_keywords(text, self._command.options))
+        return f"{view}{self._chart_html()}"
+
+    def _chart_html(self) -> str:
+        """Return the chart that belongs below the view; none unless a class has charts."""
+        return ""
 
 
 class DisplayedReport(Displayable, Generic[_Report]):

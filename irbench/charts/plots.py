@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast, get_args
 
-from irbench.charts.drawing import drawn, page_svg, require_drawing
+from irbench.charts.drawing import can_draw, drawn, page_svg, require_drawing
 from irbench.core.plain_text import plain
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
@@ -109,6 +109,14 @@ class Plottable:
         """
         require_drawing()
         return plot_called(name, self._figures())
+
+    def _chart_html(self: _HasFigures) -> str:
+        """Return the first chart; none where there is none, or nothing that draws it."""
+        try:
+            figure = next(iter(self._figures()), None) if can_draw() else None
+        except IrbenchError:
+            return ""
+        return "" if figure is None else Plot(figure)._repr_html_()
 
 
 def plot_called(name: str | None, figures: Iterable[Figure]) -> Plot:

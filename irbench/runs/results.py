@@ -138,7 +138,7 @@ class RunTable(Displayable):
         return GroupView(self.result, self._document.environment, self._document.plan)
 
 
-class Run(Displayable, Plottable):
+class Run(Plottable, Displayable):
     """One stored run.
 
     Attributes:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from irbench.charts.figure import Figure
 
 
-class ComparedRuns(Displayable, Plottable):
+class ComparedRuns(Plottable, Displayable):
     """Two sides, compared.
 
     Attributes:

@@ -384,7 +384,7 @@ def _outcome(condition: Condition, series: _Series, confirmed: Sequence[int]) ->
     return outcome_of(condition, change_of_values(series.figure, before, after, "runs", _CONFIDENCE))
 
 
-class RunHistory(DisplayedReport[ModelHistory], Plottable):
+class RunHistory(Plottable, DisplayedReport[ModelHistory]):
     """How a model's figures changed.
 
     Attributes:

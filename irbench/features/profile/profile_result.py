@@ -38,7 +38,7 @@ TOP = 20
 """Rows of a table of nodes or operators."""
 
 
-class Profile(Displayable, Plottable):
+class Profile(Plottable, Displayable):
     """Where the time of an inference goes.
 
     Attributes:

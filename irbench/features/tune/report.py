@@ -372,7 +372,7 @@ def nearest_flip(flips: Sequence[Flip]) -> Flip | None:
     return min(flipped, key=lambda flip: flip.condition.distance, default=None)
 
 
-class Tuning(DisplayedReport[TuningReport], Plottable):
+class Tuning(Plottable, DisplayedReport[TuningReport]):
     """The result of a search for the best setting.
 
     Attributes:

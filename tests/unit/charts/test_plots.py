@@ -30,6 +30,14 @@ def test_a_run_has_the_charts_of_a_table_by_their_names(run: Run):
     assert run.plot("latencies").name == "latencies"
 
 
+def test_a_notebook_shows_the_first_chart_below_the_table(run: Run, monkeypatch: pytest.MonkeyPatch):
+    shown = run._repr_html_()
+    assert shown.index("<table") < shown.index("<svg")
+    assert shown.count("<svg") == 1
+    monkeypatch.setattr("irbench.charts.plots.can_draw", lambda: False)
+    assert "<svg" not in run._repr_html_()
+
+
 def test_an_unknown_chart_is_refused_with_those_that_there_are(run: Run):
     with pytest.raises(IrbenchError) as refused:
         run.plot("latency")
