@@ -91,7 +91,7 @@ REFUSED = {
         "is damaged: the value at bundle.inputs[0].is_mask is not of the type",
         _AGAIN,
     ),
-    "a later card": (edited(lambda card: card.update(schema_version=4)), "written by a newer version", "Upgrade"),
+    "a later card": (edited(lambda card: card.update(schema_version=5)), "written by a newer version", "Upgrade"),
     "a later card with other fields": (put("card.json", b'{"schema_version": 9}'), "newer version", "Upgrade"),
     "a card without a bundle": (
         edited(lambda card: card.pop("bundle")),

@@ -102,7 +102,8 @@ def _sides(options: CompareOptions, scratch: Path, say: Say) -> tuple[Side, Side
             hint=problems[0].hint or f"List the stored runs: irbench results{results_option(root)}",
         )
     base, new = read
-    if [run.run_id for run in base.runs] == [run.run_id for run in new.runs]:
+    is_newest = options.new == "latest"  # also where the newer side was left out
+    if is_newest and [run.run_id for run in base.runs] == [run.run_id for run in new.runs]:
         raise IrbenchError(
             f"Both sides are the same run: {new.runs[-1].run_id}.",
             hint=f"Name an older run first; irbench results{results_option(root)} lists them.",

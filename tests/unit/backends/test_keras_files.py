@@ -137,7 +137,7 @@ def test_an_odd_configuration_is_left_to_keras(config: str, tmp_path: Path):
     [
         (("my_layers",), 'Register it in my_layers: keras.saving.get_custom_objects()["mine>Swish"] = Swish'),
         (("code/my_layers.py",), "Register it in code/my_layers.py: "),
-        (("others",), "Add --import my_layers: "),
+        (("others",), "Add `--import my_layers`: "),
     ],
 )
 def test_a_layer_that_was_imported_is_to_be_registered(
