@@ -104,11 +104,11 @@ def _pickled(value: object) -> bytes:
             number, _ = numbered.setdefault(id(value), (len(numbered), value))
             return number, type(value), sorted(value, key=_place)
 
-        def reducer_override(self, value: Any) -> Any:
-            if isinstance(value, CodeType):
-                return usual[CodeType](_without_place(value))
-            reduced = super().reducer_override(value)
-            if isinstance(value, FunctionType) and isinstance(reduced, tuple):
+        def reducer_override(self, obj: Any) -> Any:
+            if isinstance(obj, CodeType):
+                return usual[CodeType](_without_place(obj))
+            reduced = super().reducer_override(obj)
+            if isinstance(obj, FunctionType) and isinstance(reduced, tuple):
                 _drop_file(reduced[1])
             return reduced
 

@@ -187,3 +187,4 @@ class HasBlocks(Protocol):
 
     def blocks(self) -> Iterator[Block]:
         """Yield the parts, whatever draws them."""
+        ...

@@ -272,9 +272,12 @@ class _Signature:
 
     def _lengths(self, places: Iterable[int]) -> Iterator[LengthInput]:
         for place in places:
-            counts = next((counts for counts, name in _LENGTHS.items() if name.search(self._input_name(place))), None)
-            if counts is not None and self._is_number(place):
-                yield LengthInput(place, counts)
+            if not self._is_number(place):
+                continue
+            for counts, name in _LENGTHS.items():
+                if name.search(self._input_name(place)):
+                    yield LengthInput(place, counts)
+                    break
 
     def _is_number(self, place: int) -> bool:
         """Whether an input holds one integer, or one for each sample."""
