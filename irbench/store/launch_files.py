@@ -85,12 +85,15 @@ def _require_parts(cell: CellLaunch) -> None:
     """Refuse calls of unequal numbers of parts, and parts that were complete before those they follow."""
     lengths: set[int] = set()
     for round_ in cell.rounds:
+        if not round_.part_ns.size:  # of which calls need no number that an array could have
+            lengths.add(0)
+            continue
         calls = round_.issue_ns.size * max(1, cell.calls_per_sample)
         if round_.part_ns.size % calls:
             raise ValueError(f"{cell.cell} has {round_.part_ns.size} parts of {calls} calls")
         moments = round_.part_ns.reshape(calls, -1)
         lengths.add(moments.shape[1])
-        if moments.size and (moments[:, 0].min() < 0 or (np.diff(moments, axis=1) < 0).any()):
+        if moments[:, 0].min() < 0 or (np.diff(moments, axis=1) < 0).any():
             raise ValueError(f"{cell.cell} has parts that were complete before those they follow")
     if len(lengths) > 1:
         raise ValueError(f"{cell.cell} has calls of unequal numbers of parts")
