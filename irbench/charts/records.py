@@ -8,10 +8,12 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from irbench.core.record import CellLaunch, LaunchRecord
+from irbench.core.record import CellLaunch, LaunchRecord, Round
 from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult, WithEnds, row_names
 from irbench.spi import Array
+from irbench.stats.figures import Rounds
+from irbench.stats.generation import between_tokens_ns
 from irbench.stats.observed import call_latency_ns, sort_blocks
 from irbench.stats.rederive import planned_timing
 
@@ -171,7 +173,7 @@ def samples(
     by_cell = {row.result.id: row for row in rows}
     timing = planned_timing(document.plan)
     counted: dict[str, list[Array]] = {cell: [] for cell in by_cell}
-    generated: dict[str, list[Array]] = {cell: [] for cell in by_cell}
+    rounds: dict[str, list[tuple[CellLaunch, Round]]] = {cell: [] for cell in by_cell}
     of_launches: list[Record] = []
     of_blocks: list[Record] = []
     for record in launches:
@@ -188,11 +190,11 @@ def samples(
                 of_launches.append(
                     {"key": row.key, "row": row.label, "launch": record.launch + 1, "value": float(np.median(taken))}
                 )
-            generated[launch.cell] += _token_ns(row, launch, sorted_blocks.counted)
+            rounds[launch.cell] += [(launch, each) for each in launch.rounds if each.block in sorted_blocks.counted]
             of_blocks += _blocks(row, launch, record.launch, sorted_blocks.dirty, sorted_blocks.counted)
     places = {row.key: place for place, row in enumerate(rows)}
     of_launches.sort(key=lambda record: places[str(record["key"])])
-    tokens = [record for cell, parts in generated.items() for record in _tokens(by_cell[cell], parts)]
+    tokens = [record for cell, own in rounds.items() for record in _tokens(by_cell[cell], own)]
     return ChartSamples(list(_distribution(counted, by_cell)), of_launches, of_blocks, tokens)
 
 
@@ -209,20 +211,11 @@ def _distribution(counted: Mapping[str, Sequence[Array]], rows: Mapping[str, Cha
             }  # fmt: skip
 
 
-def _token_ns(row: ChartRow, launch: CellLaunch, counts: frozenset[int]) -> list[Array]:
-    """Return when tokens were there after the begin of their call, of each round that counts: (calls, new tokens)."""
+def _tokens(row: ChartRow, rounds: Rounds) -> Iterator[Record]:
     generation = row.result.generation
-    if generation is None:
-        return []
-    rounds = (round_.part_ns for round_ in launch.rounds if round_.block in counts)
-    return [token_ns.reshape(-1, generation.new_tokens) for token_ns in rounds]
-
-
-def _tokens(row: ChartRow, parts: Sequence[Array]) -> Iterator[Record]:
-    generation = row.result.generation
-    if generation is None or not parts or generation.new_tokens < _FEWEST_ON_LINE:
+    if generation is None or not rounds or generation.new_tokens < _FEWEST_ON_LINE:
         return
-    between_ms = np.median(np.diff(np.concatenate(parts), axis=1), axis=0) / 1e6
+    between_ms = np.median(between_tokens_ns(rounds), axis=0) / 1e6
     for place in np.unique(np.linspace(0, between_ms.size - 1, min(between_ms.size, _QUANTILES)).astype(int)):
         length = generation.prompt + int(place)
         yield {"key": row.key, "row": row.label, "length": length, "value": float(between_ms[place])}

@@ -62,7 +62,7 @@ def first_token_ms(rounds: Rounds) -> float:
 
 def token_ms(rounds: Rounds) -> float:
     """Return the median time from one token to the next, in milliseconds; NaN where calls generate one token."""
-    between_ns = _between_ns(rounds)
+    between_ns = between_tokens_ns(rounds)
     return float(np.median(between_ns)) / 1e6 if between_ns.size else math.nan
 
 
@@ -76,7 +76,7 @@ def _token_ns(rounds: Rounds) -> NDArray[np.int64]:
     return part_ns(rounds, _new_tokens(rounds))
 
 
-def _between_ns(rounds: Rounds) -> NDArray[np.int64]:
+def between_tokens_ns(rounds: Rounds) -> NDArray[np.int64]:
     """Return the time from each token to the next, int64 of shape (calls, new tokens - 1)."""
     return np.diff(_token_ns(rounds), axis=1)
 
@@ -87,7 +87,7 @@ def _line(rounds: Rounds, prompt: int) -> tuple[float, float] | None:
     The slope is the median of those of all pairs of tokens, which the slow first ones do not move:
     :func:`irbench.stats.soak.trend_of`. The length is that of the cache when a token's call begins.
     """
-    between_ns = np.median(_between_ns(rounds), axis=0)
+    between_ns = np.median(between_tokens_ns(rounds), axis=0)
     trend = trend_of(between_ns.tolist())
     if trend is None:
         return None
