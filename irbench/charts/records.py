@@ -190,7 +190,9 @@ def samples(
                 of_launches.append(
                     {"key": row.key, "row": row.label, "launch": record.launch + 1, "value": float(np.median(taken))}
                 )
-            rounds[launch.cell] += [(launch, each) for each in launch.rounds if each.block in sorted_blocks.counted]
+            rounds[launch.cell] += [
+                (launch, each) for each in launch.rounds if each.block in sorted_blocks.counted and each.part_ns.size
+            ]
             of_blocks += _blocks(row, launch, record.launch, sorted_blocks.dirty, sorted_blocks.counted)
     places = {row.key: place for place, row in enumerate(rows)}
     of_launches.sort(key=lambda record: places[str(record["key"])])

@@ -112,3 +112,10 @@ def test_a_generation_has_the_time_of_its_tokens_at_each_length():
         (12, 3.0),
         (13, 4.0),
     ]
+
+
+def test_a_generation_whose_samples_hold_no_tokens_has_no_line():
+    table, record = example(), launch_of(example())
+    generation = Generated(5, 10, Spans(1.0), Spans(1.0), Spans(1.0))
+    table = replace(table, cells=tuple(replace(row, generation=generation) for row in table.cells))
+    assert samples(document(table), 0, chart_rows(table, 0), [record]).tokens == []
