@@ -16,10 +16,11 @@ import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from unittest.mock import patch
 
-from irbench.core import registry
+from irbench.optimizer import pass_tools
 from irbench.spi import Pass
 
 _PARTS = {
@@ -59,9 +60,9 @@ class Mutant:
 
 def mutants(name: str) -> Iterator[Mutant]:
     """Yield every mutant of a pass that can be loaded."""
-    package = type(registry.graph_pass(name)).__module__
-    parts = [f"{package.rpartition('.')[0]}.rewrite.{part}" for part in _PARTS.get(name, ())]
-    sources = {module: _source(module) for module in (*parts, f"{package}.{name}")}
+    own = entry_points(group="irbench.passes")[name].module
+    parts = [f"{pass_tools.__name__}.{part}" for part in _PARTS.get(name, ())]
+    sources = {module: _source(module) for module in (*parts, own)}
     for module, tree in sources.items():
         for number, (function, condition) in enumerate(preconditions(tree)):
             made = _executed({**sources, module: _without(tree, number)})

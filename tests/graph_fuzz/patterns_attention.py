@@ -285,3 +285,30 @@ def one_head(b: Builder) -> list[Value]:
     made = b.op("Attention", q, k, v, scale=0.5)
     after = squeeze(b, made, [place]) if c.exact("axis taken out", True, False) else made
     return [after, *c.exact("other readers", [], [made])]
+
+
+@pattern("fuse_attention", opset=13)
+def relative_positions(b: Builder) -> list[Value]:
+    """Scores with batch and heads in one axis, and two terms that are gathered from products, as DeBERTa has them."""
+    c = b.choices
+    batch, tokens, heads, positions = c.any_of("batch", 2), c.any_of(3, 4), c.any_of(1, 2), 5
+    q, k, v = (source(b, [batch, heads, tokens, _WIDTH]) for _ in range(3))
+    queries, keys = (reshape(b, x, 0, [-1, tokens, _WIDTH]) for x in (q, k))
+    root = b.number(c.any_of(2.0, 0.5), q)
+    scores = b.op("MatMul", queries, b.op("Div", b.op("Transpose", keys, perm=[0, 2, 1]), root))
+    table = b.weights(1, _WIDTH, positions)
+    terms = [_gathered(b, b.op("MatMul", x, table), tokens, positions) for x in (queries, keys)]
+    terms[1] = b.op("Transpose", terms[1], perm=c.exact("order of the second term", [0, 2, 1], [0, 1, 2]))
+    biased = swapped(b, "Add", scores, swapped(b, "Add", terms[0], b.op("Div", terms[1], root)))
+    apart = b.op("Reshape", biased, b.constant(np.array([-1, heads, tokens, tokens], np.int64)))
+    if c.likely(0.7):
+        keep = b.input(c.any_of([batch, 1, tokens, tokens], [batch, 1, 1, tokens]), BOOL, "keep")
+        apart = b.op("Where", keep, apart, b.number(-3e38, q))
+    return [b.op("MatMul", b.op("Softmax", apart, axis=-1), v)]
+
+
+def _gathered(b: Builder, product: Value, tokens: int, positions: int) -> Value:
+    places = b.constant(np.abs(np.subtract.outer(np.arange(tokens), np.arange(tokens)))[None] % positions)
+    rows = b.op("Slice", b.op("Shape", product), *(b.constant(np.array([place], np.int64)) for place in (0, 2)))
+    shape = b.op("Concat", rows, b.constant(np.array([tokens], np.int64)), axis=0)
+    return b.op("GatherElements", product, b.op("Expand", places, shape), axis=2)

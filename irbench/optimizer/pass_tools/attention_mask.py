@@ -71,7 +71,15 @@ def _magnitude(value: ir.Value | None, sources: Sequence[float] | None) -> float
     if not sources:
         return math.inf if sources is None else _USUAL
     operation = node.op_type if node is not None else ""
+    if node is not None and operation == "Div":
+        return sources[0] / _least(node.inputs[1])
     return math.prod(sources) if operation == "Mul" else sum(sources) if operation in ("Add", "Sub") else max(sources)
+
+
+def _least(divisor: ir.Value | None) -> float:
+    """Return the smallest magnitude of a constant, 0 of anything else."""
+    constant = weight(divisor)
+    return 0.0 if constant is None else float(np.abs(constant.astype(np.float64)).min(initial=math.inf))
 
 
 def _sources_of_bias(value: ir.Value | None) -> Sources:
@@ -85,7 +93,7 @@ def _sources_of_bias(value: ir.Value | None) -> Sources:
         return None
     if node.op_type == "Cast":
         return node.inputs if _is_counted(node.inputs[0]) else None
-    if node.op_type in MOVING:
+    if node.op_type in MOVING or (node.op_type == "Div" and _least(node.inputs[1]) > 0):
         return node.inputs[:1]
     if node.op_type == "Where":
         return node.inputs[1:]
@@ -228,7 +236,8 @@ def _placed(met: Met, scores: Sequence[Size]) -> tuple[list[Size], list[Size]] |
         if product(view[:count]) == batch and product(view[count:-2]) == heads:
             parts = [_joined(sizes[:count], view[:count]), _joined(sizes[count:-2], view[count:-2])]
             return [*parts[0], *parts[1], *last], [*(product(part) for part in parts), *last]
-    return None
+    leading = _joined(sizes[:-2], view[:-2])  # batch and heads in one axis
+    return [*leading, *last], [*([ONE, ONE] if product(leading) == ONE else [batch, heads]), *last]
 
 
 def _settled(sizes: Sequence[Size], view: Sequence[Size]) -> list[Size]:

@@ -281,13 +281,18 @@ class Inserter:
         return described(insert(self.before, "Transpose", [value], {"perm": perm}), value.dtype, swapped)
 
     def reshape(self, value: ir.Value, sizes: Sequence[Size]) -> ir.Value | None:
-        """Return a value with other axes, or ``None`` where a constant cannot say which."""
+        """Return a value with other axes, or ``None`` where one of them is unknown here.
+
+        Where a constant cannot say which, dynamic sizes are read from inputs of the graph that have them.
+        """
         array, before = weight(value), _sizes(value)
         if list(before) == list(sizes):
             return value
         if array is not None:
             return self.constant(array.reshape([size.factor for size in sizes]))
         reshaped = insert_reshape(self.before, value, sizes)
+        if reshaped is None and Size(0) not in sizes and (target := self._shape(sizes)) is not None:
+            reshaped = insert(self.before, "Reshape", [value, target])
         return None if reshaped is None else described(reshaped, value.dtype, sizes)
 
     def expand(self, value: ir.Value, sizes: Sequence[Size]) -> ir.Value | None:

@@ -6,7 +6,8 @@
 
 :mod:`irbench.optimizer.pass_tools.attention_chain` says what rule 1 takes for scale and mask, and what may stand in
 between; :mod:`irbench.optimizer.pass_tools.attention_mask` says which mask is added. The scale is positive, as ONNX
-asks. Queries, keys and values have axes (batch, heads, length, width), or (batch, length, width) for one head.
+asks. Queries, keys and values have axes (batch, heads, length, width), or (batch, length, width) for one head. The
+product of queries and keys may have batch and heads in one axis where values have two, as DeBERTa's has.
 
 A row of which nothing is kept weighs all keys alike, as it did in the model; where the model put zeros for the weights
 of what is not kept, such a row becomes zero. Where the model put minus infinity, its answer for such a row was not a
@@ -78,6 +79,8 @@ def _fuse(node: ir.Node) -> bool:
     if (is_masked and mask is None) or (is_zeroed and rows is None):
         return False
     attended = _attention(inserter, chain, mask)
+    if attended is None:
+        return False
     replace(node.outputs[0], attended if rows is None else _only_rows(inserter, rows, attended, dtype))
     return True
 
@@ -88,19 +91,23 @@ def _scores(chain: AttentionChain, node: ir.Node) -> list[Size] | None:
     weights, multiplied = sizes_of(node.inputs[0]), sizes_of(chain.product)
     if left is None or right is None or values is None or weights is None or result is None or multiplied is None:
         return None
-    leading = list(left[:-2])
-    if len(left) not in (3, 4) or any(list(sizes[:-2]) != leading for sizes in (right, values, weights, multiplied)):
+    leading, of_product = list(values[:-2]), list(left[:-2])
+    if len(values) not in (3, 4) or any(list(sizes[:-2]) != of_product for sizes in (right, multiplied)):
         return None
     queries, keys = (right[-1], left[-2]) if chain.turned else (left[-2], right[-1])
     fits = left[-1] == right[-2] and list(weights) == [*leading, queries, keys] and values[-2] == keys
     return [*leading, *[ONE] * (2 - len(leading)), queries, keys] if fits else None
 
 
-def _attention(inserter: Inserter, chain: AttentionChain, mask: ir.Value | None) -> ir.Value:
-    rank = len(sizes_of(chain.left) or ())
+def _attention(inserter: Inserter, chain: AttentionChain, mask: ir.Value | None) -> ir.Value | None:
+    """Return the operator, or ``None`` where queries and keys cannot get the leading axes of values."""
+    leading = list(sizes_of(chain.values) or ())[:-2]
     turned = inserter.transpose(chain.right)
-    queries, keys = (turned, chain.left) if chain.turned else (chain.left, turned)
-    heads: dict[str, Any] = {"q_num_heads": 1, "kv_num_heads": 1} if rank == 3 else {}
+    operands = (turned, chain.left) if chain.turned else (chain.left, turned)
+    queries, keys = (inserter.reshape(operand, [*leading, *(sizes_of(operand) or ())[-2:]]) for operand in operands)
+    if queries is None or keys is None:
+        return None
+    heads: dict[str, Any] = {"q_num_heads": 1, "kv_num_heads": 1} if len(leading) == 1 else {}
     inputs = [queries, keys, chain.values, *([] if mask is None else [mask])]
     attended = insert(inserter.before, "Attention", inputs, {"scale": chain.scale, **heads})
     attended.shape = inserter.before.outputs[0].shape
