@@ -109,3 +109,69 @@ def _layer(
         node("Squeeze", [name("mixed"), name("axis")], [name("joined")]),
         node("Add", [x, name("joined")], [f"x{layer + 1}"]),
     ]
+
+
+def write_attention_decoder(path: Path, mask: str = "float", *, reads_cache: bool = False, kv_heads: int = 1) -> Path:
+    """Write a decoder of ONNX's own attention with a cache: two heads for queries, rows of 8 values a head.
+
+    Args:
+        path: The file.
+        mask: Of earlier tokens: ``float`` or ``bool`` numbers, ``attribute`` (``is_causal``), or none of them: with
+            ``open`` every token attends to all that the call is given.
+        reads_cache: Whether something besides attention reads the cached keys.
+        kv_heads: How many heads keys and values have.
+    """
+    width, heads, head = 16, 2, 8
+    draw = np.random.default_rng(3)
+    weights = {
+        "table": draw.normal(size=(VOCABULARY, width)).astype(np.float32),
+        "query": draw.normal(size=(width, width)).astype(np.float32),
+        "key": draw.normal(size=(width, kv_heads * head)).astype(np.float32),
+        "value": draw.normal(size=(width, kv_heads * head)).astype(np.float32),
+        "scores": draw.normal(size=(width, VOCABULARY)).astype(np.float32),
+        "zero": np.array(0), "one": np.array(1), "last": np.array([1]), "none": np.array(0, np.float32),
+        "low": np.array(-1e9, np.float32), "two": np.array([2]),
+    }  # fmt: skip
+    node = helper.make_node
+    nodes = [node("Gather", ["table", "input_ids"], ["x"])]
+    nodes += [node("MatMul", ["x", name], [name[0]]) for name in ("query", "key", "value")]
+    nodes += [
+        node("Shape", ["past_key_values.0.key"], ["lengths"]),
+        node("Gather", ["lengths", "two"], ["past_length"]),
+        node("Squeeze", ["past_length"], ["past"]),
+        node("Shape", ["input_ids"], ["new_length"], start=1),
+        node("Squeeze", ["new_length"], ["new"]),
+        node("Add", ["past", "new"], ["total"]),
+        node("Range", ["zero", "total", "one"], ["places"]),
+        node("Range", ["past", "total", "one"], ["new_places"]),
+        node("Unsqueeze", ["new_places", "last"], ["rows"]),
+        node("Expand", ["total", "last"], ["limit"]) if mask == "open" else node("Add", ["rows", "one"], ["limit"]),
+        node("Less", ["places", "limit"], ["seen"]),
+        node("Shape", ["rows"], ["one_column"]),
+        node("Expand", ["seen", "one_column"], ["kept"]),
+        node("Where", ["kept", "none", "low"], ["bias"]),
+    ]
+    masks = {"float": "bias", "open": "bias", "bool": "kept", "attribute": ""}
+    past = ["past_key_values.0.key", "past_key_values.0.value"]
+    attributes = {"q_num_heads": heads, "kv_num_heads": kv_heads, "is_causal": int(mask == "attribute")}
+    present = ["present.0.key", "present.0.value"]
+    nodes += [
+        node("Attention", ["q", "k", "v", masks[mask], *past], ["mixed", *present], **attributes),
+        node("Add", ["x", "mixed"], ["y"]),
+        node("MatMul", ["y", "scores"], ["plain"]),
+    ]
+    if reads_cache:
+        nodes += [node("ReduceSum", ["present.0.key"], ["sum"], keepdims=0), node("Add", ["plain", "sum"], ["logits"])]
+    else:
+        nodes += [node("Identity", ["plain"], ["logits"])]
+    inputs = [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "tokens"])]
+    outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", "tokens", VOCABULARY])]
+    for names, length, declared in ((past, "past", inputs), (present, "total", outputs)):
+        shape = ["batch", kv_heads, length, head]
+        declared += [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in names]
+    initializers = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+    graph = helper.make_graph(nodes, "attention decoder", inputs, outputs, initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+    onnx.checker.check_model(model)
+    onnx.save(model, path)
+    return path

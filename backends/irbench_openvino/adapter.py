@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,12 @@ from irbench.onnx.reading.external_data import external_tensors
 from irbench.onnx.reading.protobuf import mapped
 from irbench.onnx.rewriting.inline_functions import inline_functions
 from irbench.spec import Artifact, Load, Scalar
+from irbench.spec.generation import GenerationArtifact
 from irbench.spi import (
     Availability,
+    DecoderSession,
     Description,
+    Feed,
     Phases,
     ProfiledSession,
     Refusal,
@@ -174,6 +177,17 @@ class OpenVinoBackend:
 
         return OpenVinoSession(*self._compile(artifact, load, device, phases, {}))
 
+    def compile_decoder(
+        self, artifact: GenerationArtifact, load: Load, device: str, phases: Phases, _sample: Feed
+    ) -> DecoderSession:
+        """Make a session that keeps the caches of a decoder as states; see :class:`irbench.spi.CacheKeeper`."""
+        from irbench_openvino.decoder import OpenVinoDecoderSession, keep_caches
+
+        compiled, _, effective = self._compile(
+            artifact.decoder, load, device, phases, {}, lambda model: keep_caches(model, artifact)
+        )
+        return OpenVinoDecoderSession(compiled, artifact, effective)
+
     def compile_profiled(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> ProfiledSession:
         """Make a session whose compiled model counts time; see :class:`irbench.spi.ProfilingBackend`."""
         from irbench_openvino.profiling import PERF_COUNT, OpenVinoProfiledSession
@@ -183,9 +197,18 @@ class OpenVinoBackend:
         return OpenVinoProfiledSession(*self._compile(artifact, load, device, phases, {PERF_COUNT: True}))
 
     def _compile(
-        self, artifact: Artifact, load: Load, device: str, phases: Phases, further: Mapping[str, Any]
+        self,
+        artifact: Artifact,
+        load: Load,
+        device: str,
+        phases: Phases,
+        further: Mapping[str, Any],
+        edit: Callable[[Any], None] | None = None,
     ) -> tuple[Any, Artifact, Mapping[str, Scalar]]:
-        """Return a compiled model, its artifact, and what it really uses; ``further`` properties go before others."""
+        """Return a compiled model, its artifact, and what it really uses.
+
+        ``further`` properties go before others, and ``edit`` changes the model before it is compiled.
+        """
         core = runtime.core()
         target = _require(core, device)
         properties = {**compile_properties(load, core.get_property(target, "SUPPORTED_PROPERTIES")), **further}
@@ -194,6 +217,8 @@ class OpenVinoBackend:
         if fourier.may_transform(model):
             fourier.require_correct_reading(core, artifact)
         with phases("compile"), runtime.plain_reasons():
+            if edit is not None:
+                edit(model)
             compiled = core.compile_model(model, target, properties)
             granted = str(compiled.get_property(PRECISION).to_string())
             computed = precision.read_back(compiled, granted)

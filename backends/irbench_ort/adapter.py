@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,10 +18,13 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from irbench.onnx.reading.graph_precision import GraphPrecision, read_precision
 from irbench.spec import Artifact, Load, Precision, Scalar
+from irbench.spec.generation import GenerationArtifact
 from irbench.spi import (
     Array,
     Availability,
+    DecoderSession,
     Description,
+    Feed,
     Phases,
     ProfiledSession,
     Refusal,
@@ -204,6 +208,21 @@ class OrtBackend:
 
         session, effective = self._create(artifact, load, device, phases)
         return OrtSession(session, artifact, device, effective)
+
+    def compile_decoder(
+        self, artifact: GenerationArtifact, load: Load, device: str, phases: Phases, sample: Feed
+    ) -> DecoderSession:
+        """Make a session that keeps the caches of a decoder; see :class:`irbench.spi.CacheKeeper`."""
+        from irbench_ort.decoder import OrtDecoderSession
+        from irbench_ort.shared_caches import write_shared
+
+        with tempfile.TemporaryDirectory(prefix="irbench-ort-") as folder:
+            with phases("load"):
+                shared = write_shared(artifact, sample, Path(folder)) if device == "cpu" else None
+            decoder = artifact.decoder if shared is None else replace(artifact.decoder, path=shared)
+            session, effective = self._create(decoder, load, device, phases)
+        memory = "cuda" if device == "cuda" else "cpu"
+        return OrtDecoderSession(session, artifact, memory, effective, shares=shared is not None)
 
     def compile_profiled(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> ProfiledSession:
         """Make a session that records its kernels; see :class:`irbench.spi.ProfilingBackend`."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.spec import BATCH, TensorSpec, size_of
-from irbench.spec.generation import CHECKED_LOGITS, TOP_LOGITS, CacheTensor, GenerationArtifact
+from irbench.spec.generation import CHECKED_LOGITS, TOP_LOGITS, GenerationArtifact, cache_shape
 from irbench.spi import Array, Feed, Outputs
 
 
@@ -18,17 +18,23 @@ class DecodeLoop:
 
     Args:
         artifact: The decoder, and what its tensors are.
+        passes_caches: Whether calls are given the caches and answer them; otherwise both leave them out.
     """
 
-    def __init__(self, artifact: GenerationArtifact) -> None:
+    def __init__(self, artifact: GenerationArtifact, *, passes_caches: bool = True) -> None:
         self._decoding = artifact.decoding
         self._specs = artifact.decoder_inputs
-        self._caches = {cache.input: cache for cache in self._decoding.caches}
+        kept = () if passes_caches else self._decoding.caches
+        self._caches = {cache.input: cache for cache in self._decoding.caches if passes_caches}
+        taken = {cache.input for cache in kept}
+        self._places = [place for place in range(len(self._specs)) if place not in taken]
+        self._logits = self._decoding.logits - sum(cache.output < self._decoding.logits for cache in kept)
         self._state: dict[int, Array] = {}
         self._constants: Mapping[int, Array] = {}
         self._pending: Array = np.empty((0, 0), np.int64)
         self._unread: list[Array] = []
         self._length = 0
+        self._capacity = 0
         self._chosen: list[Array] = []
         self._kept: _KeptLogits | None = None
 
@@ -46,8 +52,12 @@ class DecodeLoop:
         self._length = 0
         self._chosen = []
         self._kept = _KeptLogits() if keeps_logits else None
-        batch = prompt.shape[0]
-        self._state = {place: self._empty(cache, batch) for place, cache in self._caches.items()}
+        batch, tokens = prompt.shape
+        self._capacity = tokens + self._decoding.new_tokens - 1
+        self._state = {
+            place: np.zeros(cache_shape(self._specs[place], cache.axis, batch), numpy_dtype(self._specs[place].dtype))
+            for place, cache in self._caches.items()
+        }
 
     @property
     def generated(self) -> int:
@@ -58,6 +68,11 @@ class DecodeLoop:
     def is_done(self) -> bool:
         """Whether all tokens were generated."""
         return len(self._chosen) == self._decoding.new_tokens
+
+    @property
+    def capacity(self) -> int:
+        """How many tokens the caches hold at the end of the text; the last choice is not fed any more."""
+        return self._capacity
 
     @property
     def tokens(self) -> Array:
@@ -71,7 +86,7 @@ class DecodeLoop:
 
     def next(self) -> Feed:
         """Return what the next call of the decoder is given."""
-        return tuple(self._input(place, spec) for place, spec in enumerate(self._specs))
+        return tuple(self._input(place, self._specs[place]) for place in self._places)
 
     def take(self, outputs: Outputs) -> None:
         """Take what the decoder answered: its caches, and the token that follows."""
@@ -83,7 +98,7 @@ class DecodeLoop:
         if self._unread:
             self._pending = self._unread.pop(0)
             return
-        logits = outputs[self._decoding.logits]
+        logits = outputs[self._logits]
         last = logits[:, -1] if logits.ndim == _RANK_WITH_POSITIONS else logits
         token = np.argmax(last, axis=-1)
         self._chosen.append(token)
@@ -127,16 +142,6 @@ class DecodeLoop:
         (counts,) = (length.counts for length in decoding.lengths if length.input == place)
         ahead = {"past": 0, "total": new, "last": new - 1}
         return np.full(shape, self._length + ahead[counts], dtype)
-
-    def _empty(self, cache: CacheTensor, batch: int) -> Array:
-        spec = self._specs[cache.input]
-        shape = [size_of(size, {BATCH: batch}) for size in spec.shape]
-        if cache.axis is not None:
-            shape[cache.axis] = 0
-        unknown = [str(size) for size, known in zip(spec.shape, shape, strict=True) if known is None]
-        if unknown:
-            raise ValueError(f"the cache {spec.name} has the dimension {unknown[0]} of unknown size")
-        return np.zeros([size or 0 for size in shape], numpy_dtype(spec.dtype))
 
 
 _RANK_WITH_POSITIONS = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from irbench.core.decode_loop import DecodeLoop
 from irbench.measure.call_parts import FinishedCall
 from irbench.measure.clock import now_ns
-from irbench.spi import Array, Feed, Outputs, Slot
+from irbench.spi import Array, DecoderSlot, Feed, Outputs, Slot
 
 
 class GenerationSlot:
@@ -45,12 +45,14 @@ class GenerationSlot:
     @property
     def cache_bytes(self) -> int:
         """The size of the caches at the end of the last generation."""
-        return self._loop.cache_bytes
+        return self._slot.cache_bytes if isinstance(self._slot, DecoderSlot) else self._loop.cache_bytes
 
     def _generate(self, *, keeps_logits: bool) -> None:
         slot, loop, moments = self._slot, self._loop, list[int]()
         begun = now_ns()
         loop.begin(self._feed, keeps_logits=keeps_logits)
+        if isinstance(slot, DecoderSlot):
+            slot.begin(self._feed[0].shape[0], loop.capacity)
         while not loop.is_done:
             slot.stage(loop.next())
             slot.run()

@@ -130,7 +130,6 @@ class RunOptions:
         default_text="off",
         excludes={
             "shapes": "a generation has a prompt and caches that grow",
-            "io=bound": "a cache that grows is copied with each token",
             "instances": "a generation runs in one process",
             "cells": "a decoder is called by irbench",
             "min_accuracy": _SINGLE_CALLS,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from irbench.spec.models import Artifact, Bundle
-from irbench.spec.tensors import InputSpec, TensorSpec, is_named_as_mask, names_in
+from irbench.spec.tensors import BATCH, InputSpec, TensorSpec, is_named_as_mask, names_in, size_of
 
 PROMPT = "prompt"
 """The dimension of a generation's input that holds the tokens of the prompt."""
@@ -97,6 +97,33 @@ class GenerationArtifact(Artifact):
     def decoder(self) -> Artifact:
         """The file as the model that it is."""
         return Artifact(inputs=self.decoder_inputs, outputs=self.decoder_outputs, **_facts_of_file(self))
+
+    @property
+    def without_caches(self) -> Artifact:
+        """The file as a model that is given no caches and answers none, since a runtime keeps them."""
+        taken, given = ({getattr(cache, side) for cache in self.decoding.caches} for side in ("input", "output"))
+        inputs = tuple(spec for place, spec in enumerate(self.decoder_inputs) if place not in taken)
+        outputs = tuple(spec for place, spec in enumerate(self.decoder_outputs) if place not in given)
+        return Artifact(inputs=inputs, outputs=outputs, **_facts_of_file(self))
+
+
+def cache_shape(spec: TensorSpec, axis: int | None, batch: int, length: int = 0) -> tuple[int, ...]:
+    """Return the shape of a cache that holds some tokens.
+
+    Args:
+        spec: The decoder's input.
+        axis: The one along which it grows; ``None`` where its size is fixed.
+        batch: How many samples it is for.
+        length: How many tokens it holds; without meaning where its size is fixed.
+
+    Raises:
+        ValueError: Another dimension has no size.
+    """
+    sizes = [length if place == axis else size_of(size, {BATCH: batch}) for place, size in enumerate(spec.shape)]
+    unknown = [str(size) for size, known in zip(spec.shape, sizes, strict=True) if known is None]
+    if unknown:
+        raise ValueError(f"the cache {spec.name} has the dimension {unknown[0]} of unknown size")
+    return tuple(size or 0 for size in sizes)
 
 
 def generation(

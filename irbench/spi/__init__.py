@@ -40,6 +40,7 @@ from irbench.spi.backend import (
     UsedModel,
     install_command,
 )
+from irbench.spi.decoders import CacheKeeper, DecoderSession, DecoderSlot
 from irbench.spi.graphs import Pass, QuantizationMethod, QuantizationRequest, Quantizer
 from irbench.spi.model_sources import (
     Exporter,
@@ -63,7 +64,10 @@ __all__ = [
     "AsyncSlot",
     "Availability",
     "Backend",
+    "CacheKeeper",
     "CellContext",
+    "DecoderSession",
+    "DecoderSlot",
     "Description",
     "ExportRequest",
     "Exporter",

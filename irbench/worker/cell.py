@@ -297,7 +297,7 @@ class CellHost:
     @cached_property
     def _backend(self) -> Backend:
         backend = backend_of(self._task.cell, self._workload.feeding, lambda: self._feeds[0])
-        return generating_if_decoder(backend, self._task.cell.artifact)
+        return generating_if_decoder(backend, self._task.cell.artifact, self._task.cell.io)
 
     def _read_private(self) -> int | None:
         return private_memory_bytes(descendant_folders()) if self._is_command else private_memory_bytes()

@@ -5,23 +5,32 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+import numpy as np
+
 from irbench.core.decode_loop import DecodeLoop
 from irbench.measure.generation import GenerationSlot
+from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.spec import Artifact, Io, Load, Scalar
 from irbench.spec.generation import GenerationArtifact
-from irbench.spi import Availability, Backend, Description, Phases, Session, Slot
+from irbench.spi import Availability, Backend, CacheKeeper, Description, Feed, Phases, Refusal, Session, Slot
 
 
-def generating_if_decoder(backend: Backend, artifact: Artifact | None) -> Backend:
+def generating_if_decoder(backend: Backend, artifact: Artifact | None, io: Io = "copy") -> Backend:
     """Return what runs an artifact: a backend itself, or around it what generates with a decoder."""
-    return GeneratingBackend(backend) if isinstance(artifact, GenerationArtifact) else backend
+    return GeneratingBackend(backend, io) if isinstance(artifact, GenerationArtifact) else backend
 
 
 class GeneratingBackend:
-    """Runs generations on another backend, which is given single calls of the decoder."""
+    """Runs generations on another backend, which is given single calls of the decoder.
 
-    def __init__(self, backend: Backend) -> None:
+    Args:
+        backend: The other one.
+        io: With ``bound`` it keeps the caches; otherwise each call is given them, and answers them.
+    """
+
+    def __init__(self, backend: Backend, io: Io = "copy") -> None:
         self._backend = backend
+        self._io = io
 
     @property
     def name(self) -> str:
@@ -48,13 +57,40 @@ class GeneratingBackend:
     def compile(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> Session:
         """Compile the decoder of a :class:`GenerationArtifact`."""
         generation = cast("GenerationArtifact", artifact)
-        return _GeneratingSession(self._backend.compile(generation.decoder, load, device, phases), generation)
+        if self._io == "copy":
+            return _GeneratingSession(self._backend.compile(generation.decoder, load, device, phases), generation)
+        keeper = self._backend
+        if not isinstance(keeper, CacheKeeper):
+            raise Refusal(f"{self.name} cannot keep the caches of a decoder.", hint="Use `--io copy`, the default.")
+        if generation.decoding.branches:
+            raise Refusal(
+                "This decoder decides by an input whether it answers its caches, so no runtime can keep them.",
+                hint="Use `--io copy`, the default, or export the decoder without use_cache_branch.",
+            )
+        return _GeneratingSession(
+            keeper.compile_decoder(generation, load, device, phases, _first_call(generation)), generation, "bound"
+        )
+
+
+_SAMPLE_TOKENS = 8
+
+
+def _first_call(artifact: GenerationArtifact) -> Feed:
+    """Return what a decoder is given for a prompt of a few tokens, with ones for the constants of a text."""
+    constants = (artifact.decoder_inputs[place] for place in artifact.decoding.constants)
+    ones = (
+        np.ones([size if isinstance(size, int) else 1 for size in of.shape], numpy_dtype(of.dtype)) for of in constants
+    )
+    loop = DecodeLoop(artifact)
+    loop.begin((np.zeros((1, _SAMPLE_TOKENS), np.int64), *ones))
+    return loop.next()
 
 
 class _GeneratingSession:
-    def __init__(self, session: Session, artifact: GenerationArtifact) -> None:
+    def __init__(self, session: Session, artifact: GenerationArtifact, io: Io = "copy") -> None:
         self._session = session
         self._artifact = artifact
+        self._io = io
         self._slots: tuple[GenerationSlot, ...] = ()
 
     @property
@@ -65,7 +101,10 @@ class _GeneratingSession:
 
     def open_slots(self, count: int, io: Io) -> Sequence[Slot]:
         slots = self._session.open_slots(count, io)
-        self._slots = tuple(GenerationSlot(slot, DecodeLoop(self._artifact)) for slot in slots)
+        passes_caches = self._io == "copy"
+        self._slots = tuple(
+            GenerationSlot(slot, DecodeLoop(self._artifact, passes_caches=passes_caches)) for slot in slots
+        )
         return self._slots
 
     def close(self) -> None:

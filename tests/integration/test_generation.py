@@ -7,7 +7,7 @@ from pathlib import Path
 import fake_runs
 import numpy as np
 import pytest
-from decoders import write_decoder
+from decoders import write_attention_decoder, write_decoder
 from front_door import irbench
 
 import irbench as library
@@ -71,6 +71,20 @@ def test_runtimes_generate_the_same_with_and_without_optimisation(decoder: Path)
     rows = {row.label: row for row in run.rows}
     assert set(rows) == {"ort", "ort+basic", "openvino", "openvino+basic"}
     assert all(row.tokens_per_s and row.first_token_ms and row.token_ms for row in run.rows)
+
+
+@pytest.mark.ci
+def test_caches_that_stay_with_a_runtime_are_appended_to_in_place_where_attention_is_fused(tmp_path: Path) -> None:
+    decoder = write_attention_decoder(tmp_path / "decoder.onnx")
+    settings = ("--generate", "4", "--prompt", "3", "--io", "bound", "--streams", "2", *fake_runs.FASTEST)
+    called = irbench("run", decoder, "--backends", "ort,openvino,fake-a", *settings, "--format", "json")
+    ort, openvino, fake = (fake_runs.cell(called, name) for name in ("ort", "openvino", "fake-a"))
+    for cell in (ort, openvino):
+        assert (cell["state"], cell["effective"]["cache"]) == ("ok", "in place")
+        assert cell["output_error"]["top1_agreement"] == 1
+        assert cell["generation"]["cache_bytes"] > 0
+    assert fake["state"] == "failed"
+    assert "--io copy" in fake["failure"]["hint"]
 
 
 @pytest.mark.ci

@@ -128,3 +128,17 @@ def test_a_cache_that_comes_back_empty_from_a_branch_stays_as_it_was() -> None:
         logits, cache = counting_decoder(feed)
         loop.take((logits, cache if sizes[-1] == 0 else cache[:0]))
     assert sizes == [0, 3, 3], "as the encoder's part of a merged decoder, which only the first call computes"
+
+
+def test_calls_leave_caches_out_that_a_runtime_keeps() -> None:
+    specs = (SPECS[6], SPECS[0])
+    cached_first = artifact(tokens=1, logits=1, caches=(CacheTensor(0, 0, 2),), mask=None, positions=(), lengths=(),
+        branches=(), constants=())  # fmt: skip
+    loop = DecodeLoop(of_specs(specs, cached_first.decoding), passes_caches=False)
+    loop.begin((np.array([[3, 4]], np.int64),))
+    assert loop.capacity == 2 + 3 - 1, "the last choice is not fed any more"
+    (tokens,) = loop.next()
+    assert tokens.tolist() == [[3, 4]]
+    loop.take((np.eye(VOCABULARY, dtype=np.float32)[[[1, 9]]],))
+    assert loop.next()[0].tolist() == [[9]]
+    assert loop.capacity == 2 + 3 - 1
