@@ -5,13 +5,14 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
 STAMP := $(VENV)/.installed-cpu
 KERAS_HUB_STAMP := $(VENV)/.installed-keras-hub
+OPTIMIZERS := build/optimizers
 KNOWN_SPEED := build/known_speed
 
 # Tests wait for processes, budgets and deadlines: a third worker on two cores uses that time.
 WORKERS := 3
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15
 
-.PHONY: help setup demo test test-ci test-real test-laws test-all test-long test-zoo picture bench bench-truth bench-busy bench-fusions bench-backbones bench-real zoo zoo-keras-hub site lint types pyright generated docs lock clean
+.PHONY: help setup demo test test-ci test-real test-laws test-all test-long test-zoo picture bench bench-truth bench-busy bench-fusions bench-backbones bench-optimizers bench-real zoo zoo-keras-hub site lint types pyright generated docs lock clean
 
 # Tests start hundreds of processes. Each would compile what it imports, TensorFlow in five seconds, where nothing
 # keeps bytecode: it is kept within the environment, also on machines where Python is told to write none.
@@ -82,6 +83,9 @@ bench-fusions: $(STAMP) ## Measure what fusing gains beside graphs written by ha
 bench-backbones: $(KERAS_HUB_STAMP) ## Measure what each level gains on backbones of keras-hub at sizes in use; half an hour on a quiet machine
 	$(BIN)/python -m benchmarks.backbone_speeds $(ARGUMENTS)
 
+bench-optimizers: $(OPTIMIZERS)/.installed ## Compare the optimiser with others on PyTorch models: nodes, answers, speeds; it goes on where it was stopped
+	$(BIN)/python -m benchmarks.optimizers $(ARGUMENTS)
+
 bench-real: $(STAMP) ## Measure trained models from pinned wheels, and what int8 changes on real inputs; an hour
 	$(BIN)/python -m benchmarks.real_models $(ARGUMENTS)
 
@@ -119,6 +123,10 @@ lock: $(BIN)/uv ## Write the hashed lock files again
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
 		--python-version 3.11 --extra keras-hub --constraint requirements.lock pyproject.toml -o requirements-keras-hub.lock
 
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+		--python-version 3.11 --constraint requirements.lock benchmarks/optimizers/requirements.in \
+		-o requirements-optimizers.lock
+
 clean: ## Remove the environment and every cache of the tools
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 
@@ -141,4 +149,10 @@ $(STAMP): requirements.lock pyproject.toml | $(BIN)/uv
 # What the models of the extra keras-hub need besides; make setup takes it away again where a lock file has changed.
 $(KERAS_HUB_STAMP): requirements-keras-hub.lock $(STAMP)
 	$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements-keras-hub.lock
+	@touch $@
+
+# PyTorch and the other optimisers, in an environment of their own: they are no part of irbench's.
+$(OPTIMIZERS)/.installed: requirements-optimizers.lock $(STAMP)
+	$(BIN)/uv venv -q --allow-existing --python $(BIN)/python $(OPTIMIZERS)
+	$(BIN)/uv pip sync -q --python $(OPTIMIZERS)/bin/python --require-hashes requirements-optimizers.lock
 	@touch $@

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -51,12 +51,18 @@ class GraphError:
         max_rel: The largest error of an output over all masks, relative to the largest value of that output; ``None``
             where it gave no answer.
         failure: Why the answers are wrong, or why there is none; empty where they are right.
+        ran: Whether there is an answer.
+        by_mask: The same error for each mask; masks whose answers cannot be compared are left out.
+        wrong_masks: Those whose answers are wrong.
     """
 
     level: str
     backend: str
     max_rel: float | None
     failure: str = ""
+    ran: bool = True
+    by_mask: Mapping[str, float] = field(default_factory=dict[str, float])
+    wrong_masks: tuple[str, ...] = ()
 
 
 def feeds_of(inputs: Sequence[InputSpec], sizes: Mapping[str, int], seed: int) -> dict[str, tuple[Array, ...]]:
@@ -92,7 +98,7 @@ def _errors(
                 answers = _answers(registry.backend(backend), artifact, request, feeds)
                 yield _judged(GraphError(level, backend, 0.0), feeds, answers, expected)
             except Exception as error:  # noqa: BLE001 - each runtime reports in a way of its own that it cannot run a graph
-                yield GraphError(level, backend, None, first_line(error))
+                yield GraphError(level, backend, None, first_line(error), ran=False)
 
 
 def _judged(
@@ -101,15 +107,21 @@ def _judged(
     answers: Mapping[str, tuple[Array, ...]],
     expected: Mapping[str, tuple[Array, ...]],
 ) -> GraphError:
+    failures = dict[str, str]()
+    by_mask = dict[str, float]()
     for kind, outputs in answers.items():
-        error = compare(outputs, expected[kind], classifier=False, scale=input_scale(feeds[kind]))
+        try:
+            error = compare(outputs, expected[kind], classifier=False, scale=input_scale(feeds[kind]))
+        except ValueError as problem:  # an answer of another shape, or that is not finite
+            failures[kind] = str(problem)
+            continue
+        by_mask[kind] = error.max_rel
         failure = judge(error, "fp32")
-        graph = replace(
-            graph,
-            max_rel=max(graph.max_rel or 0.0, error.max_rel),
-            failure=graph.failure or (f"masks of {kind}: {failure.message}" if failure is not None else ""),
-        )
-    return graph
+        if failure is not None:
+            failures[kind] = failure.message
+    first = next((f"masks of {kind}: {message}" for kind, message in failures.items()), "")
+    largest = max(by_mask.values(), default=None)
+    return replace(graph, max_rel=largest, failure=first, by_mask=by_mask, wrong_masks=tuple(failures))
 
 
 def _answers(

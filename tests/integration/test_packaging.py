@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"irbench", "irbench_tf", "irbench_ort", "irbench_openvino", "irbench_zoo"}
-LOCKS = ("requirements.lock", "requirements-gpu.lock", "requirements-keras-hub.lock")
+LOCKS = ("requirements.lock", "requirements-gpu.lock", "requirements-keras-hub.lock", "requirements-optimizers.lock")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 

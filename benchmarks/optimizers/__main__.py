@@ -1,0 +1,91 @@
+"""irbench's optimiser beside others on PyTorch models: ``make bench-optimizers``.
+
+Every model of an exporter is a unit that is kept when it is done, so that a call goes on where the last one stopped.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import tempfile
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from itertools import product
+from pathlib import Path
+
+import click
+
+from benchmarks.optimizers.graphs import folder_of, stored, versions_of_others, visit
+from benchmarks.optimizers.notes import WHY_BEHIND
+from benchmarks.optimizers.page import Measured, as_page
+from benchmarks.optimizers.speeds import measure, stored_speeds
+from benchmarks.optimizers.subjects import EXPORTERS, SUBJECTS, Exporter, Subject
+from benchmarks.output import refuse_unwritable
+from benchmarks.workbench import Workbench
+from irbench.measure.clock import Stopwatch
+from irbench.terminal.console import print_data
+
+_Chosen = Sequence[tuple[Subject, Exporter]]
+_VERSIONS = ("onnxruntime", "openvino")
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--only", multiple=True, metavar="PATTERN", help="Models such as 'gpt2*'; may be repeated.")
+@click.option("--exporter", multiple=True, type=click.Choice(EXPORTERS), help="May be repeated.")
+@click.option("--place", type=click.Path(path_type=Path), default=Path("build/optimizer-graphs"), show_default=True,
+              help="Where graphs and runs are kept.")  # fmt: skip
+@click.option("--speeds/--no-speeds", default=True, show_default=True, help="Whether to measure.")
+@click.option("--budget", default="60s", show_default=True, help="Time for each table of speeds.")
+@click.option("--seconds", type=float, default=float("inf"), help="Begin nothing after so many seconds.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the page to FILE.")
+def main(
+    only: Sequence[str],
+    exporter: Sequence[Exporter],
+    place: Path,
+    speeds: bool,
+    budget: str,
+    seconds: float,
+    output: Path | None,
+) -> None:
+    """Optimise PyTorch models with irbench and others; count nodes, compare answers, and measure."""
+    refuse_unwritable(output)
+    chosen = [
+        (subject, name)
+        for name, subject in product(exporter or EXPORTERS, SUBJECTS)
+        if not only or any(fnmatch.fnmatch(subject.name, pattern) for pattern in only)
+    ]
+    watch = Stopwatch()
+    for words in _done(place, chosen, budget if speeds else None):
+        click.echo(f"{watch.elapsed_s:5.0f} s  {words}", err=True)
+        if watch.elapsed_s > seconds:
+            break
+    print_data(as_page(_known(place), WHY_BEHIND, _versions(), budget), output)
+
+
+def _done(place: Path, chosen: _Chosen, budget: str | None) -> Iterator[str]:
+    """Do what is not done yet, and yield what was done each time."""
+    for subject, exporter in chosen:
+        if stored(folder_of(place, subject, exporter)) is None:
+            unit = visit(place, subject, exporter)
+            yield f"{subject.name}, {exporter}: {unit.failure or 'made and compared'}"
+    if budget is None:
+        return
+    with tempfile.TemporaryDirectory(prefix="irbench-optimizers-") as scratch:
+        bench = Workbench(Path(scratch), quick=False)
+        for subject, exporter in chosen:
+            folder = folder_of(place, subject, exporter)
+            unit_found = stored(folder)
+            if unit_found is not None and unit_found.graphs and stored_speeds(folder) is None:
+                yield f"{subject.name}, {exporter}: {measure(bench, folder, unit_found, subject, budget) or 'measured'}"
+
+
+def _known(place: Path) -> list[Measured]:
+    folders = (folder_of(place, subject, exporter) for subject, exporter in product(SUBJECTS, EXPORTERS))
+    return [Measured(unit, stored_speeds(folder)) for folder in folders if (unit := stored(folder)) is not None]
+
+
+def _versions() -> dict[str, str]:
+    return {**versions_of_others(), **{name: version(name) for name in _VERSIONS}}
+
+
+if __name__ == "__main__":
+    main()

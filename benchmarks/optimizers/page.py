@@ -1,0 +1,246 @@
+"""The page about optimisers: nodes, what is fused, answers, speeds, and where another is better than irbench."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.backbone_check import MASKS, GraphError
+from benchmarks.optimizers.graphs import BACKENDS, MadeGraph, State, Unit, state_of
+from benchmarks.optimizers.speeds import MEASURED_GRAPHS, Speeds, measured_as
+from benchmarks.optimizers.standing import behind_in_nodes, behind_in_speed, fused
+from benchmarks.optimizers.subjects import EXPORTED, OPTIMIZERS
+from irbench.core.quantities import NOT_MEASURED, error_size, significant
+from irbench.core.row import CellResult
+from irbench.render.figure_texts import speedup_cell
+from irbench.render.table import Row, TableColumn, TextTable
+
+_COLUMNS = (EXPORTED, *OPTIMIZERS)
+_STATES: tuple[State, ...] = ("equal", "differs", "fails")
+_WRONG, _LOST, _UNREADABLE = "x", "f", "o"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A unit with its speeds.
+
+    Attributes:
+        speeds: ``None`` where it was not measured.
+    """
+
+    unit: Unit
+    speeds: Speeds | None = None
+
+
+def node_table(units: Sequence[Unit]) -> TextTable:
+    """Return a row of nodes for each unit, each with the marks of what is wrong with its graph."""
+    return _table(units, _nodes)
+
+
+def fused_table(units: Sequence[Unit]) -> TextTable:
+    """Return a row for each unit that has anything to fuse: attentions and normalisations that are one node."""
+    return _table([unit for unit in units if any(any(fused(graph)) for graph in unit.graphs)], _fused)
+
+
+def answer_table(units: Sequence[Unit]) -> TextTable:
+    """Return a row for each optimiser: how its graphs answer on each runtime."""
+    columns = (
+        *(TableColumn("optimiser", words=True), TableColumn("graphs"), TableColumn("no graph")),
+        *(TableColumn(f"{backend} {state}") for backend in BACKENDS for state in _STATES),
+        TableColumn("ort max err"),
+    )
+    return TextTable(columns, tuple(_answer_row(name, units) for name in _COLUMNS))
+
+
+def speed_table(measured: Sequence[Measured]) -> TextTable:
+    """Return a row of speedups over the exported graph for each unit that was measured."""
+    columns = (
+        *(TableColumn("model", words=True), TableColumn("exporter", words=True), TableColumn("exported ms")),
+        *(TableColumn(name) for name in MEASURED_GRAPHS[1:]),
+        TableColumn("launches"),
+    )
+    rows = [_speed_row(item.unit, item.speeds) for item in measured if item.speeds is not None]
+    return TextTable(columns, tuple(rows))
+
+
+def problems(units: Sequence[Unit]) -> Iterator[str]:
+    """Yield a line of Markdown for each graph that failed or answers wrongly.
+
+    Graphs are left out that a runtime cannot run, and that it cannot run as exported either.
+    """
+    for unit in units:
+        if unit.failure:
+            yield f"- {unit.model}, {unit.exporter}: not exported: {unit.failure}"
+        for graph in unit.graphs:
+            yield from (f"- {unit.model}, {unit.exporter}, {graph.name}{text}" for text in _problems_of(unit, graph))
+
+
+def shortfalls(measured: Sequence[Measured]) -> Iterator[str]:
+    """Yield a line of Markdown for each place where another optimiser is better than irbench."""
+    for item in measured:
+        nodes = behind_in_nodes(item.unit)
+        if nodes is not None:
+            figures = f"{nodes.other_value:.0f} by {nodes.other}, {nodes.own_value:.0f} by {nodes.own}"
+            yield f"- nodes, {nodes.model}, {nodes.exporter}: {figures}"
+    for item in measured:
+        speed = None if item.speeds is None else behind_in_speed(item.unit, item.speeds)
+        if speed is not None:
+            sure = "the intervals do not overlap" if speed.is_sure else "the intervals overlap"
+            figures = f"{speed.other_value:.2f} by {speed.other}, {speed.own_value:.2f} by {speed.own}"
+            yield f"- speed, {speed.model}, {speed.exporter}: {figures}; {sure}"
+
+
+def as_page(measured: Sequence[Measured], notes: Mapping[str, str], versions: Mapping[str, str], budget: str) -> str:
+    """Return the page in Markdown.
+
+    Args:
+        measured: What is known.
+        notes: Why irbench is behind, by the model; parts of sentences.
+        versions: Of what made and ran the graphs.
+        budget: For each table of speeds.
+    """
+    units = [item.unit for item in measured]
+    lost = list(shortfalls(measured))
+    why = [f"- {model}: {note}" for model, note in notes.items() if any(unit.model == model for unit in units)]
+    return _PAGE.format(
+        versions=", ".join(f"{name} {version}" for name, version in versions.items()),
+        budget=budget,
+        masks=f"masks of {', '.join(MASKS)}",
+        nodes=node_table(units).as_markdown(),
+        fused=fused_table(units).as_markdown(),
+        answers=answer_table(units).as_markdown(),
+        problems="\n".join(problems(units)) or "None.",
+        speeds=speed_table(measured).as_markdown(),
+        behind="\n".join((*lost, *(("", "Why:", "", *why) if why else ()))) or "Nowhere.",
+    )
+
+
+def _table(units: Sequence[Unit], cell_of: Callable[[Unit, MadeGraph], str]) -> TextTable:
+    columns = (TableColumn("model", words=True), TableColumn("exporter", words=True), *map(TableColumn, _COLUMNS))
+    return TextTable(columns, tuple(_row(unit, cell_of) for unit in units))
+
+
+def _row(unit: Unit, cell_of: Callable[[Unit, MadeGraph], str]) -> Row:
+    start = (unit.model, unit.exporter)
+    if unit.failure:
+        return Row(start, sentence=f"not exported: {unit.failure}")
+    cells = {graph.name: NOT_MEASURED if graph.failure else cell_of(unit, graph) for graph in unit.graphs}
+    return Row((*start, *(cells.get(name, "") for name in _COLUMNS)))
+
+
+def _nodes(unit: Unit, graph: MadeGraph) -> str:
+    return f"{graph.nodes}{''.join(f' {mark}' for mark in _marks(unit, graph.name))}"
+
+
+def _marks(unit: Unit, name: str) -> Iterator[str]:
+    state = state_of(unit.errors, name, "ort")
+    if state != "equal":
+        yield {"differs": _WRONG, "fails": _LOST}[state]
+    if state_of(unit.errors, name, "openvino") == "fails":
+        yield _UNREADABLE
+
+
+def _fused(_: Unit, graph: MadeGraph) -> str:
+    return " + ".join(map(str, fused(graph)))
+
+
+def _answer_row(name: str, units: Sequence[Unit]) -> Row:
+    graphs = [(unit, graph) for unit in units for graph in unit.graphs if graph.name == name]
+    made = [unit for unit, graph in graphs if not graph.failure]
+    states = Counter((backend, state_of(unit.errors, name, backend)) for unit in made for backend in BACKENDS)
+    errors = [
+        max(error.by_mask.values(), default=0.0)
+        for unit in made
+        for error in unit.errors
+        if error.level == name and error.backend == "ort" and not error.wrong_masks and error.ran
+    ]
+    counts = (str(states[backend, state]) for backend in BACKENDS for state in _STATES)
+    return Row((name, str(len(graphs)), str(len(graphs) - len(made)), *counts, error_size(max(errors, default=None))))
+
+
+def _problems_of(unit: Unit, graph: MadeGraph) -> Iterator[str]:
+    if graph.failure:
+        yield f": no graph: {graph.failure}"
+    for error in unit.errors:
+        if error.level != graph.name or not error.failure:
+            continue
+        if error.ran or state_of(unit.errors, EXPORTED, error.backend) != "fails":
+            yield f" on {error.backend}: {error.failure}{_masks(error)}"
+
+
+def _masks(error: GraphError) -> str:
+    return f" (wrong with masks of {', '.join(error.wrong_masks)})" if len(error.wrong_masks) > 1 else ""
+
+
+def _speed_row(unit: Unit, speeds: Speeds) -> Row:
+    rows = {speeds.names[row.id]: row for row in speeds.table.cells}
+    measured = measured_as(unit)
+    cells = (_speed(name, measured.get(name), rows) for name in MEASURED_GRAPHS[1:])
+    latency = rows[EXPORTED].latency_ms if EXPORTED in rows else None
+    p50 = significant(None if latency is None else latency.p50)
+    return Row((unit.model, unit.exporter, p50, *cells, str(speeds.table.launches)))
+
+
+def _speed(name: str, measured: str | None, rows: Mapping[str, CellResult]) -> str:
+    if name in rows:
+        row = rows[name]
+        return row.state if row.state != "ok" else speedup_cell(row.speedup, is_baseline=False, marks_ranges=True)
+    return NOT_MEASURED if measured is None else f"as {measured}"
+
+
+_PAGE = """# irbench's optimiser beside others
+
+Written by `make bench-optimizers ARGUMENTS='-o results/reference/optimizers.md'`, which can be stopped and called
+again: every model of every exporter is kept when it is done. Models of torchvision and transformers with seeded random
+weights, written by both of PyTorch's exporters (`dynamo=True`, and `dynamo=False` with opset 17) with dynamic batches
+and lengths; those of transformers have 4 layers of width 256, and vit_b_16 has 4 of its 12 layers. Every optimiser is
+called as its documentation does, with its defaults; irbench gets no sizes either. Versions: {versions}.
+
+- **onnxscript**: `optimizer.optimize`, then `rewriter.rewrite` with its default rules. The exporter of `dynamo=True`
+  has called the former already. **onnxscript ort_fusions**: `rewriter.ort_fusions.optimize_for_ort`.
+- **ORT basic, extended, all**: the graph that an `InferenceSession` saves at that level of optimisation.
+- **ORT transformers**: `onnxruntime.transformers.optimizer`, told the kind of model, heads and width, where it knows
+  a kind that fits; `gpt2` for other decoders, `bert` for other encoders.
+
+## Nodes
+
+Nodes of the graph, those within others included and constants left out. `x`: it answers otherwise than the exported
+graph; `f`: ONNX Runtime does not load or run it; `o`: OpenVINO does not; `-`: the optimiser failed.
+
+{nodes}
+
+## What is fused
+
+Attentions + normalisations over features (layer and RMS, with or without a sum) that are one node, of ONNX or of
+Microsoft.
+
+{fused}
+
+## Answers
+
+Compared with the exported graph on ONNX Runtime with its optimisations off, within the tolerance of fp32 (1e-3 of the
+largest value of the output), on one input; for models with masks on {masks}. A graph that is wrong under one of
+them differs. On OpenVINO, what it cannot read as exported counts as well.
+
+{answers}
+
+{problems}
+
+## Speeds
+
+Speedups over the exported graph on ONNX Runtime, two threads, batch 1 (64 tokens; decoders with a cache one token after
+63), with their 95 % intervals, or ranges where there were too few launches: one table of `irbench run` for each model,
+all rows interleaved, {budget} each. ONNX Runtime optimises every graph at its highest level when it loads it, so that
+the exported one's row is that of its own optimiser. A graph that answers wrongly is not measured, and of graphs with
+the same operators one is. Only models are shown of which a graph differs from the exported one.
+
+{speeds}
+
+## Where irbench is behind
+
+In nodes: another graph that answers rightly is smaller than irbench's. In speed: the fastest of the others is more than
+2 % faster than irbench's faster level.
+
+{behind}
+"""

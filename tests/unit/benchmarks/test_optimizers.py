@@ -1,0 +1,186 @@
+"""irbench's optimiser beside others: what counts as behind, and what the page says of a graph."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+from documents import cell, group, speedup
+
+from benchmarks.backbone_check import MASKS, GraphError
+from benchmarks.optimizers import __main__ as program
+from benchmarks.optimizers.graphs import MadeGraph, Unit, folder_of, state_of, stored
+from benchmarks.optimizers.page import Measured, answer_table, as_page, fused_table, node_table, problems
+from benchmarks.optimizers.speeds import Speeds, graphs_to_measure
+from benchmarks.optimizers.standing import behind_in_nodes, behind_in_speed, fused
+from benchmarks.optimizers.subjects import EXPORTED, SUBJECTS
+
+BERT = next(subject for subject in SUBJECTS if subject.name == "bert")
+NODES = {EXPORTED: 200, "onnxslim": 150, "ORT all": 90, "irbench basic": 160, "irbench extended": 100}
+
+
+def right(name: str, backend: str = "ort") -> GraphError:
+    return GraphError(name, backend, 2e-7, by_mask=dict.fromkeys(MASKS, 2e-7))
+
+
+def wrong(name: str, *masks: str) -> GraphError:
+    return GraphError(name, "ort", 0.5, "masks of zeros: off", by_mask={"ones": 2e-7}, wrong_masks=masks)
+
+
+def lost(name: str, backend: str = "ort") -> GraphError:
+    return GraphError(name, backend, None, "no kernel", ran=False)
+
+
+def unit(*errors: GraphError, **nodes: int) -> Unit:
+    graphs = tuple(MadeGraph(name, {"MatMul": count}) for name, count in {**NODES, **nodes}.items())
+    told = {(error.level, error.backend) for error in errors}
+    others = [right(name, at) for name in NODES for at in ("ort", "openvino") if (name, at) not in told]
+    return Unit("bert", "dynamo", graphs, (*errors, *others))
+
+
+def speeds(**values: tuple[float, float]) -> Speeds:
+    """Return a table of the exported graph and of others with their speedups and half-widths."""
+    rows = [cell(id="r0", model="exported", speedup=None)]
+    names = {"r0": EXPORTED}
+    for number, (name, (value, half)) in enumerate(values.items(), 1):
+        rows.append(cell(id=f"r{number}", speedup=speedup(value, value - half, value + half, "faster")))
+        names[f"r{number}"] = name.replace("_", " ")
+    return Speeds(replace(group(*rows), baseline="r0"), names)
+
+
+def row(table, model: str = "bert") -> list[str]:
+    lines = [line for line in table.as_markdown().splitlines() if line.startswith(f"| {model} ")]
+    return [text.strip() for text in lines[0].strip("|").split("|")]
+
+
+def test_a_graph_is_equal_differs_or_fails_on_a_runtime():
+    errors = (right("onnxslim"), wrong("ORT all", "zeros"), lost("irbench basic"))
+    assert [state_of(errors, name, "ort") for name in ("onnxslim", "ORT all", "irbench basic", "ORT basic")] == [
+        *("equal", "differs", "fails", "fails")
+    ]
+
+
+def test_attentions_and_normalisations_count_whoever_defines_them():
+    operators = {
+        "Attention": 2, "com.microsoft.MultiHeadAttention": 3, "com.microsoft.SkipLayerNormalization": 4,
+        "LayerNormalization": 5, "BatchNormalization": 6, "com.microsoft.SimplifiedLayerNormalization": 7,
+    }  # fmt: skip
+    assert fused(MadeGraph("ORT all", operators)) == (5, 16)
+
+
+def test_the_smallest_graph_of_others_is_named_where_no_level_is_as_small():
+    behind = behind_in_nodes(unit())
+    assert behind is not None
+    assert (behind.other, behind.own, behind.other_value, behind.own_value) == ("ORT all", "irbench extended", 90, 100)
+    assert behind_in_nodes(unit(**{"irbench extended": 90})) is None
+
+
+@pytest.mark.parametrize("error", [wrong("ORT all", "zeros"), lost("ORT all")])
+def test_a_smaller_graph_that_does_not_answer_rightly_is_none(error: GraphError):
+    assert behind_in_nodes(unit(error)) is None
+
+
+def test_a_faster_graph_of_others_is_named_and_whether_the_intervals_overlap():
+    clear = behind_in_speed(unit(), speeds(onnxslim=(1.5, 0.1), irbench_extended=(1.2, 0.1)))
+    assert clear is not None
+    assert (clear.other, clear.own, clear.is_sure) == ("onnxslim", "irbench extended", True)
+    unclear = behind_in_speed(unit(), speeds(onnxslim=(1.3, 0.2), irbench_extended=(1.2, 0.2)))
+    assert unclear is not None
+    assert not unclear.is_sure
+
+
+def test_the_better_level_of_irbench_counts_and_two_per_cent_are_the_same():
+    assert behind_in_speed(unit(), speeds(onnxslim=(1.2, 0.1), irbench_basic=(1.19, 0.1))) is None
+    found = behind_in_speed(unit(), speeds(onnxslim=(1.4, 0.1), irbench_basic=(1.3, 0.1), irbench_extended=(0.9, 0.1)))
+    assert found is not None
+    assert found.own == "irbench basic"
+
+
+def test_the_exported_graph_is_the_fastest_of_the_others_where_all_are_slower():
+    behind = behind_in_speed(unit(), speeds(onnxslim=(0.9, 0.02), irbench_extended=(0.8, 0.05)))
+    assert behind is not None
+    assert (behind.other, behind.other_value, behind.is_sure) == (EXPORTED, 1.0, True)
+
+
+def test_nodes_are_marked_where_a_graph_answers_wrongly_or_cannot_be_read():
+    found = unit(wrong("onnxslim", "zeros"), lost("ORT all"), lost("ORT all", "openvino"))
+    cells = row(node_table([found]))
+    assert {"200", "150 x", "90 f o", "100"} <= set(cells)
+
+
+def test_an_optimiser_that_failed_and_one_that_was_not_called_are_told_apart():
+    found = unit()
+    failed = replace(found, graphs=(*found.graphs, MadeGraph("ORT basic", failure="no memory")))
+    cells = row(node_table([failed]))
+    assert cells.count("-") == 1
+    assert cells.count("") == 4
+    assert "- bert, dynamo, ORT basic: no graph: no memory" in list(problems([failed]))
+
+
+def test_a_graph_that_no_runtime_reads_as_exported_either_is_no_problem():
+    everywhere = unit(*(lost(name, "openvino") for name in NODES))
+    assert not list(problems([everywhere]))
+    assert len(list(problems([unit(lost("ORT all", "openvino"))]))) == 1
+
+
+def test_answers_are_counted_by_optimiser():
+    cells = row(answer_table([unit(wrong("onnxslim", "zeros")), unit()]), "onnxslim")
+    assert cells == ["onnxslim", "2", "0", "1", "1", "0", "2", "0", "0", "2e-07"]
+
+
+def test_models_without_anything_to_fuse_are_left_out_of_what_is_fused():
+    assert "bert" not in fused_table([unit()]).as_markdown()
+
+
+def test_the_page_has_speeds_only_of_what_was_measured_and_names_where_irbench_is_behind():
+    fast = speeds(onnxslim=(1.5, 0.1), irbench_extended=(1.2, 0.1))
+    page = as_page([Measured(unit(), fast)], {"bert": "for a reason"}, {"torch": "2"}, "60s")
+    assert "- nodes, bert, dynamo: 90 by ORT all, 100 by irbench extended" in page
+    assert "- speed, bert, dynamo: 1.50 by onnxslim, 1.20 by irbench extended" in page
+    assert "- bert: for a reason" in page
+    assert "torch 2" in page
+    assert "- speed" not in as_page([Measured(unit())], {}, {}, "60s")
+
+
+def test_graphs_that_answer_wrongly_are_not_measured():
+    assert graphs_to_measure(unit(wrong("onnxslim", "zeros"))) == [EXPORTED, "irbench basic", "irbench extended"]
+
+
+def test_of_graphs_with_the_same_operators_one_is_measured():
+    assert graphs_to_measure(unit(onnxslim=200, **{"irbench extended": 160})) == [EXPORTED, "irbench basic"]
+
+
+def test_a_graph_that_stays_as_exported_is_as_fast_as_that():
+    same = unit(**{"irbench basic": 200, "irbench extended": 200})
+    behind = behind_in_speed(same, speeds(onnxslim=(1.2, 0.1)))
+    assert behind is not None
+    assert (behind.own_value, behind.is_sure) == (1.0, True)
+    page = as_page([Measured(same, speeds(onnxslim=(1.2, 0.1)))], {}, {}, "60s")
+    assert "as exported" in page
+
+
+def test_what_was_made_is_not_made_again_and_the_page_is_written_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visited: list[str] = []
+
+    def visit(place: Path, subject, exporter) -> Unit:
+        visited.append(subject.name)
+        folder = folder_of(place, subject, exporter)
+        folder.mkdir()
+        made = replace(unit(), model=subject.name)
+        (folder / "graphs.json").write_bytes(msgspec.json.encode(made))
+        return made
+
+    monkeypatch.setattr(program, "visit", visit)
+    for pattern in ("bert", "*bert*"):
+        asked = ["--place", str(tmp_path), "--exporter", "dynamo", "--no-speeds", "--only", pattern]
+        called = CliRunner().invoke(program.main, [*asked, "-o", str(tmp_path / "page.md")])
+        assert called.exit_code == 0
+    assert visited == ["bert", "roberta", "distilbert", "albert", "deberta_v2"][: len(visited)]
+    assert visited.count("bert") == 1
+    assert "| distilbert " in (tmp_path / "page.md").read_text()
+    assert stored(folder_of(tmp_path, BERT, "dynamo")) == unit()
