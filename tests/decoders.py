@@ -12,7 +12,16 @@ VOCABULARY = 97
 WIDTH = 16
 
 
-def write_decoder(path: Path, *, layers: int = 2, mask: bool = True, named: bool = True, width: int = WIDTH) -> Path:
+def write_decoder(
+    path: Path,
+    *,
+    layers: int = 2,
+    mask: bool = True,
+    named: bool = True,
+    width: int = WIDTH,
+    first: bool = False,
+    encoded: bool = False,
+) -> Path:
     """Write a decoder of one attention head a layer, whose caches grow along their third axis.
 
     Args:
@@ -21,6 +30,8 @@ def write_decoder(path: Path, *, layers: int = 2, mask: bool = True, named: bool
         mask: Whether it takes an attention mask.
         named: Whether outputs are called after the inputs that they become.
         width: Of each token.
+        first: Whether it reads the prompt of a single sample, and takes no caches.
+        encoded: Whether a cache is computed from what an encoder answered: taken, or with ``first`` given.
     """
     draw = np.random.default_rng(0)
     weights = {"table": draw.normal(size=(VOCABULARY, width)).astype(np.float32)}
@@ -28,14 +39,21 @@ def write_decoder(path: Path, *, layers: int = 2, mask: bool = True, named: bool
     inputs = [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "tokens"])]
     outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", "tokens", VOCABULARY])]
     if mask:
-        inputs.append(helper.make_tensor_value_info("attention_mask", TensorProto.INT64, ["batch", "past + tokens"]))
+        length = "tokens" if first else "past + tokens"
+        inputs.append(helper.make_tensor_value_info("attention_mask", TensorProto.INT64, ["batch", length]))
+    if encoded:
+        nodes[0].output[0] = "embedded"
+        nodes += _with_encoded(inputs, outputs, weights, width, first=first)
     for layer in range(layers):
         names = {}
         for kind in ("key", "value"):
             past = f"past_key_values.{layer}.{kind}"
             names[kind] = f"present.{layer}.{kind}" if named else f"out{layer}_{'kv'.index(kind[0])}"
-            inputs.append(helper.make_tensor_value_info(past, TensorProto.FLOAT, ["batch", 1, "past", width]))
-            shape = ["batch", 1, "past + tokens", width]
+            if first:
+                weights[past] = np.zeros((1, 1, 0, width), np.float32)
+            else:
+                inputs.append(helper.make_tensor_value_info(past, TensorProto.FLOAT, ["batch", 1, "past", width]))
+            shape = ["batch", 1, "tokens" if first else "past + tokens", width]
             outputs.append(helper.make_tensor_value_info(names[kind], TensorProto.FLOAT, shape))
         nodes += _layer(layer, names, weights, draw, width, mask=mask)
     weights["scores"] = weights["table"].T.copy()
@@ -46,6 +64,61 @@ def write_decoder(path: Path, *, layers: int = 2, mask: bool = True, named: bool
     onnx.checker.check_model(model)
     onnx.save(model, path)
     return path
+
+
+def _with_encoded(
+    inputs: list[onnx.ValueInfoProto],
+    outputs: list[onnx.ValueInfoProto],
+    weights: dict[str, np.ndarray],
+    width: int,
+    *,
+    first: bool,
+) -> list[onnx.NodeProto]:
+    """Add the mean of what an encoder answered to each token, by way of a cache that only the first call computes."""
+    node = helper.make_node
+    weights |= {"encoded_axis": np.array([1]), "mix": np.linspace(-1, 1, width * width, dtype=np.float32)}
+    weights["mix"] = weights["mix"].reshape(width, width)
+    cached = "present.0.encoder.key" if first else "past_key_values.0.encoder.key"
+    value = helper.make_tensor_value_info(cached, TensorProto.FLOAT, ["batch", 1, "encoded", width])
+    made = []
+    if first:
+        shape = ["batch", "encoded", width]
+        inputs.append(helper.make_tensor_value_info("encoder_hidden_states", TensorProto.FLOAT, shape))
+        outputs.append(value)
+        made = [
+            node("MatMul", ["encoder_hidden_states", "mix"], ["mixed_in"]),
+            node("Unsqueeze", ["mixed_in", "encoded_axis"], [cached]),
+        ]
+    else:
+        inputs.append(value)
+    return [
+        *made,
+        node("ReduceMean", [cached], ["means"], axes=[2], keepdims=1),
+        node("Squeeze", ["means", "encoded_axis"], ["mean"]),
+        node("Add", ["embedded", "mean"], ["x0"]),
+    ]
+
+
+def write_pair(folder: Path) -> Path:
+    """Write a decoder in two files, as Optimum does, and return the one that takes its cache."""
+    write_decoder(folder / "decoder_model.onnx", first=True)
+    return write_decoder(folder / "decoder_with_past_model.onnx")
+
+
+def write_encoder_and_decoder(folder: Path, width: int = WIDTH) -> Path:
+    """Write an encoder and a decoder in two files, as Optimum does, and return the one that takes its cache."""
+    write_decoder(folder / "decoder_model.onnx", mask=False, first=True, encoded=True)
+    table = np.random.default_rng(1).normal(size=(VOCABULARY, width)).astype(np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["table", "input_ids"], ["last_hidden_state"])],
+        "encoder",
+        [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "encoded"])],
+        [helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "encoded", width])],
+        [numpy_helper.from_array(table, "table")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, folder / "encoder_model.onnx")
+    return write_decoder(folder / "decoder_with_past_model.onnx", mask=False, encoded=True)
 
 
 def _layer(

@@ -12,7 +12,7 @@ from irbench.onnx.reading.external_data import external_tensors
 from irbench.onnx.reading.protobuf import mapped
 from irbench.onnx.rewriting.inline_functions import inline_functions
 from irbench.spec import Artifact, Load, Scalar
-from irbench.spec.generation import GenerationArtifact
+from irbench.spec.generation import GenerationGraph
 from irbench.spi import (
     Availability,
     DecoderSession,
@@ -178,15 +178,15 @@ class OpenVinoBackend:
         return OpenVinoSession(*self._compile(artifact, load, device, phases, {}))
 
     def compile_decoder(
-        self, artifact: GenerationArtifact, load: Load, device: str, phases: Phases, _sample: Feed
+        self, graph: GenerationGraph, load: Load, device: str, phases: Phases, _sample: Feed
     ) -> DecoderSession:
         """Make a session that keeps the caches of a decoder as states; see :class:`irbench.spi.CacheKeeper`."""
         from irbench_openvino.decoder import OpenVinoDecoderSession, keep_caches
 
         compiled, _, effective = self._compile(
-            artifact.decoder, load, device, phases, {}, lambda model: keep_caches(model, artifact)
+            graph.artifact, load, device, phases, {}, lambda model: keep_caches(model, graph)
         )
-        return OpenVinoDecoderSession(compiled, artifact, effective)
+        return OpenVinoDecoderSession(compiled, graph, effective)
 
     def compile_profiled(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> ProfiledSession:
         """Make a session whose compiled model counts time; see :class:`irbench.spi.ProfilingBackend`."""

@@ -16,30 +16,27 @@ from typing import Any
 import numpy as np
 
 from irbench.spec import BATCH, Io, Scalar
-from irbench.spec.generation import GenerationArtifact, cache_shape
+from irbench.spec.generation import GenerationGraph, cache_shape
 from irbench.spi import DecoderSlot
 from irbench_openvino.session import CopySlot, OpenVinoSession
 
 
-def keep_caches(model: Any, artifact: GenerationArtifact) -> None:
+def keep_caches(model: Any, graph: GenerationGraph) -> None:
     """Make the caches of a model states of it, in place, which are empty at first."""
     from openvino import opset13 as operators
     from openvino.passes import MakeStateful, Manager
 
-    caches = artifact.decoding.caches
-    names = [
-        (artifact.decoder_inputs[cache.input].name, artifact.decoder_outputs[cache.output].name) for cache in caches
-    ]
-    tokens = model.input(artifact.decoder_inputs[artifact.decoding.tokens].name)
+    names = [(cache.input.name, cache.output.name) for cache in graph.caches]
+    tokens = model.input(graph.tokens.name)
     zero = operators.constant(np.array(0, np.int64))
     batch = operators.gather(operators.shape_of(tokens, "i64"), operators.constant(np.array([0], np.int64)), zero)
     manager = Manager()
     manager.register_pass(MakeStateful(dict(names)))
     manager.run_passes(model)
     states = {node.get_variable_id(): node for node in model.get_ops() if node.get_type_name() == "ReadValue"}
-    for cache, name in zip(caches, names, strict=True):
+    for cache, name in zip(graph.caches, names, strict=True):
         state = states["".join(name)]
-        spec = artifact.decoder_inputs[cache.input]
+        spec = cache.input
         sizes = [
             batch if size == BATCH else operators.constant(np.array([known], np.int64))
             for size, known in zip(spec.shape, cache_shape(spec, cache.axis, 1), strict=True)
@@ -80,10 +77,10 @@ _IN_PLACE = "ScaledDotProductAttention"
 class OpenVinoDecoderSession(OpenVinoSession):
     """One compiled model with states; each slot is a request, which has its own."""
 
-    def __init__(self, compiled: Any, artifact: GenerationArtifact, effective: Mapping[str, Scalar]) -> None:
+    def __init__(self, compiled: Any, graph: GenerationGraph, effective: Mapping[str, Scalar]) -> None:
         kinds = [node.get_rt_info()["layerType"].astype(str) for node in compiled.get_runtime_model().get_ops()]
         kept = {"cache": "in place" if _IN_PLACE in kinds else "copied"}
-        super().__init__(compiled, artifact.without_caches, {**effective, **kept})
+        super().__init__(compiled, graph.without_caches.artifact, {**effective, **kept})
 
     def open_slots(self, count: int, io: Io) -> Sequence[DecoderSlot]:  # noqa: ARG002 - states are always bound
         """Return slots with empty caches."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from irbench.onnx.reading.graph_precision import GraphPrecision, read_precision
 from irbench.spec import Artifact, Load, Precision, Scalar
-from irbench.spec.generation import GenerationArtifact
+from irbench.spec.generation import GenerationGraph
 from irbench.spi import (
     Array,
     Availability,
@@ -210,7 +210,7 @@ class OrtBackend:
         return OrtSession(session, artifact, device, effective)
 
     def compile_decoder(
-        self, artifact: GenerationArtifact, load: Load, device: str, phases: Phases, sample: Feed
+        self, graph: GenerationGraph, load: Load, device: str, phases: Phases, sample: Feed
     ) -> DecoderSession:
         """Make a session that keeps the caches of a decoder; see :class:`irbench.spi.CacheKeeper`."""
         from irbench_ort.decoder import OrtDecoderSession
@@ -218,11 +218,11 @@ class OrtBackend:
 
         with tempfile.TemporaryDirectory(prefix="irbench-ort-") as folder:
             with phases("load"):
-                shared = write_shared(artifact, sample, Path(folder)) if device == "cpu" else None
-            decoder = artifact.decoder if shared is None else replace(artifact.decoder, path=shared)
+                shared = write_shared(graph, sample, Path(folder)) if device == "cpu" else None
+            decoder = graph.artifact if shared is None else replace(graph.artifact, path=shared)
             session, effective = self._create(decoder, load, device, phases)
         memory = "cuda" if device == "cuda" else "cpu"
-        return OrtDecoderSession(session, artifact, memory, effective, shares=shared is not None)
+        return OrtDecoderSession(session, graph, memory, effective, shares=shared is not None)
 
     def compile_profiled(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> ProfiledSession:
         """Make a session that records its kernels; see :class:`irbench.spi.ProfilingBackend`."""

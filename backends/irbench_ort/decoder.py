@@ -10,7 +10,7 @@ import onnxruntime
 
 from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.spec import Io, Scalar
-from irbench.spec.generation import GenerationArtifact, cache_shape
+from irbench.spec.generation import GenerationGraph, cache_shape
 from irbench.spi import Array, DecoderSlot, Feed, Outputs
 from irbench_ort.shared_caches import LAST, PAST, TOTAL, TOTAL_NUMBER
 
@@ -20,24 +20,24 @@ class OrtDecoderSession:
 
     Args:
         session: Of the decoder, or of what :func:`irbench_ort.shared_caches.write_shared` made of it.
-        artifact: The decoder.
+        graph: The decoder.
         memory: Where the caches lie, ``cpu`` or ``cuda``.
         effective: What the runtime uses.
         shares: Whether growing caches are buffers that the runtime appends to.
     """
 
     def __init__(
-        self, session: Any, artifact: GenerationArtifact, memory: str, effective: Mapping[str, Scalar], *, shares: bool
+        self, session: Any, graph: GenerationGraph, memory: str, effective: Mapping[str, Scalar], *, shares: bool
     ) -> None:
         self._session: Any = session
-        self._artifact = artifact
+        self._graph = graph
         self._memory = memory
         self._shares = shares
         self.effective = {**effective, "cache": "in place" if shares else "copied"}
 
     def open_slots(self, count: int, io: Io) -> Sequence[DecoderSlot]:  # noqa: ARG002 - caches are always bound
         """Return slots with empty caches."""
-        return [_OrtDecoderSlot(self._session, self._artifact, self._memory, self._shares) for _ in range(count)]
+        return [_OrtDecoderSlot(self._session, self._graph, self._memory, self._shares) for _ in range(count)]
 
     def close(self) -> None:
         """Drop the session; its memory goes with the last slot."""
@@ -47,19 +47,16 @@ class OrtDecoderSession:
 class _OrtDecoderSlot:
     """Caches as values of the runtime: what a call answers is what the next is given, or both are the same buffer."""
 
-    def __init__(self, session: Any, artifact: GenerationArtifact, memory: str, shares: bool) -> None:
+    def __init__(self, session: Any, graph: GenerationGraph, memory: str, shares: bool) -> None:
         self._session = session
         self._binding = session.io_binding()
         self._memory = memory
         self._shares = shares
-        decoding, specs = artifact.decoding, artifact.decoder_inputs
-        self._caches = [(specs[cache.input], cache.axis) for cache in decoding.caches]
-        self._cache_outputs = {
-            artifact.decoder_outputs[cache.output].name: place for place, cache in enumerate(decoding.caches)
-        }
-        self._inputs = [spec.name for spec in artifact.without_caches.inputs]
-        self._outputs = [spec.name for spec in artifact.decoder_outputs]
-        self._tokens = specs[decoding.tokens].name
+        self._caches = [(cache.input, cache.axis) for cache in graph.caches]
+        self._cache_outputs = {cache.output.name: place for place, cache in enumerate(graph.caches)}
+        self._inputs = [spec.name for spec in graph.without_caches.artifact.inputs]
+        self._outputs = [spec.name for spec in graph.artifact.outputs]
+        self._tokens = graph.tokens.name
         self._values: list[Any] = []
         self._answers: Outputs = ()
         self._feed: Feed = ()

@@ -21,7 +21,7 @@ import numpy as np
 
 from irbench.onnx.reading import external_data
 from irbench.onnx.rewriting.bind import link_or_copy
-from irbench.spec.generation import GenerationArtifact
+from irbench.spec.generation import GenerationGraph
 from irbench.spi import Array, Feed
 
 if TYPE_CHECKING:
@@ -48,14 +48,14 @@ _HIDDEN = -1e4
 _TYPES = ("float16", "float32")
 
 
-def write_shared(artifact: GenerationArtifact, sample: Feed, folder: Path) -> Path | None:
+def write_shared(graph: GenerationGraph, sample: Feed, folder: Path) -> Path | None:
     """Write a decoder that appends to its growing caches in place, and return its file.
 
     It takes :data:`PAST`, :data:`TOTAL`, :data:`TOTAL_NUMBER` and :data:`LAST` besides; growing caches have any length
     that suffices, the same before and after.
 
     Args:
-        artifact: The decoder.
+        graph: The decoder.
         sample: What it is given in the first call of a text.
         folder: Where it is written, which the weights that lie in other files are put beside.
 
@@ -64,15 +64,15 @@ def write_shared(artifact: GenerationArtifact, sample: Feed, folder: Path) -> Pa
     """
     import onnx
 
-    path = artifact.path
+    path = graph.artifact.path
     external_data.require_sound(path)
     model = onnx.load(path, load_external_data=False)
-    caches = _growing(artifact)
+    caches = _growing(graph)
     if not caches or (fused := _attentions(model, caches)) is None:
         return None
     for location in external_data.files_of_model(path):
         link_or_copy(path.parent, folder, location)
-    given = {spec.name: array for spec, array in zip(artifact.decoder_inputs, sample, strict=True)}
+    given = {spec.name: array for spec, array in zip(graph.artifact.inputs, sample, strict=True)}
     masks = _masks(model, {node.input[_MASK] for node in fused if node.input[_MASK]}, given, folder / "masks.onnx")
     if not all(_hides_later_tokens(node, masks) for node in fused):
         return None
@@ -81,16 +81,15 @@ def write_shared(artifact: GenerationArtifact, sample: Feed, folder: Path) -> Pa
     return folder / path.name
 
 
-def _growing(artifact: GenerationArtifact) -> dict[str, str]:
+def _growing(graph: GenerationGraph) -> dict[str, str]:
     """Return the output of each cache that grows, by its input; none where one could not be shared."""
-    inputs, outputs = artifact.decoder_inputs, artifact.decoder_outputs
-    growing = [cache for cache in artifact.decoding.caches if cache.axis is not None]
-    specs = [inputs[cache.input] for cache in growing]
+    growing = [cache for cache in graph.caches if cache.axis is not None]
+    specs = [cache.input for cache in growing]
     if any(cache.axis != _LENGTH_AXIS for cache in growing) or any(
         spec.dtype not in _TYPES or len(spec.shape) != _RANK for spec in specs
     ):
         return {}
-    return {inputs[cache.input].name: outputs[cache.output].name for cache in growing}
+    return {cache.input.name: cache.output.name for cache in growing}
 
 
 def _attentions(model: onnx.ModelProto, caches: Mapping[str, str]) -> list[onnx.NodeProto] | None:

@@ -1,36 +1,42 @@
-"""One generation as a loop of decoder calls: what each call is given, and which token is chosen."""
+"""One generation as a loop of calls: which graph is called, what it is given, and which token is chosen."""
 
 from __future__ import annotations
-
-import math
-from collections.abc import Mapping
 
 import numpy as np
 
 from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.spec import BATCH, TensorSpec, size_of
-from irbench.spec.generation import CHECKED_LOGITS, TOP_LOGITS, GenerationArtifact, cache_shape
+from irbench.spec.generation import (
+    CHECKED_LOGITS,
+    LOGITS,
+    TOP_LOGITS,
+    GenerationArtifact,
+    GenerationGraph,
+    Given,
+    Held,
+    Role,
+    cache_shape,
+    is_of_encoder,
+)
 from irbench.spi import Array, Feed, Outputs
 
 
 class DecodeLoop:
     """Feeds a decoder its own choices: the prompt first, then the most likely token of each call.
 
+    An encoder is called before, and where a graph of its own reads the prompt, that one comes first.
+
     Args:
-        artifact: The decoder, and what its tensors are.
-        passes_caches: Whether calls are given the caches and answer them; otherwise both leave them out.
+        artifact: The graphs, and what their tensors are.
     """
 
-    def __init__(self, artifact: GenerationArtifact, *, passes_caches: bool = True) -> None:
-        self._decoding = artifact.decoding
-        self._specs = artifact.decoder_inputs
-        kept = () if passes_caches else self._decoding.caches
-        self._caches = {cache.input: cache for cache in self._decoding.caches if passes_caches}
-        taken = {cache.input for cache in kept}
-        self._places = [place for place in range(len(self._specs)) if place not in taken]
-        self._logits = self._decoding.logits - sum(cache.output < self._decoding.logits for cache in kept)
-        self._state: dict[int, Array] = {}
-        self._constants: Mapping[int, Array] = {}
+    def __init__(self, artifact: GenerationArtifact) -> None:
+        self._artifact = artifact
+        self._encoded = frozenset(artifact.encoder.gives if artifact.encoder else ())
+        self._graphs = artifact.graphs
+        self._place = 0
+        self._state: dict[str, Array] = {}
+        self._given: Feed = ()
         self._pending: Array = np.empty((0, 0), np.int64)
         self._unread: list[Array] = []
         self._length = 0
@@ -42,22 +48,20 @@ class DecodeLoop:
         """Start with a prompt and empty caches.
 
         Args:
-            feed: What the generation is given: the prompt, int64 of shape (batch, tokens), then the constants.
+            feed: What the generation is given: what the decoder reads first, int64 of shape (batch, tokens), then all
+                that stays as it is.
             keeps_logits: Whether the logits of every token are kept until the next prompt.
         """
-        prompt, *constants = feed
-        self._constants = dict(zip(self._decoding.constants, constants, strict=True))
-        parts = np.split(prompt, prompt.shape[1], axis=1) if self._decoding.one_by_one else [prompt]
+        prompt = feed[0]
+        self._given = feed
+        parts = np.split(prompt, prompt.shape[1], axis=1) if self._artifact.one_by_one else [prompt]
         self._pending, self._unread = parts[0], parts[1:]
+        self._place = 0
         self._length = 0
         self._chosen = []
         self._kept = _KeptLogits() if keeps_logits else None
-        batch, tokens = prompt.shape
-        self._capacity = tokens + self._decoding.new_tokens - 1
-        self._state = {
-            place: np.zeros(cache_shape(self._specs[place], cache.axis, batch), numpy_dtype(self._specs[place].dtype))
-            for place, cache in self._caches.items()
-        }
+        self._state = {}
+        self._capacity = prompt.shape[1] + self._artifact.new_tokens - 1
 
     @property
     def generated(self) -> int:
@@ -67,7 +71,7 @@ class DecodeLoop:
     @property
     def is_done(self) -> bool:
         """Whether all tokens were generated."""
-        return len(self._chosen) == self._decoding.new_tokens
+        return len(self._chosen) == self._artifact.new_tokens
 
     @property
     def capacity(self) -> int:
@@ -81,30 +85,34 @@ class DecodeLoop:
 
     @property
     def cache_bytes(self) -> int:
-        """The size of all cached tensors as they are now."""
-        return sum(array.nbytes for array in self._state.values())
+        """The size of all cached tensors as they are now; what an encoder answered is not one of them."""
+        return sum(array.nbytes for name, array in self._state.items() if name not in self._encoded)
+
+    @property
+    def place(self) -> int:
+        """Which graph is called next, by its place among those of the artifact."""
+        return self._place
 
     def next(self) -> Feed:
-        """Return what the next call of the decoder is given."""
-        return tuple(self._input(place, self._specs[place]) for place in self._places)
+        """Return what the next call is given."""
+        pairs = zip(self._graph.takes, self._graph.artifact.inputs, strict=True)
+        return tuple(self._input(role, spec) for role, spec in pairs)
 
     def take(self, outputs: Outputs) -> None:
-        """Take what the decoder answered: its caches, and the token that follows."""
+        """Take what the graph answered: its caches, and the token that follows."""
+        graph = self._graph
+        for name, output in zip(graph.gives, outputs, strict=True):
+            if name not in (None, LOGITS) and (output.size or not self._keeps_state):
+                self._state[str(name)] = output
+        if LOGITS not in graph.gives:
+            self._place += 1
+            return
         self._length += self._pending.shape[1]
-        for place, cache in self._caches.items():
-            given = outputs[cache.output]
-            if given.size or not self._keeps_state:
-                self._state[place] = given
         if self._unread:
             self._pending = self._unread.pop(0)
             return
-        logits = outputs[self._logits]
-        last = logits[:, -1] if logits.ndim == _RANK_WITH_POSITIONS else logits
-        token = np.argmax(last, axis=-1)
-        self._chosen.append(token)
-        self._pending = token[:, np.newaxis]
-        if self._kept is not None:
-            self._kept.add(last)
+        self._place = len(self._graphs) - 1
+        self._choose(outputs[graph.gives.index(LOGITS)])
 
     def answers(self) -> tuple[Array, ...]:
         """Return what verification compares, of a generation that kept its logits.
@@ -117,31 +125,44 @@ class DecodeLoop:
         return (self.tokens, *self._kept.arrays())
 
     @property
+    def _graph(self) -> GenerationGraph:
+        return self._graphs[self._place]
+
+    @property
     def _keeps_state(self) -> bool:
         """Whether a cache that comes back empty is as it was: decoders with branches leave an encoder's part out."""
-        return bool(self._decoding.branches) and self._length > 0
+        return "branch" in self._graph.takes
 
-    def _input(self, place: int, spec: TensorSpec) -> Array:
-        decoding, state = self._decoding, self._state
-        if place in state:
-            return state[place]
-        if place in self._constants:
-            return self._constants[place]
+    def _choose(self, logits: Array) -> None:
+        last = logits[:, -1] if logits.ndim == _RANK_WITH_POSITIONS else logits
+        token = np.argmax(last, axis=-1)
+        self._chosen.append(token)
+        self._pending = token[:, np.newaxis]
+        if self._kept is not None:
+            self._kept.add(last)
+
+    def _input(self, role: Role, spec: TensorSpec) -> Array:
+        if isinstance(role, Held):
+            if role.name not in self._state:
+                shape = cache_shape(spec, role.axis, self._pending.shape[0])
+                self._state[role.name] = np.zeros(shape, numpy_dtype(spec.dtype))
+            return self._state[role.name]
+        if isinstance(role, Given):
+            return np.ascontiguousarray(self._given[role.place], numpy_dtype(spec.dtype))
         dtype = numpy_dtype(spec.dtype)
         batch, new = self._pending.shape
-        if place == decoding.tokens:
+        if role == "tokens":
             return np.ascontiguousarray(self._pending, dtype)
-        if place == decoding.mask:
+        if role == "mask":
             return np.ones((batch, self._length + new), dtype)
-        if place in decoding.positions:
+        if role == "positions":
             positions = np.arange(self._length, self._length + new, dtype=dtype)
             return positions if len(spec.shape) == 1 else np.tile(positions, (batch, 1))
-        shape = [size_of(size, {BATCH: batch}) or 1 for size in spec.shape]
-        if place in decoding.branches:
-            return np.full(shape, self._length > 0, dtype)
-        (counts,) = (length.counts for length in decoding.lengths if length.input == place)
+        sizes = [size_of(size, {BATCH: batch}) or 1 for size in spec.shape]
+        if role == "branch":
+            return np.full(sizes, self._length > 0, dtype)
         ahead = {"past": 0, "total": new, "last": new - 1}
-        return np.full(shape, self._length + ahead[counts], dtype)
+        return np.full(sizes, self._length + ahead[role], dtype)
 
 
 _RANK_WITH_POSITIONS = 3
@@ -179,8 +200,8 @@ def fixed_capacity(artifact: GenerationArtifact) -> int | None:
     the values of a head.
     """
     capacities = [
-        max((size for size in artifact.decoder_inputs[cache.input].shape[1:-1] if isinstance(size, int)), default=0)
-        for cache in artifact.decoding.caches
-        if cache.axis is None
+        max((size for size in spec.shape[1:-1] if isinstance(size, int)), default=0)
+        for spec, cache in artifact.step.held
+        if cache.axis is None and not is_of_encoder(cache.name)
     ]
-    return min((size for size in capacities if size), default=None) if math.prod(capacities) else None
+    return min((size for size in capacities if size), default=None) if all(capacities) else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from irbench.core.decode_loop import DecodeLoop
 from irbench.measure.call_parts import FinishedCall
 from irbench.measure.clock import now_ns
@@ -12,14 +14,14 @@ class GenerationSlot:
     """A slot whose inference reads a prompt and generates tokens, one decoder call after the other.
 
     Args:
-        slot: Runs the decoder.
-        loop: Says what the decoder is given, and which tokens are chosen.
+        slots: What runs each graph, in the order in which they are called.
+        loop: Says which graph is called with what, and which tokens are chosen.
     """
 
     parts: tuple[str, ...] = ()
 
-    def __init__(self, slot: Slot, loop: DecodeLoop) -> None:
-        self._slot = slot
+    def __init__(self, slots: Sequence[Slot], loop: DecodeLoop) -> None:
+        self._slots = slots
         self._loop = loop
         self._feed: Feed = ()
         self._finished: list[FinishedCall] = []
@@ -45,15 +47,16 @@ class GenerationSlot:
     @property
     def cache_bytes(self) -> int:
         """The size of the caches at the end of the last generation."""
-        return self._slot.cache_bytes if isinstance(self._slot, DecoderSlot) else self._loop.cache_bytes
+        return slot.cache_bytes if isinstance(slot := self._slots[-1], DecoderSlot) else self._loop.cache_bytes
 
     def _generate(self, *, keeps_logits: bool) -> None:
-        slot, loop, moments = self._slot, self._loop, list[int]()
+        slots, loop, moments = self._slots, self._loop, list[int]()
         begun = now_ns()
         loop.begin(self._feed, keeps_logits=keeps_logits)
-        if isinstance(slot, DecoderSlot):
+        if isinstance(slot := slots[-1], DecoderSlot):
             slot.begin(self._feed[0].shape[0], loop.capacity)
         while not loop.is_done:
+            slot = slots[loop.place]
             slot.stage(loop.next())
             slot.run()
             loop.take(slot.fetch())

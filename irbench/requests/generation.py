@@ -1,40 +1,35 @@
-"""From a decoder's signature to what is generated with it: which inputs are caches, masks and positions."""
+"""From a decoder's file, and those beside it, to what is generated with it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from pathlib import Path
 
 from irbench.core.decode_loop import fixed_capacity
 from irbench.errors import IrbenchError
-from irbench.spec import BATCH, Artifact, Bundle, InputSpec, TensorSpec, is_named_as_mask, shape_text
+from irbench.exporter.foreign import from_onnx_file
+from irbench.requests.decoder_signature import CachePair, DecoderSignature
+from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec, is_named_as_mask
 from irbench.spec.generation import (
     CHECKED_LOGITS,
     GENERATED_OUTPUTS,
+    LOGITS,
     PROMPT,
     TOP_LOGITS,
-    CacheTensor,
-    Decoding,
     GenerationArtifact,
-    LengthInput,
-    as_generation,
+    GenerationGraph,
+    Given,
+    Held,
+    Role,
     generation,
+    is_of_encoder,
 )
+from irbench.system.file_states import is_file
 
-_TOKEN_NAMES = ("input_ids", "decoder_input_ids", "tokens", "token_ids", "input_tokens", "ids")
-_CACHE_WORDS = frozenset(
-    {"past", "present", "key", "values", "value", "cache", "new", "updated", "in", "out", "output"}
-)
-_WORD = re.compile(r"[a-z]+|\d+")
-_LENGTHS: Mapping[Literal["past", "total", "last"], re.Pattern[str]] = {
-    "last": re.compile(r"seqlens?_k"),
-    "total": re.compile(r"total\w*len"),
-    "past": re.compile(r"(past|cache)\w*(len|index)|start_pos|offset"),
-}
-"""Names of inputs that say how many tokens there are; the first that fits."""
-_WITH_POSITIONS = 3
+_FILE_OF_STEPS = re.compile(r"decoder_(?P<kind>with_past_model|model_merged)(?P<form>\w*)", re.ASCII)
+"""The decoder that Optimum writes beside others; what follows tells a form of it, ``_quantized`` for example."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +52,9 @@ class GenerationRequest:
 def generations(bundles: Sequence[Bundle], request: GenerationRequest) -> tuple[Bundle, ...]:
     """Return decoders as models that take prompts and answer generated tokens.
 
+    Beside a file ``decoder_with_past_model.onnx`` the file ``decoder_model.onnx`` reads the prompt, and beside that or
+    ``decoder_model_merged.onnx`` the file ``encoder_model.onnx`` comes before both, as Optimum calls them.
+
     Raises:
         IrbenchError: One of them takes no tokens, gives no scores or keeps no cache, or its cache is too small.
     """
@@ -69,18 +67,189 @@ def _generation(bundle: Bundle, request: GenerationRequest) -> Bundle:
         raise IrbenchError(
             f"{bundle.name} is no ONNX graph, and --generate calls ONNX graphs.", hint="Export it: irbench export MODEL"
         )
-    decoding = _Signature(bundle.name, artifact, request).decoding()
-    vocabulary = _vocabulary(artifact, decoding)
-    tokens = artifact.inputs[decoding.tokens]
-    batch = tokens.shape[0]
-    prompt_input = replace(tokens, shape=(batch, PROMPT), dtype="int64")
-    constants = tuple(bundle.inputs[place] for place in decoding.constants)
-    inputs = (InputSpec(prompt_input, 0.0, float(vocabulary or 2)), *constants)
-    outputs = _outputs(batch, request.new_tokens, vocabulary)
-    like = generation(artifact, decoding, tuple(spec.tensor for spec in inputs), outputs)
+    signature = DecoderSignature(bundle.name, artifact, request.feedback, request.given)
+    beside = _beside(Path(bundle.source), request)
+    graphs = _Graphs(bundle, signature, beside)
+    like = graphs.generation(request.new_tokens)
     _require_capacity(bundle.name, like, max(request.prompts))
-    every = tuple(as_generation(form, like) for form in bundle.artifacts)
-    return replace(bundle, inputs=inputs, artifacts=every, reference=None, classifier=False)
+    every = tuple(like.with_graphs(_form_of(form, artifact)) for form in bundle.artifacts)
+    return replace(bundle, inputs=tuple(graphs.inputs), artifacts=every, reference=None, classifier=False)
+
+
+def _form_of(form: Artifact, graph: Artifact) -> Callable[[GenerationGraph], GenerationGraph]:
+    """Return what exchanges a graph for another form of it, and leaves other graphs as they are."""
+    return lambda each: each.with_artifact(form) if each.artifact is graph else each
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """Graphs in files beside a decoder's, which are called before it; ``None`` where there are none."""
+
+    first: DecoderSignature | None = None
+    encoder: Bundle | None = None
+
+
+def _beside(path: Path, request: GenerationRequest) -> _Beside:
+    named = _FILE_OF_STEPS.fullmatch(path.stem) if path.suffix == ".onnx" else None
+    if named is None:
+        return _Beside()
+    first, encoder = (path.with_name(f"{stem}{named['form']}.onnx") for stem in ("decoder_model", "encoder_model"))
+    reads_prompt = named["kind"] == "with_past_model" and is_file(first)
+    bundle = from_onnx_file(first) if reads_prompt else None
+    return _Beside(
+        None if bundle is None else DecoderSignature(bundle.name, bundle.artifacts[0], given=request.given),
+        from_onnx_file(encoder) if is_file(encoder) else None,
+    )
+
+
+class _Graphs:
+    """Collects what the graphs of a generation take and give, and what the generation itself is given.
+
+    Attributes:
+        inputs: Of the generation: the prompt of the decoder, and whatever stays as it is.
+    """
+
+    def __init__(self, bundle: Bundle, signature: DecoderSignature, beside: _Beside) -> None:
+        self._ranges = {spec.tensor.name: spec for spec in bundle.inputs}
+        self._signature = signature
+        self._beside = beside
+        self._encoded = ""
+        tokens = signature.artifact.inputs[signature.tokens]
+        self._vocabulary = float(signature.vocabulary or 2)
+        is_start = self._encodes_tokens
+        prompt = replace(tokens, shape=(tokens.shape[0], 1 if is_start else PROMPT), dtype="int64")
+        if beside.encoder is not None:
+            prompt = replace(prompt, name=f"decoder_{tokens.name.removeprefix('decoder_')}")
+        self.inputs = [InputSpec(prompt, 0.0, self._vocabulary)]
+
+    def generation(self, new_tokens: int) -> GenerationArtifact:
+        """Return the generation; its inputs are complete then."""
+        signature, first = self._signature, self._beside.first
+        caches = signature.caches()
+        becomes = {} if first is None else self._given_first(first, caches)
+        if not (caches or becomes):
+            raise self._no_cache()
+        held = {pair.input: Held(self._name(pair.input), pair.axis) for pair in caches}
+        for place in set(becomes.values()) - held.keys():
+            held[place] = Held(self._name(place), signature.encoded_axis(place))
+        encoder = self._encoder([signature] if first is None else [signature, first], held)
+        step = self._decoder(signature, held, {pair.output: self._name(pair.input) for pair in caches})
+        reader = None
+        if first is not None:
+            reader = self._decoder(first, {}, {output: self._name(place) for output, place in becomes.items()})
+        return generation(
+            step,
+            tuple(spec.tensor for spec in self.inputs),
+            _outputs(self.inputs[0].tensor.shape[0], new_tokens, signature.vocabulary),
+            new_tokens=new_tokens,
+            first=reader,
+            encoder=encoder,
+            one_by_one=first is None and signature.takes_single_tokens,
+        )
+
+    @property
+    def _encodes_tokens(self) -> bool:
+        encoder = self._beside.encoder
+        return encoder is not None and any(map(_are_tokens, encoder.artifacts[0].inputs))
+
+    def _name(self, place: int) -> str:
+        return self._signature.artifact.inputs[place].name
+
+    def _given_first(self, first: DecoderSignature, caches: Sequence[CachePair]) -> dict[int, int]:
+        names = [spec.name for spec in first.artifact.outputs]
+        becomes = first.without_scores(self._signature.given_first(names, [pair.input for pair in caches]))
+        if not becomes:
+            raise IrbenchError(
+                f"{first.name} does not give the caches that {self._signature.name} takes: its outputs are"
+                f" {first.tensors()}, and the decoder has {self._signature.tensors()}.",
+                hint=f"Export both at once, or move {first.artifact.path.name} away: then the decoder reads the prompt"
+                " itself.",
+            )
+        return becomes
+
+    def _encoder(self, decoders: Sequence[DecoderSignature], held: Mapping[int, Held]) -> GenerationGraph | None:
+        """Return the encoder's part; what it answers is held for the decoders' inputs of that name."""
+        bundle = self._beside.encoder
+        if bundle is None:
+            return None
+        graph, caches = bundle.artifacts[0], {role.name for role in held.values()}
+        wanted = [
+            spec.name
+            for decoder in decoders
+            for spec in decoder.artifact.inputs
+            if is_of_encoder(spec.name.lower()) and "float" in spec.dtype and spec.name not in caches
+        ]
+        names = list(dict.fromkeys(wanted))
+        if len(names) != 1:
+            raise IrbenchError(
+                f"It is not known which input of {self._signature.name} takes the answer of {bundle.name}:"
+                f" {', '.join(names) or 'none has a name with encoder'}"
+                f" ({decoders[-1].tensors()}).",
+                hint=f"Call it encoder_hidden_states in the file, or move {graph.path.name} away.",
+            )
+        self._encoded = names[0]
+        takes = tuple(self._encoders_input(spec) for spec in bundle.inputs)
+        return GenerationGraph(graph, takes, (names[0], *(None for _ in graph.outputs[1:])))
+
+    def _encoders_input(self, spec: InputSpec) -> Given:
+        """Return an input of the encoder as one of the generation's, where it has the length of the prompt."""
+        tensor = spec.tensor
+        if _are_tokens(tensor):
+            return self._given(InputSpec(_as_long_as_prompt(tensor), 0.0, self._vocabulary))
+        if self._encodes_tokens and spec.is_mask:
+            return self._given(InputSpec(_as_long_as_prompt(tensor), 1.0, 1.0 + ("int" in tensor.dtype)))
+        return self._given(spec)
+
+    def _decoder(
+        self, signature: DecoderSignature, held: Mapping[int, Held], becomes: Mapping[int, str]
+    ) -> GenerationGraph:
+        outputs = {signature.logits: LOGITS, **becomes}
+        takes = tuple(
+            "tokens" if place == signature.tokens else held.get(place) or self._role(signature, place)
+            for place in range(len(signature.artifact.inputs))
+        )
+        gives = tuple(outputs.get(place) for place in range(len(signature.artifact.outputs)))
+        return GenerationGraph(signature.artifact, takes, gives)
+
+    def _role(self, signature: DecoderSignature, place: int) -> Role:
+        spec = signature.artifact.inputs[place]
+        if spec.name == self._encoded:
+            return Held(spec.name)
+        return signature.role(place) or self._given(self._ranges.get(spec.name) or InputSpec(spec))
+
+    def _given(self, spec: InputSpec) -> Given:
+        """Return the place of an input of the generation, which is added unless there is one of that name.
+
+        A decoder's ``encoder_attention_mask`` is the ``attention_mask`` of its encoder.
+        """
+        names = [known.tensor.name for known in self.inputs]
+        name = spec.tensor.name
+        for candidate in (name, name.removeprefix("encoder_")):
+            if candidate in names[1:]:
+                return Given(names.index(candidate, 1))
+        self.inputs.append(spec)
+        return Given(len(names))
+
+    def _no_cache(self) -> IrbenchError:
+        signature = self._signature
+        with_past = signature.artifact.path.with_name("decoder_with_past_model.onnx")
+        way = (
+            f"Name the decoder that takes it, beside this one: {with_past}"
+            if signature.artifact.path.stem == "decoder_model" and is_file(with_past)
+            else "Export the decoder with its past keys and values as inputs and outputs, or name them:"
+            " --feedback present=past."
+        )
+        return IrbenchError(
+            f"{signature.name} has no cache: no output could be fed back to an input ({signature.tensors()}).", hint=way
+        )
+
+
+def _are_tokens(spec: TensorSpec) -> bool:
+    return "int" in spec.dtype and len(spec.shape) == 2 and not is_named_as_mask(spec.name)
+
+
+def _as_long_as_prompt(spec: TensorSpec) -> TensorSpec:
+    return replace(spec, shape=(spec.shape[0], PROMPT))
 
 
 def _outputs(batch: int | str, new_tokens: int, vocabulary: int | None) -> tuple[TensorSpec, ...]:
@@ -95,13 +264,8 @@ def _outputs(batch: int | str, new_tokens: int, vocabulary: int | None) -> tuple
     return tuple(map(TensorSpec, GENERATED_OUTPUTS, dtypes, shapes))
 
 
-def _vocabulary(artifact: Artifact, decoding: Decoding) -> int | None:
-    size = artifact.outputs[decoding.logits].shape[-1]
-    return size if isinstance(size, int) else None
-
-
 def _require_capacity(name: str, artifact: GenerationArtifact, prompt: int) -> None:
-    new_tokens = artifact.decoding.new_tokens
+    new_tokens = artifact.new_tokens
     capacity, needed = fixed_capacity(artifact), prompt + new_tokens - 1
     if capacity is not None and needed > capacity:
         raise IrbenchError(
@@ -109,224 +273,3 @@ def _require_capacity(name: str, artifact: GenerationArtifact, prompt: int) -> N
             f" the cache of {name}, which has {capacity}.",
             hint="Give a shorter --prompt or a smaller --generate, or export the model with a larger cache.",
         )
-
-
-@dataclass(frozen=True)
-class _Signature:
-    """What the tensors of a decoder are called, and what that says of them."""
-
-    name: str
-    artifact: Artifact
-    request: GenerationRequest
-
-    def decoding(self) -> Decoding:
-        """Return what each tensor is."""
-        inputs = self.artifact.inputs
-        tokens = self._tokens()
-        logits = self._logits()
-        caches = tuple(self._caches(tokens, logits))
-        if not caches:
-            raise IrbenchError(
-                f"{self.name} has no cache: no output could be fed back to an input ({self._tensors()}).",
-                hint="Export the decoder with its past keys and values as inputs and outputs, or name them:"
-                " --feedback present=past.",
-            )
-        known = {tokens, *(cache.input for cache in caches)}
-        left = [place for place in range(len(inputs)) if place not in known]
-        mask = next((place for place in left if self._is_mask(place)), None)
-        positions = tuple(place for place in left if place != mask and self._are_positions(place, tokens))
-        lengths = tuple(self._lengths(place for place in left if place not in positions))
-        branches = tuple(place for place in left if inputs[place].dtype == "bool" and _elements(inputs[place]) == 1)
-        named = {mask, *positions, *(length.input for length in lengths), *branches}
-        constants = tuple(place for place in left if place not in named)
-        self._require_known(constants)
-        one_by_one = inputs[tokens].shape[1] == 1
-        return Decoding(
-            new_tokens=self.request.new_tokens,
-            tokens=tokens,
-            logits=logits,
-            caches=caches,
-            mask=mask,
-            positions=positions,
-            lengths=lengths,
-            branches=branches,
-            constants=constants,
-            one_by_one=one_by_one,
-        )
-
-    def _tokens(self) -> int:
-        rows = [
-            place for place, spec in enumerate(self.artifact.inputs) if "int" in spec.dtype and len(spec.shape) == 2
-        ]
-        for place in rows:
-            if self.artifact.inputs[place].name.lower() in _TOKEN_NAMES:
-                return place
-        others = [place for place in rows if not self._is_mask(place) and "position" not in self._input_name(place)]
-        if len(others) != 1:
-            raise IrbenchError(
-                f"{self.name} has no input of tokens: none is called {_TOKEN_NAMES[0]} ({self._tensors()}).",
-                hint="--generate takes decoders of tokens: integers of shape batch x tokens.",
-            )
-        return others[0]
-
-    def _logits(self) -> int:
-        fed_back = set(self.request.feedback.values())
-        scores = [
-            place
-            for place, spec in enumerate(self.artifact.outputs)
-            if "float" in spec.dtype and len(spec.shape) in (2, _WITH_POSITIONS) and spec.name not in fed_back
-        ]
-        named = [place for place in scores if "logits" in self.artifact.outputs[place].name.lower()]
-        if not named:
-            named = self._widest(scores)
-        if not named:
-            raise IrbenchError(
-                f"{self.name} has no output of scores for the next token: none is called logits ({self._tensors()}).",
-                hint="--generate takes decoders that answer a score for each token of the vocabulary.",
-            )
-        return named[0]
-
-    def _widest(self, scores: Sequence[int]) -> list[int]:
-        """Return the output whose last axis is the longest: a vocabulary is larger than what it is computed from."""
-        sizes = {place: self.artifact.outputs[place].shape[-1] for place in scores}
-        if len(scores) == 1 or not all(isinstance(size, int) for size in sizes.values()):
-            return list(scores) if len(scores) == 1 else []
-        longest = max((size for size in sizes.values() if isinstance(size, int)), default=0)
-        widest = [place for place, size in sizes.items() if size == longest]
-        return widest if len(widest) == 1 else []
-
-    def _caches(self, tokens: int, logits: int) -> Iterator[CacheTensor]:
-        """Yield the caches: pairs that were named, then those with like names, else those in like places."""
-        outputs = [place for place in range(len(self.artifact.outputs)) if place != logits]
-        if self.request.feedback:
-            yield from self._named()
-            return
-        by_name = {_place_in_name(self.artifact.outputs[place].name): place for place in outputs}
-        inputs = [place for place in range(len(self.artifact.inputs)) if place != tokens and self._may_be_cache(place)]
-        pairs = [(place, by_name.get(_place_in_name(self._input_name(place)))) for place in inputs]
-        matched = [(place, output) for place, output in pairs if output is not None and self._fit(place, output)]
-        matched = matched or list(self._in_order(inputs, outputs))
-        yield from (CacheTensor(place, output, self._growing_axis(place, output)) for place, output in matched)
-
-    def _in_order(self, inputs: Sequence[int], outputs: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Yield each input with the first output that fits it and became no other input."""
-        left = list(outputs)
-        for place in inputs:
-            output = next((output for output in left if self._fit(place, output)), None)
-            if output is not None:
-                left.remove(output)
-                yield place, output
-
-    def _named(self) -> Iterator[CacheTensor]:
-        inputs = {spec.name: place for place, spec in enumerate(self.artifact.inputs)}
-        outputs = {spec.name: place for place, spec in enumerate(self.artifact.outputs)}
-        for name, output in self.request.feedback.items():
-            if name not in inputs or output not in outputs:
-                raise IrbenchError(
-                    f"--feedback {output}={name}: {self.name} has no such pair ({self._tensors()}).",
-                    hint="Write it like output=input.",
-                )
-            if not self._fit(inputs[name], outputs[output]):
-                raise IrbenchError(
-                    f"--feedback {output}={name}: {self._described(outputs[output])} cannot become"
-                    f" {_described(self.artifact.inputs[inputs[name]])}.",
-                    hint="A cache has one dtype and one number of axes, and grows along one of them.",
-                )
-            yield CacheTensor(inputs[name], outputs[output], self._growing_axis(inputs[name], outputs[output]))
-
-    def _fit(self, place: int, output: int) -> bool:
-        spec, other = self.artifact.inputs[place], self.artifact.outputs[output]
-        if spec.dtype != other.dtype or len(spec.shape) != len(other.shape):
-            return False
-        return sum(_differ(size, size_after) for size, size_after in zip(spec.shape, other.shape, strict=True)) <= 1
-
-    def _growing_axis(self, place: int, output: int) -> int | None:
-        """Return the axis whose size is another after a call; where the output does not tell, the dynamic one."""
-        spec, other = self.artifact.inputs[place], self.artifact.outputs[output]
-        pairs = enumerate(zip(spec.shape, other.shape, strict=True))
-        free = [axis for axis, (size, after) in pairs if size != BATCH and isinstance(size, str) and size != after]
-        if len(free) == 1:
-            return free[0]
-        dynamic = [axis for axis, size in enumerate(spec.shape) if isinstance(size, str) and size != BATCH]
-        if len(dynamic) > 1:
-            raise IrbenchError(
-                f"The cache {_described(spec)} of {self.name} has several dynamic dimensions, and it is not known along"
-                " which it grows.",
-                hint="Export it with fixed numbers of heads and values, or with a named output shape.",
-            )
-        return dynamic[0] if dynamic else None
-
-    def _may_be_cache(self, place: int) -> bool:
-        spec = self.artifact.inputs[place]
-        return len(spec.shape) >= _WITH_POSITIONS and not self._is_mask(place)
-
-    def _is_mask(self, place: int) -> bool:
-        name = self._input_name(place)
-        return is_named_as_mask(name) and "encoder" not in name.replace("decoder", "")
-
-    def _are_positions(self, place: int, tokens: int) -> bool:
-        spec = self.artifact.inputs[place]
-        if "int" not in spec.dtype or "position" not in spec.name.lower():
-            return False
-        return spec.shape[-1:] == self.artifact.inputs[tokens].shape[1:] and len(spec.shape) in (1, 2)
-
-    def _lengths(self, places: Iterable[int]) -> Iterator[LengthInput]:
-        for place in places:
-            if not self._is_number(place):
-                continue
-            for counts, name in _LENGTHS.items():
-                if name.search(self._input_name(place)):
-                    yield LengthInput(place, counts)
-                    break
-
-    def _is_number(self, place: int) -> bool:
-        """Whether an input holds one integer, or one for each sample."""
-        spec = self.artifact.inputs[place]
-        return "int" in spec.dtype and _elements(spec) == 1
-
-    def _require_known(self, constants: Iterable[int]) -> None:
-        """Refuse an integer of which nobody knows what it counts: generated values would make answers meaningless."""
-        for place in constants:
-            name = self.artifact.inputs[place].name
-            if self._is_number(place) and name not in self.request.given:
-                raise IrbenchError(
-                    f"It is not known what the input {_described(self.artifact.inputs[place])} of {self.name} counts.",
-                    hint=f"Give it a value: --value {name}=1. Or call it past_length or total_length in the file.",
-                )
-
-    def _input_name(self, place: int) -> str:
-        return self.artifact.inputs[place].name.lower()
-
-    def _described(self, output: int) -> str:
-        return _described(self.artifact.outputs[output])
-
-    def _tensors(self) -> str:
-        shown = 6
-        inputs = [spec.name for spec in self.artifact.inputs]
-        outputs = [spec.name for spec in self.artifact.outputs]
-        lists = (", ".join(names[:shown]) + (", ..." if len(names) > shown else "") for names in (inputs, outputs))
-        return "inputs: {}; outputs: {}".format(*lists)
-
-
-def _described(spec: TensorSpec) -> str:
-    return f"{spec.name} ({spec.dtype}, {shape_text(spec.shape)})"
-
-
-def _elements(spec: TensorSpec) -> int | None:
-    """Return how many elements a tensor has at a batch of one; ``None`` where that is not known."""
-    sizes = [1 if size == BATCH else size for size in spec.shape]
-    return 1 if all(size == 1 for size in sizes) else None
-
-
-def _place_in_name(name: str) -> tuple[str, ...]:
-    """Return what tells a cache from the others: ``past_key_values.0.key`` and ``present.0.key`` are both 0, key."""
-    words = _WORD.findall(name.lower())
-    numbers = [word for word in words if word.isdigit()]
-    kinds = [word for word in words if not word.isdigit()]
-    is_value = "value" in kinds or kinds.count("values") > ("past" in kinds or "present" in kinds)
-    own = [word for word in kinds if word not in _CACHE_WORDS]
-    return (*numbers, *own, *(("value",) if is_value else ("key",) if "key" in kinds[-1:] else ()))
-
-
-def _differ(size: int | str, after: int | str) -> bool:
-    return size != after and size != BATCH

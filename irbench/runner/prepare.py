@@ -22,7 +22,7 @@ from irbench.runner.request import RunRequest
 from irbench.runner.requested_cells import BackendInfo, SizedModel, asked_cells, named_baseline, variants_of
 from irbench.runner.requested_inputs import ModelData, read_data
 from irbench.spec import Artifact, Bundle, Feeding, GraphFiles, InputSpec, Precision, Workload, shape_text
-from irbench.spec.generation import PROMPT, GenerationArtifact, as_generation, decoder_bundle, decoder_sizes
+from irbench.spec.generation import PROMPT, GenerationArtifact, artifacts_of, graph_bundle, graph_sizes
 from irbench.spec.requested_sizes import has_name, size_options
 from irbench.spi import Description
 from irbench.system.file_states import digest
@@ -147,7 +147,8 @@ class _Workshop:
         if isinstance(exported, GenerationArtifact):
             return self._generation(exported, level)
         try:
-            return self._optimized(level, self.model.workload.sizes, _check_inputs(self.model))
+            sizes = self.model.workload.sizes
+            return self._optimized(self.model.bundle, level, sizes, _check_inputs(self.model))
         except OriginalRefused as refused:
             if self.binds_only or not is_rewritten(exported):
                 return self._failure(refused, level)
@@ -160,21 +161,26 @@ class _Workshop:
             return Failure("bind", error.message.rstrip("."), error.hint or None)
 
     def _generation(self, exported: GenerationArtifact, level: str) -> Artifact | Failure:
-        """Optimise a decoder, whose sizes stay dynamic: some of them grow."""
-        try:
-            artifact = self._optimized(level, {}, CheckInputs(Feeding(), self._decoder_sizes(exported)))
-        except OriginalRefused as refused:
-            return self._failure(refused, level)
-        if isinstance(artifact, Failure):
-            return artifact
-        return with_sizes(as_generation(artifact, exported), self.model.workload.sizes)
-
-    def _decoder_sizes(self, exported: GenerationArtifact) -> Mapping[str, int]:
-        return decoder_sizes(exported, self.model.workload.sizes, _CHECKED_TOKENS)
+        """Optimise the graphs of a generation, whose sizes stay dynamic: some of them grow."""
+        made: dict[str, Artifact] = {}
+        for graph in exported.graphs:
+            sizes = graph_sizes(exported, graph, self.model.workload.sizes, _CHECKED_TOKENS)
+            try:
+                optimized = self._optimized(
+                    graph_bundle(self.model.bundle, graph), level, {}, CheckInputs(Feeding(), sizes)
+                )
+            except OriginalRefused as refused:
+                return self._failure(refused, level)
+            if isinstance(optimized, Failure):
+                return optimized
+            made[str(graph.artifact.path)] = optimized
+        whole = exported.with_graphs(lambda graph: graph.with_artifact(made[str(graph.artifact.path)]))
+        return with_sizes(with_graph_files(whole), self.model.workload.sizes)
 
     def _dynamic(self, level: str, refused: OriginalRefused) -> Artifact | Failure:
         try:
-            artifact = self._optimized(level, {}, CheckInputs(self.model.workload.feeding, self.model.workload.sizes))
+            inputs = CheckInputs(self.model.workload.feeding, self.model.workload.sizes)
+            artifact = self._optimized(self.model.bundle, level, {}, inputs)
         except OriginalRefused as again:
             return self._failure(again, level)
         if isinstance(artifact, Failure):
@@ -182,9 +188,11 @@ class _Workshop:
         self.unbound[level] = refused.message.rstrip(".")
         return with_sizes(artifact, self.model.workload.sizes)
 
-    def _optimized(self, level: str, sizes: Mapping[str, int], check_inputs: CheckInputs | None) -> Artifact | Failure:
+    def _optimized(
+        self, bundle: Bundle, level: str, sizes: Mapping[str, int], check_inputs: CheckInputs | None
+    ) -> Artifact | Failure:
         try:
-            optimized = optimize(decoder_bundle(self.model.bundle), sizes, variant(level), self.report, check_inputs)
+            optimized = optimize(bundle, sizes, variant(level), self.report, check_inputs)
             return with_graph_files(_with_precision(optimized.artifact))
         except OriginalRefused:
             raise
@@ -247,6 +255,9 @@ def _named_files(artifact: Artifact) -> Iterator[tuple[str, Path]]:
     yield "", path
     if artifact.kind == "onnx":
         yield from ((location, path.parent / location) for location in read_external_files(path))
+    others = (graph for graph in artifacts_of(artifact) if graph.path != path)
+    for number, other in enumerate(others):
+        yield from ((f"{number}/{name}", file) for name, file in _named_files(other))
 
 
 def _digest_of(text: str) -> str:

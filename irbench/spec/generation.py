@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self, TypeAlias
 
 from irbench.spec.models import Artifact, Bundle
 from irbench.spec.tensors import BATCH, InputSpec, TensorSpec, is_named_as_mask, names_in, size_of
 
 PROMPT = "prompt"
-"""The dimension of a generation's input that holds the tokens of the prompt."""
+"""The dimension of a generation's inputs that holds the tokens of the prompt."""
+LOGITS = "logits"
+"""What the output with a score for each token becomes: the choice of the next one."""
 CHECKED_LOGITS = 8
 """Of how many tokens all logits are compared with the reference."""
 TOP_LOGITS = 256
@@ -20,91 +22,139 @@ GENERATED_OUTPUTS = ("tokens", "top_logits", "top_tokens", "logits")
 
 
 @dataclass(frozen=True)
-class CacheTensor:
-    """A tensor that a decoder is given, and gives back with what it computed for the new tokens.
+class Given:
+    """An input of a graph that is one of the generation's inputs, the same in every call.
 
     Attributes:
-        input: Its place among the decoder's inputs.
-        output: Its place among the decoder's outputs.
-        axis: The axis along which it grows with each token; ``None`` where its size is fixed.
+        place: Its place among the inputs of the generation.
     """
 
-    input: int
-    output: int
+    place: int
+
+
+@dataclass(frozen=True)
+class Held:
+    """An input of a graph that an earlier call gave: a cache, or what an encoder answered.
+
+    Attributes:
+        name: What it is called from call to call.
+        axis: Along which a cache grows, which begins with size 0 there; ``None`` where its size is fixed.
+    """
+
+    name: str
+    axis: int | None = None
+
+
+Counter: TypeAlias = Literal["past", "total", "last"]
+"""What an integer counts: tokens in the cache before the call or after it, or the place of the last, one less."""
+Role: TypeAlias = Literal["tokens", "mask", "positions", "branch"] | Counter | Given | Held
+"""What an input of a graph is.
+
+The new tokens, (batch, tokens); which positions count, (batch, cached and new tokens); the positions of the new tokens,
+(batch, tokens) or (tokens); whether the cache holds any tokens, one boolean; one integer, or one for each sample.
+"""
+
+
+@dataclass(frozen=True)
+class CacheTensor:
+    """A cache of a graph.
+
+    Attributes:
+        input: What a call is given.
+        output: What it answers, which the next call is given.
+        axis: Along which it grows with each token; ``None`` where its size is fixed.
+    """
+
+    input: TensorSpec
+    output: TensorSpec
     axis: int | None
 
 
 @dataclass(frozen=True)
-class LengthInput:
-    """An input of integers that say how many tokens there are: one number, or one for each sample.
+class GenerationGraph:
+    """A graph that a generation calls.
 
     Attributes:
-        input: Its place among the decoder's inputs.
-        counts: Tokens in the cache before the call (``past``) or after it (``total``), or the place of the last
-            (``last``), one less.
+        artifact: Its file, with what that takes and gives.
+        takes: What each of its inputs is.
+        gives: What each of its outputs becomes: the state of that name, :data:`LOGITS`, or ``None`` where it is unread.
     """
 
-    input: int
-    counts: Literal["past", "total", "last"]
+    artifact: Artifact
+    takes: tuple[Role, ...]
+    gives: tuple[str | None, ...]
 
+    def inputs_of(self, role: Role) -> Iterator[TensorSpec]:
+        """Yield the inputs that have a role."""
+        return (spec for spec, taken in zip(self.artifact.inputs, self.takes, strict=True) if taken == role)
 
-@dataclass(frozen=True)
-class Decoding:
-    """Which tensor of a decoder is what, by places among its inputs and outputs.
+    @property
+    def tokens(self) -> TensorSpec:
+        """The input of token ids."""
+        return next(self.inputs_of("tokens"))
 
-    Attributes:
-        new_tokens: How many tokens are generated.
-        tokens: The input of token ids, int of shape (batch, tokens).
-        logits: The output with a score for each token of the vocabulary, (batch, tokens, vocabulary).
-        mask: The input that says which positions count, (batch, cached and new tokens); ``None`` without one.
-        positions: Inputs of the new tokens' positions, (batch, tokens) or (tokens).
-        lengths: Inputs that say how many tokens there are.
-        branches: Inputs of one boolean: whether the cache holds any tokens.
-        constants: Inputs that stay as they are in every call: encodings of another model, for example.
-        one_by_one: Whether the decoder takes a single token per call, so that a prompt is read token by token.
-    """
+    @property
+    def caches(self) -> tuple[CacheTensor, ...]:
+        """Its inputs that become outputs of it, in the order of the inputs."""
+        outputs = dict(zip(self.gives, self.artifact.outputs, strict=True))
+        return tuple(
+            CacheTensor(spec, outputs[role.name], role.axis) for spec, role in self.held if role.name in outputs
+        )
 
-    new_tokens: int
-    tokens: int
-    logits: int
-    caches: tuple[CacheTensor, ...]
-    mask: int | None = None
-    positions: tuple[int, ...] = ()
-    lengths: tuple[LengthInput, ...] = ()
-    branches: tuple[int, ...] = ()
-    constants: tuple[int, ...] = ()
-    one_by_one: bool = False
+    @property
+    def without_caches(self) -> GenerationGraph:
+        """This graph where calls are given no caches and answer none, since a runtime keeps them."""
+        own = {cache.input for cache in self.caches}
+        names = {role.name for spec, role in self.held if spec in own}
+        taken = [each for each in zip(self.artifact.inputs, self.takes, strict=True) if each[0] not in own]
+        given = [each for each in zip(self.artifact.outputs, self.gives, strict=True) if each[1] not in names]
+        artifact = replace(
+            self.artifact, inputs=tuple(spec for spec, _ in taken), outputs=tuple(spec for spec, _ in given)
+        )
+        return GenerationGraph(artifact, tuple(role for _, role in taken), tuple(name for _, name in given))
+
+    @property
+    def held(self) -> Iterator[tuple[TensorSpec, Held]]:
+        """The inputs that earlier calls gave."""
+        pairs = zip(self.artifact.inputs, self.takes, strict=True)
+        return ((spec, role) for spec, role in pairs if isinstance(role, Held))
+
+    def with_artifact(self, artifact: Artifact) -> GenerationGraph:
+        """Return another form of this graph, one that was optimised for example."""
+        return replace(self, artifact=artifact)
 
 
 @dataclass(frozen=True)
 class GenerationArtifact(Artifact):
-    """A decoder's file as a model that takes prompts and answers generated tokens.
+    """A decoder's file, and those that are called before it, as a model that takes prompts and answers tokens.
 
-    ``inputs`` and ``outputs`` are those of the generation: the prompt and the decoder's constants, and
-    :data:`GENERATED_OUTPUTS`. Its file leaves the sizes dynamic that grow.
+    ``inputs`` and ``outputs`` are those of the generation: the prompt and what stays as it is in every call, and
+    :data:`GENERATED_OUTPUTS`. All else is that of the file of ``step``. The files leave the sizes dynamic that grow.
 
     Attributes:
-        decoder_inputs: What the file itself takes.
-        decoder_outputs: What it answers.
-        decoding: How it is called.
+        new_tokens: How many tokens are generated.
+        step: Called for each token.
+        first: Called once with the prompt; ``None`` where ``step`` reads it into empty caches.
+        encoder: Called once before all others; ``None`` where nothing is encoded.
+        one_by_one: Whether ``step`` reads the prompt token by token, because it takes a single token per call.
     """
 
-    decoder_inputs: tuple[TensorSpec, ...] = field(kw_only=True)
-    decoder_outputs: tuple[TensorSpec, ...] = field(kw_only=True)
-    decoding: Decoding = field(kw_only=True)
+    new_tokens: int = field(kw_only=True)
+    step: GenerationGraph = field(kw_only=True)
+    first: GenerationGraph | None = None
+    encoder: GenerationGraph | None = None
+    one_by_one: bool = False
 
     @property
-    def decoder(self) -> Artifact:
-        """The file as the model that it is."""
-        return Artifact(inputs=self.decoder_inputs, outputs=self.decoder_outputs, **_facts_of_file(self))
+    def graphs(self) -> tuple[GenerationGraph, ...]:
+        """All graphs, in the order in which they are called."""
+        return tuple(graph for graph in (self.encoder, self.first, self.step) if graph is not None)
 
-    @property
-    def without_caches(self) -> Artifact:
-        """The file as a model that is given no caches and answers none, since a runtime keeps them."""
-        taken, given = ({getattr(cache, side) for cache in self.decoding.caches} for side in ("input", "output"))
-        inputs = tuple(spec for place, spec in enumerate(self.decoder_inputs) if place not in taken)
-        outputs = tuple(spec for place, spec in enumerate(self.decoder_outputs) if place not in given)
-        return Artifact(inputs=inputs, outputs=outputs, **_facts_of_file(self))
+    def with_graphs(self, change: Callable[[GenerationGraph], GenerationGraph]) -> Self:
+        """Return the same generation with other forms of its graphs."""
+        encoder, first = (None if graph is None else change(graph) for graph in (self.encoder, self.first))
+        step = change(self.step)
+        return replace(self, **_facts_of_file(step.artifact), step=step, first=first, encoder=encoder)
 
 
 def cache_shape(spec: TensorSpec, axis: int | None, batch: int, length: int = 0) -> tuple[int, ...]:
@@ -127,22 +177,17 @@ def cache_shape(spec: TensorSpec, axis: int | None, batch: int, length: int = 0)
 
 
 def generation(
-    decoder: Artifact, decoding: Decoding, inputs: tuple[TensorSpec, ...], outputs: tuple[TensorSpec, ...]
+    step: GenerationGraph, inputs: tuple[TensorSpec, ...], outputs: tuple[TensorSpec, ...], **facts: Any
 ) -> GenerationArtifact:
-    """Return a decoder as a model of such inputs and outputs."""
-    return GenerationArtifact(
-        inputs=inputs,
-        outputs=outputs,
-        decoder_inputs=decoder.inputs,
-        decoder_outputs=decoder.outputs,
-        decoding=decoding,
-        **_facts_of_file(decoder),
-    )
+    """Return a decoder as a model of such inputs and outputs.
 
-
-def as_generation(decoder: Artifact, like: GenerationArtifact) -> GenerationArtifact:
-    """Return another graph of a decoder, one that was optimised for example, called as the first one is."""
-    return generation(decoder, like.decoding, like.inputs, like.outputs)
+    Args:
+        step: The graph that is called for each token.
+        inputs: Of the generation.
+        outputs: Of the generation.
+        facts: The other fields of :class:`GenerationArtifact`.
+    """
+    return GenerationArtifact(inputs=inputs, outputs=outputs, step=step, **facts, **_facts_of_file(step.artifact))
 
 
 def _facts_of_file(artifact: Artifact) -> dict[str, Any]:
@@ -153,33 +198,69 @@ def _facts_of_file(artifact: Artifact) -> dict[str, Any]:
 _SIGNATURE = ("inputs", "outputs")
 
 
-def decoder_bundle(bundle: Bundle) -> Bundle:
-    """Return a bundle of generations as the decoder that it is; any other bundle as it is."""
-    if not any(isinstance(artifact, GenerationArtifact) for artifact in bundle.artifacts):
-        return bundle
-    decoders = tuple(
-        artifact.decoder if isinstance(artifact, GenerationArtifact) else artifact for artifact in bundle.artifacts
-    )
-    inputs = tuple(InputSpec(spec, 0.0, 1.0, is_named_as_mask(spec.name)) for spec in decoders[0].inputs)
-    return replace(bundle, inputs=inputs, artifacts=decoders)
+def artifacts_of(artifact: Artifact) -> tuple[Artifact, ...]:
+    """Return the artifacts that are compiled: those of a generation's graphs, or the artifact itself."""
+    if isinstance(artifact, GenerationArtifact):
+        return tuple(graph.artifact for graph in artifact.graphs)
+    return (artifact,)
 
 
-def decoder_sizes(generation: GenerationArtifact, sizes: Mapping[str, int], new: int) -> dict[str, int]:
-    """Return a size for each dynamic dimension of a decoder that is given some tokens after a prompt.
+def graph_bundle(bundle: Bundle, graph: GenerationGraph) -> Bundle:
+    """Return a graph of a bundle of generations as a model of its own."""
+    artifact = graph.artifact
+    inputs = tuple(InputSpec(spec, 0.0, 1.0, is_named_as_mask(spec.name)) for spec in artifact.inputs)
+    return replace(bundle, inputs=inputs, artifacts=(artifact,))
+
+
+def graph_sizes(
+    generation: GenerationArtifact, graph: GenerationGraph, sizes: Mapping[str, int], new: int
+) -> dict[str, int]:
+    """Return a size for the dynamic dimensions of one graph of a generation; those that nothing tells are left out.
 
     Args:
-        generation: The decoder; its dimensions are dynamic still.
-        sizes: Of the generation: its batch, its prompt, and whatever its constants have.
-        new: How many tokens it is given.
+        generation: What the graph is called in.
+        graph: Its dimensions are dynamic still.
+        sizes: Of the generation: its batch, its prompt, and whatever its other inputs have.
+        new: How many tokens a decoder is given.
     """
-    decoding, inputs = generation.decoding, generation.decoder_inputs
-    past = sizes[PROMPT]
-    known = {**sizes, **_named(inputs[decoding.tokens].shape[1:], new)}
-    for cache in decoding.caches:
-        known |= {} if cache.axis is None else _named(inputs[cache.input].shape[cache.axis :][:1], past)
-    return known if decoding.mask is None else {**_named(inputs[decoding.mask].shape[1:], past + new), **known}
+    past = 0 if graph is generation.first else sizes[PROMPT]
+    encoded = _encoded_length(generation, sizes)
+    known = dict(sizes)
+    for spec, role in zip(graph.artifact.inputs, graph.takes, strict=True):
+        if isinstance(role, Given):
+            bound = generation.inputs[role.place].bind(sizes).shape
+            for name, size in zip(spec.shape, bound, strict=True):
+                known |= _named([name], size)
+        elif isinstance(role, Held) and is_of_encoder(role.name):
+            known |= _named(spec.shape[role.axis or 1 :][:1], encoded)
+        elif isinstance(role, Held) and role.axis is not None:
+            known |= _named(spec.shape[role.axis :][:1], past)
+        elif role == "tokens":
+            known |= _named(spec.shape[1:], new)
+    for spec in graph.inputs_of("mask"):
+        known = {**_named(spec.shape[1:], past + new), **known}
+    return known
 
 
-def _named(shape: Sequence[int | str], size: int) -> dict[str, int]:
-    """Return the size of a dimension by its name, where it has a name of its own."""
+def is_of_encoder(name: str) -> bool:
+    """Whether a state is what an encoder answered, or was computed from that alone: its size does not grow."""
+    return "encoder" in name.replace("decoder", "")
+
+
+def _encoded_length(generation: GenerationArtifact, sizes: Mapping[str, int]) -> int | None:
+    """Return how many positions an encoder answers; ``None`` where that is not known."""
+    if generation.encoder is None:
+        named = (spec for spec in generation.inputs if is_of_encoder(spec.name) and len(spec.shape) > 1)
+        spec = next(named, None)
+    else:
+        known = graph_sizes(replace(generation, encoder=None), generation.encoder, sizes, 1)
+        spec = generation.encoder.artifact.outputs[0].bind(known)
+    size = None if spec is None else spec.bind(sizes).shape[1]
+    return size if isinstance(size, int) else None
+
+
+def _named(shape: Sequence[int | str], size: int | str | None) -> dict[str, int]:
+    """Return the size of a dimension by its name, where it has a name of its own and the size is known."""
+    if not isinstance(size, int):
+        return {}
     return {name: size for name in shape if isinstance(name, str) and names_in(name) == (name,)}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from irbench.spec import Io, Load
-from irbench.spec.generation import GenerationArtifact
+from irbench.spec.generation import GenerationGraph
 from irbench.spi.backend import Feed, Phases, Session, Slot
 
 
@@ -42,14 +42,14 @@ class CacheKeeper(Protocol):
     """A backend that can keep the caches of decoders; found by ``isinstance``, beside :class:`~irbench.spi.Backend`."""
 
     def compile_decoder(
-        self, artifact: GenerationArtifact, load: Load, device: str, phases: Phases, sample: Feed, /
+        self, graph: GenerationGraph, load: Load, device: str, phases: Phases, sample: Feed, /
     ) -> DecoderSession:
         """Compile a decoder as ``compile`` does, with its caches kept where the runtime wants them.
 
         ``effective`` says as ``cache`` how tokens get there: ``in place``, or ``copied`` together with all before.
 
         Args:
-            artifact: The decoder, and what its tensors are.
+            graph: The decoder, and what its tensors are.
             load: As for ``compile``.
             device: As for ``compile``.
             phases: As for ``compile``.

@@ -13,6 +13,7 @@ from pathlib import Path
 from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.spec import Artifact, Cell
+from irbench.spec.generation import artifacts_of
 from irbench.system.confinement import Confinement, confinement_support
 from irbench.system.locks import temporary_folder
 from irbench.worker.interpreters import source_folder
@@ -88,8 +89,10 @@ def _is_no_file(name: str) -> IrbenchError:
 
 
 def _files_of(artifact: Artifact) -> tuple[Path, ...]:
-    external = _external_files(artifact.path) if artifact.kind == "onnx" else ()
-    return artifact.path, *external
+    files = list[Path]()
+    for graph in artifacts_of(artifact):
+        files += (graph.path, *(_external_files(graph.path) if graph.kind == "onnx" else ()))
+    return tuple(files)
 
 
 @cache
@@ -128,7 +131,8 @@ def _caches(cell: Cell, artifact: Artifact) -> tuple[Path, ...]:
     keys = registry.describe(registry.BACKENDS, cell.backend).cache_folders
     folders = _folders(str(cell.load.options[key]) for key in keys if key in cell.load.options)
     for folder in folders:
-        kept = (Path.home(), artifact.path.parent, Path(sys.prefix), *map(Path, sys.path))
+        graphs = (graph.path.parent for graph in artifacts_of(artifact))
+        kept = (Path.home(), *graphs, Path(sys.prefix), *map(Path, sys.path))
         if any(place.resolve().is_relative_to(folder.resolve()) for place in kept):
             raise IrbenchError(
                 f"{folder} holds more than compiled code, and a confined model could change all of it.",

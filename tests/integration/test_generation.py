@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import fake_runs
 import numpy as np
 import pytest
-from decoders import write_attention_decoder, write_decoder
+from decoders import write_attention_decoder, write_decoder, write_encoder_and_decoder, write_pair
 from front_door import irbench
 
 import irbench as library
@@ -74,6 +75,17 @@ def test_runtimes_generate_the_same_with_and_without_optimisation(decoder: Path)
 
 
 @pytest.mark.ci
+@pytest.mark.parametrize("write", [write_pair, write_encoder_and_decoder])
+def test_runtimes_generate_the_same_with_several_files(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    run = library.run(
+        write(tmp_path), backends=["ort", "openvino"], generate=4, prompt=3, optimize=["none", "basic"],
+        progress=None, quick=True, budget=0.01,
+    )  # fmt: skip
+    assert {row.label for row in run.rows} == {"ort", "ort+basic", "openvino", "openvino+basic"}
+    assert all(row.tokens_per_s for row in run.rows)
+
+
+@pytest.mark.ci
 def test_caches_that_stay_with_a_runtime_are_appended_to_in_place_where_attention_is_fused(tmp_path: Path) -> None:
     decoder = write_attention_decoder(tmp_path / "decoder.onnx")
     settings = ("--generate", "4", "--prompt", "3", "--io", "bound", "--streams", "2", *fake_runs.FASTEST)
@@ -110,7 +122,6 @@ def test_prompts_come_from_data(decoder: Path, tmp_path: Path) -> None:
     [
         (("--generate", "0"), "--generate"),
         (("--generate", "4", "--prompt", "0"), "--prompt"),
-        (("--generate", "4", "--io", "bound"), "cannot be combined"),
         (("--generate", "4", "--cold"), "cannot be combined"),
         (("--prompt", "4"), "--generate"),
         (("--generate", "4", "--feedback", "present.0.key=past"), "no such pair"),

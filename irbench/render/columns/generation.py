@@ -70,7 +70,7 @@ _POSITION = OverLaunches("position", "_us", _generation(lambda of: of.position_u
 GENERATION = (
     Column("new_tokens", COUNT, "Tokens that each call generates, with --generate.",
         speed=_generation(lambda of: of.new_tokens)),
-    Column("prompt_tokens", COUNT, "Tokens of the prompt that each call reads first.",
+    Column("prompt_tokens", COUNT, "Tokens that a decoder reads first: the prompt, or one where an encoder reads it.",
         speed=_generation(lambda of: of.prompt)),
     Column("first_token_ms", NUMBER, "Time to the first token: reading the prompt.",
         speed=_generation(lambda of: of.first_token_ms.value), in_python=True,

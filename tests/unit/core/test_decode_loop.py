@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ import numpy as np
 import pytest
 
 from irbench.core.decode_loop import DecodeLoop
-from irbench.spec import TensorSpec
-from irbench.spec.generation import CacheTensor, Decoding, GenerationArtifact, LengthInput
+from irbench.spec import Artifact, TensorSpec
+from irbench.spec.generation import LOGITS, GenerationArtifact, GenerationGraph, Given, Held, Role
 
 VOCABULARY = 20
 SPECS = (
@@ -24,19 +25,19 @@ SPECS = (
 )
 
 
-def artifact(new_tokens: int = 3, **changes: Any) -> GenerationArtifact:
-    facts: dict[str, Any] = {
-        "tokens": 0, "logits": 0, "caches": (CacheTensor(6, 1, 2),), "mask": 1, "positions": (2,),
-        "lengths": (LengthInput(3, "past"),),
-        "branches": (4,), "constants": (5,),
-    }  # fmt: skip
-    decoding = Decoding(new_tokens, **(facts | changes))
-    return of_specs(SPECS, decoding)
+CACHE = "past.0.key"
+ROLES: tuple[Role, ...] = ("tokens", "mask", "positions", "past", "branch", Given(1), Held(CACHE, 2))
 
 
-def of_specs(specs: tuple[TensorSpec, ...], decoding: Decoding) -> GenerationArtifact:
-    path = Path("d.onnx")
-    return GenerationArtifact("onnx", path, (), (), decoder_inputs=specs, decoder_outputs=(), decoding=decoding)
+def graph(specs: tuple[TensorSpec, ...], takes: tuple[Role, ...], gives: tuple[str | None, ...]) -> GenerationGraph:
+    return GenerationGraph(Artifact("onnx", Path("d.onnx"), specs, ()), takes, gives)
+
+
+def artifact(
+    specs: tuple[TensorSpec, ...] = SPECS, takes: tuple[Role, ...] = ROLES, **facts: Any
+) -> GenerationArtifact:
+    step = graph(specs, takes, (LOGITS, CACHE))
+    return GenerationArtifact("onnx", Path("d.onnx"), (), (), **{"new_tokens": 3, "step": step, **facts})
 
 
 def counting_decoder(feed: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -105,15 +106,16 @@ def test_answers_hold_the_largest_logits_of_each_token() -> None:
 
 def test_a_cache_of_unknown_size_is_named() -> None:
     specs = (*SPECS[:6], TensorSpec("past.0.key", "float32", ("batch", "heads", "past", 4)))
-    loop = DecodeLoop(of_specs(specs, artifact().decoding))
+    loop = DecodeLoop(artifact(specs))
+    loop.begin((np.ones((1, 2), np.int64), np.ones((1, 2), np.float32)))
     with pytest.raises(ValueError, match=r"past\.0\.key has the dimension heads"):
-        loop.begin((np.ones((1, 2), np.int64), np.ones((1, 2), np.float32)))
+        loop.next()
 
 
 @pytest.mark.parametrize(("counts", "numbers"), [("past", [0, 3, 4]), ("total", [3, 4, 5]), ("last", [2, 3, 4])])
 def test_lengths_count_what_they_are_called_after_for_each_sample(counts: Any, numbers: list[int]) -> None:
     specs = (*SPECS[:3], TensorSpec("length", "int32", ("batch",)), *SPECS[4:])
-    loop = DecodeLoop(of_specs(specs, artifact(lengths=(LengthInput(3, counts),)).decoding))
+    loop = DecodeLoop(artifact(specs, (*ROLES[:3], counts, *ROLES[4:])))
     feeds = generate(loop, [[1, 2, 3], [5, 6, 7]])
     assert [feed[3].tolist() for feed in feeds] == [[number, number] for number in numbers]
 
@@ -130,15 +132,41 @@ def test_a_cache_that_comes_back_empty_from_a_branch_stays_as_it_was() -> None:
     assert sizes == [0, 3, 3], "as the encoder's part of a merged decoder, which only the first call computes"
 
 
+def test_an_encoder_and_a_graph_that_reads_the_prompt_are_called_once_before_the_steps() -> None:
+    ids, cache, encoded = SPECS[0], SPECS[6], TensorSpec("encoded", "float32", ("batch", 2))
+    crossed = TensorSpec("past.0.encoder.key", "float32", ("batch", 2))
+    loop = DecodeLoop(
+        artifact(
+            (ids, crossed, cache),
+            ("tokens", Held("cross"), Held(CACHE, 2)),
+            first=graph((ids, encoded), ("tokens", Held("states")), ("cross", LOGITS, CACHE)),
+            encoder=graph((TensorSpec("ids", "int32", ("batch", "encoded")),), (Given(1),), ("states",)),
+        )
+    )
+    loop.begin((np.array([[1, 2]], np.int64), np.array([[7, 8]], np.int64)))
+    assert loop.next()[0].tolist() == [[7, 8]]
+    loop.take((np.full((1, 2), 5.0, np.float32),))
+    tokens, states = loop.next()
+    assert (tokens.tolist(), states.tolist()) == ([[1, 2]], [[5.0, 5.0]])
+    scores = np.eye(1, VOCABULARY, 3, np.float32)[np.newaxis]
+    loop.take((np.full((1, 2), 6.0, np.float32), scores, np.ones((1, 3, 2, 4), np.float32)))
+    assert loop.place == 2
+    while not loop.is_done:
+        tokens, crossed_values, past = loop.next()
+        assert (tokens.tolist(), crossed_values.tolist()) == ([[3]], [[6.0, 6.0]])
+        loop.take((scores, np.concatenate([past, past[:, :, :1]], axis=2)))
+    assert loop.tokens.tolist() == [[3, 3, 3]]
+    assert loop.cache_bytes == (2 + 3 * 4 * 4) * 4, "the encoder's answer is no cache"
+
+
 def test_calls_leave_caches_out_that_a_runtime_keeps() -> None:
-    specs = (SPECS[6], SPECS[0])
-    cached_first = artifact(tokens=1, logits=1, caches=(CacheTensor(0, 0, 2),), mask=None, positions=(), lengths=(),
-        branches=(), constants=())  # fmt: skip
-    loop = DecodeLoop(of_specs(specs, cached_first.decoding), passes_caches=False)
+    kept = artifact((SPECS[6], SPECS[0]), (Held(CACHE, 2), "tokens"))
+    answers = (replace(SPECS[6], name="present.0.key"), TensorSpec("logits", "float32", ("batch", 1, VOCABULARY)))
+    step = GenerationGraph(replace(kept.step.artifact, outputs=answers), kept.step.takes, (CACHE, LOGITS))
+    loop = DecodeLoop(kept.with_graphs(lambda _: step.without_caches))
     loop.begin((np.array([[3, 4]], np.int64),))
     assert loop.capacity == 2 + 3 - 1, "the last choice is not fed any more"
     (tokens,) = loop.next()
     assert tokens.tolist() == [[3, 4]]
     loop.take((np.eye(VOCABULARY, dtype=np.float32)[[[1, 9]]],))
     assert loop.next()[0].tolist() == [[9]]
-    assert loop.capacity == 2 + 3 - 1
