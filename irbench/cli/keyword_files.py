@@ -40,13 +40,16 @@ def _modules_of_options() -> Iterator[str]:
     yield _SHARED
     for folder in pkgutil.iter_modules(features.__path__):
         module = f"{features.__name__}.{folder.name}.options"
-        if find_spec(module):
+        if find_spec(module) and any(command.in_python for command in _declared(module)):
             yield module
 
 
+def _declared(module: str) -> list[CommandOptions[Any]]:
+    return [value for value in vars(import_module(module)).values() if isinstance(value, CommandOptions)]
+
+
 def _module(options: str) -> tuple[Path, str]:
-    declared = [value for value in vars(import_module(options)).values() if isinstance(value, CommandOptions)]
-    classes = "\n\n".join(_class(command) for command in declared if command.in_python)
+    classes = "\n\n".join(_class(command) for command in _declared(options) if command.in_python)
     imports = "\n".join(_imports(classes)).replace("\nfrom irbench", "\n\nfrom irbench", 1)
     text = (
         f'"""Keywords of Python, written by ``make generated`` from :mod:`{options}`; change that."""\n\n'

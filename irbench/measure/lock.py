@@ -83,6 +83,10 @@ class Holder:
     what: str | None = None
 
 
+class AlreadyMeasuring(IrbenchError):
+    """Somebody else measures on this machine."""
+
+
 class MeasurementLock:
     """Our place among those who measure on this machine."""
 
@@ -212,7 +216,7 @@ def measuring(what: str, *, insist: bool = False) -> Iterator[MeasurementLock]:
             lock.join()
         if not (lock.holds or insist):
             holder = lock.holder()
-            raise IrbenchError(
+            raise AlreadyMeasuring(
                 f"{holder_text(holder.process, holder.since, holder.what)} is already measuring on this machine.",
                 hint=f"Wait until it has finished. With --no-lock both run and disturb each other. {lock.held_by()}",
             )

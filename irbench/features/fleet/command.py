@@ -1,0 +1,120 @@
+"""``irbench fleet``: measure a plan on several machines, and compare the machines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from irbench.features.fleet.options import FLEET, FleetOptions
+from irbench.features.plan.command import PLAN
+from irbench.terminal.declared import declared
+from irbench.terminal.formats import OUTPUT, RESULTS, TABLE_OR_JSON
+from irbench.terminal.groups import SuggestingGroup
+from irbench.terminal.stderr import plugin_warnings_shown, say
+
+_EXAMPLES = """\b
+Examples:
+  irbench fleet run plan.toml --targets fleet.toml
+  irbench fleet run plan.toml --targets fleet.toml --resume
+  irbench fleet doctor --targets fleet.toml
+  irbench fleet status
+"""
+
+
+@click.group("fleet", cls=SuggestingGroup, epilog=_EXAMPLES)
+def command() -> None:
+    """Measure a plan on several machines through Dask, and compare the machines."""
+
+
+@command.command("run", short_help="Measure a plan on every target.", epilog=_EXAMPLES)
+@click.argument("plan", metavar="PLAN", type=PLAN)
+@declared(FLEET)
+@TABLE_OR_JSON
+@OUTPUT
+@RESULTS
+def run(plan: str, form: str, output: Path | None, **options: Any) -> int:
+    """Measure every table of a plan on every target, and collect the runs here.
+
+    PLAN is a TOML file, or the name of a plan from `irbench plan list`. FILE.toml of --targets names the machines, and
+    each needs the same irbench[fleet]; without it, this machine alone measures. Every target measures one table at a
+    time. What was measured is stored here table by table, and a call that was interrupted goes on with --resume.
+    """
+    from irbench.api.progress import displayed
+    from irbench.errors import ExitCode
+    from irbench.features.fleet.run import run_fleet
+    from irbench.features.plan.reading import read_plan
+
+    sweep_plan = read_plan(plan)
+    with plugin_warnings_shown(), displayed() as reporter:
+        report, ended = run_fleet(sweep_plan, FleetOptions(**options), reporter)
+    _print(report, form, output)
+    if not ended:
+        say(f"interrupted: irbench fleet run {plan} --resume goes on")
+        return int(ExitCode.INTERRUPTED)
+    return report.exit_code
+
+
+@command.command("status", short_help="Show how far a fleet is, and its figures.")
+@click.argument("name", required=False, metavar="[NAME]")
+@TABLE_OR_JSON
+@OUTPUT
+@RESULTS
+def status(name: str | None, form: str, output: Path | None, results: Path | None) -> None:
+    """Show how far a fleet is, and its rows machine by machine.
+
+    NAME is that of the fleet, by default of the one that measured last. Also while it measures.
+    """
+    from irbench.features.fleet.run import fleet_status
+    from irbench.store.folders import default_root
+
+    _print(fleet_status(name, results or default_root()), form, output)
+
+
+@command.command("doctor", short_help="Look at every target, and say which may not measure.")
+@declared(FLEET, "targets", "scheduler")
+@click.option("--peak", is_flag=True, help="Also measure the peak performance of each machine, as irbench doctor does.")
+@TABLE_OR_JSON
+@OUTPUT
+def doctor(form: str, output: Path | None, targets: Path | None, scheduler: str | None, peak: bool) -> int:
+    """Look at every target: its versions, its clock, and what disturbs measurements there.
+
+    The exit code is 2 if no target may measure, and 3 if some may not.
+    """
+    from irbench.api.progress import displayed
+    from irbench.features.fleet.run import diagnose_fleet
+
+    with displayed() as reporter:
+        diagnosis = diagnose_fleet(targets, scheduler, reporter, peak=peak)
+    _print(diagnosis, form, output)
+    return diagnosis.exit_code
+
+
+@command.command("up", short_help="Start a cluster on the targets, and hold it for other calls.")
+@click.argument("targets", metavar="FILE.toml", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("cluster.toml"),
+    show_default=True,
+    help="File of targets to write, which other calls join the cluster with; its private key lies beside it.",
+)
+def up(targets: Path, output: Path) -> None:
+    """Start a scheduler here and a worker on each target over ssh, and hold them until Ctrl-C.
+
+    Meanwhile `irbench fleet run PLAN --targets cluster.toml` measures there, from this machine.
+    """
+    from irbench.api.progress import displayed
+    from irbench.features.fleet.run import hold_fleet_up
+
+    with displayed() as reporter:
+        hold_fleet_up(targets, output, reporter)
+
+
+def _print(report: Any, form: str, output: Path | None) -> None:
+    from irbench.terminal.console import print_data, to_text
+
+    text = report.to_json() if form == "json" else to_text(report.__rich__(), to_file=output is not None)
+    print_data(text, output)

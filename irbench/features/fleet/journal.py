@@ -1,0 +1,163 @@
+"""What a fleet has done: one file, replaced as a whole after each job, beside the runs of its results.
+
+Layout: ``fleets/<name>/journal.json`` in the folder of results. The runs themselves are in the store: a job is done
+here when its runs are there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from irbench.errors import IrbenchError
+from irbench.features.fleet.job_queue import GivenUp
+from irbench.features.fleet.messages import TableOutcome
+from irbench.features.sweep.state import require_name
+from irbench.system.document_damage import damage_text
+from irbench.system.file_access import read_regular, write_atomically
+from irbench.system.locks import hold
+
+FORMAT = 1
+_FILE = "journal.json"
+_MOST_BYTES = 1 << 28
+
+
+class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a job.
+
+    Attributes:
+        kind: ``measured``, ``refused`` by its target, or why it was given up.
+        target: That measured or refused it; empty where none did.
+    """
+
+    job: str
+    pool: str
+    kind: Literal["measured", "refused"] | GivenUp
+    target: str = ""
+    labels: tuple[str, ...] = ()
+    tables: tuple[TableOutcome, ...] = ()
+    message: str = ""
+    hint: str = ""
+
+
+class TargetRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A target as it was seen last.
+
+    Attributes:
+        problem: Why it may not measure; empty where it may.
+    """
+
+    name: str
+    pool: str
+    price_per_hour: float | None = None
+    machine: str = ""
+    processor: str = ""
+    processors: int = 0
+    problem: str = ""
+
+
+class JournalDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of the file."""
+
+    format: int = FORMAT
+    name: str
+    fleet: str
+    created: str
+    irbench_version: str
+    plan: Mapping[str, Any]
+    planned: int
+    jobs: Mapping[str, JobRecord] = {}
+    targets: Mapping[str, TargetRecord] = {}
+
+
+class Journal:
+    """The journal of one fleet, which this process alone may write while the object lives."""
+
+    def __init__(self, root: Path, document: JournalDocument) -> None:
+        require_name(document.name)
+        self.folder = root / "fleets" / document.name
+        self.document = document
+        self._lock: int | None = None
+
+    def begin(self) -> None:
+        """Keep others from writing.
+
+        Raises:
+            IrbenchError: Another process writes it, or the disk is full.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock = hold(self.folder)
+        except BlockingIOError as error:
+            raise IrbenchError(
+                f"The fleet {self.document.name} is run by another process.",
+                hint="Wait until it has finished, or choose another name with --name.",
+            ) from error
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def close(self) -> None:
+        """Let other processes go on with the fleet; one that nothing has come of leaves nothing."""
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
+            self.folder.parent.rmdir()
+        if self._lock is not None:
+            os.close(self._lock)
+        self._lock = None
+
+    def add(self, record: JobRecord) -> None:
+        """Take in what came of a job, and wait until the disk has it."""
+        self.document = msgspec.structs.replace(self.document, jobs={**self.document.jobs, record.job: record})
+        self._write()
+
+    def see(self, record: TargetRecord) -> None:
+        """Take in what is known of a target."""
+        self.document = msgspec.structs.replace(self.document, targets={**self.document.targets, record.name: record})
+        self._write()
+
+    def _write(self) -> None:
+        try:
+            write_atomically(self.folder / _FILE, msgspec.json.encode(self.document))
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> IrbenchError:
+        return IrbenchError(
+            f"{self.folder} cannot be written: {error.strerror or error}.",
+            hint="Free some space there, or name another folder with `--results` or IRBENCH_RESULTS.",
+        )
+
+
+def read_journal(root: Path, name: str) -> JournalDocument | None:
+    """Return the journal of a fleet, ``None`` where there is none.
+
+    Raises:
+        IrbenchError: It cannot be read.
+    """
+    require_name(name)
+    path = root / "fleets" / name / _FILE
+    try:
+        document = msgspec.json.decode(read_regular(path, _MOST_BYTES), type=JournalDocument)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise IrbenchError(f"{path} cannot be read: {error.strerror or error}.", hint="Check the path.") from error
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise IrbenchError(
+            f"{path} is damaged: {damage_text(error)}.",
+            hint="Run the plan under another name with --name; its runs are not affected.",
+        ) from error
+    if document.format != FORMAT:
+        raise IrbenchError(f"{path} was written by a newer irbench.", hint="Update irbench.")
+    return document
+
+
+def fleet_names(root: Path) -> tuple[str, ...]:
+    """Return the names of the fleets with a journal, the newest first."""
+    paths = sorted(root.glob(f"fleets/*/{_FILE}"), key=lambda path: path.stat().st_mtime, reverse=True)
+    return tuple(path.parent.name for path in paths)

@@ -1,0 +1,208 @@
+"""Starting the scheduler and the workers of a cluster: on this machine, or on others over ssh."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shlex
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
+
+import msgspec
+
+from irbench.errors import IrbenchError, first_line
+from irbench.features.fleet.cluster_process import ProcessRequest
+from irbench.features.fleet.targets import Target
+
+_START_S = 60.0
+_CONNECT_S = 15.0
+_END_S = 10.0
+_KEEPALIVE_S = 15
+_MODULE = "irbench.features.fleet.cluster_process"
+_LONGEST_ERRORS = 4000
+
+
+class Started(Protocol):
+    """A process that was started somewhere, and answered."""
+
+    @property
+    def address(self) -> str:
+        """Where it is reached."""
+        ...
+
+    async def ended(self) -> str:
+        """Wait until it has ended, and return what it said last."""
+        ...
+
+
+class Unreachable(IrbenchError):
+    """A target could not be started.
+
+    Attributes:
+        lasts: Whether trying again would not help.
+    """
+
+    def __init__(self, target: str, reason: str, hint: str, *, lasts: bool) -> None:
+        super().__init__(f"{target} cannot be used: {reason}.", hint=hint)
+        self.lasts = lasts
+
+
+class _LocalProcess:
+    def __init__(self, process: asyncio.subprocess.Process, address: str) -> None:
+        self._process = process
+        self.address = address
+        self._errors = asyncio.ensure_future(_tail(process.stderr))
+
+    async def ended(self) -> str:
+        await self._process.wait()
+        return await self._errors
+
+
+class _RemoteProcess:
+    def __init__(self, process: Any, address: str) -> None:
+        self._process = process
+        self.address = address
+        self._errors = asyncio.ensure_future(_tail(process.stderr))
+
+    async def ended(self) -> str:
+        await self._process.wait_closed()
+        return await self._errors
+
+
+@asynccontextmanager
+async def started_here(
+    request: ProcessRequest, python: str = "", variables: Mapping[str, str] | None = None
+) -> AsyncIterator[Started]:
+    """Yield a scheduler or a worker on this machine, which ends with the block.
+
+    Raises:
+        Unreachable: It does not start.
+    """
+    name = request.name or "the scheduler"
+    try:
+        process = await asyncio.create_subprocess_exec(
+            python or sys.executable,
+            "-m",
+            _MODULE,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, **(variables or {})},
+            start_new_session=True,  # Ctrl-C is for the coordinator, which ends the rest
+        )
+    except OSError as error:
+        said = error.strerror or first_line(error)
+        raise Unreachable(name, f"{python}: {said}", "Check `python` of this target.", lasts=True) from error
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(_line(request))
+        address = await _answer(name, process.stdout, process.stderr)
+        yield _LocalProcess(process, address)
+    finally:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        await _wait_or_kill(process)
+
+
+async def _wait_or_kill(process: asyncio.subprocess.Process) -> None:
+    try:
+        await asyncio.wait_for(process.wait(), _END_S)
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+
+
+@asynccontextmanager
+async def connected(target: Target) -> AsyncIterator[Any]:
+    """Yield the connection to a target.
+
+    Raises:
+        Unreachable: There is none, its host key is not a known one, or it takes no key of ours.
+    """
+    import asyncssh
+
+    user, _, host = target.host.rpartition("@")
+    options: dict[str, Any] = {"username": user} if user else {}
+    if target.identity is not None:
+        options["client_keys"] = [str(target.identity)]
+    if target.known_hosts is not None:
+        options["known_hosts"] = str(target.known_hosts)
+    try:
+        connection = await asyncio.wait_for(
+            asyncssh.connect(
+                host, target.port, keepalive_interval=_KEEPALIVE_S, password=None, agent_forwarding=False, **options
+            ),
+            _CONNECT_S,
+        )
+    except asyncssh.HostKeyNotVerifiable as error:
+        hint = f"If you trust it: ssh-keyscan -p {target.port} {host} >> ~/.ssh/known_hosts, and compare the key."
+        raise Unreachable(target.name, f"the host key of {host} is not a known one", hint, lasts=True) from error
+    except asyncssh.PermissionDenied as error:
+        hint = "Add the public key to ~/.ssh/authorized_keys there, or name another with `identity`."
+        raise Unreachable(target.name, f"{target.host} accepts no key of yours", hint, lasts=True) from error
+    except (asyncssh.KeyImportError, ValueError) as error:
+        hint = "Check `identity` and `known-hosts`."
+        raise Unreachable(target.name, f"a key cannot be read: {first_line(error)}", hint, lasts=True) from error
+    except (OSError, asyncssh.Error, TimeoutError) as error:
+        reason = getattr(error, "strerror", None) or first_line(error)
+        hint = f"Try: ssh -p {target.port} {target.host}"
+        raise Unreachable(target.name, f"{host} is not reached ({reason})", hint, lasts=False) from error
+    async with connection:
+        yield connection
+
+
+@asynccontextmanager
+async def started_over_ssh(connection: Any, request: ProcessRequest, target: Target) -> AsyncIterator[Started]:
+    """Yield a worker on a target, which ends with the block or with the connection.
+
+    Raises:
+        Unreachable: It does not start.
+    """
+    words = (*(f"{name}={value}" for name, value in target.variables.items()), target.python or "python3")
+    command = f"exec env {shlex.join(words)} -m {_MODULE}"
+    async with connection.create_process(command, encoding=None) as process:
+        process.stdin.write(_line(request))
+        address = await _answer(target.name, process.stdout, process.stderr)
+        try:
+            yield _RemoteProcess(process, address)
+        finally:
+            process.stdin.write_eof()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(process.wait_closed(), _END_S)
+            process.terminate()
+
+
+def address_towards(connection: Any) -> str:
+    """Return the address of this machine that a target sees."""
+    host: str = connection.get_extra_info("sockname")[0]
+    return host
+
+
+def _line(request: ProcessRequest) -> bytes:
+    return msgspec.json.encode(request) + b"\n"
+
+
+async def _answer(name: str, output: Any, errors: Any) -> str:
+    """Return the address that a process answers with."""
+    try:
+        line: bytes = await asyncio.wait_for(output.readline(), _START_S)
+    except TimeoutError as error:
+        raise Unreachable(name, "it does not answer", "Look at its load and its network.", lasts=False) from error
+    if not line.endswith(b"\n"):
+        said = await _tail(errors)
+        hint = "Install it there, and name its Python with `python`: pip install 'irbench[fleet]'"
+        raise Unreachable(name, f"irbench does not start there{f' ({said})' if said else ''}", hint, lasts=True)
+    return line.decode(errors="replace").strip()
+
+
+async def _tail(stream: Any) -> str:
+    """Return the last line of a stream that ends."""
+    kept = b""
+    while piece := await stream.read(_LONGEST_ERRORS):
+        kept = (kept + piece)[-_LONGEST_ERRORS:]
+    lines = kept.decode(errors="replace").strip().splitlines()
+    return lines[-1].strip() if lines else ""

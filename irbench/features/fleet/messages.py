@@ -1,0 +1,124 @@
+"""What a coordinator and a target tell each other: bytes of MessagePack, checked when they are read, never pickles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeVar
+
+import msgspec
+
+from irbench.errors import IrbenchError
+from irbench.features.plan.expansion import SweepTable
+from irbench.system.document_damage import damage_text
+
+FORMAT = 1
+"""Of the messages: a target of another format is refused."""
+
+T = TypeVar("T")
+
+
+class SentFile(msgspec.Struct, frozen=True):
+    """A file that a target gets, once.
+
+    Attributes:
+        place: Where it lies in the folder of a job, with slashes.
+        sha256: Of its content, in hexadecimal.
+    """
+
+    place: str
+    sha256: str
+    size_bytes: int
+
+
+class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Tables of a plan to be measured.
+
+    Attributes:
+        job: Its id; a target continues a job that it has begun, and answers again with one that it has finished.
+        name: Of the sweep that the tables belong to.
+        tables: As they are in the plan.
+        places: What stands for a model or data there, by what the plan has.
+    """
+
+    format: int = FORMAT
+    job: str
+    name: str
+    tables: tuple[SweepTable, ...]
+    files: tuple[SentFile, ...]
+    places: Mapping[str, str]
+
+
+class TableOutcome(msgspec.Struct, frozen=True):
+    """What came of one table.
+
+    Attributes:
+        run: The id of its run; empty where it has none.
+        message: Why it could not be measured; empty where it was, or lies beyond the end of its curve.
+    """
+
+    table: str
+    run: str = ""
+    exit_code: int = 0
+    message: str = ""
+    hint: str = ""
+
+
+class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a job.
+
+    Attributes:
+        kind: ``busy`` where somebody else measures on the machine, ``refused`` where nothing of it can be measured, and
+            ``died`` where its process was killed.
+        archive: The runs, as ``irbench results export`` writes them; empty where there is none.
+    """
+
+    kind: Literal["measured", "busy", "refused", "died"]
+    tables: tuple[TableOutcome, ...] = ()
+    message: str = ""
+    hint: str = ""
+    archive: bytes = b""
+
+
+class TargetFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What a target says of itself.
+
+    Attributes:
+        machine: A digest that tells machines apart; of one boot, and of what the system is called.
+        processor: The model of its processors.
+        distributions: Versions of what is installed, by name.
+        utc: Its time, ISO 8601.
+    """
+
+    format: int = FORMAT
+    irbench_version: str
+    python: str
+    machine: str
+    processor: str
+    processors: int
+    memory_bytes: int
+    distributions: Mapping[str, str]
+    utc: str
+
+
+def packed(message: msgspec.Struct) -> bytes:
+    """Return a message as bytes."""
+    return msgspec.msgpack.encode(message)
+
+
+def unpacked(data: object, kind: type[T], sender: str) -> T:
+    """Return the message in bytes that came from somewhere.
+
+    Raises:
+        IrbenchError: They are no such message.
+    """
+    try:
+        return msgspec.msgpack.decode(data, type=kind) if isinstance(data, bytes) else _refuse(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise IrbenchError(
+            f"{sender} sent what this irbench cannot read: {damage_text(error)}.",
+            hint="Install the same irbench there; if it is the same, do not trust that machine.",
+        ) from error
+
+
+def _refuse(data: object) -> T:  # type: ignore[type-var]
+    raise ValueError(f"{type(data).__name__} in place of bytes")

@@ -1,0 +1,262 @@
+"""What a fleet has measured: its targets, its tables, and its rows machine by machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from irbench.api.display import Displayable
+from irbench.core.result import GroupResult
+from irbench.core.row import CellResult, Spans, distinguish, is_too_slow, name_of
+from irbench.errors import ExitCode, IrbenchError
+from irbench.features.fleet.journal import JobRecord, JournalDocument, TargetRecord
+from irbench.features.fleet.messages import TargetFacts
+from irbench.features.fleet.options import FLEET
+from irbench.store.listing import find_run
+from irbench.store.runs import load_document
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_INFERENCES = 1e6
+_SECONDS_OF_HOUR = 3600
+
+
+class FoundByDoctor(msgspec.Struct, frozen=True):
+    """One finding of a doctor on a target; see :mod:`irbench.features.doctor.findings`."""
+
+    code: str
+    found: str = ""
+    remedy: str = ""
+
+
+class DoctorAnswer(msgspec.Struct, frozen=True):
+    """What is read of the answer of a doctor on a target."""
+
+    verdict: str
+    findings: tuple[FoundByDoctor, ...] = ()
+    peak: dict[str, Any] | None = None
+
+
+class TargetDiagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found out about a target.
+
+    Attributes:
+        problem: Why it may not measure; empty where it may.
+        clock_ahead_s: By how much its clock is ahead of this machine's; ``None`` where nobody knows.
+    """
+
+    name: str
+    problem: str = ""
+    facts: TargetFacts | None = None
+    doctor: DoctorAnswer | None = None
+    clock_ahead_s: float | None = None
+
+
+class FleetDiagnosis(Displayable):
+    """What was found out about all targets."""
+
+    _command = FLEET
+
+    def __init__(self, targets: Sequence[TargetDiagnosis]) -> None:
+        self.targets = tuple(targets)
+
+    @property
+    def exit_code(self) -> int:
+        """2 where no target may measure, 3 where some may not, otherwise 0."""
+        usable = [not target.problem for target in self.targets]
+        return int(ExitCode.OK if all(usable) else ExitCode.FAILED_CELL if any(usable) else ExitCode.USAGE)
+
+    def to_json(self) -> str:
+        """Return it as JSON."""
+        from irbench.render.text_formats import json_text
+
+        return json_text({"targets": msgspec.to_builtins(self.targets)}, indent=2)
+
+    def __repr__(self) -> str:
+        """Return how many targets may measure."""
+        usable = sum(not target.problem for target in self.targets)
+        return f"<FleetDiagnosis: {usable} of {len(self.targets)} targets may measure>"
+
+    def __rich__(self) -> RenderableType:
+        """Return the table as ``irbench fleet doctor`` prints it; called by rich."""
+        from irbench.features.fleet.view import DiagnosisView
+
+        return DiagnosisView(self.targets)
+
+
+@dataclass(frozen=True)
+class FleetTable:
+    """One table of the plan on one pool.
+
+    Attributes:
+        target: That measured it; empty where none did.
+        run: The id of the run that holds it; empty where none does.
+        problem: Why it was not measured; empty where it was.
+    """
+
+    label: str
+    pool: str
+    target: str
+    kind: str
+    run: str = ""
+    exit_code: int = 0
+    problem: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class MachineRow:
+    """A row of a table on one machine, beside the same row on others.
+
+    Attributes:
+        table: What the settings of its table are.
+        row: Its name there.
+        p50: Of the latency in milliseconds over launches; ``None`` where it is not known.
+        fps: Samples per second over launches.
+        cost_per_million: Of inferences of one sample, in the currency of the price; ``None`` without one.
+        is_right: Whether its outputs match the reference; ``None`` where they were not compared.
+        is_too_slow: Whether it answers later than the plan allows.
+    """
+
+    table: str
+    model: str
+    row: str
+    target: str
+    run: str
+    p50: Spans | None
+    fps: Spans | None
+    cost_per_million: float | None
+    is_right: bool | None
+    is_too_slow: bool
+
+
+@dataclass(frozen=True)
+class FleetOverview:
+    """A fleet.
+
+    Attributes:
+        planned: How many tables its plan has.
+        rows: The same rows of different machines are beside each other, the fastest first.
+    """
+
+    name: str
+    planned: int
+    targets: tuple[TargetRecord, ...]
+    tables: tuple[FleetTable, ...]
+    rows: tuple[MachineRow, ...]
+
+    @property
+    def cheapest(self) -> MachineRow | None:
+        """The row that costs the least of those that are right and fast enough; ``None`` where no price is known."""
+        priced = [row for row in self.rows if row.cost_per_million is not None and not row.is_too_slow and row.is_right]
+        return min(priced, key=_cost, default=None)
+
+
+def _cost(row: MachineRow) -> float:
+    assert row.cost_per_million is not None
+    return row.cost_per_million
+
+
+class FleetReport(Displayable):
+    """A fleet, as far as it has measured.
+
+    Attributes:
+        name: Its name.
+        overview: Its targets, its tables and its rows.
+    """
+
+    _command = FLEET
+
+    def __init__(self, overview: FleetOverview) -> None:
+        self.name = overview.name
+        self.overview = overview
+
+    @property
+    def exit_code(self) -> int:
+        """What ``irbench fleet run`` ends with: the gravest of its tables, 2 where nothing at all was measured."""
+        tables = self.overview.tables
+        codes = {table.exit_code for table in tables}
+        if tables and not any(table.run for table in tables):
+            return int(ExitCode.USAGE)
+        if ExitCode.DIFFERENT in codes:
+            return int(ExitCode.DIFFERENT)
+        failed = any(table.problem for table in tables) or any(target.problem for target in self.overview.targets)
+        return int(ExitCode.FAILED_CELL if codes - {ExitCode.OK} or failed else ExitCode.OK)
+
+    def to_json(self) -> str:
+        """Return its targets, its tables with their runs, and its rows machine by machine, as JSON."""
+        from irbench.render.text_formats import json_text
+
+        return json_text(msgspec.to_builtins(self.overview), indent=2)
+
+    def __repr__(self) -> str:
+        """Return its name and how much was measured."""
+        done = sum(bool(table.run) for table in self.overview.tables)
+        return f"<FleetReport {self.name!r}: {done} of {len(self.overview.tables)} tables measured>"
+
+    def __rich__(self) -> RenderableType:
+        """Return the tables as ``irbench fleet`` prints them; called by rich."""
+        from irbench.features.fleet.view import FleetView
+
+        return FleetView(self.overview)
+
+
+def report_of(document: JournalDocument, root: Path) -> FleetReport:
+    """Return what a journal says, with the figures of its runs in a folder of results."""
+    tables = tuple(table for record in document.jobs.values() for table in _tables(record))
+    targets = tuple(sorted(document.targets.values(), key=lambda target: target.name))
+    prices = {target.name: target.price_per_hour for target in targets}
+    rows = sorted(_rows(tables, prices, root), key=_place)
+    return FleetReport(FleetOverview(document.name, document.planned, targets, tables, tuple(rows)))
+
+
+def _tables(record: JobRecord) -> Iterator[FleetTable]:
+    if not record.tables:
+        for label in record.labels:
+            yield FleetTable(label, record.pool, record.target, record.kind, "", 0, record.message, record.hint)
+        return
+    by_label = zip(record.labels, record.tables, strict=False)
+    for label, table in by_label:
+        problem, hint = table.message or record.message, table.hint or record.hint
+        yield FleetTable(label, record.pool, record.target, record.kind, table.run, table.exit_code, problem, hint)
+
+
+def _place(row: MachineRow) -> tuple[Any, ...]:
+    p50 = float("inf") if row.p50 is None else row.p50.value
+    return (row.table, row.model, row.row, p50, row.target)
+
+
+def _rows(tables: Sequence[FleetTable], prices: Mapping[str, float | None], root: Path) -> Iterator[MachineRow]:
+    for table in tables:
+        if not table.run:
+            continue
+        try:
+            groups = load_document(find_run(root, table.run)).groups
+        except IrbenchError:
+            continue  # it was removed
+        for group in groups:
+            names = distinguish({cell.id: name_of(cell, cell.model or group.model) for cell in group.cells})
+            for cell in group.cells:
+                if cell.state in ("ok", "mismatch"):
+                    yield _row(table, group, cell, names[cell.id], prices.get(table.target))
+
+
+def _row(table: FleetTable, group: GroupResult, cell: CellResult, name: str, price: float | None) -> MachineRow:
+    fps = cell.fps_over_launches.value if cell.fps_over_launches is not None else cell.fps
+    return MachineRow(
+        table=table.label,
+        model=cell.model or group.model,
+        row=name,
+        target=table.target,
+        run=table.run,
+        p50=cell.p50_over_launches,
+        fps=cell.fps_over_launches,
+        cost_per_million=None if price is None or not fps else price / _SECONDS_OF_HOUR / fps * _INFERENCES,
+        is_right=None if cell.output_error is None else cell.state == "ok",
+        is_too_slow=is_too_slow(cell),
+    )

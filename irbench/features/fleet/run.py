@@ -1,0 +1,206 @@
+"""Measuring a plan on every target of a fleet, and going on where it stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from irbench import __version__
+from irbench.api.progress import Reporter
+from irbench.core.suggestions import did_you_mean
+from irbench.errors import IrbenchError, require_libraries
+from irbench.features.fleet.job_queue import JobQueue
+from irbench.features.fleet.jobs import Job, Shipments, jobs_of, refuse_own_code
+from irbench.features.fleet.journal import Journal, JournalDocument, fleet_names, read_journal
+from irbench.features.fleet.options import FleetOptions
+from irbench.features.fleet.progress import FleetProgress
+from irbench.features.fleet.report import FleetReport, report_of
+from irbench.features.fleet.targets import FleetFile, read_targets, this_machine
+from irbench.features.plan.expansion import SweepTable, in_order, select
+from irbench.features.plan.reading import SweepPlan
+from irbench.features.plan.table_options import SweepSetup
+from irbench.measure.clock import utc_now
+from irbench.store.folders import default_root
+from irbench.system import host
+
+if TYPE_CHECKING:
+    from irbench.features.fleet.coordinator import Coordinator
+    from irbench.features.fleet.report import FleetDiagnosis
+
+_LIBRARIES = ("distributed", "asyncssh")
+
+
+def require_extra() -> None:
+    """Refuse where the libraries of the extra are missing."""
+    require_libraries(_LIBRARIES, "A fleet needs distributed and asyncssh.", "'irbench[fleet]'")
+
+
+def fleet_file(targets: Path | None, scheduler: str | None) -> FleetFile:
+    """Return the fleet that options ask for."""
+    fleet = this_machine() if targets is None and scheduler is None else FleetFile()
+    if targets is not None:
+        fleet = read_targets(targets)
+    if scheduler is not None:
+        address = msgspec.structs.replace(fleet.scheduler, address=scheduler)
+        fleet = msgspec.structs.replace(fleet, scheduler=address)
+    return fleet
+
+
+def run_fleet(plan: SweepPlan, call: FleetOptions, reporter: Reporter) -> tuple[FleetReport, bool]:
+    """Measure what is left of a plan on every target.
+
+    Returns:
+        What came of it, and whether it was not interrupted.
+
+    Raises:
+        IrbenchError: The plan, the targets or the scheduler are not usable; or no target can be reached.
+    """
+    host.require_linux()
+    require_extra()
+    fleet = fleet_file(call.targets, call.scheduler)
+    expansion = select(plan.expansion, call.only, call.skip)
+    refuse_own_code(expansion.tables)
+    root = call.results or default_root()
+    setup = SweepSetup(call.name or plan.name, plan.folder, root)
+    tables = in_order(expansion.tables, expansion.seed)
+    shipments = Shipments(tables, setup, reporter.say)
+    journal = _journal(plan, setup, len(tables), resume=call.resume)
+    journal.begin()
+    try:
+        asyncio.run(_Fleet(fleet, tables, setup, shipments, journal, call.patience, reporter).run())
+        ended = True
+    except KeyboardInterrupt:
+        ended = False
+    finally:
+        journal.close()
+    return report_of(journal.document, root), ended
+
+
+def _journal(plan: SweepPlan, setup: SweepSetup, planned: int, *, resume: bool) -> Journal:
+    known = read_journal(setup.results, setup.name)
+    if known is not None and not resume and known.jobs:
+        raise IrbenchError(
+            f"The fleet {setup.name} was begun at {known.created} and has {len(known.jobs)} jobs that ended.",
+            hint="Go on with --resume, or choose another name with --name.",
+        )
+    document = known or JournalDocument(
+        name=setup.name,
+        fleet=secrets.token_hex(8),
+        created=utc_now().isoformat(timespec="seconds"),
+        irbench_version=__version__,
+        plan=msgspec.to_builtins(plan.document, enc_hook=str),
+        planned=planned,
+    )
+    return Journal(setup.results, document)
+
+
+class _Fleet:
+    """One call of a fleet."""
+
+    def __init__(
+        self,
+        fleet: FleetFile,
+        tables: Sequence[SweepTable],
+        setup: SweepSetup,
+        shipments: Shipments,
+        journal: Journal,
+        patience_s: float,
+        reporter: Reporter,
+    ) -> None:
+        self._fleet = fleet
+        self._tables = tables
+        self._setup = setup
+        self._shipments = shipments
+        self._journal = journal
+        self._patience_s = patience_s
+        self._reporter = reporter
+
+    async def run(self) -> None:
+        """Measure what is left."""
+        from irbench.features.fleet.opening import opened, with_targets
+
+        if self._fleet.targets and not self._left(self._pools(self._fleet)):
+            self._reporter.say("nothing is left to measure")
+            return
+        async with AsyncExitStack() as stack:
+            if self._fleet.targets:
+                coordinator = self._coordinator(self._fleet)
+                cluster = await stack.enter_async_context(opened(self._fleet, coordinator))
+            else:
+                cluster = await stack.enter_async_context(opened(self._fleet, None))
+                coordinator = self._coordinator(await with_targets(self._fleet, cluster))
+            await coordinator.run(cluster)
+
+    def _coordinator(self, fleet: FleetFile) -> Coordinator:
+        from irbench.features.fleet.coordinator import Coordinator
+
+        pools = self._pools(fleet)
+        jobs = self._left(pools)
+        total = len(set(pools.values())) * len(self._tables)
+        progress = FleetProgress(self._reporter, total, total - len(jobs))
+        queue = JobQueue(jobs, pools, self._patience_s)
+        return Coordinator(fleet, queue, self._shipments, self._journal, self._setup.results, progress)
+
+    def _pools(self, fleet: FleetFile) -> Mapping[str, str]:
+        return {target.name: target.shares for target in fleet.targets}
+
+    def _left(self, pools: Mapping[str, str]) -> tuple[Job, ...]:
+        """Return the jobs that are not done."""
+        document = self._journal.document
+        jobs = jobs_of(self._tables, tuple(dict.fromkeys(pools.values())), document.fleet, self._setup)
+        done = {
+            job
+            for job, record in document.jobs.items()
+            if record.kind == "measured" and not any(table.message for table in record.tables)
+        }
+        return tuple(job for job in jobs if job.id not in done)
+
+
+def fleet_status(name: str | None, root: Path) -> FleetReport:
+    """Return how far a fleet is; ``None`` means the one that measured last.
+
+    Raises:
+        IrbenchError: There is none.
+    """
+    names = fleet_names(root)
+    wanted = name or next(iter(names), "")
+    document = read_journal(root, wanted) if wanted else None
+    if document is None:
+        said = f"There is no fleet {name!r} in {root}." if name else f"No fleet has measured in {root}."
+        near = did_you_mean(name, names) if name else ""
+        raise IrbenchError(said, hint=f"{near}Measure one: irbench fleet run PLAN --targets fleet.toml")
+    return report_of(document, root)
+
+
+def diagnose_fleet(targets: Path | None, scheduler: str | None, reporter: Reporter, *, peak: bool) -> FleetDiagnosis:
+    """Look at every target as ``irbench doctor`` looks at a machine.
+
+    Raises:
+        IrbenchError: The targets or the scheduler are not usable, or no target can be reached.
+    """
+    require_extra()
+    from irbench.features.fleet.diagnosis import diagnosed
+
+    return asyncio.run(diagnosed(fleet_file(targets, scheduler), reporter.say, peak=peak))
+
+
+def hold_fleet_up(targets: Path, output: Path, reporter: Reporter) -> None:
+    """Start the cluster of a fleet, write the file that others join it with, and hold it until Ctrl-C.
+
+    Raises:
+        IrbenchError: The targets are not usable, none can be reached, or the file cannot be written.
+    """
+    require_extra()
+    from irbench.features.fleet.held_cluster import held
+
+    fleet = read_targets(targets)
+    if fleet.scheduler.address:
+        raise IrbenchError(f"{targets} names a scheduler that runs already.", hint="Remove `address` from it.")
+    with suppress(KeyboardInterrupt):
+        asyncio.run(held(fleet, output, reporter.say))

@@ -1,0 +1,172 @@
+"""A cluster of our own: a scheduler here, and a worker on each target, started again where it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from irbench.errors import IrbenchError
+from irbench.features.fleet.certificates import certificates
+from irbench.features.fleet.cluster import Cluster, joined
+from irbench.features.fleet.cluster_process import ProcessRequest, Tls
+from irbench.features.fleet.launching import (
+    Started,
+    Unreachable,
+    address_towards,
+    connected,
+    started_here,
+    started_over_ssh,
+)
+from irbench.features.fleet.targets import FleetFile, Target
+from irbench.measure.clock import Stopwatch
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
+_STEADY_S = 60.0
+"""A worker that ran for so long is started again at once."""
+_LOOPBACK = "127.0.0.1"
+
+
+class Listener(Protocol):
+    """What is told of targets that are not there."""
+
+    unreachable: dict[str, str]
+
+    def refuse(self, name: str, problem: str) -> None:
+        """Take in that a target may not measure, and why."""
+        ...
+
+    def notice(self, text: str) -> None:
+        """Take in a line about a target."""
+        ...
+
+
+@dataclass(frozen=True)
+class OwnCluster:
+    """A cluster that this process has started.
+
+    Attributes:
+        address: Of its scheduler, as this machine reaches it.
+        tls: The certificates that others need to join it.
+    """
+
+    cluster: Cluster
+    address: str
+    tls: Tls
+
+
+@asynccontextmanager
+async def cluster_of_own(fleet: FleetFile, listener: Listener) -> AsyncIterator[OwnCluster]:
+    """Yield a cluster with a worker on each target; all of it ends with the block.
+
+    Raises:
+        IrbenchError: No target at all can be used.
+    """
+    tls = certificates()
+    async with AsyncExitStack() as stack:
+        scheduler = await stack.enter_async_context(started_here(_scheduler(fleet, tls)))
+        port = scheduler.address.rpartition(":")[2]
+        address = f"tls://{_own_address(fleet)}:{port}"
+        cluster = await stack.enter_async_context(joined(address, tls))
+        keepers = [_Keeper(target, fleet, port, tls, listener) for target in fleet.targets]
+        tasks = [asyncio.create_task(keeper.keep()) for keeper in keepers]
+        try:
+            await _require_one(keepers)
+            for keeper in keepers:
+                keeper.others_go_on.set()
+            yield OwnCluster(cluster, address, tls)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _scheduler(fleet: FleetFile, tls: Tls) -> ProcessRequest:
+    is_local = not any(target.host for target in fleet.targets)
+    host = _LOOPBACK if is_local else fleet.scheduler.host
+    return ProcessRequest(host=host, port=fleet.scheduler.port, tls=tls)
+
+
+def _own_address(fleet: FleetFile) -> str:
+    return fleet.scheduler.host or _LOOPBACK
+
+
+async def _require_one(keepers: list[_Keeper]) -> None:
+    """Wait until some worker runs, or none does."""
+    waiting = {asyncio.ensure_future(keeper.first) for keeper in keepers}
+    problems: list[Unreachable] = []
+    while waiting:
+        done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        outcomes = [task.result() for task in done]
+        if None in outcomes:
+            return
+        problems += [problem for problem in outcomes if problem is not None]
+    first, *others = problems
+    raise IrbenchError(first.message, hint=first.hint, details=[f"{other.message} {other.hint}" for other in others])
+
+
+class _Keeper:
+    """Keeps a worker running on one target.
+
+    Attributes:
+        first: Why the first start failed; ``None`` where it did not.
+        others_go_on: Set when some worker runs: otherwise the call ends with what is wrong, and says it once.
+    """
+
+    def __init__(self, target: Target, fleet: FleetFile, port: str, tls: Tls, listener: Listener) -> None:
+        self._target = target
+        self._fleet = fleet
+        self._port = port
+        self._tls = tls
+        self._listener = listener
+        self.first: asyncio.Future[Unreachable | None] = asyncio.get_running_loop().create_future()
+        self.others_go_on = asyncio.Event()
+
+    async def keep(self) -> None:
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            watch = Stopwatch()
+            try:
+                async with self._started() as started:
+                    self._tell_first(None)
+                    self._listener.unreachable.pop(self._target.name, None)
+                    said = await started.ended()
+                self._listener.notice(f"{self._target.name}: its worker ended{f' ({said})' if said else ''}")
+            except Unreachable as problem:
+                is_first = self._tell_first(problem)
+                await self.others_go_on.wait()
+                self._listener.unreachable[self._target.name] = problem.message
+                if problem.lasts:
+                    self._listener.refuse(self._target.name, f"{problem.message} {problem.hint}")
+                    return
+                if is_first:
+                    self._listener.notice(f"{problem.message} {problem.hint}")
+            except OSError as error:  # the connection was cut
+                self._listener.notice(f"{self._target.name}: {error.strerror or error}")
+            pause_s = _FIRST_PAUSE_S if watch.elapsed_s > _STEADY_S else min(2 * pause_s, _LONGEST_PAUSE_S)
+            await asyncio.sleep(pause_s)
+
+    def _tell_first(self, problem: Unreachable | None) -> bool:
+        is_first = not self.first.done()
+        if is_first:
+            self.first.set_result(problem)
+        return is_first
+
+    @asynccontextmanager
+    async def _started(self) -> AsyncIterator[Started]:
+        target = self._target
+        if not target.host:
+            request = self._request(_own_address(self._fleet))
+            async with started_here(request, target.python, target.variables) as started:
+                yield started
+            return
+        async with connected(target) as connection:
+            request = self._request(self._fleet.scheduler.host or address_towards(connection))
+            async with started_over_ssh(connection, request, target) as started:
+                yield started
+
+    def _request(self, host: str) -> ProcessRequest:
+        address = f"tls://[{host}]:{self._port}" if ":" in host else f"tls://{host}:{self._port}"
+        return ProcessRequest(name=self._target.name, scheduler=address, tls=self._tls)

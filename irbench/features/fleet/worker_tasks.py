@@ -1,0 +1,122 @@
+"""What the coordinator calls on a target: each takes and returns bytes, and raises nothing that it can foresee."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import psutil
+
+from irbench import __version__
+from irbench.errors import IrbenchError, first_line
+from irbench.features.fleet import target_files
+from irbench.features.fleet.messages import JobOutcome, JobRequest, SentFile, TargetFacts, packed, unpacked
+from irbench.features.fleet.target_files import ARCHIVE, ERRORS, FILES, OUTCOME, REQUEST, TURN
+from irbench.measure.clock import utc_now
+from irbench.system import host
+from irbench.system.file_access import write_atomically
+from irbench.system.locks import waiting_for
+
+_COORDINATOR = "The coordinator"
+_LONGEST_ERRORS_BYTES = 4000
+_MACHINE_FILES = ("/etc/machine-id", "/proc/sys/kernel/random/boot_id")
+
+
+def describe() -> bytes:
+    """Return the :class:`TargetFacts` of this machine."""
+    return packed(
+        TargetFacts(
+            irbench_version=__version__,
+            python=platform.python_version(),
+            machine=target_files.machine_digest(*map(_content, _MACHINE_FILES), platform.node()),
+            processor=host.cpu_info().get("model name") or platform.machine(),
+            processors=os.cpu_count() or 0,
+            memory_bytes=psutil.virtual_memory().total,
+            distributions={item.name: item.version for item in metadata.distributions()},
+            utc=utc_now().isoformat(),
+        )
+    )
+
+
+def missing_files(request: bytes) -> list[str]:
+    """Return the contents of a :class:`JobRequest` that are not here."""
+    return list(target_files.missing(unpacked(request, JobRequest, _COORDINATOR).files))
+
+
+def take_piece(file: bytes, offset: int, piece: bytes) -> str:
+    """Write a piece of a :class:`SentFile`, and return why that failed; empty where it did not."""
+    sent = unpacked(file, SentFile, _COORDINATOR)
+    try:
+        target_files.take_piece(sent.sha256, offset, piece, sent.size_bytes)
+    except (IrbenchError, OSError) as error:
+        return _reason(error)
+    return ""
+
+
+def measure(request: bytes) -> bytes:
+    """Measure a :class:`JobRequest`, or go on with it, and return its :class:`JobOutcome`."""
+    try:
+        asked = unpacked(request, JobRequest, _COORDINATOR)
+        folder = target_files.job_folder(asked.job)
+        folder.mkdir(parents=True, exist_ok=True)
+        with waiting_for(folder / TURN):  # a worker that was given up may not have noticed yet
+            target_files.lay_out(asked, folder / FILES)
+            write_atomically(folder / REQUEST, request)
+            return packed(_measured(folder))
+    except (IrbenchError, OSError) as error:
+        return packed(JobOutcome(kind="refused", message=_reason(error)))
+
+
+def diagnose(peak: bool) -> bytes:
+    """Return what ``irbench doctor`` says of this machine, as JSON; nothing where it fails."""
+    command = (sys.executable, "-m", "irbench", "doctor", "--format", "json", *(("--peak",) if peak else ()))
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, env=_environment(), check=False
+    ).stdout
+
+
+def _measured(folder: Path) -> JobOutcome:
+    (folder / OUTCOME).unlink(missing_ok=True)
+    command = (sys.executable, "-m", "irbench.features.fleet.job_process", str(folder), str(os.getpid()))
+    with (folder / ERRORS).open("w+b") as errors:
+        code = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, env=_environment(), check=False
+        ).returncode
+        if not (folder / OUTCOME).exists():
+            return JobOutcome(kind="died", message=_death(code, folder / ERRORS))
+    outcome = unpacked((folder / OUTCOME).read_bytes(), JobOutcome, "The process of the job")
+    archive = (folder / ARCHIVE).read_bytes() if any(table.run for table in outcome.tables) else b""
+    return JobOutcome(
+        kind=outcome.kind, tables=outcome.tables, message=outcome.message, hint=outcome.hint, archive=archive
+    )
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment of this process without what Dask added: threads of libraries that are set to 1."""
+    import dask
+
+    added: dict[str, object] = dask.config.get("distributed.nanny.pre-spawn-environ", {})
+    return {name: value for name, value in os.environ.items() if str(added.get(name)) != value}
+
+
+def _death(code: int, errors: Path) -> str:
+    said = errors.read_bytes()[-_LONGEST_ERRORS_BYTES:].decode(errors="replace").strip().splitlines()
+    how = f"signal {-code}" if code < 0 else f"code {code}"
+    return f"its process ended with {how}{': ' if said else ''}{said[-1] if said else ''}"
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"{error.filename or 'A file'}: {error.strerror or first_line(error)}"
+    return first_line(error)
+
+
+def _content(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""

@@ -1,0 +1,75 @@
+"""A fleet in virtual time: targets measure, die and return, and the queue of the package decides what is next."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irbench.features.fleet.job_queue import JobQueue
+from irbench.features.fleet.jobs import Job
+
+_POOL = "pool"
+_AWAY_S = 120.0
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What came of it.
+
+    Attributes:
+        makespan_s: When the last job ended.
+        bound_s: No schedule on these targets ends earlier: the work over the targets, and the longest job.
+    """
+
+    measured: list[str]
+    given_up: list[str]
+    deaths: int
+    makespan_s: float
+    bound_s: float
+
+
+def uniform_jobs(count: int, seed: int) -> list[Job]:
+    """Return jobs of 30 s to 150 s, the time of a table with the usual budget."""
+    draw = random.Random(seed)
+    return [Job(f"job-{number}", _POOL, (), draw.uniform(30.0, 150.0)) for number in range(count)]
+
+
+def simulate(jobs: Sequence[Job], targets: int, death_rate: float, seed: int) -> Simulated:
+    """Measure jobs on targets, each of which dies with some probability in a job, and returns after 2 minutes.
+
+    A job that is continued by the target that began it needs only the rest of its time.
+    """
+    draw = random.Random(seed)
+    names = [f"target-{number}" for number in range(targets)]
+    queue = JobQueue(jobs, dict.fromkeys(names, _POOL))
+    events: list[tuple[float, int, str, str]] = [(0.0, number, "join", name) for number, name in enumerate(names)]
+    left = {job.id: job.seconds for job in jobs}
+    measured: list[str] = []
+    now_s = makespan_s = 0.0
+    count, deaths = len(names), 0
+    while events:
+        now_s, _, kind, name = heapq.heappop(events)
+        if kind == "join":
+            queue.joined(name)
+        elif kind == "end":
+            job = queue.finished(name)
+            assert job is not None
+            measured.append(job.id)
+            makespan_s = now_s
+        elif kind == "die":
+            deaths += 1
+            queue.left(name, now_s)
+            count += 1
+            heapq.heappush(events, (now_s + draw.uniform(1.0, 2 * _AWAY_S), count, "join", name))
+        for assignment in queue.assignments(now_s):
+            needed_s = left[assignment.job.id]
+            dies = draw.random() < death_rate
+            spent_s = needed_s * draw.random() if dies else needed_s
+            left[assignment.job.id] -= spent_s
+            count += 1
+            heapq.heappush(events, (now_s + spent_s, count, "die" if dies else "end", assignment.target))
+    work_s = sum(job.seconds for job in jobs)
+    bound_s = max(work_s / targets, max(job.seconds for job in jobs))
+    return Simulated(measured, [gone.job.id for gone in queue.gone], deaths, makespan_s, bound_s)

@@ -1,0 +1,219 @@
+"""A fleet measures a plan on its own targets or a cluster's, whatever dies: nothing is lost, nothing measured twice."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import hostile_tasks
+import models
+import psutil
+import pytest
+from fake_runs import FASTEST_PLAN
+from front_door import irbench_process as irbench
+from processes import none_left
+
+from irbench.errors import ExitCode
+from irbench.store.listing import list_runs
+
+pytest.importorskip("distributed")
+pytest.importorskip("asyncssh")
+
+pytestmark = [pytest.mark.ci, pytest.mark.usefixtures("known_backends")]
+PLAN = f'{FASTEST_PLAN}backends = "fake-a"\n[[matrix]]\nbatch = [1, 2, 3]\n'
+
+
+class Place:
+    """A folder with a plan, its model, and two targets of one pool."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.results = folder / "results"
+        self.targets = folder / "fleet.toml"
+        (folder / "plan.toml").write_text(PLAN)
+        self.write_targets()
+
+    def write_targets(self, head: str = "") -> None:
+        """Write a file of two targets that do not wait for each other."""
+        targets = (
+            f'[[targets]]\nname = "{name}"\npool = "both"\nprice-per-hour = 0.5\n'
+            f'variables = {{ IRBENCH_LOCK = "{self.folder}/lock-{name}" }}\n'
+            for name in ("left", "right")
+        )
+        self.targets.write_text("\n".join(("same-machine = true", head, *targets)))
+
+    def command(self, *arguments: object) -> tuple[str, ...]:
+        """Return the words that measure the plan on the targets."""
+        words = ("fleet", "run", self.folder / "plan.toml", "--targets", self.targets, "--results", self.results)
+        return tuple(map(str, (*words, *arguments)))
+
+    @contextmanager
+    def begun(self) -> Iterator[subprocess.Popen[str]]:
+        """Yield a call that has a job in flight."""
+        call = subprocess.Popen(
+            (sys.executable, "-m", "irbench", *self.command()),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        with call:
+            try:
+                waited_for(lambda: job_processes(call.pid))
+                yield call
+            finally:
+                call.kill()
+
+    def require_each_table_once(self, report: dict[str, Any]) -> None:
+        """Refuse a report or a store that lacks a table or has one twice."""
+        assert sorted(table["label"] for table in report["tables"] if table["run"]) == [
+            f"mlp.onnx batch={batch}" for batch in (1, 2, 3)
+        ]
+        entries = list_runs(self.results).entries
+        assert all(entry.complete for entry in entries)
+        assert sorted(entry.batches for entry in entries) == [(1,), (2,), (3,)]
+        assert {entry.run_id for entry in entries} == {table["run"] for table in report["tables"]}
+
+
+@pytest.fixture
+def place(tmp_path: Path, own_home: Path) -> Place:
+    models.mlp(tmp_path)
+    return Place(tmp_path)
+
+
+def job_processes(ancestor: int) -> list[psutil.Process]:
+    """Return the processes of jobs below a process."""
+    found = []
+    for process in psutil.Process(ancestor).children(recursive=True):
+        try:
+            if "irbench.features.fleet.job_process" in process.cmdline():
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def nothing_is_left() -> bool:
+    """Wait until no process is left that a call of this test started."""
+    own = os.environ["IRBENCH_HOME"]
+    return none_left(lambda process: process.pid != os.getpid() and process.environ().get("IRBENCH_HOME") == own)
+
+
+def waited_for(find: Callable[[], Any]) -> Any:
+    """Return what a function finds, when it finds something."""
+    while not (found := find()):
+        time.sleep(0.05)  # noqa: TID251 - others do something in their own time
+    return found
+
+
+def test_two_targets_share_a_plan_and_every_run_arrives(place: Place):
+    called = irbench(*place.command("--format", "json"))
+    assert called.code == ExitCode.OK, called.err
+    place.require_each_table_once(called.document)
+    assert {row["target"] for row in called.document["rows"]} <= {"left", "right"}
+    assert all(row["cost_per_million"] for row in called.document["rows"])
+    assert nothing_is_left()
+    again = irbench(*place.command("--format", "json", "--resume"))
+    place.require_each_table_once(again.document)
+    assert irbench(*place.command()).code == ExitCode.USAGE
+    status = irbench("fleet", "status", "--results", place.results)
+    assert (status.code, "3 of 3" in status.out) == (ExitCode.OK, True)
+
+
+def test_a_worker_that_is_killed_takes_its_job_with_it_and_the_job_is_done_again(place: Place):
+    with place.begun() as call:
+        job = job_processes(call.pid)[0]
+        worker = job.parent()
+        assert worker is not None
+        worker.kill()
+        worker.wait()
+        job.wait()
+        _, err = call.communicate()
+    assert call.returncode == ExitCode.OK, err
+    status = irbench("fleet", "status", "--format", "json", "--results", place.results)
+    place.require_each_table_once(status.document)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
+def test_a_coordinator_that_ends_takes_everything_with_it_and_is_resumed(place: Place, sent: signal.Signals):
+    with place.begun() as call:
+        os.kill(call.pid, sent)
+        call.communicate()
+    assert call.returncode == (ExitCode.INTERRUPTED if sent == signal.SIGINT else -sent)
+    assert nothing_is_left()
+    called = irbench(*place.command("--resume", "--format", "json"))
+    assert called.code == ExitCode.OK, called.err
+    place.require_each_table_once(called.document)
+
+
+def test_a_target_with_other_versions_is_refused_and_named(place: Place):
+    place.write_targets('[requires]\nnumpy = "<1"\n')
+    called = irbench(*place.command("--format", "json"))
+    assert called.code == ExitCode.USAGE
+    assert all("numpy" in target["problem"] for target in called.document["targets"])
+    assert {table["kind"] for table in called.document["tables"]} == {"no-target"}
+
+
+def test_two_targets_on_one_machine_are_one_too_many_unless_that_is_meant(place: Place):
+    place.targets.write_text(place.targets.read_text().replace("same-machine = true", ""))
+    called = irbench(*place.command())
+    assert (called.code, "same-machine" in called.err) == (ExitCode.USAGE, True)
+
+
+@contextmanager
+def dask_cluster(workers: int) -> Iterator[tuple[str, int]]:
+    """Yield the address of a cluster as users start one, and its process."""
+    script = Path(__file__).parents[1] / "dask_cluster.py"
+    command = (sys.executable, str(script), str(workers))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as cluster:
+        assert cluster.stdout is not None
+        yield cluster.stdout.readline().strip(), cluster.pid
+        assert cluster.stdin is not None
+        cluster.stdin.close()
+
+
+def test_the_workers_of_a_cluster_that_runs_measure_as_well(place: Place):
+    with dask_cluster(1) as (address, _):
+        arguments = ("fleet", "run", place.folder / "plan.toml", "--scheduler", address, "--results", place.results)
+        called = irbench(*arguments, "--format", "json")
+    assert called.code == ExitCode.OK, called.err
+    place.require_each_table_once(called.document)
+    (target,) = called.document["targets"]
+    assert target["name"] == "0"
+
+
+def test_a_scheduler_that_is_not_there_is_one_line(place: Place):
+    plan = place.folder / "plan.toml"
+    called = irbench("fleet", "run", plan, "--scheduler", "tcp://127.0.0.1:1", "--results", place.results)
+    assert called.code == ExitCode.USAGE
+    assert "127.0.0.1:1" in called.err.splitlines()[-2]
+    assert not list_runs(place.results).entries
+
+
+def test_nothing_that_a_target_sends_is_unpickled_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from irbench.features.fleet.cluster import CallFailed, joined
+
+    monkeypatch.setenv("PYTHONPATH", str(Path(hostile_tasks.__file__).parent))
+
+    async def attacked(address: str) -> list[str]:
+        outcomes = []
+        async with joined(address, None) as cluster:
+            (member,) = (await cluster.members()).values()
+            for task in hostile_tasks.ALL:
+                try:
+                    outcomes.append(repr(await cluster.call(member, task, str(tmp_path))))
+                except CallFailed:
+                    outcomes.append("failed")
+            await asyncio.sleep(0.5)
+        return outcomes
+
+    with dask_cluster(1) as (address, _):
+        assert asyncio.run(attacked(address)) == ["failed", "failed", "b'warned'", "failed"]
+    assert not Path(tmp_path, str(os.getpid())).exists()
