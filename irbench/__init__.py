@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from irbench.features.bisect.run import bisect
     from irbench.features.compare.report import ComparedRuns
     from irbench.features.compare.run import compare
+    from irbench.features.corun.keywords import CorunKeywords
+    from irbench.features.corun.run import corun
     from irbench.features.cost.report import GraphCost
     from irbench.features.cost.run import cost
     from irbench.features.doctor.report import Diagnosis
@@ -73,6 +75,7 @@ __all__ = [
     "Bisection",
     "CellContext",
     "ComparedRuns",
+    "CorunKeywords",
     "Diagnosis",
     "ExportedModel",
     "GraphCost",
@@ -108,6 +111,7 @@ __all__ = [
     "backends",
     "bisect",
     "compare",
+    "corun",
     "cost",
     "diff",
     "doctor",
@@ -145,6 +149,7 @@ _MODULES = {
     "Bisection": "features.bisect.report",
     "ComparedRuns": "features.compare.report",
     "CellContext": "spi.backend",
+    "CorunKeywords": "features.corun.keywords",
     "Diagnosis": "features.doctor.report",
     "ExportedModel": "features.export.run",
     "GraphCost": "features.cost.report",
@@ -179,6 +184,7 @@ _MODULES = {
     "backends": "features.backends.run",
     "bisect": "features.bisect.run",
     "compare": "features.compare.run",
+    "corun": "features.corun.run",
     "cost": "features.cost.run",
     "diff": "features.inspect.run",
     "doctor": "features.doctor.run",

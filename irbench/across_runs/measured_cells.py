@@ -206,6 +206,7 @@ class CellKey:
         again: Whether it is the second row of a backend that is compared with itself.
         environment: What tables call the Python whose runtime was measured; empty for the one that irbench ran in.
         new_tokens: How many tokens a call generated; 0 where calls were single inferences.
+        beside: What tables call that which ran at the same time; empty for nothing.
     """
 
     model: str
@@ -226,6 +227,7 @@ class CellKey:
     options: tuple[tuple[str, str], ...] = ()
     has_neighbour: bool = False
     new_tokens: int = 0
+    beside: str = ""
 
 
 def key_of(table: GroupResult, row: CellResult) -> CellKey:
@@ -249,6 +251,7 @@ def key_of(table: GroupResult, row: CellResult) -> CellKey:
         environment="" if row.environment is None else row.environment.label,
         options=tuple(sorted(row.requested.options.items())),
         has_neighbour=any(note.code == "busy-neighbour" for note in table.notes),
+        beside="" if row.requested.beside is None else row.requested.beside.label,
         # of a row that failed, its table says it
         new_tokens=next((cell.generation.new_tokens for cell in table.cells if cell.generation is not None), 0),
     )
@@ -290,6 +293,7 @@ def _name(key: CellKey, differs: Mapping[str, bool], *, shapes: bool) -> str:
         f"threads {key.threads or 'native'}" if differs["threads"] else "",
         f"{key.new_tokens} tokens" if differs["new_tokens"] else "",
         f"io {key.io}" if differs["io"] else "",
+        f"beside {key.beside}" if key.beside else "",
         "again" if key.again else "",
         "beside a busy neighbour" if key.has_neighbour else "",
     ]

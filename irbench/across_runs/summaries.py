@@ -20,7 +20,7 @@ from irbench.store.listing import Index
 from irbench.store.runs import load_document
 
 _FILE = "history.sqlite"
-VERSION = 2
+VERSION = 3
 """Of the lines: another number where their fields, ``FIGURES`` or what is made of a run are others.
 
 Not of irbench: two of its versions that share a folder of results would drop each other's lines at every history.

@@ -76,6 +76,23 @@ def ns_per_completion(completion_ns: NDArray[np.int64]) -> float:
 
 
 @dataclass(frozen=True)
+class NeighbourActivity:
+    """What a neighbour did during some time, as it counted itself.
+
+    Attributes:
+        wall_ns: How long that was.
+        cpu_ns: CPU time that it used, without what it took to wait.
+        moved_bytes: Bytes that it read and wrote; ``None`` where nobody counts them.
+        call_ns: How long each call of a model took that ended in this time, int64; empty for other neighbours.
+    """
+
+    wall_ns: int
+    cpu_ns: int
+    moved_bytes: int | None = None
+    call_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+
+
+@dataclass(frozen=True)
 class Round:
     """One cell's turn in a block.
 
@@ -89,6 +106,7 @@ class Round:
             streams, and in older records.
         part_ns: When each part of a call was complete after the call's begin, int64: all parts of the first call, then
             those of the next. Parts are the tokens of a generation and the stages of a pipeline; empty elsewhere.
+        neighbour: What ran beside it did during the round; ``None`` where nothing did.
     """
 
     block: int
@@ -97,6 +115,7 @@ class Round:
     evidence: Evidence
     open_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     part_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    neighbour: NeighbourActivity | None = None
 
     @property
     def latency_ns(self) -> NDArray[np.int64]:
@@ -198,6 +217,8 @@ class CellLaunch:
         paced: The calls of ``--pace``; ``None`` without it.
         warm_up: How it was warmed up; ``None`` in older records.
         stages: Names of the stages of each call, in order; empty where it has none.
+        neighbour_alone: What its neighbour did before the first block while the model stood still; ``None`` without
+            one.
     """
 
     cell: str
@@ -214,6 +235,7 @@ class CellLaunch:
     private_memory_bytes: Mapping[str, int] = field(default_factory=dict[str, int])
     warm_up: WarmUp | None = None
     stages: tuple[str, ...] = ()
+    neighbour_alone: NeighbourActivity | None = None
 
     @property
     def worst_error(self) -> OutputError | None:

@@ -233,13 +233,14 @@ class RunDocument:
     def is_resumable(self) -> bool:
         """Whether ``irbench run --resume`` continues it where nothing has changed: launches of speeds are left.
 
-        Cold starts and soaks have none, inputs that were in memory are gone, the tables of a sweep and the parts of a
-        search are their own, and a backend is compared with itself by ``irbench doctor``.
+        Cold starts and soaks have none, what ran beside rows is not begun again, inputs that were in memory are gone,
+        the tables of a sweep and the parts of a search are their own, and a backend is compared with itself by
+        ``irbench doctor``.
         """
         plan, backends = self.plan, _words(self.plan.get("backends"))
         is_of_other_command = _words(plan.get("command"))[1:2] == ["sweep"] or len({*backends}) < len(backends)
         is_of_other_command = is_of_other_command or bool(plan.get("is_part_of"))
-        has_no_launches = plan.get("cold") or plan.get("soak") or plan.get("data_in_memory") is not None
+        has_no_launches = any(map(plan.get, ("cold", "soak", "corun"))) or plan.get("data_in_memory") is not None
         return bool(plan.get("models")) and not (self.complete or has_no_launches or is_of_other_command)
 
     @property

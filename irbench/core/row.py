@@ -19,6 +19,7 @@ from irbench.spec import (
     Group,
     InferenceWork,
     Io,
+    Neighbour,
     Number,
     Program,
     PythonEnvironment,
@@ -171,6 +172,33 @@ class StageTime:
 
 
 @dataclass(frozen=True)
+class BesideNeighbour:
+    """What a neighbour did while a row was measured beside it, and how much slower both were: medians over launches.
+
+    Attributes:
+        processors: How many processors it used, as the CPU time of its work over the time that passed.
+        gb_per_s: 10^9 bytes per second that it read and wrote; null where nobody counts them.
+        calls_per_s: Calls per second of a model; null for other neighbours.
+        p50_ms: Median latency of a model's calls.
+        p90_ms: 90th percentile of that.
+        alone: The same while the row stood still: ``gb_per_s``, ``calls_per_s`` or ``processors``, the first that is
+            not null.
+        slowdown: How much slower it was beside the row, the median latency of a model's calls, else the share of time
+            in which it did not get on: 1 is not at all. Null for a command.
+        p90_slowdown: How many times the p90 latency of the row is that of the baseline; null where calls are too few.
+    """
+
+    processors: Spans
+    gb_per_s: Spans | None = None
+    calls_per_s: Spans | None = None
+    p50_ms: Spans | None = None
+    p90_ms: Spans | None = None
+    alone: Spans | None = None
+    slowdown: Spans | None = None
+    p90_slowdown: Spans | None = None
+
+
+@dataclass(frozen=True)
 class EnergyUse:
     """Energy of one inference of one batch while the row ran alone, and power: medians over launches.
 
@@ -264,6 +292,7 @@ class Requested:
         precision: What it must compute in.
         instances: Processes that run the model side by side.
         options: Properties of its backend in which rows of the table differ (``--vary``).
+        beside: What ran at the same time; null for nothing.
     """
 
     threads: int | None
@@ -271,6 +300,7 @@ class Requested:
     precision: str
     instances: int = 1
     options: Mapping[str, str] = field(default_factory=dict[str, str])
+    beside: Neighbour | None = None
 
     @property
     def all_threads(self) -> int | None:
@@ -332,7 +362,7 @@ def head_of(kind: type[Head], cell: Cell, **facts: Any) -> Head:
 def row_of(kind: type[Row], cell: Cell, **facts: Any) -> Row:
     """Return a row of any kind of table, with what its cell says; see :func:`head_of`."""
     load = cell.load
-    requested = Requested(load.threads, load.streams, load.precision, load.instances, load.varied)
+    requested = Requested(load.threads, load.streams, load.precision, load.instances, load.varied, load.beside)
     return head_of(kind, cell, batch=load.batch, io=cell.io, requested=requested, **facts)
 
 
@@ -403,6 +433,8 @@ class CellResult(RowHead):
     """Operations of that work in 10^9 per second, from the frames per second; null without ``work``."""
     roof_share: float | None = None
     """The share of what the machine attains at most for that work, as a fraction; null where that is not known."""
+    neighbour: BesideNeighbour | None = None
+    """What ran beside it did; null where nothing did."""
 
     @property
     def all_threads(self) -> int | None:

@@ -12,6 +12,8 @@ now_ns = time.perf_counter_ns  # noqa: TID251 - the one clock everything else mu
 sleep = time.sleep  # noqa: TID251 - waiting lives beside the clock
 """Suspend the calling thread for some seconds."""
 
+thread_cpu_ns = time.thread_time_ns  # noqa: TID251 - beside the clock
+"""CPU time of the calling thread, in nanoseconds."""
 
 _SCHEDULED = 2
 """Of a process's clocks, the one that counts what the scheduler gave it."""

@@ -71,7 +71,7 @@ def issue_on_schedule(
         Number, issue and completion of each call, in nanoseconds of the clock; int64 of shape (calls, 3).
     """
     times: list[tuple[int, int, int]] = []
-    with _precise_sleep():
+    with precise_sleep():
         if len(calls) == 1:
             times += _calls_of_slot(calls[0], schedule, schedule.own(process, 0))
         else:
@@ -124,7 +124,7 @@ def _calls_of_slot(call: Callable[[], object], schedule: CallSchedule, numbers: 
 
 
 @contextmanager
-def _precise_sleep() -> Iterator[None]:
+def precise_sleep() -> Iterator[None]:
     """Have the kernel wake this thread, and those that it starts, when they are due, and not up to 50 us later."""
     if sys.platform != "linux":
         yield

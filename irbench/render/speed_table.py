@@ -18,6 +18,7 @@ from irbench.notices import Context, Warn
 from irbench.notices.warnings import Disturbed, OrderRow, OrdersDiffer
 from irbench.render.columns import IN_SPEEDS
 from irbench.render.columns.declaration import Column, R, ShownColumn, ShownSpeed, T
+from irbench.render.columns.neighbours import has_neighbours
 from irbench.render.figure_texts import ends_text, ratio_with_ends
 from irbench.render.footer import (
     footer,
@@ -29,6 +30,7 @@ from irbench.render.footer import (
     short_warnings,
     whole_warnings,
 )
+from irbench.render.neighbour_texts import slowdowns_text
 from irbench.render.stage_table import stage_table
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import compared_how, title
@@ -194,6 +196,8 @@ def headline(result: GroupResult, context: Context) -> str:
 def _leader(result: GroupResult, context: Context) -> str:
     names = row_names(result.cells)
     ranked = [cell for cell in result.cells if cell.state == "ok" and cell.latency_ms is not None]
+    if has_neighbours(result):
+        return slowdowns_text(result)
     if result.lead is not None:
         return _lead(result, result.lead, context)
     if result.winner is not None:  # a document from before leads were stored

@@ -33,6 +33,7 @@ from irbench.requests.requested_counters import counting_of
 from irbench.requests.requested_energy import energy_notes
 from irbench.requests.resolve import able_backends, disambiguate, resolve_backends, resolve_bundles
 from irbench.requests.user_code import accuracy_limit, require_found
+from irbench.runner.conditions import with_conditions
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare, with_files_of_graphs
 from irbench.runner.request import RunRequest, as_asked
@@ -159,6 +160,9 @@ def planned(
     groups = without_refused_rows(
         plan(request, prepare(request, scratch, in_words(say, status or _silent))), say if tells_refused else _silent
     )
+    if request.corun is not None:
+        named = dict(zip(options.models, (bundle.name for bundle in request.bundles), strict=True))
+        groups = with_conditions(groups, request, named)
     if request.cold:
         _refuse_several_samples(groups)
     levels, layouts = tuple(ineffective_levels(request, groups)), tuple(ineffective_layouts(groups))
@@ -296,14 +300,14 @@ def total_threads(count: int | Literal["native"] | None, cpus: tuple[int, ...] |
     return count if isinstance(count, int) else None
 
 
-def allowed_cpus(cpus: tuple[int, ...] | None) -> tuple[int, ...] | None:
+def allowed_cpus(cpus: tuple[int, ...] | None, flag: str = "--cpus") -> tuple[int, ...] | None:
     """Return the processors that were asked for."""
     allowed = host.allowance().cpus
     missing = sorted(set(cpus or ()) - set(allowed))
     if missing:
         listing = ",".join(str(cpu) for cpu in allowed)
         raise IrbenchError(
-            f"--cpus contains processor {missing[0]}, which is not available.", hint=(f"Available: {listing}")
+            f"{flag} contains processor {missing[0]}, which is not available.", hint=(f"Available: {listing}")
         )
     return cpus
 

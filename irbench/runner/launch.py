@@ -27,6 +27,7 @@ from irbench.measure.disturbances import (
 from irbench.measure.energy import NVIDIA_GPU, EnergyMeter, find_energy_counters
 from irbench.runner.launch_size import Forecast, Starts, Tempo, choose_tempo
 from irbench.runner.launch_state import CellProgress, GroupTooLarge, LaunchInputs, LaunchPlan, needs_split
+from irbench.runner.neighbours import Neighbours
 from irbench.runner.plan import GraphRefused, other_form
 from irbench.runner.reference import CHANGING, fallback, require_answers, worse, worst_error
 from irbench.runner.workers import Workers
@@ -188,6 +189,9 @@ class Launch:
         self._names = cell_names(plan.group)
         self._watch = Stopwatch()
         self._workers = Workers((self._task(cell) for cell in inputs.cells), plan.logs, self._deadline)
+        self._beside = {cell.id: cell.load.beside for cell in inputs.cells}
+        present = (neighbour for neighbour in self._beside.values() if neighbour is not None)
+        self._neighbours = Neighbours(present, plan.neighbours, plan.logs, self._deadline)
         self._energy = LaunchEnergy(plan.timing)
         self._check = LaunchCheck(plan, inputs.new, self._workers, self._progress)
 
@@ -200,6 +204,7 @@ class Launch:
         """
         self._say(Activity("starting"))
         self._start_all()
+        self._start_neighbours()
         tempo = choose_tempo(self._inputs, self._forecast, self._starts(), self._plan.group.feeds)
         self._timing = tempo.timing
         blocks = self._measure_blocks(tempo)
@@ -264,7 +269,8 @@ class Launch:
         return tuple(runs_taken)
 
     def close(self) -> None:
-        """End the workers."""
+        """End the workers, and what runs beside them."""
+        self._neighbours.close()
         self._workers.close()
 
     def __enter__(self) -> Self:
@@ -299,13 +305,26 @@ class Launch:
         cells = list(self._workers.cells)
         self._random.shuffle(cells)
         peaks: list[int] = []
+        warm: dict[str, CellProgress] = {}
         for index, cell in enumerate(cells):
+            if cell.session in warm:
+                self._progress[cell.id].share(warm[cell.session])
+                continue
             if self._inputs.new and needs_split(cell, peaks, host.available_memory_bytes()):
                 raise GroupTooLarge(tuple(cell.id for cell in cells[:index]))
             self._warm_up(cell)
+            warm[cell.session] = self._progress[cell.id]
             warmed = self._progress[cell.id].warmed
             if warmed is not None:
                 peaks.append(max(warmed.peak_memory_bytes.values(), default=0))
+
+    def _start_neighbours(self) -> None:
+        if any(self._beside.values()):
+            self._say(Activity("neighbours"))
+        self._neighbours.start()
+        for cell, neighbour in self._beside.items():
+            if neighbour is not None:
+                self._progress[cell].neighbour_alone = self._neighbours.alone[neighbour]
 
     def _warm_up(self, cell: Cell) -> None:
         """Load and compile, unless that was done side by side with others; check where it runs, and warm up alone."""
@@ -380,11 +399,12 @@ class Launch:
         patience_s = self._patience_s(self._forecast.round_s(cell, samples))
         arguments = (block, samples, self._settle_calls(cell), first)
         before = glance(seen.members, self._plan.cpus)
-        round_ = self._workers.ask(cell, "measure", "take_round", *arguments, deadline_s=patience_s)
+        take = partial(self._workers.ask, cell, "measure", "take_round", *arguments, deadline_s=patience_s)
+        round_, activity = self._neighbours.beside(self._beside[cell], take)
         foreign_ns = foreign_cpu_of_turn_ns(before, glance(seen.members, self._plan.cpus))
         if round_ is not None:
             evidence = replace(round_.evidence, foreign_cpu_ns=foreign_ns)
-            self._progress[cell].rounds.append(replace(round_, block=block, evidence=evidence))
+            self._progress[cell].rounds.append(replace(round_, block=block, evidence=evidence, neighbour=activity))
 
     def _settle_calls(self, cell: str) -> int:
         return settle_calls(self._progress[cell].speed.completion_ns, self._timing, self._random)

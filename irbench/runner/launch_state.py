@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.core.cold_row import COLD_PHASES
-from irbench.core.record import CellLaunch, OutputError, PacedRun, Round, WarmUp
+from irbench.core.record import CellLaunch, NeighbourActivity, OutputError, PacedRun, Round, WarmUp
 from irbench.runner.reference import ReferenceOutputs
 from irbench.spec import Artifact, Cell, Group, Timing
 from irbench.stats.launch_planning import Room, Scatter
-from irbench.worker.cell import PreparedSession, Warmed
+from irbench.worker.cell import CellTask, PreparedSession, Warmed
 
 _WEIGHTS_FACTOR = 3
 """A runtime holds the weights as stored, its own copy and a repacked one while it compiles."""
@@ -60,6 +60,7 @@ class LaunchPlan:
     Attributes:
         number: The group's place in the run, counted from 0.
         others: The other form of a cell's graph, by cell id; see :class:`irbench.runner.plan.PlannedGroup`.
+        neighbours: What is called of a model that others run beside, by its name.
     """
 
     group: Group
@@ -70,6 +71,7 @@ class LaunchPlan:
     expected: tuple[ReferenceOutputs, ...]
     cpus: tuple[int, ...]
     others: Mapping[str, Artifact] = field(default_factory=dict[str, Artifact])
+    neighbours: Mapping[str, CellTask] = field(default_factory=dict[str, CellTask])
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,11 @@ class CellProgress:
     run_peak_bytes: int | None = None
     run_private_bytes: int | None = None
     repeat_error: OutputError | None = None
+    neighbour_alone: NeighbourActivity | None = None
+
+    def share(self, other: CellProgress) -> None:
+        """Take over how far the session has come that it shares with another cell."""
+        self.prepared, self.warmed, self.output_error = other.prepared, other.warmed, other.output_error
 
     @property
     def speed(self) -> Warmed:
@@ -147,4 +154,5 @@ class CellProgress:
             private_memory_bytes=private,
             warm_up=self.speed.warm_up,
             stages=self.prepared.stages,
+            neighbour_alone=self.neighbour_alone,
         )

@@ -1,60 +1,188 @@
-"""Processes that keep processors busy while a table is measured, so that it shows how rows do beside other programs."""
+"""Programs that run beside what is measured, so that a table shows how its rows do beside them."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any, Self, TypeVar
 
+from irbench.core.record import NeighbourActivity
 from irbench.errors import IrbenchError
-from irbench.runner.workers import START_DEADLINE_S
+from irbench.measure.bandwidth import ONE_THREAD
+from irbench.measure.clock import sleep
+from irbench.runner.workers import START_DEADLINE_S, CellFailed, CellWorker
+from irbench.spec import Deadline, Neighbour
+from irbench.worker.cell import CellTask
 from irbench.worker.failures import CallFailed, WorkerDied
 from irbench.worker.process import Worker
 
-_STAY_BUSY = "irbench.runner.neighbours:stay_busy"
-_STILL_THERE = "os:getpid"
+_HOSTS = {"command": "irbench.worker.neighbour_hosts:CommandHost"}
+_PRESSURE = "irbench.worker.neighbour_hosts:PressureHost"
+_MODEL = "irbench.worker.neighbour_hosts:ModelHost"
+_SETTLE_S = 0.02
+"""From a neighbour's first work in a turn to the model's: caches fill meanwhile."""
+_ALONE_S = 0.1
+_ALONE_CALLS_S = 0.5
+"""How long a neighbour is counted alone; another model for some of its calls."""
+
+T = TypeVar("T")
 
 
 class NeighbourEnded(IrbenchError):
-    """A process that was to keep a processor busy ended before the table did."""
+    """What was to run beside the models could not start, or ended before the table did."""
 
 
 @contextmanager
 def busy_neighbours(cpus: Sequence[int], logs: Path) -> Iterator[None]:
-    """Keep processors busy, each by a process of its own that is never frozen and ends with the coordinator.
+    """Keep processors busy by a process that is never frozen and ends with the coordinator.
 
     It descends from the coordinator, so its processor time does not count as that of other programs.
 
     Raises:
-        NeighbourEnded: One of them could not start, or ended by itself.
+        NeighbourEnded: It could not start, or ended by itself.
     """
-    with ExitStack() as stack:
-        workers = [stack.enter_context(Worker(logs / f"neighbour-{cpu}.log", cpus=(cpu,))) for cpu in cpus]
-        _ask(workers, _STAY_BUSY)
+    if not cpus:
         yield
-        _ask(workers, _STILL_THERE)
+        return
+    with _NeighbourProcess(Neighbour("cpu", cpus=tuple(cpus)), {}, logs, lambda: Deadline(START_DEADLINE_S)) as busy:
+        busy.ask("press", 100)
+        yield
+        busy.ask("counted")
 
 
-def _ask(workers: Sequence[Worker], target: str) -> None:
-    for worker in workers:
+class Neighbours:
+    """The programs beside the models of a launch: a process for each, frozen unless a cell runs beside it.
+
+    Args:
+        neighbours: What cells run beside, each once or more.
+        models: What is called of another model, by its name.
+        logs: Where what they print is written.
+        deadline: Returns how long each is waited for.
+
+    Attributes:
+        alone: What each did while all models stood still.
+    """
+
+    def __init__(
+        self,
+        neighbours: Iterable[Neighbour],
+        models: Mapping[str, CellTask],
+        logs: Path,
+        deadline: Callable[[], Deadline],
+    ) -> None:
+        self.alone: dict[Neighbour, NeighbourActivity] = {}
+        self._planned = tuple(dict.fromkeys(neighbours))
+        self._start = partial(_NeighbourProcess, models=models, logs=logs, deadline=deadline)
+        self._processes: dict[Neighbour, _NeighbourProcess] = {}
+        self._ended = ExitStack()
+
+    def start(self) -> None:
+        """Start them, and count what each does alone.
+
+        Raises:
+            NeighbourEnded: One of them could not start, or ended by itself.
+        """
+        for process in dict.fromkeys(neighbour.process for neighbour in self._planned):
+            self._processes[process] = self._ended.enter_context(self._start(process))
+        for neighbour in self._planned:
+            alone_s = _ALONE_CALLS_S if neighbour.kind == "model" else _ALONE_S
+            _, self.alone[neighbour] = self._processes[neighbour.process].beside(
+                neighbour.intensity, partial(sleep, alone_s)
+            )
+
+    def beside(self, neighbour: Neighbour | None, action: Callable[[], T]) -> tuple[T, NeighbourActivity | None]:
+        """Do something while a neighbour works; return what it returned, and what the neighbour did meanwhile.
+
+        Raises:
+            NeighbourEnded: It ended by itself.
+        """
+        if neighbour is None:
+            return action(), None
+        return self._processes[neighbour.process].beside(neighbour.intensity, action)
+
+    def close(self) -> None:
+        """End them."""
+        self._ended.close()
+
+
+class _NeighbourProcess:
+    """One process that works beside others. Use it as a context manager: that ends it."""
+
+    def __init__(
+        self, neighbour: Neighbour, models: Mapping[str, CellTask], logs: Path, deadline: Callable[[], Deadline]
+    ) -> None:
+        self._neighbour = neighbour
+        self._log = logs / f"neighbour-{neighbour.kind}.log"
+        self._deadline = deadline
+        self._worker: Worker | CellWorker
+        if neighbour.kind == "model":
+            self._worker = self._begin_model(models[neighbour.target], logs)
+        else:
+            self._worker = Worker(self._log, cpus=neighbour.cpus, environment=ONE_THREAD)
+            host = _HOSTS.get(neighbour.kind, _PRESSURE)
+            self._try(partial(self._worker.ask, host, neighbour, hold=True, deadline_s=START_DEADLINE_S))
+
+    def beside(self, intensity: int, action: Callable[[], T]) -> tuple[T, NeighbourActivity]:
+        """Do something while it works at an intensity, and let it stand still again."""
+        self._worker.thaw()
+        self.ask("press", intensity)
+        sleep(_SETTLE_S)
+        before: NeighbourActivity = self.ask("counted")
+        result = action()
+        after: NeighbourActivity = self.ask("counted")
+        self._try(self._worker.freeze)
+        return result, _between(before, after)
+
+    def ask(self, method: str, *arguments: Any) -> Any:
+        """Return what a method of its host returns.
+
+        Raises:
+            NeighbourEnded: It ended, or does not answer.
+        """
+        worker = self._worker
+        if isinstance(worker, CellWorker):
+            return self._try(partial(worker.ask, "measure", method, *arguments))
+        return self._try(partial(worker.ask, method, *arguments, deadline_s=self._deadline().seconds))
+
+    def _begin_model(self, task: CellTask, logs: Path) -> CellWorker:
+        cell = replace(task.cell, id="neighbour-model", load=replace(task.cell.load, cpus=self._neighbour.cpus))
+        self._worker = worker = CellWorker(replace(task, cell=cell), logs, self._deadline)
+        self._try(partial(worker.hold, _MODEL))
+        self._try(partial(worker.ask, "import", "import_runtime"))
+        self._try(partial(worker.ask, "compile", "prepare", False))
+        self._try(partial(worker.ask, "warm-up", "warm_up"))
+        self._try(partial(worker.ask, "measure", "begin", self._neighbour.rate))
+        return worker
+
+    def _try(self, action: Callable[[], T]) -> T:
         try:
-            worker.ask(target, deadline_s=START_DEADLINE_S)
+            return action()
         except (CallFailed, WorkerDied) as error:
-            raise NeighbourEnded(
-                f"The process that keeps a processor busy ended early: {error.message}",
-                hint=error.hint or f"What it printed is in {worker.log}; measure again.",
-            ) from error
+            raise self._ended(error.message, error.hint) from error
+        except CellFailed as error:
+            raise self._ended(error.failure.message, error.failure.hint or "") from error
+
+    def _ended(self, message: str, hint: str) -> NeighbourEnded:
+        self._worker.kill()
+        name = shlex.quote(self._neighbour.name)
+        return NeighbourEnded(
+            f"{name}, which was to run beside the model, ended early: {message}",
+            hint=hint or f"What it printed is in {self._log}; measure again.",
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._worker.kill()
 
 
-def stay_busy() -> None:
-    """Compute without end beside what answers the coordinator; returns once that has begun."""
-    begun = threading.Event()
-    threading.Thread(target=_compute, args=(begun,), daemon=True).start()
-    begun.wait()
-
-
-def _compute(begun: threading.Event) -> None:
-    begun.set()
-    while True:
-        pass
+def _between(before: NeighbourActivity, after: NeighbourActivity) -> NeighbourActivity:
+    moved = None
+    if before.moved_bytes is not None and after.moved_bytes is not None:
+        moved = after.moved_bytes - before.moved_bytes
+    return NeighbourActivity(after.wall_ns - before.wall_ns, after.cpu_ns - before.cpu_ns, moved, after.call_ns)

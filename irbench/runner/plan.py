@@ -80,12 +80,14 @@ class PlannedGroup:
         absent: Cells that are not launched, with the reason that their row shows.
         others: By cell id, what it may run where its runtime refuses the planned graph: the same graph with dynamic
             shapes instead of bound ones, or the other way round.
+        neighbours: The models that rows run beside, by name: the row of another group that is called, with its group.
     """
 
     group: Group
     absent: Mapping[str, Failure] = field(default_factory=dict[str, Failure])
     others: Mapping[str, Artifact] = field(default_factory=dict[str, Artifact])
     notes: tuple[Note, ...] = ()
+    neighbours: Mapping[str, tuple[PlannedGroup, Cell]] = field(default_factory=dict[str, "tuple[PlannedGroup, Cell]"])
 
     @property
     def measured(self) -> tuple[Cell, ...]:

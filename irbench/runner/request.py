@@ -16,7 +16,18 @@ from irbench.options.run import RunOptions
 from irbench.options.stored import stored_form
 from irbench.options.values import Sweep
 from irbench.perf_events.counter_plan import Counting
-from irbench.spec import AccuracyLimit, Bundle, Goal, Io, Precision, Program, PythonEnvironment, SoakPlan, Timing
+from irbench.spec import (
+    AccuracyLimit,
+    Bundle,
+    CorunPlan,
+    Goal,
+    Io,
+    Precision,
+    Program,
+    PythonEnvironment,
+    SoakPlan,
+    Timing,
+)
 from irbench.stats.eligibility import compares_all
 
 Preset: TypeAlias = Literal["default", "quick", "thorough"]
@@ -55,6 +66,7 @@ class RunRequest:
         command: The command line, in words; empty where there was none.
         cold: Whether cold starts are measured, in place of speeds.
         soak: How long rows are called to see whether they grow, in place of speeds; ``None`` where speeds are measured.
+        corun: What rows are measured beside; ``None`` where nothing runs beside them.
         name: What the user calls the run; empty without a name.
         note: What is to be remembered of it.
         inputs: Data and constants for inputs.
@@ -104,6 +116,7 @@ class RunRequest:
     command: tuple[str, ...] = ()
     cold: bool = False
     soak: SoakPlan | None = None
+    corun: CorunPlan | None = None
     require_full: bool = False
     name: str = ""
     note: str = ""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from irbench.core.output_check import judge
 from irbench.core.record import Failure, OutputError, Stage
@@ -22,6 +22,7 @@ from irbench.worker.feed_turns import takes_turns
 from irbench.worker.process import Worker
 from irbench.worker.requested_confinement import confinement_of
 
+T = TypeVar("T")
 START_DEADLINE_S = 60.0
 """A worker may take this long to start even where the protocol's deadline is shorter."""
 
@@ -244,52 +245,68 @@ def runnable_form(cell: Cell, failed: CellFailed, setting: Setting) -> Cell | No
 class Workers:
     """Workers by cell id. A cell that fails leaves them and is remembered with its reason.
 
-    Attributes:
-        failures: Why cells left, by cell id.
-        started_ns: From a worker's start until it held its cell, by cell id: interpreter and harness.
+    Cells of one session share its worker, and fail together.
     """
 
     def __init__(self, tasks: Iterable[CellTask], logs: Path, deadline: Callable[[], Deadline]) -> None:
-        self.failures: dict[str, Failure] = {}
-        self.started_ns: dict[str, int] = {}
         self._deadline = deadline
-        self._timed_out: set[str] = set()
-        self._workers: dict[str, CellWorker] = {}
-        self._tasks = {task.cell.id: task for task in tasks}
         self._logs = logs
+        planned = tuple(tasks)
+        self._cells = tuple(task.cell for task in planned)
+        self._session_of = {cell.id: cell.session for cell in self._cells}
+        # by session, as all that follows
+        self._tasks = {task.cell.session: task for task in reversed(planned)}
+        self._workers: dict[str, CellWorker] = {}
+        self._failures: dict[str, Failure] = {}
+        self._started_ns: dict[str, int] = {}
+        self._timed_out: set[str] = set()
 
     @property
     def cells(self) -> tuple[Cell, ...]:
         """The cells that are still healthy, in the order of the plan."""
-        return tuple(task.cell for task in self._tasks.values() if task.cell.id in self._workers)
+        return tuple(cell for cell in self._cells if cell.session in self._workers)
+
+    @property
+    def failures(self) -> Mapping[str, Failure]:
+        """Why cells left, by cell id."""
+        return self._by_cell(self._failures)
+
+    @property
+    def started_ns(self) -> Mapping[str, int]:
+        """From a worker's start until it held its session, by cell id: interpreter and harness."""
+        return self._by_cell(self._started_ns)
 
     def start(self) -> None:
-        """Start a worker for each cell, one after the other, and leave it frozen once its runtime is imported."""
-        for cell, task in self._tasks.items():
-            self._start_one(cell, task)
-            self._finish(cell, "import", self._deadline().seconds)
+        """Start a worker for each session, one after the other, and leave it frozen once its runtime is imported."""
+        for session, task in self._tasks.items():
+            self._start_one(session, task)
+            self._finish(session, "import", self._deadline().seconds)
 
-    def start_and_prepare(self, together: Collection[str]) -> dict[str, Any]:
+    def start_and_prepare(self, together: Collection[str]) -> Mapping[str, Any]:
         """Start all workers, and let these import, load and compile side by side; leave each frozen when it is done.
+
+        Args:
+            together: Ids of cells.
 
         Returns:
             What ``prepare`` returned, by the ids of the cells that prepared.
         """
-        for cell, task in self._tasks.items():
-            self._start_one(cell, task)
-            if cell in together and cell in self._workers:
+        sessions = {self._session_of[cell] for cell in together}
+        for session, task in self._tasks.items():
+            self._start_one(session, task)
+            if session in sessions and session in self._workers:
                 # waits in the worker until the import is done
-                self._try(cell, partial(self._workers[cell].send, "import", "prepare", False))
+                self._try(session, partial(self._workers[session].send, "import", "prepare", False))
         prepared: dict[str, Any] = {}
-        shared_s = self._deadline().together(len(together))
-        for cell in self._tasks:
-            if cell not in together:
-                self._finish(cell, "import", self._deadline().seconds)
+        shared_s = self._deadline().together(len(sessions))
+        for session in self._tasks:
+            if session not in sessions:
+                self._finish(session, "import", self._deadline().seconds)
                 continue
-            if cell in self._workers:
-                self._try(cell, partial(self._workers[cell].receive, "import", shared_s))
-            prepared[cell] = self._finish(cell, "compile", shared_s)
-        return {cell: answer for cell, answer in prepared.items() if cell in self._workers}
+            if session in self._workers:
+                self._try(session, partial(self._workers[session].receive, "import", shared_s))
+            prepared[session] = self._finish(session, "compile", shared_s)
+        return self._by_cell({session: answer for session, answer in prepared.items() if session in self._workers})
 
     def ask(self, cell: str, stage: Stage, method: str, *args: Any, deadline_s: float | None = None) -> Any:
         """Wake one worker, ask it, and freeze it again.
@@ -297,33 +314,35 @@ class Workers:
         Returns:
             What the method returned, or ``None`` when the cell failed; see :attr:`failures`.
         """
-        worker = self._workers[cell]
+        session = self._session_of[cell]
+        worker = self._workers[session]
         worker.thaw()
-        answer = self._try(cell, lambda: worker.ask(stage, method, *args, deadline_s=deadline_s))
-        self._try(cell, lambda: worker.freeze(stage))
-        return answer if cell in self._workers else None
+        answer = self._try(session, lambda: worker.ask(stage, method, *args, deadline_s=deadline_s))
+        self._try(session, lambda: worker.freeze(stage))
+        return answer if session in self._workers else None
 
     def can_prepare(self, task: CellTask) -> bool:
         """Whether a worker of its own prepares another task for a cell that failed; the cell stays failed.
 
         No other is tried where the deadline ended the first one: it would take as long.
         """
-        cell = task.cell.id
-        failure = self.failures[cell]
-        if failure.stage != "compile" or cell in self._timed_out:
+        session = task.cell.session
+        failure = self._failures[session]
+        if failure.stage != "compile" or session in self._timed_out:
             return False
-        self._start_one(cell, task)
-        self._finish(cell, "import", self._deadline().seconds)
-        prepared = self.ask(cell, "compile", "prepare", False) if cell in self._workers else None
-        if cell in self._workers:
-            self._workers.pop(cell).kill()
-        self.failures[cell] = failure
+        self._start_one(session, task)
+        self._finish(session, "import", self._deadline().seconds)
+        prepared = self.ask(task.cell.id, "compile", "prepare", False) if session in self._workers else None
+        if session in self._workers:
+            self._workers.pop(session).kill()
+        self._failures[session] = failure
         return prepared is not None
 
     def dismiss(self, cell: str, failure: Failure) -> None:
         """Let a healthy cell go, for a reason its worker does not know."""
-        self.failures[cell] = failure
-        self._workers.pop(cell).kill()
+        session = self._session_of[cell]
+        self._failures[session] = failure
+        self._workers.pop(session).kill()
 
     def close(self) -> None:
         """End every worker, frozen or not."""
@@ -331,30 +350,33 @@ class Workers:
             worker.kill()
         self._workers.clear()
 
-    def _start_one(self, cell: str, task: CellTask) -> None:
-        self._workers[cell] = worker = CellWorker(task, self._logs, self._deadline)
-        self._try(cell, lambda: worker.hold("irbench.worker.cell_hosts:RunHost"))
-        self.started_ns[cell] = now_ns() - worker.spawned_ns
-        self._try(cell, lambda: worker.send("import", "import_runtime"))
+    def _by_cell(self, by_session: Mapping[str, T]) -> dict[str, T]:
+        return {cell: by_session[session] for cell, session in self._session_of.items() if session in by_session}
 
-    def _finish(self, cell: str, stage: Stage, deadline_s: float) -> Any:
+    def _start_one(self, session: str, task: CellTask) -> None:
+        self._workers[session] = worker = CellWorker(task, self._logs, self._deadline)
+        self._try(session, lambda: worker.hold("irbench.worker.cell_hosts:RunHost"))
+        self._started_ns[session] = now_ns() - worker.spawned_ns
+        self._try(session, lambda: worker.send("import", "import_runtime"))
+
+    def _finish(self, session: str, stage: Stage, deadline_s: float) -> Any:
         """Return the answer to what was sent to a worker, and freeze it; ``None`` where it failed."""
-        if cell not in self._workers:
+        if session not in self._workers:
             return None
-        worker = self._workers[cell]
-        answer = self._try(cell, lambda: worker.receive(stage, deadline_s))
-        self._try(cell, lambda: worker.freeze(stage))
+        worker = self._workers[session]
+        answer = self._try(session, lambda: worker.receive(stage, deadline_s))
+        self._try(session, lambda: worker.freeze(stage))
         return answer
 
-    def _try(self, cell: str, action: Callable[[], Any]) -> Any:
-        """Return what an action returns; ``None`` where the cell has failed before, or fails and leaves."""
-        if cell not in self._workers:
+    def _try(self, session: str, action: Callable[[], Any]) -> Any:
+        """Return what an action returns; ``None`` where the session has failed before, or fails and leaves."""
+        if session not in self._workers:
             return None
         try:
             return action()
         except CellFailed as failed:
-            self._workers.pop(cell).kill()
+            self._workers.pop(session).kill()
             if isinstance(failed.__cause__, WorkerTimedOut):
-                self._timed_out.add(cell)
-            self.failures[cell] = failed.failure
+                self._timed_out.add(session)
+            self._failures[session] = failed.failure
             return None

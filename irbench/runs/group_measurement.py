@@ -34,6 +34,7 @@ from irbench.stats.summary import summarise
 from irbench.store.runs import RunWriter
 from irbench.system import host
 from irbench.system.signals import signals_deferred
+from irbench.worker.cell import CellTask
 
 
 def run(
@@ -177,6 +178,10 @@ class GroupMeasurement:
             expected=self._expected,
             cpus=host.allowance(self.request.cpus).cpus,
             others=self.planned.others,
+            neighbours={
+                name: CellTask(cell, other.group.workload_of(cell), self._timing)
+                for name, (other, cell) in self.planned.neighbours.items()
+            },
         )
 
     def _try_launch(self, planned: Next) -> Next:

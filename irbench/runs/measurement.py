@@ -29,7 +29,7 @@ from irbench.runs.run_destination import Destination, RunDestination, describe_e
 from irbench.runs.run_modes import mode_asked_for
 from irbench.runs.run_plan import name_taken_text, outline, settings, too_many_threads
 from irbench.runs.work import known_peaks, with_work
-from irbench.spec import Accuracy, Cell, SoakPlan
+from irbench.spec import Accuracy, Cell, CorunPlan, SoakPlan
 from irbench.store.folders import default_root, results_option, run_argument
 from irbench.store.listing import runs_called
 from irbench.store.runs import RunWriter
@@ -38,6 +38,7 @@ from irbench.worker.requested_confinement import require_confinement
 from irbench.worker.scratch import scratch_folder
 from irbench.worker.watchdog import MARK
 
+_MOST_CONDITIONS = 100
 RowFilter: TypeAlias = Callable[[RunRequest, tuple[PlannedGroup, ...]], tuple[PlannedGroup, ...]]
 """Returns the groups of a plan without the rows that are not wanted; raises where it is not what was meant."""
 
@@ -56,20 +57,31 @@ class StoredRun:
 
 
 def measure(
-    options: RunOptions, reporter: Reporter, soak_plan: SoakPlan | None = None, keep: RowFilter | None = None
+    options: RunOptions,
+    reporter: Reporter,
+    mode: SoakPlan | CorunPlan | None = None,
+    keep: RowFilter | None = None,
 ) -> StoredRun:
     """Measure what was asked for: plan it, then run the plan.
+
+    A mode is of what no option of a run asks for: soaks, and rows beside neighbours.
 
     An interrupt ends the run; every finished launch is in the document, whose last group says so.
     """
     host.require_linux()
     refuse_within_a_worker()
     require_confinement()
-    request = replace(_checked(options, reporter.say), soak=soak_plan)
+    request = _in_mode(_checked(options, reporter.say), mode)
     # exports, optimising and probing disturb whoever measures, too
     with measuring(_what(options), insist=options.no_lock) as lock, scratch_folder() as folder:
         request, groups = plan_run(request, options, folder, reporter, keep)
         return measure_planned(request, groups, folder, RunDestination(options.results), lock, reporter)
+
+
+def _in_mode(request: RunRequest, mode: SoakPlan | CorunPlan | None) -> RunRequest:
+    if isinstance(mode, CorunPlan):  # all conditions share a session, so that a launch has room for them
+        return replace(request, corun=mode, timing=replace(request.timing, most_cells=_MOST_CONDITIONS))
+    return replace(request, soak=mode)
 
 
 def plan_run(

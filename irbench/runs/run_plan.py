@@ -146,6 +146,7 @@ def _line(planned: PlannedGroup) -> str:
         f"{cell.label} {cell.load.precision}" if several and names[cell.id] == cell.label else names[cell.id]
         for cell in cells
     )
+    in_parts = planned.weight > 1 and not any(cell.shared_session for cell in cells)
     parts = f"; {planned.weight} parts, because a launch has at most {Timing.most_cells} rows"
     at = ", ".join(f"{name} {size}" for name, size in sizes.items())
-    return f"{models} ({at}): {rows or 'no row that can run'}{parts if planned.weight > 1 else ''}"
+    return f"{models} ({at}): {rows or 'no row that can run'}{parts if in_parts else ''}"

@@ -45,6 +45,11 @@ def stored_options(plan: Mapping[str, Any], results: str = "") -> RunOptions:
             "A process kept a processor busy during the run, which no option asks for.",
             hint=f"Search again with irbench tune --flip-map, or choose another run: irbench results{results}",
         )
+    if plan.get("corun"):
+        raise IrbenchError(
+            "The run measures models beside other programs.",
+            hint="Measure it again with irbench corun, as its command line says.",
+        )
     try:
         models = map(_model, plan["models"], plan.get("sources") or plan["models"])
         return replace(options_of(plan), models=tuple(models))

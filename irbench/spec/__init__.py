@@ -21,6 +21,7 @@ from irbench.spec.cells import (
 )
 from irbench.spec.feeding import DISTRIBUTIONS, Distribution, Feeding, Number
 from irbench.spec.models import Artifact, Bundle, Disagreement, GraphFiles
+from irbench.spec.neighbours import CONTROLS, PRESSURES, Control, CorunPlan, Neighbour, NeighbourKind, Pressure
 from irbench.spec.tensors import (
     BATCH,
     BATCH_IN_FILE,
@@ -42,7 +43,9 @@ __all__ = [
     "AGAIN",
     "BATCH",
     "BATCH_IN_FILE",
+    "CONTROLS",
     "DISTRIBUTIONS",
+    "PRESSURES",
     "RANDOM_DRAWS",
     "Accuracy",
     "AccuracyLimit",
@@ -50,6 +53,8 @@ __all__ = [
     "Bound",
     "Bundle",
     "Cell",
+    "Control",
+    "CorunPlan",
     "Deadline",
     "Disagreement",
     "Distribution",
@@ -61,9 +66,12 @@ __all__ = [
     "InputSpec",
     "Io",
     "Load",
+    "Neighbour",
+    "NeighbourKind",
     "Number",
     "Objective",
     "Precision",
+    "Pressure",
     "Program",
     "PythonEnvironment",
     "Roof",

@@ -9,6 +9,7 @@ from typing import Literal
 from irbench.core.address import BackendAddress
 from irbench.spec.feeding import Feeding
 from irbench.spec.models import Artifact, Bundle
+from irbench.spec.neighbours import Neighbour
 from irbench.spec.tensors import BATCH
 
 
@@ -182,6 +183,7 @@ class Load:
         instances: Processes that run the model side by side, each pinned to its own share of ``cpus``.
         varied: Those of ``options`` in which rows of one table differ (``--vary``).
         require_full: Whether a session is refused of which some node runs on another device than was asked for.
+        beside: What runs at the same time; ``None`` for nothing.
     """
 
     batch: int = 1
@@ -194,6 +196,7 @@ class Load:
     instances: int = 1
     varied: Mapping[str, str] = field(default_factory=dict[str, str])
     require_full: bool = False
+    beside: Neighbour | None = None
 
     @property
     def concurrency(self) -> int:
@@ -224,6 +227,7 @@ class Cell:
         accuracy: How good its answers are by the user's measure; ``None`` where no limit was given, or where it could
             not be computed.
         work: What an inference takes; ``None`` where no peak of the machine is known, or the work cannot be counted.
+        shared_session: The id of a cell of its group whose session runs it too; empty where it has one of its own.
     """
 
     id: str
@@ -238,11 +242,17 @@ class Cell:
     program: Program | None = None
     accuracy: Accuracy | None = None
     work: InferenceWork | None = None
+    shared_session: str = ""
 
     @property
     def address(self) -> BackendAddress:
         """The backend with its device."""
         return BackendAddress(self.backend, self.device)
+
+    @property
+    def session(self) -> str:
+        """The id of the cell whose session runs it: cells that differ in what runs beside them share one."""
+        return self.shared_session or self.id
 
     @property
     def python(self) -> str | None:
@@ -255,7 +265,7 @@ class Cell:
 
         ``ort``, ``ort:cuda``, ``ort+basic``, ``ort dynamic``; ``openvino 2x1`` for two instances of one thread each;
         ``openvino x4`` for four streams; ``ort 1.22.0`` in another Python; ``ort KEY=0`` where an option is varied;
-        ``ort again``.
+        ``ort again``; ``ort beside bandwidth 50%``.
         """
         name = str(self.address)
         if self.artifact is not None and self.artifact.variant:
@@ -265,6 +275,7 @@ class Cell:
         name = name if self.load.instances == 1 else f"{name} {self.load.instances}x{self.load.threads or 'native'}"
         name = name if self.load.streams == 1 else f"{name} x{self.load.streams}"
         name = " ".join((name, *(f"{key}={value}" for key, value in self.load.varied.items())))
+        name = name if self.load.beside is None else f"{name} beside {self.load.beside.label}"
         return f"{name} again" if self.id.endswith(AGAIN) else name
 
 

@@ -28,6 +28,8 @@ def dirty_blocks(
     most = timing.dirty_foreign_share * processors
     dirty = {block.block for block in blocks if block.throttled_ns > 0 or block.foreign_cpu_ns > most * block.wall_ns}
     for own in rounds.values() if not timing.busy_processors else ():
+        if any(round_.neighbour is not None for round_ in own):
+            continue
         dirty |= _waited_unusually(own, timing.dirty_run_queue)
     return frozenset(dirty)
 

@@ -96,6 +96,7 @@ class Eligibility:
         too_slow: Cells whose p90 latency is above what was asked for, with it in milliseconds; see
             :func:`irbench.stats.figures.within_max_latency`.
         accurate: Cells that keep the limit that the user gave for the accuracy of their answers.
+        beside: Cells that something runs beside: what is asked of these is by how much that slows them down.
     """
 
     states: Mapping[str, State]
@@ -107,6 +108,7 @@ class Eligibility:
     in_parts: bool = False
     too_slow: Mapping[str, float] = field(default_factory=dict[str, float])
     accurate: frozenset[str] = frozenset()
+    beside: frozenset[str] = frozenset()
 
     @property
     def link(self) -> str | None:
@@ -123,8 +125,11 @@ class Eligibility:
         """Those of the compared cells that may be called the fastest.
 
         A cell whose graph no longer answers like the model may only where the baseline's does not either, or where it
-        keeps the limit that the user gave. One that answers later than was asked for may not.
+        keeps the limit that the user gave. One that answers later than was asked for may not. Where something runs
+        beside a cell, none is looked for.
         """
+        if self.beside:
+            return ()
         differing = self.disagreements.keys() - self.accurate
         able = [cell for cell in self.compared if cell not in self.too_slow]
         return tuple(cell for cell in able if cell not in differing or self.baseline in differing)
@@ -168,6 +173,7 @@ def decide_eligibility(group: Group, records: Sequence[LaunchRecord], admission:
         accurate=frozenset(
             cell.id for cell in group.cells if cell.accuracy is not None and cell.accuracy.is_within_limit
         ),
+        beside=frozenset(cell.id for cell in group.cells if cell.load.beside is not None),
     )
 
 

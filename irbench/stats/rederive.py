@@ -226,6 +226,7 @@ def _cell(row: CellResult, workload: int) -> Cell:
                 "precision": requested.precision,
                 "instances": requested.instances,
                 "varied": requested.options,
+                "beside": None if requested.beside is None else msgspec.to_builtins(requested.beside),
             },
             Load,
         ),

@@ -38,6 +38,7 @@ from irbench.stats.figures import (
 )
 from irbench.stats.generation import generated, prompt_of
 from irbench.stats.intervals import median
+from irbench.stats.neighbours import beside_neighbour
 from irbench.stats.notice_rules.comparison_warnings import find_warnings
 from irbench.stats.notice_rules.machine_warnings import uneven_load
 from irbench.stats.notice_rules.row_notices import find_notes, marks_of
@@ -187,7 +188,10 @@ def _row(
         speedup=speedup,
         verified_against=verified_against,
     )
-    return _with_figures(row, cell, workload, records, launches, timing) if is_measured else row
+    if not is_measured:
+        return row
+    beside = beside_neighbour(records, launches, cell.id, eligibility.baseline, timing)
+    return replace(_with_figures(row, cell, workload, records, launches, timing), neighbour=beside)
 
 
 def _with_figures(
@@ -290,7 +294,7 @@ def _is_verified(records: Sequence[LaunchRecord], cell: str) -> bool:
 def _ranking(
     rows: Mapping[str, CellResult], launches: Sequence[Observed], eligibility: Eligibility, finding: LeadEstimate
 ) -> list[str]:
-    """Return the cells with right answers, fastest first.
+    """Return the cells with right answers, fastest first; in their own order where something runs beside them.
 
     Those that are compared stand where their speedup puts them relative to the baseline; others by their own time. The
     leader and its rival come first: they were compared directly, maybe in launches that the baseline had no part in.
@@ -301,6 +305,8 @@ def _ranking(
         ratio = rows[cell].speedup
         if ratio is not None and eligibility.baseline in usual:
             usual[cell] = usual[eligibility.baseline] - math.log(ratio.value)
+    if eligibility.beside:
+        return [cell for cell in rows if cell in usual]
     ranked = sorted(usual, key=usual.__getitem__)
     first = [cell for cell in (finding.leader, finding.rival) if cell is not None]
     place = min((ranked.index(cell) for cell in first), default=0)

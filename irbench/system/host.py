@@ -22,6 +22,7 @@ from irbench.system.programs import clean_environment, required_program
 CGROUP = Path("/sys/fs/cgroup")
 OWN_CGROUP = Path("/proc/self/cgroup")
 CPUINFO = Path("/proc/cpuinfo")
+_BINARY_UNITS = {"K": 10, "M": 20, "G": 30}
 _ADDS_IN_32_BITS = re.compile(r"\b(avx512_vnni|avx_vnni|amx_int8)\b")
 
 
@@ -218,6 +219,14 @@ def core_of(cpu: int) -> str:
 def topology_of(cpu: int) -> Path:
     """Return where the kernel tells which cores and packages a processor belongs to."""
     return Path(f"/sys/devices/system/cpu/cpu{cpu}/topology")
+
+
+def last_level_cache_bytes(cpu: int) -> int | None:
+    """Return the size of the largest cache that a processor reads through; ``None`` where the kernel lists none."""
+    folder = Path(f"/sys/devices/system/cpu/cpu{cpu}/cache")
+    texts = [read_text(each / "size") for each in folder.glob("index*")]
+    sizes = [int(text[:-1]) << _BINARY_UNITS[text[-1]] for text in texts if text[-1:] in _BINARY_UNITS]
+    return max(sizes, default=None)
 
 
 def _cpu_quota() -> float | None:

@@ -13,30 +13,29 @@ if TYPE_CHECKING:
     from irbench.api.progress import Reporter
     from irbench.options.run import ResumeOptions, RunOptions
     from irbench.runs.measurement import StoredRun
-    from irbench.spec import SoakPlan
+    from irbench.spec import CorunPlan, SoakPlan
 
 
 def measured(
-    options: RunOptions, form: str, output: Path | None, *, strict: bool, soak_plan: SoakPlan | None = None
+    options: RunOptions, form: str, output: Path | None, *, strict: bool, mode: SoakPlan | CorunPlan | None = None
 ) -> int:
     """Measure, write the document, and return the exit code."""
     from irbench.runs.measurement import measure
 
-    return _written(
-        lambda reporter: measure(options, reporter, soak_plan), options.results, form, output, strict=strict
-    )
+    return written(lambda reporter: measure(options, reporter, mode), options.results, form, output, strict=strict)
 
 
 def resumed(options: ResumeOptions, form: str, output: Path | None, *, strict: bool) -> int:
     """Continue a run, write the document, and return the exit code; takes what :func:`measured` does."""
     from irbench.features.run.resume import resume_with
 
-    return _written(lambda reporter: resume_with(options, reporter), options.results, form, output, strict=strict)
+    return written(lambda reporter: resume_with(options, reporter), options.results, form, output, strict=strict)
 
 
-def _written(
+def written(
     measure: Callable[[Reporter], StoredRun], results: Path | None, form: str, output: Path | None, *, strict: bool
 ) -> int:
+    """Show how a measurement goes, write its document, and return the exit code."""
     from irbench.api.progress import displayed
     from irbench.runs.exit_codes import exit_code
     from irbench.terminal.run_output import refuse_impossible, write_run

@@ -140,6 +140,8 @@ def _require_resumable(document: RunDocument, root: Path) -> None:
         )
     if plan.get("is_part_of"):
         raise IrbenchError(f"{run} is a part of a search for the best setting.", hint="Begin it again: irbench tune")
+    if plan.get("corun"):
+        raise IrbenchError(f"{run} measures models beside other programs.", hint="Begin it again: irbench corun")
     if plan.get("cold") or plan.get("soak"):
         what = "cold starts" if plan.get("cold") else "whether memory grows"
         raise IrbenchError(

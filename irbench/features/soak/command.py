@@ -49,4 +49,4 @@ def command(
     plan = soak_plan(SoakOptions(**own))
     run = RunOptions(command=command_line(), **shared)
     refuse_overwriting_models(run.models, output)
-    return measured(run, form, output, strict=strict, soak_plan=plan)
+    return measured(run, form, output, strict=strict, mode=plan)

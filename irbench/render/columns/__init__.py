@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
-from irbench.render.columns import cold_and_soak, generation, row_facts, row_figures
+from irbench.render.columns import cold_and_soak, generation, neighbours, row_facts, row_figures
 from irbench.render.columns.declaration import Column, Kind, ShownColumn
 
 S = TypeVar("S", bound=ShownColumn[Any, Any])
@@ -21,6 +21,7 @@ _PARTS: tuple[tuple[str, tuple[Column[Any], ...]], ...] = (
     ("Latency", row_figures.MORE_LATENCY),
     ("Generation", generation.GENERATION),
     ("Comparison and correctness", row_figures.COMPARISON),
+    ("Neighbours", neighbours.NEIGHBOURS),
     ("Phases and memory", row_figures.PHASES),
     ("Every row", row_facts.GRAPH),
     ("Every row", row_figures.ACCURACY),

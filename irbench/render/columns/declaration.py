@@ -155,6 +155,8 @@ _UNITS = {
     "_ns": "ns",
     "_bytes": "bytes",
     "_bytes_per_call": "bytes per call",
+    "_gb_per_s": "GB/s",
+    "_calls_per_s": "calls/s",
     "_j": "J",
     "_w": "W",
 }

@@ -29,6 +29,7 @@ from irbench.render.columns.declaration import (
     ShownSpeed,
 )
 from irbench.render.columns.generation import generates
+from irbench.render.columns.neighbours import has_neighbours
 from irbench.render.columns.row_facts import row_counters
 from irbench.render.figure_texts import are_ranges, ends_heading, ends_text, percent, seconds, speedup_cell
 from irbench.spec import Accuracy, InferenceWork
@@ -308,7 +309,8 @@ COMPARISON = (
         compared=_compared(lambda speedup: speedup.value), in_python=True,
         in_speeds=ShownSpeed(200,
             lambda result, confidence: ends_heading("speedup", (cell.speedup for cell in result.cells), confidence),
-            text=_speedup, words=True, is_shown=_compares, when="with two rows or more", documented="speedup [95 %]",
+            text=_speedup, words=True, is_shown=lambda result: _compares(result) and not has_neighbours(result),
+            when="with two rows or more", documented="speedup [95 %]",
             legend=Legend(100, _speedup_legend),
             explained="how many times faster than the row marked `1 baseline`, with a confidence interval "
             "adjusted for the number of rows; `speedup [range]` where there are too few launches for "

@@ -243,7 +243,8 @@ def _not_frozen(state: TableState) -> Iterator[Warn]:
 def _waits_on_itself(state: TableState) -> Iterator[Warn]:
     if state.timing.busy_processors:
         return  # its threads wait for the neighbour
-    rows = tuple(row for row in (_waiting(state, cell) for cell in state.eligibility.healthy) if row is not None)
+    alone = [cell for cell in state.eligibility.healthy if cell not in state.eligibility.beside]
+    rows = tuple(row for row in (_waiting(state, cell) for cell in alone) if row is not None)
     if rows:
         yield WaitsOnItself(rows=rows)
 

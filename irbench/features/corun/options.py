@@ -1,0 +1,123 @@
+"""The options of ``irbench corun``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from irbench.options import kinds, values
+from irbench.options.kinds import Kind
+from irbench.options.option import CommandOptions, option
+from irbench.options.run import (
+    ALSO_MEASURED,
+    COMMON,
+    HOW_IT_RUNS,
+    HOW_LONG,
+    MODELS_AND_INPUTS,
+    ONE_TABLE_EACH,
+    OUTPUT,
+    RunOptions,
+)
+from irbench.spec import PRESSURES
+
+_MOST = 100
+DEFAULT_INTENSITIES = (0, 25, 50, 75, 100)
+
+
+def neighbour_names(given: Any) -> tuple[str, ...]:
+    """Read what runs beside a model: pressures, models and command lines, as a list or one text.
+
+    A text without spaces may name several, separated by commas.
+
+    Raises:
+        ValueError: One is empty.
+    """
+    texts = [given] if isinstance(given, str) else [values.text(each) for each in given]
+    named = [name.strip() for text in texts for name in ([text] if " " in text.strip() else text.split(","))]
+    if not all(named) or not named:
+        raise ValueError("the name of a neighbour is empty")
+    return tuple(dict.fromkeys(named))
+
+
+def intensities(given: Any) -> tuple[int, ...]:
+    """Read intensities in percent, ascending.
+
+    Raises:
+        ValueError: One is not a whole number from 0 to 100.
+    """
+    texts: Iterable[Any] = given.split(",") if isinstance(given, str) else (given,) if isinstance(given, int) else given
+    read = [_intensity(each) for each in texts]
+    if not read:
+        raise ValueError("no intensity is given")
+    return tuple(sorted(set(read)))
+
+
+def _intensity(given: Any) -> int:
+    text = str(given).strip().removesuffix("%")
+    if not text.isdecimal() or int(text) > _MOST:
+        raise ValueError(f"{str(given).strip()} is not a whole number from 0 to {_MOST}")
+    return int(text)
+
+
+_NEIGHBOURS = Kind(
+    '["bandwidth", "resnet50"]', "str | Iterable[str]", neighbour_names, "NEIGHBOUR",
+    entry=neighbour_names,
+    collect=lambda _flag, entries: tuple(dict.fromkeys(name for names in entries for name in names)),
+    written=list,
+)  # fmt: skip
+_INTENSITIES = Kind("[0, 50, 100]", "str | int | Iterable[int]", intensities, "0,50,100", written=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorunOptions:
+    """What runs beside the models."""
+
+    beside: tuple[str, ...] = option(
+        _NEIGHBOURS,
+        f"What runs beside the models: {', '.join(PRESSURES)} (pressure from a program of irbench's own), another"
+        " model, or a command, in which {intensity} stands for the intensity.",
+        flag="--with",
+        required=True,
+    )
+    intensity: tuple[int, ...] = option(
+        _INTENSITIES,
+        "Shares of the time in which pressure is put on, in percent.",
+        default=DEFAULT_INTENSITIES,
+        default_text=",".join(map(str, DEFAULT_INTENSITIES)),
+    )
+    rate: float | None = option(
+        kinds.POSITIVE,
+        "How often a model that runs beside others is called in a second.",
+        metavar="CALLS",
+        default_text="as soon as it has answered",
+    )
+    neighbour_cpus: tuple[int, ...] | None = option(
+        kinds.CPUS,
+        "Processors for what runs beside the models.",
+        default_text="those that the models do not use, if there are any; of cpu, those that they use",
+    )
+
+
+CORUN = CommandOptions(
+    "corun",
+    CorunOptions,
+    RunOptions,
+    sections={
+        COMMON: (
+            "beside", "intensity", "rate", "backends", "batch", "streams", "threads", "precision", "optimize", "quick",
+            "budget",
+        ),
+        MODELS_AND_INPUTS: ("imports", "shape", "data", "value", "seed"),
+        HOW_IT_RUNS: ("cpus", "neighbour_cpus", "set", "io"),
+        ALSO_MEASURED: ("tail",),
+        HOW_LONG: ("thorough", "within", "deadline", "warmup", "no_lock"),
+        OUTPUT: ("name", "note", "results"),
+    },
+    changes={
+        "backends": {"help": f"Backends to measure, with an optional device: ort:cuda{ONE_TABLE_EACH}."},
+        "batch": {"help": f"Batch sizes{ONE_TABLE_EACH}, as for streams, precisions, threads and levels."},
+        "optimize": {"help": "Optimisation levels: none, basic, extended, all; with a conversion: basic-int8, int8."},
+        "cpus": {"help": "Processors for the models to use."},
+    },
+)  # fmt: skip

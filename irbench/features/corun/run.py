@@ -1,0 +1,136 @@
+"""``irbench.corun``: measure models beside other programs."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Unpack, get_args
+
+from irbench.api.loaded_models import Model, model_name
+from irbench.api.progress import ProgressOption, Reporter, Say, reporting
+from irbench.errors import IrbenchError
+from irbench.features.corun.keywords import CorunKeywords
+from irbench.features.corun.options import CORUN, CorunOptions
+from irbench.features.run.run import finished_run
+from irbench.options.option import names_keywords
+from irbench.options.run import RunOptions
+from irbench.requests.resolve import require_model
+from irbench.requests.run_requests import allowed_cpus
+from irbench.runs.measurement import StoredRun, measure
+from irbench.runs.results import Run
+from irbench.spec import PRESSURES, CorunPlan, Neighbour, NeighbourKind
+from irbench.spec.neighbours import FULL
+from irbench.system import host
+
+_STRESS_NG = "stress-ng"
+
+
+@names_keywords(CORUN)
+def corun(*models: Model, progress: ProgressOption = "auto", **options: Unpack[CorunKeywords]) -> Run:
+    """Measure models alone and beside other programs, in turns: how much slower they are.
+
+    Args:
+        models: As :func:`irbench.run` takes them; at least one.
+        progress: As :func:`irbench.run` takes it.
+        options: What runs beside them, and those of a run that say what is measured and how.
+
+    Returns:
+        The run; each of its tables has a row for each condition.
+
+    Raises:
+        IrbenchError: The call or the plan is impossible, or what runs beside the models ended early; or results cannot
+            be stored.
+        Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
+        TypeError: There is no such option.
+    """
+    models = tuple(map(model_name, models))
+    own, shared = CORUN.read(options)
+    run_options = RunOptions(models=tuple(map(str, models)), **shared)
+    with reporting(progress, CORUN) as reporter:
+        return finished_run(corun_with(run_options, CorunOptions(**own), reporter))
+
+
+def corun_with(options: RunOptions, beside: CorunOptions, reporter: Reporter) -> StoredRun:
+    """Measure what was asked for; returns and raises what :func:`corun` does, but an interrupted run is returned."""
+    host.require_linux()
+    if not options.models:
+        raise IrbenchError("No model is named.", hint="Name one; irbench models lists them.")
+    plan, named = corun_plan(options, beside, reporter.say)
+    return measure(_with_models(options, named), reporter, plan)
+
+
+def _with_models(options: RunOptions, named: Sequence[str]) -> RunOptions:
+    return replace(options, models=tuple(dict.fromkeys((*options.models, *named))), apart=True)
+
+
+def corun_plan(options: RunOptions, beside: CorunOptions, say: Say) -> tuple[CorunPlan, tuple[str, ...]]:
+    """Return what models are measured beside, and which of that are models.
+
+    Raises:
+        IrbenchError: Something is neither pressure nor a model nor a program, or a control cannot be applied here.
+    """
+    kinds = {name: _kind(name, options) for name in beside.beside}
+    models = tuple(name for name, kind in kinds.items() if kind == "model")
+    if beside.rate is not None and not models:
+        raise IrbenchError(
+            "--rate is of a model that runs beside others.", hint="Name one with --with, or leave it out."
+        )
+    used = host.allowance(allowed_cpus(options.cpus)).cpus
+    neighbours = tuple(
+        each for name, kind in kinds.items() for each in _graded(_neighbour(name, kind, beside, used), beside)
+    )
+    shared = dict.fromkeys(each.kind for each in neighbours if each.shares_processors and each.kind in PRESSURES[1:])
+    if shared:
+        say(
+            f"warning: {' and '.join(shared)} shares processors with the models, which slows them down more than caches"
+            " and memory do. Give each its own: --cpus and --neighbour-cpus."
+        )
+    return CorunPlan(neighbours, measured=len(dict.fromkeys(options.models))), models
+
+
+def _kind(name: str, options: RunOptions) -> NeighbourKind:
+    if name in get_args(NeighbourKind) and name in PRESSURES:
+        kind: NeighbourKind = name
+        return kind
+    program = _program(name)
+    if program is not None and shutil.which(program) is not None:
+        return "command"
+    if program == _STRESS_NG:
+        raise IrbenchError(f"{_STRESS_NG} is not installed.", hint="Install it: sudo apt install stress-ng")
+    if program is not None and " " in name:
+        raise IrbenchError(f"There is no program {program}.", hint="Name a program that is installed, or its path.")
+    try:
+        require_model(name, options.imports)
+    except IrbenchError as error:
+        raise IrbenchError(
+            f"`--with {name}` is neither {', '.join(PRESSURES)} nor a model nor a program: {error.message}",
+            hint=error.hint,
+        ) from error
+    return "model"
+
+
+def _program(name: str) -> str | None:
+    try:
+        words = shlex.split(name)
+    except ValueError:
+        return None
+    return words[0] if words else None
+
+
+def _neighbour(name: str, kind: NeighbourKind, beside: CorunOptions, used: tuple[int, ...]) -> Neighbour:
+    free = tuple(sorted(set(host.allowance().cpus) - set(used)))
+    cpus = allowed_cpus(beside.neighbour_cpus, "--neighbour-cpus") or (used if kind == "cpu" else free) or used
+    return Neighbour(
+        kind=kind,
+        target="" if kind in PRESSURES else name,
+        cpus=cpus,
+        shares_processors=bool(set(cpus) & set(used)),
+        rate=beside.rate if kind == "model" else None,
+    )
+
+
+def _graded(neighbour: Neighbour, beside: CorunOptions) -> Iterator[Neighbour]:
+    grades = beside.intensity if neighbour.is_graded else (FULL,)
+    yield from (replace(neighbour, intensity=intensity) for intensity in grades)

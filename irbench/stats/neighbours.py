@@ -1,0 +1,134 @@
+"""What a neighbour did beside a row, and by how much it slowed down the row's tail and was slowed down itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from irbench.core.record import LaunchRecord, NeighbourActivity
+from irbench.core.row import BesideNeighbour, Spans
+from irbench.spec import Timing
+from irbench.stats.figures import (
+    Rounds,
+    calls_to_bound,
+    percentile_ms,
+    positive_span,
+    rounds_that_count,
+    supports_p90,
+)
+from irbench.stats.intervals import percentile
+from irbench.stats.observed import Observed
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """One launch: a row's rounds and those of its baseline, and what the neighbour did in the row's and alone."""
+
+    rounds: Rounds
+    baseline: Rounds
+    beside: NeighbourActivity
+    alone: NeighbourActivity
+
+
+def beside_neighbour(
+    records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str, baseline: str | None, timing: Timing
+) -> BesideNeighbour | None:
+    """Return what a row's neighbour did in the rounds that count; ``None`` where nothing ran beside it."""
+    turns = list(_turns(records, launches, cell, baseline))
+    if not turns:
+        return None
+
+    def span(figure: Callable[[_Turn], float | None]) -> Spans | None:
+        values = [value for turn in turns if (value := figure(turn)) is not None]
+        return positive_span(values, timing) if len(values) == len(turns) else None
+
+    processors = span(lambda turn: _processors(turn.beside))
+    assert processors is not None
+    return BesideNeighbour(
+        processors=processors,
+        gb_per_s=span(lambda turn: _gb_per_s(turn.beside)),
+        calls_per_s=span(lambda turn: _calls_per_s(turn.beside)),
+        p50_ms=span(lambda turn: _call_ms(turn.beside, 50)),
+        p90_ms=span(lambda turn: _call_ms(turn.beside, 90)),
+        alone=span(lambda turn: _rate(turn.alone)),
+        slowdown=span(_slowdown),
+        p90_slowdown=span(_p90_slowdown) or _p90_slowdown_of_all(turns),
+    )
+
+
+def _turns(
+    records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str, baseline: str | None
+) -> Iterable[_Turn]:
+    for record, observed in zip(records, launches, strict=True):
+        rounds = rounds_that_count([record], [observed], cell)
+        done = [round_.neighbour for _, round_ in rounds if round_.neighbour is not None]
+        alone = rounds[0][0].neighbour_alone if rounds else None
+        if done and alone is not None:
+            own = () if baseline is None else rounds_that_count([record], [observed], baseline)
+            yield _Turn(rounds, own, _together(done), alone)
+
+
+def _together(done: Sequence[NeighbourActivity]) -> NeighbourActivity:
+    moved = [each.moved_bytes for each in done if each.moved_bytes is not None]
+    return NeighbourActivity(
+        wall_ns=sum(each.wall_ns for each in done),
+        cpu_ns=sum(each.cpu_ns for each in done),
+        moved_bytes=sum(moved) if len(moved) == len(done) else None,
+        call_ns=np.concatenate([each.call_ns for each in done]),
+    )
+
+
+def _processors(activity: NeighbourActivity) -> float:
+    return activity.cpu_ns / max(1, activity.wall_ns)
+
+
+def _gb_per_s(activity: NeighbourActivity) -> float | None:
+    return None if activity.moved_bytes is None else activity.moved_bytes / max(1, activity.wall_ns)
+
+
+def _calls_per_s(activity: NeighbourActivity) -> float | None:
+    return 1e9 * activity.call_ns.size / max(1, activity.wall_ns) if activity.call_ns.size else None
+
+
+def _call_ms(activity: NeighbourActivity, percent: float) -> float | None:
+    if activity.call_ns.size < (1 if percent <= 50 else calls_to_bound(percent)):
+        return None
+    return percentile(activity.call_ns / 1e6, percent)
+
+
+def _rate(activity: NeighbourActivity) -> float:
+    rates = (_gb_per_s(activity), _calls_per_s(activity), _processors(activity))
+    return next(rate for rate in rates if rate is not None)
+
+
+def _slowdown(turn: _Turn) -> float | None:
+    """Return how much slower a neighbour is beside the row; ``None`` where it did nothing, or nothing is known."""
+    medians = _call_ms(turn.beside, 50), _call_ms(turn.alone, 50)
+    if medians[0] is not None and medians[1] is not None:
+        return medians[0] / medians[1]
+    beside, alone = _rate(turn.beside), _rate(turn.alone)
+    return alone / beside if alone > 0 and beside > 0 else None
+
+
+def _p90_slowdown(turn: _Turn) -> float | None:
+    return _p90_ratio(turn.rounds, turn.baseline)
+
+
+def _p90_slowdown_of_all(turns: Sequence[_Turn]) -> Spans | None:
+    """Return the figure of all launches together, without an interval, where single ones have too few calls."""
+    ratio = _p90_ratio(*(tuple(chain.from_iterable(rounds)) for rounds in zip(*map(_both, turns), strict=True)))
+    return None if ratio is None else Spans(ratio)
+
+
+def _both(turn: _Turn) -> tuple[Rounds, Rounds]:
+    return turn.rounds, turn.baseline
+
+
+def _p90_ratio(rounds: Rounds, baseline: Rounds) -> float | None:
+    if not baseline or not (supports_p90(rounds) and supports_p90(baseline)):
+        return None
+    p90_ms = percentile_ms(90)
+    return p90_ms(rounds) / p90_ms(baseline)
