@@ -45,6 +45,7 @@ KNOWN = (
     "at",
     "when_batch",
     "precision",
+    "pressed",
     "device",
     "async",
     "cache",
@@ -102,6 +103,16 @@ class FakeAsyncSlot(FakeSlot):
         self._session.clock.complete_after(wait_ns + self._session.next_call_ns(), lambda: done(None))
 
 
+def pressure_in(folder: str) -> float:
+    """Return the intensities of all neighbours that run now, added up: a file each, named after its process."""
+    running = 0.0
+    for file in Path(folder).glob("*.pressure") if folder else ():
+        with contextlib.suppress(OSError, ValueError):
+            state = Path(f"/proc/{file.stem}/stat").read_text().rpartition(")")[2].split()[0]
+            running += 0 if state == "T" else float(file.read_text()) / 100
+    return running
+
+
 class FakeSession:
     def __init__(self, artifact: Artifact, load: Load, device: str) -> None:
         self._answers = Answers(artifact.path, [spec.name for spec in artifact.inputs])
@@ -150,7 +161,8 @@ class FakeSession:
     def next_call_ns(self) -> int:
         """Return how long the next call lasts: longer before the script's number of them was made."""
         self._calls += 1
-        return int(self.call_ns * (self._cold_factor if self._calls <= self._cold_calls else 1))
+        cold = self._cold_factor if self._calls <= self._cold_calls else 1
+        return int(self.call_ns * cold * (1 + pressure_in(self._options.get("pressed", ""))))
 
     def cached_ns(self, feed: Feed) -> int:
         """Return what the positions of a decoder's cache add to a call: the third of the four axes of its inputs."""

@@ -60,6 +60,17 @@ class RunRow:
         speedup_high: Upper end of its confidence interval.
         verdict: faster, slower, same, undecided or preview.
         max_rel_error: Largest difference from the reference, relative to the largest reference value.
+        beside: What ran at the same time; ``None`` for nothing.
+        beside_intensity_percent: Its intensity, in percent of the time.
+        slowdown: How many times the time is that of the row alone, in pairs within a block.
+        slowdown_low: Lower end of its confidence interval.
+        slowdown_high: Upper end of its confidence interval.
+        p90_slowdown: How many times the p90 latency is that of the row alone.
+        neighbour_processors: Processors that the neighbour used.
+        neighbour_gb_per_s: 10^9 bytes per second that the neighbour read and wrote.
+        neighbour_calls_per_s: Calls per second of a model that ran beside the row.
+        neighbour_p50_ms: Median latency of these calls.
+        neighbour_slowdown: How much slower the neighbour was than while the row stood still.
         compile_ms: Compilation.
         ready_ms: Process start to first output; of a cold start the median over launches.
         stages: Stages of your own code, in order: each with its name, its time of a call (`ms`) and its share of all.
@@ -115,6 +126,17 @@ class RunRow:
     speedup_high: float | None
     verdict: str | None
     max_rel_error: float | None
+    beside: str | None
+    beside_intensity_percent: int | None
+    slowdown: float | None
+    slowdown_low: float | None
+    slowdown_high: float | None
+    p90_slowdown: float | None
+    neighbour_processors: float | None
+    neighbour_gb_per_s: float | None
+    neighbour_calls_per_s: float | None
+    neighbour_p50_ms: float | None
+    neighbour_slowdown: float | None
     compile_ms: float | None
     ready_ms: float | None
     stages: Any | None
