@@ -117,7 +117,8 @@ _OWN = OverLaunches("neighbour_slowdown", "", _did(lambda did: did.slowdown),
     "How much slower the neighbour was than while the row stood still: median over launches.", "Null.")  # fmt: skip
 
 NEIGHBOURS = (
-    Column("beside", TEXT, "What ran at the same time; null for nothing.", any_row=_asked(lambda each: each.name), in_python=True),
+    Column("beside", TEXT, "What ran at the same time; null for nothing.",
+        any_row=_asked(lambda each: each.name), in_python=True),
     Column("beside_intensity_percent", COUNT, "Its intensity, in percent of the time.",
         any_row=_asked(lambda each: each.intensity if each.is_graded else FULL), in_python=True),
     Column("beside_shares_processors", FLAG, "Whether it ran on processors that the row may use.",
@@ -130,8 +131,10 @@ NEIGHBOURS = (
             legend=Legend(101, _legend),
             explained="the inverse of the speedup, in its place: how many times as long the row takes as alone "
             "([corun.md](corun.md)); the row `again` is the same row alone once more")),
-    Column("slowdown_low", NUMBER, "Lower end of its confidence interval.", speed=_part(lambda spans: spans.low), in_python=True),
-    Column("slowdown_high", NUMBER, "Upper end of its confidence interval.", speed=_part(lambda spans: spans.high), in_python=True),
+    Column("slowdown_low", NUMBER, "Lower end of its confidence interval.",
+        speed=_part(lambda spans: spans.low), in_python=True),
+    Column("slowdown_high", NUMBER, "Upper end of its confidence interval.",
+        speed=_part(lambda spans: spans.high), in_python=True),
     Column("p90_slowdown", NUMBER, "How many times the p90 latency is that of the row alone.",
         speed=_figure(lambda did: did.p90_slowdown), in_python=True,
         in_speeds=ShownSpeed(202, "p90 slowdown", text=lambda cell, _: _with_ends(_P90.spans(cell)), words=True,
@@ -147,7 +150,8 @@ NEIGHBOURS = (
         speed=_figure(lambda did: did.gb_per_s), in_python=True),
     Column("neighbour_calls_per_s", NUMBER, "Calls per second of a model that ran beside the row.",
         speed=_figure(lambda did: did.calls_per_s), in_python=True),
-    Column("neighbour_p50_ms", NUMBER, "Median latency of these calls.", speed=_figure(lambda did: did.p50_ms), in_python=True),
+    Column("neighbour_p50_ms", NUMBER, "Median latency of these calls.",
+        speed=_figure(lambda did: did.p50_ms), in_python=True),
     Column("neighbour_p90_ms", NUMBER, "90th percentile of that.", speed=_figure(lambda did: did.p90_ms)),
     Column("neighbour_alone", NUMBER, "GB/s, calls/s or processors of the neighbour while the row stood still.",
         speed=_figure(lambda did: did.alone)),
