@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from irbench.features.soak.run import soak
     from irbench.features.sweep.report import Sweep
     from irbench.features.sweep.run import sweep
+    from irbench.features.train.keywords import TrainKeywords
+    from irbench.features.train.run import train
     from irbench.features.tune.keywords import TuneKeywords
     from irbench.features.tune.report import Tuning
     from irbench.features.tune.run import tune
@@ -102,6 +104,7 @@ __all__ = [
     "SoakKeywords",
     "Sweep",
     "TableWinner",
+    "TrainKeywords",
     "TuneKeywords",
     "Tuning",
     "Verification",
@@ -137,6 +140,7 @@ __all__ = [
     "run",
     "soak",
     "sweep",
+    "train",
     "tune",
     "verify",
 ]
@@ -176,6 +180,7 @@ _MODULES = {
     "SoakKeywords": "features.soak.keywords",
     "Sweep": "features.sweep.report",
     "TableWinner": "runs.results",
+    "TrainKeywords": "features.train.keywords",
     "TuneKeywords": "features.tune.keywords",
     "Tuning": "features.tune.report",
     "Verification": "features.verify.report",
@@ -210,6 +215,7 @@ _MODULES = {
     "run": "features.run.run",
     "soak": "features.soak.run",
     "sweep": "features.sweep.run",
+    "train": "features.train.run",
     "tune": "features.tune.run",
     "verify": "features.verify.run",
 }

@@ -29,6 +29,8 @@ def in_small(command: str) -> str:
     if command.startswith("irbench tune"):
         within = re.sub(r"--max-latency \S+", "--max-latency 10s", command)  # on any machine
         return f"{within} --budget 10s --batch 1 --optimize none --backends ort"
+    if command.startswith("irbench train"):
+        return f"{re.sub(' --(xla|prefetch) [^ ]+', '', command)} --samples 200 --launches 1"
     if command.startswith("irbench profile"):
         return f"{command} --launches 1"
     if command.startswith("irbench replay"):

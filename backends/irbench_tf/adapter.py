@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import metadata
+from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
 from irbench.onnx.operator_classes import OperatorClass
@@ -14,6 +14,10 @@ from irbench_tf.options import KNOWN, apply_environment, environment_for, parse_
 from irbench_tf.session import import_full, import_lean, installed
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from irbench.spec.training import ModelFacts, TrainedModel, TrainingArtifact
+    from irbench.spi import TrainingSession
     from irbench_tf.compiler import Job
     from irbench_tf.session import GraphSession
 
@@ -230,6 +234,41 @@ class TensorFlowBackend:
         if device != "cpu":
             raise Refusal(f"{self.name} can be profiled on the CPU alone.", hint="Profile it on the CPU.")
         return ProfiledGraphSession(*self._compile(artifact, load, device, phases))
+
+    def describe_model(self, model: TrainedModel, /) -> ModelFacts:
+        """Load a model that is to be trained, and say what it is."""
+        from irbench_tf.training.models import model_facts
+
+        self._prepare_for_training(Load(), "cpu")
+        return model_facts(model)
+
+    def check_images(self, files: tuple[Path, ...], /) -> Path | None:
+        """Return the first file that TensorFlow does not decode."""
+        from irbench_tf.training.pipeline import first_broken
+
+        self._prepare_for_training(Load(), "cpu")
+        return first_broken(files)
+
+    def import_training(self, load: Load, device: str, /) -> None:
+        """Set the environment, and import TensorFlow and Keras as a training script does."""
+        self._prepare_for_training(load, device)
+        import_full()
+        import_module("keras")
+
+    def compile_training(
+        self, training: TrainingArtifact, load: Load, device: str, phases: Phases, /
+    ) -> TrainingSession:
+        """Make a session of a Keras model with its optimizer and its pipeline."""
+        from irbench_tf.training.session import make_session
+
+        return make_session(training, load, device, phases)
+
+    def _prepare_for_training(self, load: Load, device: str) -> None:
+        if self._jit:
+            raise Refusal("tf-xla runs frozen graphs.", hint="Give `--xla on` in place of another backend.")
+        if not installed():
+            raise Refusal("TensorFlow is not installed.", hint=install_command(*_REQUIRED))
+        apply_environment(environment_for(load, parse_options(load.options, self.name), device))
 
     def _compile(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> tuple[Job, GraphSession]:
         from irbench_tf.compiler import Job, compile_graph, load_graph

@@ -219,6 +219,8 @@ class CellLaunch:
         stages: Names of the stages of each call, in order; empty where it has none.
         neighbour_alone: What its neighbour did before the first block while the model stood still; ``None`` without
             one.
+        beginnings_ns: How long beginnings of a training step took on a batch in memory, int64, by what each adds to the
+            one before; the last is the whole step. Empty for anything else.
     """
 
     cell: str
@@ -236,6 +238,7 @@ class CellLaunch:
     warm_up: WarmUp | None = None
     stages: tuple[str, ...] = ()
     neighbour_alone: NeighbourActivity | None = None
+    beginnings_ns: Mapping[str, NDArray[np.int64]] = field(default_factory=dict[str, NDArray[np.int64]])
 
     @property
     def worst_error(self) -> OutputError | None:

@@ -16,6 +16,7 @@ from irbench.core.cold_row import ColdTable
 from irbench.core.counter_row import CounterTable
 from irbench.core.row import UNFINISHED_TEXT, CellResult, MeasuredTable, WithEnds
 from irbench.core.soak_row import SoakTable
+from irbench.core.training_row import Effect
 from irbench.spec import Goal, Objective, objective_of
 
 SCHEMA_VERSION = 2
@@ -169,12 +170,19 @@ class GroupResult(MeasuredTable):
     """Where other programs were busier in the turns of one cell; then no order is known, not even as loaded."""
     goal: Goal | None = None
     """What rows were asked to be compared by; null where nothing was: then by FPS with streams or several batches."""
+    effects: tuple[Effect, ...] = ()
+    """What each setting of training steps changes, then each pair of settings; empty for anything else."""
 
     @property
     def objective(self) -> Objective:
         """What rows are compared by; see :func:`irbench.spec.objective_of`."""
         concurrent = any(cell.mode != "sync" for cell in self.cells)
         return objective_of(self.goal, concurrent=concurrent, batches=(cell.batch for cell in self.cells))
+
+    @property
+    def is_training(self) -> bool:
+        """Whether the calls of its rows are training steps."""
+        return any(cell.loss is not None for cell in self.cells)
 
     @property
     def is_mostly_disturbed(self) -> bool:

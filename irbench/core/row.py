@@ -19,6 +19,7 @@ from irbench.spec import (
     Group,
     InferenceWork,
     Io,
+    LossCheck,
     Neighbour,
     Number,
     Program,
@@ -154,6 +155,20 @@ class Generated:
     fixed_ms: Spans | None = None
     position_us: Spans | None = None
     cache_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class StepPart:
+    """A part of a training step: medians over launches.
+
+    Attributes:
+        name: ``host``, ``forward``, ``backward`` and ``optimizer``, of steps on a batch that is in memory already; and
+            ``beside``: by how much the same step takes longer while the pipeline works beside it.
+        ms: Milliseconds of a step; below 0 where a difference of two times is lost in what they scatter.
+    """
+
+    name: str
+    ms: Spans
 
 
 @dataclass(frozen=True)
@@ -389,6 +404,10 @@ class CellResult(RowHead):
     """What each call generated; null where calls are single inferences."""
     stages: tuple[StageTime, ...] = ()
     """The stages of each call, in order; empty where it has none."""
+    step_parts: tuple[StepPart, ...] = ()
+    """What the parts of a training step cost; empty for anything else, and where a step cannot be divided."""
+    loss: LossCheck | None = None
+    """How the loss went before training steps were timed; null for anything else."""
     launches_measured: int | None = None
     """In how many launches it ran: a row that is decided leaves before the others; null in older documents."""
     launch_spread: float | None = None

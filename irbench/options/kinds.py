@@ -16,6 +16,11 @@ from irbench.spec import Io, Objective, Precision, shape_text
 T = TypeVar("T")
 
 
+_SECONDS = "str | float | timedelta"
+_NUMBERS = "str | int | Iterable[int]"
+_NAMES = "str | Iterable[str]"
+
+
 def _as_it_is(value: Any) -> Any:
     return value
 
@@ -66,6 +71,18 @@ def one_of(literal: Any) -> Kind[Any]:
         values.one_of(*words),
         words=words,
     )
+
+
+def some_of(literal: Any) -> Kind[Any]:
+    """Return the kind of several words of a ``Literal``."""
+    words = get_args(literal)
+    example = "[" + ", ".join(f'"{word}"' for word in words[:2]) + "]"
+    return Kind(example, _NAMES, values.some_of(*words), ",".join(words[:2]), written=list)
+
+
+def counts_or(word: str, example: str, least: int = 0) -> Kind[Any]:
+    """Return the kind of several whole numbers, or a word in place of one."""
+    return Kind(f'"{example}"', "str | int | Iterable[str | int]", values.counts_or(word, least), example, written=list)
 
 
 def text(example: str, metavar: str, type_name: str = "") -> Kind[str]:
@@ -138,10 +155,6 @@ def _sweep_text(sweep: values.Sweep) -> str:
     texts = ",".join(map(shape_text, shapes))
     return f"{name}={texts}" if name else texts
 
-
-_SECONDS = "str | float | timedelta"
-_NUMBERS = "str | int | Iterable[int]"
-_NAMES = "str | Iterable[str]"
 
 FLAG = Kind("True", "bool", values.flag)
 NAME = text('"before"', "NAME")

@@ -83,6 +83,31 @@ def one_of(*words: str) -> Callable[[str], str]:
     return read
 
 
+def some_of(*words: str) -> Callable[[str | Iterable[str]], tuple[str, ...]]:
+    """Return what reads some of these words, each once: of ``"on,off"`` or of a list of them."""
+    read_one = one_of(*words)
+    return lambda value: tuple(map(read_one, names(value)))
+
+
+def counts_or(word: str, least: int = 0) -> Callable[[str | int | Iterable[str | int]], tuple[str, ...]]:
+    """Return what reads whole numbers from ``least``, or a word, each once, as texts: of ``"0,1,auto"``."""
+
+    def read_one(value: str | int) -> str:
+        text = str(value).strip()
+        if text != word and not (text.isascii() and text.isdigit() and least <= int(text) <= _LARGEST_COUNT):
+            raise ValueError(f"{text!r} is neither {word} nor a whole number from {least}")
+        return text if text == word else str(int(text))
+
+    def read(value: str | int | Iterable[str | int]) -> tuple[str, ...]:
+        parts = value.split(",") if isinstance(value, str) else [value] if isinstance(value, int) else value
+        values = tuple(dict.fromkeys(map(read_one, parts)))
+        if not values:
+            raise ValueError("there is no value")
+        return values
+
+    return read
+
+
 def names(value: str | Iterable[str]) -> tuple[str, ...]:
     """Return names, each once: of ``"ort,openvino"`` or of a list of them."""
     return tuple(dict.fromkeys(ordered_names(value)))

@@ -16,6 +16,7 @@ from irbench.render.columns import IN_SPEEDS
 from irbench.render.failure_texts import remedy
 from irbench.render.line_wrapping import cell_count, shorten, shorten_middle
 from irbench.render.table_title import SEPARATOR
+from irbench.render.training_tables import step_legend
 
 _LONGEST_MESSAGE = 140
 _LONGEST_HEAD = 40
@@ -33,6 +34,7 @@ def footer(result: GroupResult, context: Context, hidden: Collection[str] = ()) 
         yield "few launches: intervals assume a unimodal distribution of launch speeds"
     for text, cells in _marked(result).items():
         yield f"* {text}: {', '.join(context.name(cell) for cell in cells)}"
+    yield from step_legend(result)
     yield from dict.fromkeys(note.text(context) for note in result.notes)
 
 

@@ -31,9 +31,9 @@ from irbench.render.footer import (
     whole_warnings,
 )
 from irbench.render.neighbour_texts import slowdowns_text
-from irbench.render.stage_table import stage_table
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import compared_how, title
+from irbench.render.tables_below import tables_below
 from irbench.render.verdicts import NO_WINNER_TEXTS, style_of
 from irbench.render.views import Block, Sentence, hidden_columns, paragraph, table_lines, width_of
 
@@ -70,7 +70,7 @@ class GroupView:
         self._context = context_of(result, self._environment, self._plan)
         self._whole_warnings, self._intervals = warnings, intervals
         self._table = group_table(result, confidence_of(self._plan), intervals=intervals, whole_reasons=warnings)
-        self._stages = stage_table(result, confidence_of(self._plan))
+        self._below = tables_below(result, confidence_of(self._plan))
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         """Return the width that shows every column; called by rich."""
@@ -85,9 +85,9 @@ class GroupView:
         yield from paragraph(title(self._result, self._environment, self._plan), width, "bold")
         yield from paragraph(headline(self._result, self._context), width, "")
         yield from table_lines(self._table, width)
-        if self._stages is not None:
+        for below in self._below:
             yield Text("")
-            yield from table_lines(self._stages, width)
+            yield from table_lines(below, width)
         for note in footer(self._result, self._context, hidden_columns(self._table, width)):
             yield from paragraph(note, width, "dim")
         for mismatch in (*mismatches(self._result, self._context), *not_applicable(self._result, self._context)):
@@ -100,8 +100,7 @@ class GroupView:
         yield Sentence(title(result, self._environment, self._plan), "title")
         yield Sentence(headline(result, context), "verdict")
         yield group_table(result, confidence_of(self._plan), intervals=self._intervals)
-        if self._stages is not None:
-            yield self._stages
+        yield from self._below
         yield from (Sentence(note, "note") for note in footer(result, context))
         yield from (Sentence(text, "warning") for text in mismatches(result, context))
         yield from (Sentence(text, "warning") for text in not_applicable(result, context))

@@ -154,10 +154,11 @@ def _cores(environment: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
 def _mode(result: GroupResult) -> str:
     io = _same({IO_TEXTS[cell.io] for cell in result.cells}, "copies in some rows")
     modes = [mode for mode in ("streams", "instances") if any(cell.mode == mode for cell in result.cells)]
-    mode = " and ".join(modes) or "sync, back to back"
+    mode = " and ".join(modes) or ("training steps" if result.is_training else "sync, back to back")
     bound = result.goal.max_latency_ms if result.goal is not None else None
     limit = "" if bound is None else f" with p90 of at most {bound:g} ms"
-    return f"{mode}, compared by {_compared_by(result)}{limit}, {io}" if compared_how(result) else f"{mode}, {io}"
+    facts = (f"{mode}, compared by {_compared_by(result)}{limit}" if compared_how(result) else mode, io)
+    return facts[0] if result.is_training else ", ".join(facts)  # what a step copies is a part of it
 
 
 def compared_how(result: GroupResult) -> str:
@@ -169,7 +170,7 @@ def compared_how(result: GroupResult) -> str:
 
 def _compared_by(result: GroupResult) -> str:
     if _compares_means(result):
-        return "time per inference"
+        return "time per step" if result.is_training else "time per inference"
     return COMPARED_BY[result.objective]
 
 

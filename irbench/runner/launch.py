@@ -32,6 +32,7 @@ from irbench.runner.plan import GraphRefused, other_form
 from irbench.runner.reference import CHANGING, fallback, require_answers, worse, worst_error
 from irbench.runner.workers import Workers
 from irbench.spec import Cell, Deadline, Objective, Timing
+from irbench.spec.training import BEGINNING_CALLS, BEGINNINGS, TrainingArtifact
 from irbench.spi import Outputs
 from irbench.stats.blocks import processors_in_use
 from irbench.stats.launch_planning import behind, block_order, fewest_blocks, needs_more_blocks, settle_calls
@@ -208,6 +209,7 @@ class Launch:
         tempo = choose_tempo(self._inputs, self._forecast, self._starts(), self._plan.group.feeds)
         self._timing = tempo.timing
         blocks = self._measure_blocks(tempo)
+        self._take_beginnings()
         if self._timing.tail:
             self._take_tails()
         if self._timing.pace:
@@ -427,6 +429,17 @@ class Launch:
     @property
     def _processors(self) -> int:
         return processors_in_use(self._plan.group.cells, len(self._plan.cpus))
+
+    def _take_beginnings(self) -> None:
+        """Time beginnings of training steps, where rows have any."""
+        for cell in self._workers.cells:
+            if isinstance(cell.artifact, TrainingArtifact):
+                self._say(Activity("beginnings", self._names[cell.id]))
+                calls_s = self._forecast.calls_s(cell.id, BEGINNING_CALLS * len(BEGINNINGS))
+                compile_s = self._progress[cell.id].first_inference_s * len(BEGINNINGS)
+                patience_s = self._patience_s(calls_s + compile_s)
+                taken_ns = self._workers.ask(cell.id, "measure", "beginnings", deadline_s=patience_s)
+                self._progress[cell.id].beginnings_ns = taken_ns or {}
 
     def _take_tails(self) -> None:
         calls = self._timing.tail_calls

@@ -113,6 +113,7 @@ class CellProgress:
     run_private_bytes: int | None = None
     repeat_error: OutputError | None = None
     neighbour_alone: NeighbourActivity | None = None
+    beginnings_ns: Mapping[str, NDArray[np.int64]] = field(default_factory=dict[str, NDArray[np.int64]])
 
     def share(self, other: CellProgress) -> None:
         """Take over how far the session has come that it shares with another cell."""
@@ -123,6 +124,11 @@ class CellProgress:
         """How the warm-up ended, for a cell that has come so far."""
         assert self.warmed is not None
         return self.warmed
+
+    @property
+    def first_inference_s(self) -> float:
+        """How long the first inference took, in seconds."""
+        return 0.0 if self.prepared is None else self.prepared.first_inference_s
 
     def as_launch(self, cell: Cell, started_ns: int) -> CellLaunch:
         """Return the record of a cell that measured.
@@ -155,4 +161,5 @@ class CellProgress:
             warm_up=self.speed.warm_up,
             stages=self.prepared.stages,
             neighbour_alone=self.neighbour_alone,
+            beginnings_ns=self.beginnings_ns,
         )

@@ -11,8 +11,8 @@ from irbench.render.formats.exported_run import Export
 from irbench.render.formats.row_table import row_table
 from irbench.render.formats.text_files import as_csv, as_json_lines, as_markdown
 from irbench.render.speed_table import context_of, group_table, headline
-from irbench.render.stage_table import stage_table
 from irbench.render.table_title import origin_lines, title
+from irbench.render.tables_below import tables_below
 from irbench.render.text_formats import bullets, heading, markdown_text, without_control_characters
 from irbench.runs.run_modes import mode_views
 from irbench.store.run_document import encode_document
@@ -56,8 +56,7 @@ def _markdown(group: GroupResult, document: RunDocument) -> str:
         *whole_warnings(group.warnings, context),
     )
     named = heading(title(group, document.environment, document.plan), 3)
-    stages = stage_table(group)
-    tables = [table.as_markdown() for table in (group_table(group), stages) if table is not None]
+    tables = [table.as_markdown() for table in (group_table(group), *tables_below(group))]
     parts = (named, markdown_text(headline(group, context)), *tables, bullets(below))
     return "\n\n".join(part for part in parts if part)
 

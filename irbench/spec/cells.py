@@ -115,6 +115,25 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
+class LossCheck:
+    """Whether a model trains with the settings of a row: found out before steps are timed.
+
+    Attributes:
+        losses: Of each step, in order.
+        first: The mean over the first steps.
+        last: The mean over the last steps.
+        reference: ``last`` of the row in fp32 with the same batch; ``None`` for that row itself.
+        allowed: How far ``last`` may lie above ``reference``, as a fraction of what that fell by.
+    """
+
+    losses: tuple[float, ...]
+    first: float
+    last: float
+    reference: float | None = None
+    allowed: float | None = None
+
+
+@dataclass(frozen=True)
 class Roof:
     """The most that is attainable, and what limits it.
 
@@ -228,6 +247,7 @@ class Cell:
             not be computed.
         work: What an inference takes; ``None`` where no peak of the machine is known, or the work cannot be counted.
         shared_session: The id of a cell of its group whose session runs it too; empty where it has one of its own.
+        loss: How the loss went before training steps are timed; ``None`` for anything else.
     """
 
     id: str
@@ -243,6 +263,7 @@ class Cell:
     accuracy: Accuracy | None = None
     work: InferenceWork | None = None
     shared_session: str = ""
+    loss: LossCheck | None = None
 
     @property
     def address(self) -> BackendAddress:

@@ -101,7 +101,7 @@ class Bundle:
         defaults: Sizes of free dimensions that are used unless the caller binds others.
         classifier: Whether top-1 agreement of the first output means something.
         seed: Seed of the generated inputs (and of random weights).
-        workload: ``inference``.
+        workload: What one call does: an inference, or a training step.
         reference: File with the expected outputs; ``None`` where a reference backend computes them.
         source: What it was made from, as the user named it.
         versions: Versions of the tools that made it, by distribution name.
@@ -116,7 +116,7 @@ class Bundle:
     defaults: Mapping[str, int] = field(default_factory=dict[str, int])
     classifier: bool = False
     seed: int = 0
-    workload: Literal["inference"] = "inference"
+    workload: Literal["inference", "training"] = "inference"
     reference: Path | None = None
     source: str = ""
     versions: Mapping[str, str] = field(default_factory=dict[str, str])

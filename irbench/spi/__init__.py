@@ -58,6 +58,7 @@ from irbench.spi.profiling import (
     ProfilingBackend,
     TensorShape,
 )
+from irbench.spi.training import TrainingBackend, TrainingSession
 
 __all__ = [
     "Array",
@@ -93,6 +94,8 @@ __all__ = [
     "Slot",
     "StreamAdvisor",
     "TensorShape",
+    "TrainingBackend",
+    "TrainingSession",
     "Usage",
     "UsageWriter",
     "UsedModel",

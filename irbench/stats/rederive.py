@@ -236,6 +236,7 @@ def _cell(row: CellResult, workload: int) -> Cell:
         environment=row.environment,
         program=row.program,
         accuracy=row.accuracy,
+        loss=row.loss,
         work=row.work,
     )
 

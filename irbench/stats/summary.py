@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -48,6 +48,7 @@ from irbench.stats.orders import order_doubt
 from irbench.stats.paced import paced_latency, paced_over_launches, paced_runs
 from irbench.stats.speedups import speedups
 from irbench.stats.stages import stage_times
+from irbench.stats.training import step_parts, training_effects
 from irbench.stats.winner import LeadEstimate, doubt, find_winner
 from irbench.stats.workload_facts import achieved, bound_shapes, given_inputs, table_of
 
@@ -78,7 +79,8 @@ def summarise(
     launches = observe(group, records, timing)
     eligibility = within_max_latency(decide_eligibility(group, records, admission), group, records, launches)
     uneven = uneven_load(group, records, launches, timing) if is_as_loaded(launches) else None
-    by_cell = _speedups(records, launches, eligibility, timing, is_even=uneven is None)
+    trained = frozenset(cell.id for cell in group.cells if cell.loss is not None)
+    by_cell = _speedups(records, launches, eligibility, timing, is_even=uneven is None, trained=trained)
     references = references or {}
     common = references.get(group.baseline)
     rows = {
@@ -138,6 +140,7 @@ def _table(state: TableState, finding: LeadEstimate) -> GroupResult:
         condition=condition,
         uneven_load=state.uneven_load,
         goal=group.goal,
+        effects=training_effects(group, state.records, launches, timing),
         given_inputs=given_inputs(group.main.feeding),
     )
 
@@ -184,6 +187,7 @@ def _row(
         graph_files=cell.artifact.files if cell.artifact is not None else None,
         program=cell.program,
         accuracy=cell.accuracy,
+        loss=cell.loss,
         work=cell.work,
         speedup=speedup,
         verified_against=verified_against,
@@ -235,6 +239,7 @@ def _with_figures(
         paced_p90_over_launches=paced_over_launches(paced, 90, timing),
         generation=generated(rounds, everything, cell, prompt_of(workload), first.effective, timing),
         stages=stage_times(rounds, everything, timing),
+        step_parts=step_parts(rounds, timing),
         launches_measured=sum(own.cell == cell.id for record in records for own in record.cells),
         launch_spread=launch_spread(launch_levels(launches, cell.id)),
         phases_ms=phases_ms(first),
@@ -253,6 +258,7 @@ def _speedups(
     timing: Timing,
     *,
     is_even: bool,
+    trained: Collection[str] = (),
 ) -> dict[str, Speedup]:
     """Return the speedups by cell; they are adjusted for their number and so derived together."""
     baseline = eligibility.baseline
@@ -263,7 +269,7 @@ def _speedups(
         cell: replace(
             speedup,
             reason=eligibility.mixed(cell),
-            verified=all(_is_verified(records, either) for either in (cell, baseline)),
+            verified=all(either in trained or _is_verified(records, either) for either in (cell, baseline)),
         )
         for cell, speedup in by_cell.items()
     }

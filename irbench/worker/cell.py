@@ -32,6 +32,7 @@ from irbench.stats.launch_planning import calls_per_sample, fewest_warm_up_calls
 from irbench.worker.feed_turns import feeds_of_samples, require_loop, takes_turns, turns_of_streams
 from irbench.worker.generation import generating_if_decoder
 from irbench.worker.inference import infer
+from irbench.worker.training import training_if_trained
 from irbench.worker.warming import Warming, WarmUpRequest, median_completion_ns
 from irbench.worker.watchdog import own_temporary_files
 
@@ -297,7 +298,8 @@ class CellHost:
     @cached_property
     def _backend(self) -> Backend:
         backend = backend_of(self._task.cell, self._workload.feeding, lambda: self._feeds[0])
-        return generating_if_decoder(backend, self._task.cell.artifact, self._task.cell.io)
+        artifact = self._task.cell.artifact
+        return training_if_trained(generating_if_decoder(backend, artifact, self._task.cell.io), artifact)
 
     def _read_private(self) -> int | None:
         return private_memory_bytes(descendant_folders()) if self._is_command else private_memory_bytes()

@@ -13,15 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.core.record import Evidence, PacedRun, Sustained
+from irbench.measure.call_parts import timed_in_turns
 from irbench.measure.drive import complete_call, turning_slot
 from irbench.measure.kernel_evidence import evidence_between, read_counters
 from irbench.measure.ledger import CommonWindow, SharedLedger, WindowCounters
 from irbench.measure.pacing import CallSchedule, issue_on_schedule, join_paced, start_soon
+from irbench.spec.training import BEGINNING_CALLS
 from irbench.worker.cell import CellHost, CellTask
 from irbench.worker.warming import median_completion_ns
 
 if TYPE_CHECKING:
     from irbench.measure.drive import FollowingDriver
+    from irbench.worker.training import TrainingSlot
 
 
 class RunHost(CellHost):
@@ -53,6 +56,16 @@ class RunHost(CellHost):
             driver = self._make_driver()
         window = driver.drive(calls, settle_calls, first)
         return window.completion_ns - window.issue_ns
+
+    def beginnings(self) -> dict[str, NDArray[np.int64]]:
+        """Time the beginnings of a training step, by turns; nothing where it cannot be divided.
+
+        Returns:
+            Nanoseconds of each call, int64, by what a beginning adds to the one before.
+        """
+        (slot,) = self._slots
+        session = cast("TrainingSlot", slot).session
+        return timed_in_turns(session.beginnings, BEGINNING_CALLS)
 
     def paced(self, pace_ns: int, calls: int, first: int = 0) -> PacedRun:
         """Issue so many calls at a constant pace, after a few untimed ones.

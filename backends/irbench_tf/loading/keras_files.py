@@ -165,6 +165,13 @@ def require_trustworthy(path: Path) -> None:
     _require_harmless(path, config)
 
 
+def compile_as_saved(model: Any, path: Path) -> None:
+    """Compile a model with the loss and the optimizer that its file names, if it names any."""
+    saved = (_config(path) or {}).get("compile_config")
+    if saved:
+        model.compile_from_config(saved)
+
+
 def _explained(path: Path, error: Exception, imports: Sequence[str]) -> IrbenchError:
     import keras
 

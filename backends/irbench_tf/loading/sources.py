@@ -72,10 +72,14 @@ def load(source: str, imports: Sequence[str] = (), signature: str | None = None)
         raise IrbenchError(
             f"{source} is not a SavedModel folder, and only those have signatures.", hint="Leave --signature out."
         )
+    _import_first(imports)
+    return replace(_loaded(source, imports, signature), source=source)
+
+
+def _import_first(imports: Sequence[str]) -> None:
     for module in imports:
         with _searched_first(_folder_of(module)):
             _import_user_module(module)
-    return replace(_loaded(source, imports, signature), source=source)
 
 
 def _loaded(source: str, imports: Sequence[str], signature: str | None) -> Loaded:
@@ -151,15 +155,61 @@ def _from_saved_model(path: Path, signature: str | None) -> Loaded:
     )
 
 
+def load_keras(source: str, imports: Sequence[str] = ()) -> tuple[str, Any]:
+    """Return what tables call a Keras model, and the model itself, as its author made it.
+
+    Raises:
+        IrbenchError: It is none, or it cannot be loaded.
+    """
+    _import_first(imports)
+    path = Path(source)
+    if source in registry.names(registry.MODELS):
+        return source, registry.model(source).build()
+    if path.suffix == ".keras":
+        return path.stem, load_keras_file(path, imports)
+    if _is_function(source):
+        module, _, function = source.rpartition(":")
+        model = _call_user_function(module, function)
+        return signatures.own_name(model) or function, model
+    raise IrbenchError(
+        f"{source} is not a Keras model.",
+        hint="Give a model of the zoo, a .keras file, or file.py:function that returns a model.",
+    )
+
+
+def is_zoo_classifier(source: str) -> bool:
+    """Whether a source names a model of the zoo whose output are scores of classes."""
+    return source in registry.names(registry.MODELS) and registry.model(source).classifier
+
+
+def call_function(source: str) -> Any:
+    """Return what a function of the user's returns, ``module:function``.
+
+    Raises:
+        IrbenchError: There is no such function, or it failed.
+    """
+    module, _, name = source.rpartition(":")
+    return _returned(module, name)
+
+
 def _call_user_function(module: str, name: str) -> Any:
     import keras
 
+    model = _returned(module, name)
+    if not isinstance(model, keras.Model):
+        raise IrbenchError(
+            f"{module}:{name}() returned {type(model).__name__}, which is not a Keras model.", hint=_HINT_FUNCTION
+        )
+    return model
+
+
+def _returned(module: str, name: str) -> Any:
     with _searched_first(_folder_of(module)):
         function = getattr(_import_user_module(module), name, None)
         if not callable(function):
             raise IrbenchError(f"{module} has no function {name}.", hint=_HINT_FUNCTION)
         try:
-            model = function()
+            return function()
         except Exception as error:
             raise IrbenchError(
                 f"{module}:{name}() failed: {cause_of(error)}",
@@ -167,11 +217,6 @@ def _call_user_function(module: str, name: str) -> Any:
                 if is_python_on_tensors(error)
                 else "Fix the function; calling it in Python shows where it fails.",
             ) from error
-    if not isinstance(model, keras.Model):
-        raise IrbenchError(
-            f"{module}:{name}() returned {type(model).__name__}, which is not a Keras model.", hint=_HINT_FUNCTION
-        )
-    return model
 
 
 def _folder_of(module: str) -> Path:

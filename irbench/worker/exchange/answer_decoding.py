@@ -182,6 +182,7 @@ def expected_of(method: str) -> ExpectedReply:
         "take_share": ExpectedReply(Share, lambda share: _are_times(share.times_ns, columns=2)),
         "take_paced_share": ExpectedReply(np.ndarray, lambda times_ns: _are_times(times_ns, columns=3)),
         "tail": ExpectedReply(np.ndarray, _are_times),
+        "beginnings": ExpectedReply(dict[str, np.ndarray], lambda taken: all(map(_are_times, taken.values()))),
         "alone": ExpectedReply(Sustained, lambda run: run.completions > 0 and run.wall_ns > 0),
         "paced": ExpectedReply(PacedRun, lambda run: _are_pairs(run) and run.pace_ns > 0 and run.concurrency > 0),
         "answer_again": answers,

@@ -1,0 +1,154 @@
+"""Models that are trained: loaded as they were compiled, or compiled as the user asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from irbench.core.suggestions import did_you_mean
+from irbench.errors import IrbenchError
+from irbench.spec.training import ModelFacts, TrainedModel, TrainingPrecision
+from irbench_tf.loading import sources
+from irbench_tf.loading.keras_files import compile_as_saved
+
+_OF_CLASSIFIERS = "sparse_categorical_crossentropy"
+_USUAL_OPTIMIZER = "adam"
+_USUAL_SIZE = 32
+"""Height and width of images for a model that takes images of any size."""
+_CHANNELS = (1, 3)
+_ONE_HOT_OR_NUMBER = ("sparse", "Sparse")
+"""How names of losses begin whose labels are numbers of classes."""
+
+
+def load_trained(model: TrainedModel, precision: TrainingPrecision = "fp32", seed: int = 0) -> Any:
+    """Return the model, compiled, with initial weights that follow from the seed.
+
+    Raises:
+        IrbenchError: It cannot be loaded, or has no loss, or there is no such loss or optimizer.
+    """
+    return _named(model, precision, seed)[1]
+
+
+def _named(model: TrainedModel, precision: TrainingPrecision, seed: int) -> tuple[str, Any]:
+    import keras
+
+    keras.utils.set_random_seed(seed)
+    policy = "float32" if precision == "fp32" else precision
+    keras.config.set_dtype_policy(policy)
+    name, made = sources.load_keras(model.source, model.imports)
+    if precision != "fp32":
+        _set_policy(made, policy)
+    if model.source.endswith(".keras"):
+        compile_as_saved(made, Path(model.source))
+    return name, _compiled(made, model, is_classifier=sources.is_zoo_classifier(model.source))
+
+
+def model_facts(model: TrainedModel) -> ModelFacts:
+    """Return what is known of a model once it was loaded; raises as :func:`load_trained` does."""
+    name, made = _named(model, "fp32", 0)
+    return ModelFacts(
+        name=name,
+        input_shape=image_shape(made),
+        classes=class_count(made),
+        parameters=sum(int(weight.shape.num_elements()) for weight in made.trainable_variables),
+        loss=_name_of(made.loss),
+        optimizer=_name_of(made.optimizer),
+        has_own_step=has_own_step(made),
+    )
+
+
+def has_own_step(model: Any) -> bool:
+    """Whether the class of a model has a ``train_step`` of its own."""
+    import keras
+
+    return type(model).train_step is not keras.Model.train_step
+
+
+def image_shape(model: Any) -> tuple[int, ...]:
+    """Return height, width and channels of a sample; empty where the model takes something else than one image."""
+    inputs = list(getattr(model, "inputs", None) or [])
+    if len(inputs) != 1:
+        return ()
+    sizes = tuple(inputs[0].shape[1:])
+    if len(sizes) != 3 or sizes[-1] not in _CHANNELS:
+        return ()
+    return tuple(_USUAL_SIZE if size is None else int(size) for size in sizes)
+
+
+def class_count(model: Any) -> int:
+    """Return how many scores the only output has for a sample; 0 where that is not known."""
+    outputs = list(getattr(model, "outputs", None) or [])
+    if len(outputs) != 1 or len(outputs[0].shape) != 2 or outputs[0].shape[-1] is None:
+        return 0
+    return int(outputs[0].shape[-1])
+
+
+def takes_class_numbers(model: Any) -> bool:
+    """Whether labels are numbers of classes; otherwise they are one value for each score."""
+    return _name_of(model.loss).startswith(_ONE_HOT_OR_NUMBER)
+
+
+def _set_policy(model: Any, policy: str) -> None:
+    """Set the policy of every layer: a loaded model keeps that of its file, whatever the global one is."""
+    import keras
+
+    for layer in model._flatten_layers(include_self=True, recursive=True):  # noqa: SLF001 - there is no public way
+        if str(layer.dtype_policy.name) == "float32":
+            layer.dtype_policy = keras.dtype_policies.get(policy)
+
+
+def _compiled(made: Any, model: TrainedModel, *, is_classifier: bool) -> Any:
+    own_loss = getattr(made, "loss", None) if made.compiled else None
+    loss = model.loss or own_loss or (_OF_CLASSIFIERS if is_classifier else None)
+    if loss is None:
+        raise IrbenchError(
+            f"{model.source} has no loss to train with.",
+            hint="Compile the model before you save or return it, or give one: --loss sparse_categorical_crossentropy.",
+        )
+    changes = model.loss or model.optimizer or model.learning_rate is not None
+    if made.compiled and not changes:
+        return made
+    own_optimizer = made.optimizer if made.compiled else None
+    optimizer = _optimizer(model, own_optimizer)
+    made.compile(optimizer=optimizer, loss=_loss(loss))
+    return made
+
+
+def _loss(loss: Any) -> Any:
+    import keras
+
+    if not isinstance(loss, str):
+        return loss
+    try:
+        return keras.losses.get(loss)
+    except ValueError as error:
+        raise IrbenchError(
+            f"Keras has no loss called {loss!r}.", hint=_known(loss, keras.losses, "categorical_crossentropy")
+        ) from error
+
+
+def _optimizer(model: TrainedModel, own: Any) -> Any:
+    import keras
+
+    name = model.optimizer or (_USUAL_OPTIMIZER if own is None else "")
+    try:
+        optimizer = keras.optimizers.get(name) if name else own
+    except ValueError as error:
+        raise IrbenchError(
+            f"Keras has no optimizer called {name!r}.", hint=_known(name, keras.optimizers, "adam, sgd")
+        ) from error
+    if model.learning_rate is not None:
+        optimizer.learning_rate = model.learning_rate
+    return optimizer
+
+
+def _known(name: str, module: Any, examples: str) -> str:
+    names = [known for known in dir(module) if not known.startswith("_")]
+    return f"{did_you_mean(name, [*names, *map(str.lower, names)])}Names as Keras has them: {examples}."
+
+
+def _name_of(part: Any) -> str:
+    if part is None:
+        return ""
+    name = getattr(part, "name", None) or getattr(part, "__name__", None)
+    return str(name or (part if isinstance(part, str) else type(part).__name__))

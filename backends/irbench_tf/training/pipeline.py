@@ -1,0 +1,109 @@
+"""The input pipeline: files that are decoded, shuffled, batched and made ahead, as tf.data does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from irbench.errors import IrbenchError
+from irbench.spec.training import TrainingArtifact, TrainingData
+from irbench_tf.loading import sources
+from irbench_tf.training.models import class_count, image_shape, takes_class_numbers
+
+_SUFFIXES = (".png", ".jpg", ".jpeg")
+_SHUFFLED = 10_000
+"""How many samples a function's dataset is shuffled among."""
+
+
+def batches(training: TrainingArtifact, model: Any, batch: int) -> Iterator[Any]:
+    """Return an endless iterator over batches of inputs and labels, all of them of one size.
+
+    Raises:
+        IrbenchError: The data do not fit the model.
+    """
+    import tensorflow as tf
+
+    settings = training.settings
+    samples = _own_samples(training.data, training.seed) if training.data.is_function else _images(training, model)
+    made = samples.repeat().batch(batch, drop_remainder=True)
+    if settings.prefetch != "0":
+        made = made.prefetch(tf.data.AUTOTUNE if settings.prefetch == "auto" else int(settings.prefetch))
+    options = tf.data.Options()
+    options.deterministic = True  # rows of a table see the same samples in the same order
+    iterator: Iterator[Any] = iter(made.with_options(options))
+    return iterator
+
+
+def first_broken(files: tuple[Path, ...]) -> Path | None:
+    """Return the first file that TensorFlow does not decode as an image; ``None`` where it decodes all."""
+    import tensorflow as tf
+
+    for file in files:
+        try:
+            tf.io.decode_image(file.read_bytes(), expand_animations=False)
+        except (tf.errors.InvalidArgumentError, OSError):
+            return file
+    return None
+
+
+def _images(training: TrainingArtifact, model: Any) -> Any:
+    import tensorflow as tf
+
+    files, labels = _files(training.data)
+    shape, classes = image_shape(model), class_count(model)
+    if not shape:
+        raise IrbenchError(
+            f"{training.model.source} does not take one image of 1 or 3 channels.",
+            hint="Make its samples in a function that returns a tf.data.Dataset: --data file.py:function.",
+        )
+    height, width, channels = shape
+    label_of = _label_function(model, classes)
+
+    def decode(file: Any, label: Any) -> tuple[Any, Any]:
+        pixels = tf.io.decode_image(tf.io.read_file(file), channels=channels, expand_animations=False)
+        pixels.set_shape((None, None, channels))
+        if not training.data.synthetic:
+            pixels = tf.image.resize(pixels, (height, width))
+        pixels = tf.cast(pixels, tf.float32) / 255.0
+        return tf.ensure_shape(pixels, (height, width, channels)), label_of(label)
+
+    workers = training.settings.workers
+    listed = tf.data.Dataset.from_tensor_slices((files, labels))
+    if training.settings.cache == "off":
+        listed = listed.shuffle(len(files), seed=training.seed)
+    decoded = listed.map(decode, num_parallel_calls=tf.data.AUTOTUNE if workers == "auto" else int(workers))
+    return decoded.cache().shuffle(len(files), seed=training.seed) if training.settings.cache == "on" else decoded
+
+
+def _label_function(model: Any, classes: int) -> Any:
+    import tensorflow as tf
+
+    if takes_class_numbers(model):
+        return lambda label: label
+    if classes == 1:
+        return lambda label: tf.cast(label % 2, tf.float32)[None]
+    return lambda label: tf.one_hot(label, classes)
+
+
+def _files(data: TrainingData) -> tuple[list[str], list[int]]:
+    """Return all files, with the number of their class."""
+    found = [
+        (str(path), label)
+        for label, name in enumerate(data.classes)
+        for path in sorted(Path(data.source, name).iterdir())
+        if path.suffix.lower() in _SUFFIXES
+    ]
+    return [path for path, _ in found], [label for _, label in found]
+
+
+def _own_samples(data: TrainingData, seed: int) -> Any:
+    import tensorflow as tf
+
+    made = sources.call_function(data.source)
+    if not isinstance(made, tf.data.Dataset):
+        raise IrbenchError(
+            f"{data.source} returned {type(made).__name__}, which is not a tf.data.Dataset.",
+            hint="Return a dataset of single samples with their labels, without batches: irbench makes these.",
+        )
+    return made.shuffle(_SHUFFLED, seed=seed) if made.cardinality().numpy() > 1 else made

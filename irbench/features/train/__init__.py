@@ -1,0 +1,10 @@
+"""Training steps: what one costs, split by cause, and what each setting of training changes.
+
+Each combination of settings is a row, whose call is a training step: waiting for a batch, then the compiled step. A
+model whose loss does not fall is not timed. What each setting changes, alone and with others, follows from all rows.
+"""
+
+from irbench.terminal.commands import Command
+
+COMMANDS = (Command("train", "Measure", "What a training step costs, and what each setting of it changes.", rank=4),)
+PAGE = "docs/training.md"

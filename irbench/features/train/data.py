@@ -1,0 +1,149 @@
+"""The images that a model is trained on: written once, or found in a folder of the user's and checked."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from irbench.errors import ExitCode, IrbenchError
+from irbench.spec.training import ImageFormat, TrainingData
+from irbench.spi import Array, install_command
+from irbench.system.home import home
+from irbench.system.locks import temporary_folder
+from irbench.worker import call_in_worker
+
+SUFFIXES = (".png", ".jpg", ".jpeg")
+_CLASSES = 10
+"""At most; a model with fewer scores has images of so many classes."""
+_TILE = 4
+"""Patterns are made of squares of so many pixels, so that convolutions and JPEG keep them."""
+_CONTRAST, _NOISE = 0.4, 0.15
+"""Of the pattern of a class, and of what differs from image to image, as shares of white."""
+_DECODED = 20_000
+"""Of more files than that, the first of each class are decoded beforehand."""
+_DEADLINE_S = 600.0
+
+
+@dataclass(frozen=True)
+class SyntheticImages:
+    """Images of classes that can be told apart, so that a loss can fall: a pattern for each class, and noise.
+
+    Attributes:
+        shape: Height, width and channels.
+        classes: How many.
+        count: Images of all classes together.
+    """
+
+    shape: tuple[int, int, int]
+    classes: int
+    count: int
+    seed: int
+    format: ImageFormat
+
+    def written(self) -> TrainingData:
+        """Return the images, which are written where they are not there yet."""
+        digest = sha256(json.dumps(asdict(self)).encode()).hexdigest()[:16]
+        folder = home() / "training-images" / f"{self.format}-{digest}"
+        if not folder.is_dir():
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with temporary_folder(folder.parent, ".writing-") as aside:
+                self._write(aside / "images")
+                (aside / "images").rename(folder)
+        return TrainingData(str(folder), tuple(map(self._name, range(self.classes))), self.count, synthetic=True)
+
+    def _write(self, folder: Path) -> None:
+        image = _pillow()
+        generator = np.random.default_rng(self.seed)
+        height, width, channels = self.shape
+        tiles = (-(-height // _TILE), -(-width // _TILE), channels)
+        patterns = generator.random((self.classes, *tiles)).repeat(_TILE, 1).repeat(_TILE, 2)[:, :height, :width]
+        for label in range(self.classes):
+            (folder / self._name(label)).mkdir(parents=True)
+        for number in range(self.count):
+            label = number % self.classes
+            noise = generator.normal(0.0, _NOISE, self.shape)
+            pixels = 0.5 + _CONTRAST * (patterns[label] - 0.5) + noise
+            path = folder / self._name(label) / f"{number:06d}.{self.format}"
+            path.write_bytes(_encoded(image, pixels, self.format))
+
+    @staticmethod
+    def _name(label: int) -> str:
+        return f"class-{label:02d}"
+
+
+def classes_for(scores: int) -> int:
+    """Return of how many classes images are, for a model with so many scores."""
+    return min(_CLASSES, max(2, scores))
+
+
+def _encoded(image: Any, pixels: Array, image_format: ImageFormat) -> bytes:
+    whole = np.clip(255 * pixels, 0, 255).astype(np.uint8)
+    buffer = io.BytesIO()
+    image.fromarray(whole[..., 0] if whole.shape[-1] == 1 else whole).save(buffer, format=image_format)
+    return buffer.getvalue()
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise IrbenchError(
+            "Pillow must be installed to write images.",
+            hint=install_command("pillow"),
+            exit_code=ExitCode.NOT_INSTALLED,
+        ) from error
+    return Image
+
+
+def images_in(folder: Path, scores: int, backend: str) -> TrainingData:
+    """Return the images of a folder, one folder for each class, once each can be decoded.
+
+    Raises:
+        IrbenchError: There are none, more classes than scores, or a broken one.
+    """
+    if not folder.is_dir():
+        raise IrbenchError(f"There is no folder {folder}.", hint="Give a folder with one folder of images per class.")
+    files = {own.name: tuple(_images_of(own)) for own in sorted(folder.iterdir()) if own.is_dir()}
+    files = {name: found for name, found in files.items() if found}
+    if not files:
+        raise IrbenchError(
+            f"{folder} has no folder with images.",
+            hint=f"Put the images of each class into a folder of its own ({', '.join(SUFFIXES)}).",
+        )
+    if 1 < scores < len(files):
+        raise IrbenchError(
+            f"{folder} has {len(files)} classes, and the model has {scores} scores.",
+            hint="Give a model with as many scores, or fewer folders.",
+        )
+    _require_decodable(tuple(files.values()), backend)
+    return TrainingData(str(folder.absolute()), tuple(files), sum(map(len, files.values())))
+
+
+def _require_decodable(classes: tuple[tuple[Path, ...], ...], backend: str) -> None:
+    most = max(1, _DECODED // len(classes))
+    looked_at = tuple(path.absolute() for files in classes for path in files[:most])
+    broken: Path | None = call_in_worker(
+        "irbench.worker.training:broken_image", backend, looked_at, deadline_s=_DEADLINE_S, returns=Path | None
+    )
+    if broken is not None:
+        raise IrbenchError(f"{broken} cannot be decoded as an image.", hint="Write it again, or remove it.")
+
+
+def _images_of(folder: Path) -> Iterator[Path]:
+    yield from (path for path in sorted(folder.iterdir()) if path.suffix.lower() in SUFFIXES and path.is_file())
+
+
+def require_batches(data: TrainingData, batches: tuple[int, ...]) -> None:
+    """Refuse a batch that is larger than the data: a step would see a sample twice."""
+    if data.samples and max(batches) > data.samples:
+        raise IrbenchError(
+            f"--batch {max(batches)} is larger than the data, which have {data.samples} samples.",
+            hint="Give a smaller batch, or more data (`--samples` for synthetic images).",
+        )

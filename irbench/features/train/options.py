@@ -1,0 +1,113 @@
+"""The options of ``irbench train``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from irbench.options import kinds
+from irbench.options.option import CommandOptions, option
+from irbench.options.run import RunOptions
+from irbench.spec.training import ImageFormat, Switch, TrainingPrecision
+
+SYNTHETIC = "synthetic"
+GpuThreadMode: TypeAlias = Literal["global", "gpu_private", "gpu_shared"]
+Compared: TypeAlias = Literal["step-time", "samples/s", "cost"]
+DesignSize: TypeAlias = Literal["full", "half"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """What is trained, on what, and with which settings."""
+
+    batch: tuple[int, ...] = option(kinds.COUNTS, "Samples of a step.", default=(32,))
+    precision: tuple[TrainingPrecision, ...] = option(
+        kinds.some_of(TrainingPrecision),
+        "fp32, or a policy of Keras: mixed_bfloat16, mixed_float16.",
+        default=("fp32",),
+    )
+    xla: tuple[Switch, ...] = option(
+        kinds.some_of(Switch), "Whether XLA compiles the step (jit_compile).", default=("off",)
+    )
+    prefetch: tuple[str, ...] = option(
+        kinds.counts_or("auto", "0,1,auto"),
+        "Batches that the pipeline makes ahead: a number, or auto for tf.data.AUTOTUNE.",
+        default=("auto",),
+    )
+    cache: tuple[Switch, ...] = option(
+        kinds.some_of(Switch), "Whether decoded samples are kept in memory.", default=("off",)
+    )
+    workers: tuple[str, ...] = option(
+        kinds.counts_or("auto", "1,auto", least=1), "Samples that are decoded at a time.", default=("auto",)
+    )
+    gpu_thread_mode: tuple[GpuThreadMode, ...] = option(
+        kinds.some_of(GpuThreadMode),
+        "TF_GPU_THREAD_MODE: which threads launch the kernels of a GPU.",
+        default=(),
+        default_text="TensorFlow's own",
+    )
+    device: Literal["cpu", "gpu"] = option(kinds.one_of(Literal["cpu", "gpu"]), "Where to train.", default="cpu")
+    design: DesignSize = option(
+        kinds.one_of(DesignSize),
+        "Whether all combinations of settings are rows, or one half from which effects can still be told.",
+        default="full",
+    )
+    data: str = option(
+        kinds.text('"photos/"', "synthetic|DIR|FN"),
+        "Samples: synthetic images; a folder with one folder of images for each class; or file.py:function that returns"
+        " a tf.data.Dataset of single samples with labels.",
+        default=SYNTHETIC,
+    )
+    samples: int = option(kinds.COUNT, "Synthetic images.", default=2000)
+    image_format: ImageFormat = option(kinds.one_of(ImageFormat), "Format of synthetic images.", default="png")
+    loss: str = option(
+        kinds.text('"sparse_categorical_crossentropy"', "NAME"),
+        "Loss, as Keras names it.",
+        default="",
+        default_text="that of the compiled model; cross-entropy for classifiers of the zoo",
+    )
+    optimizer: str = option(
+        kinds.text('"sgd"', "NAME"),
+        "Optimizer, as Keras names it.",
+        default="",
+        default_text="that of the compiled model, otherwise adam",
+    )
+    learning_rate: float | None = option(
+        kinds.POSITIVE, "Learning rate of the optimizer.", default_text="the optimizer's own"
+    )
+    check_steps: int = option(kinds.COUNT, "Steps in which the loss must fall before a row is timed.", default=32)
+    loss_distance: float = option(
+        kinds.SHARE,
+        "How far above the loss of fp32 another row may end these steps, as a share of what that fell by.",
+        default=0.25,
+        default_text="25%",
+    )
+    launches: int = option(kinds.COUNT, "Launches of each row.", default=4)
+    objective: Compared | None = option(
+        kinds.one_of(Compared),
+        "What rows are compared by: the time of a step, samples per second, or processor time per sample.",
+        default_text="samples/s with several batches, otherwise step-time",
+    )
+
+
+TRAIN = CommandOptions(
+    "train",
+    TrainOptions,
+    RunOptions,
+    sections={
+        "Model and data": ("imports", "data", "samples", "image_format", "loss", "optimizer", "learning_rate", "seed"),
+        "Settings, a row for each combination": (
+            "batch", "precision", "xla", "prefetch", "cache", "workers", "gpu_thread_mode", "design",
+        ),
+        "How it runs": ("device", "threads", "cpus", "check_steps", "loss_distance"),
+        "How long, and what is compared": ("launches", "objective", "within", "budget", "deadline", "no_lock"),
+        "Output": ("name", "note", "results"),
+    },
+    changes={
+        "imports": {"help": "Module to import before the model is loaded, which registers custom layers"},
+        "seed": {"help": "Seed of weights, of the order of samples, and of the measurement order."},
+        "threads": {"help": "Threads of the process, or native: the runtime's default."},
+        "budget": {"default_text": "20m"},
+    },
+    single=("threads",),
+)  # fmt: skip

@@ -1,0 +1,155 @@
+"""``irbench.train``: what a training step costs, and what each setting of it changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Unpack
+
+from irbench.api.loaded_models import Model, model_name
+from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.core import registry
+from irbench.errors import IrbenchError
+from irbench.features.train.data import SyntheticImages, classes_for, images_in, require_batches
+from irbench.features.train.keywords import TrainKeywords
+from irbench.features.train.loss_checks import checked
+from irbench.features.train.options import SYNTHETIC, TRAIN, TrainOptions
+from irbench.features.train.schedule import EqualLaunches
+from irbench.features.train.training_rows import BACKEND, TrainingRows
+from irbench.measure.lock import measuring
+from irbench.options.option import names_keywords
+from irbench.options.run import RunOptions
+from irbench.requests import probes
+from irbench.requests.run_requests import refuse_contradictions, refuse_several_values, requested
+from irbench.runner.plan import PlannedGroup
+from irbench.runner.request import RunRequest
+from irbench.runs.measurement import StoredRun, measure_planned, refuse_within_a_worker
+from irbench.runs.results import Interrupted, Run
+from irbench.runs.run_destination import RunDestination
+from irbench.spec.training import ModelFacts, TrainedModel, TrainingData
+from irbench.system import host
+from irbench.worker import call_in_worker
+from irbench.worker.scratch import scratch_folder
+
+_BUDGET_S = 1200.0
+_MODEL_DEADLINE_S = 300.0
+_FEWEST_STEPS = 5
+_ROUND_S, _SETTLE_S = 0.1, 0.1
+"""Steps of a round, and those before it: while others ran, the pipeline stood still with batches that were made."""
+
+
+@names_keywords(TRAIN)
+def train(model: Model, *, progress: ProgressOption = "auto", **options: Unpack[TrainKeywords]) -> Run:
+    """Measure training steps of a model with each combination of settings, and what each setting changes.
+
+    Args:
+        model: A model of the zoo, a ``.keras`` file, or ``file.py:function`` that returns a Keras model.
+        progress: As :func:`irbench.run` takes it.
+        options: What is trained and how, and those of a run that say how it is measured.
+
+    Returns:
+        The run; its table has the effects of settings.
+
+    Raises:
+        IrbenchError: The call is impossible and nothing was measured; or results cannot be stored.
+        Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
+        TypeError: There is no such option.
+    """
+    own, shared = TRAIN.read(options)
+    with reporting(progress, TRAIN) as reporter:
+        stored = measure_training(model_name(model), TrainOptions(**own), RunOptions(**shared), reporter)
+    run = Run(stored.document, stored.folder)
+    if run.interrupted:
+        raise Interrupted(f"what was measured is stored: irbench.load({run.id!r})", run)
+    return run
+
+
+def measure_training(model: str | Path, options: TrainOptions, shared: RunOptions, reporter: Reporter) -> StoredRun:
+    """Check what is asked for, then the losses of all rows, and measure those that train; see :func:`train`."""
+    host.require_linux()
+    refuse_within_a_worker()
+    _require_device(options)
+    shared = replace(shared, models=(str(model),), backends=(f"{BACKEND}:{options.device}",))
+    refuse_contradictions(shared)
+    refuse_several_values(shared, ("threads",))
+    request = _with_timing(requested(shared), shared, options)
+    trained = TrainedModel(str(model), shared.imports, options.loss, options.optimizer, options.learning_rate)
+    with measuring(str(model), insist=shared.no_lock) as lock, scratch_folder() as folder:
+        rows, facts = _rows(trained, options, request)
+        planned = rows.group()
+        reporter.say(f"checking that the loss of {facts.name} falls ({facts.loss}, {facts.optimizer})")
+        planned = checked(planned, options, request.timing.deadline, reporter.say)
+        _require_some(planned)
+        request = replace(request, bundles=(planned.group.main.bundle,)).with_budget_for(1, 1)
+        destination = RunDestination(shared.results)
+        schedule = EqualLaunches(options.launches)
+        return measure_planned(request, (planned,), folder, destination, lock, reporter, schedule)
+
+
+def _rows(trained: TrainedModel, options: TrainOptions, request: RunRequest) -> tuple[TrainingRows, ModelFacts]:
+    facts: ModelFacts = call_in_worker(
+        "irbench.worker.training:describe_model", BACKEND, trained, deadline_s=_MODEL_DEADLINE_S, returns=ModelFacts
+    )
+    data = _data(options, trained, facts, request.seed)
+    require_batches(data, options.batch)
+    (threads,) = request.threads
+    rows = TrainingRows(options, trained, facts, data, threads=threads, cpus=request.cpus, seed=request.seed)
+    return rows, facts
+
+
+def _data(options: TrainOptions, trained: TrainedModel, facts: ModelFacts, seed: int) -> TrainingData:
+    if ":" in options.data:
+        return TrainingData(options.data)
+    if not facts.input_shape or not facts.classes:
+        raise IrbenchError(
+            f"{trained.source} does not give scores for one image of 1 or 3 channels.",
+            hint="Make its samples in a function that returns a tf.data.Dataset: --data file.py:function.",
+        )
+    if options.data != SYNTHETIC:
+        return images_in(Path(options.data), facts.classes, BACKEND)
+    height, width, channels = facts.input_shape
+    classes = classes_for(facts.classes)
+    return SyntheticImages((height, width, channels), classes, options.samples, seed, options.image_format).written()
+
+
+def _with_timing(request: RunRequest, shared: RunOptions, options: TrainOptions) -> RunRequest:
+    timing = replace(
+        request.timing,
+        min_launches=min(options.launches, request.timing.min_launches),
+        max_launches=options.launches,
+        min_calls=_FEWEST_STEPS,
+        round_seconds=_ROUND_S,
+        settle=_SETTLE_S,
+        budget=_BUDGET_S if shared.budget is None else shared.budget,
+    )
+    return replace(
+        request,
+        timing=timing,
+        batches=options.batch,
+        precisions=None,
+        allow_mixed=True,
+        is_part_of="train",
+    )
+
+
+def _require_device(options: TrainOptions) -> None:
+    """Refuse what only a GPU can do where there is none, before anything is loaded."""
+    asked = "--device gpu" if options.device == "gpu" else "--gpu-thread-mode" if options.gpu_thread_mode else ""
+    if not asked:
+        return
+    if options.device != "gpu":
+        raise IrbenchError("--gpu-thread-mode changes nothing on the CPU.", hint="Add --device gpu, or leave it out.")
+    registry.require_installed(BACKEND)
+    description = registry.describe(registry.BACKENDS, BACKEND)
+    if "gpu" not in probes.probe(description).devices:
+        raise IrbenchError(
+            f"{asked} needs a GPU, and TensorFlow finds none here.",
+            hint="Leave it out, or see what is here: irbench backends --probe",
+        )
+
+
+def _require_some(planned: PlannedGroup) -> None:
+    if planned.can_run:
+        return
+    failure = next(iter(planned.absent.values()))
+    raise IrbenchError(f"No row trains: {failure.message}.", hint=failure.hint or "")

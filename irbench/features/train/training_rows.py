@@ -1,0 +1,137 @@
+"""The rows of a table of training steps: each combination of settings, or one half of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, cast
+
+from irbench.core.record import Failure
+from irbench.features.train.options import TrainOptions
+from irbench.runner.plan import PlannedGroup
+from irbench.spec import BATCH, Bundle, Cell, Goal, GraphFiles, Group, Load, Objective, Workload
+from irbench.spec.training import (
+    LOAD_PRECISIONS,
+    TRAINING,
+    ModelFacts,
+    TrainedModel,
+    TrainingArtifact,
+    TrainingData,
+    TrainingSettings,
+)
+from irbench.stats.factorial import half_of
+from irbench.stats.training import BATCH_SETTING
+from irbench.system.file_states import digest, is_file
+
+BACKEND = "tf"
+GPU_THREAD_MODE = "gpu_thread_mode"
+OBJECTIVES: Mapping[str, Objective] = {"step-time": "latency", "samples/s": "fps", "cost": "cost"}
+_OF_FLOAT_BYTES = 4
+
+
+class TrainingRows:
+    """Makes the rows of one model.
+
+    Args:
+        options: Which settings are asked for.
+        model: What is trained.
+        facts: What is known of it.
+        data: On what it is trained.
+        threads: Of each process.
+        cpus: The processors that it may use.
+        seed: Of weights and the order of samples.
+    """
+
+    def __init__(
+        self, options: TrainOptions, model: TrainedModel, facts: ModelFacts, data: TrainingData, **load: Any
+    ) -> None:
+        self._options, self._model, self._facts, self._data = options, model, facts, data
+        self._threads, self._cpus, self._seed = load["threads"], load["cpus"], load["seed"]
+
+    @property
+    def settings(self) -> dict[str, tuple[str, ...]]:
+        """The values of each setting."""
+        asked = self._options
+        values: dict[str, tuple[Any, ...]] = {
+            BATCH_SETTING: tuple(map(str, asked.batch)),
+            "precision": asked.precision,
+            "xla": asked.xla,
+            "prefetch": asked.prefetch,
+            "cache": asked.cache,
+            "workers": asked.workers,
+            GPU_THREAD_MODE: asked.gpu_thread_mode,
+        }
+        return {name: known for name, known in values.items() if known}
+
+    def combinations(self) -> list[dict[str, str]]:
+        """Return the settings of each row, in the order of the command line."""
+        settings = self.settings
+        if self._options.design == "half":
+            return half_of(settings)
+        return [dict(zip(settings, values, strict=True)) for values in product(*settings.values())]
+
+    def group(self) -> PlannedGroup:
+        """Return the table, whose baseline is the first row."""
+        batches = self._options.batch
+        bundle = self._bundle()
+        cells = tuple(self._cell(row, batches) for row in self.combinations())
+        objective = self._options.objective
+        goal = Goal(OBJECTIVES[objective]) if objective is not None else None
+        workloads = tuple(Workload(bundle, {BATCH: batch}) for batch in batches)
+        return PlannedGroup(Group(workloads, cells, cells[0].id, goal))
+
+    def _bundle(self) -> Bundle:
+        plain = self._artifact(TrainingSettings())
+        return Bundle(self._facts.name, (), (plain,), seed=self._seed, workload=TRAINING, source=self._model.source)
+
+    def _cell(self, row: Mapping[str, str], batches: Sequence[int]) -> Cell:
+        batch = int(row[BATCH_SETTING])
+        varied = {name: value for name, value in row.items() if name != BATCH_SETTING and self._varies(name)}
+        mode = row.get(GPU_THREAD_MODE)
+        settings = TrainingSettings(**{key: value for key, value in row.items() if key not in _OF_THE_LOAD})  # type: ignore[arg-type]
+        load = Load(
+            batch=batch,
+            threads=self._threads,
+            precision=LOAD_PRECISIONS[settings.precision],
+            cpus=self._cpus,
+            options={} if mode is None else {GPU_THREAD_MODE: mode},
+            varied=varied,
+        )
+        name = "-".join((BACKEND, self._options.device, f"b{batch}", *varied.values()))
+        return Cell(name, self._artifact(settings), BACKEND, self._options.device, load, workload=batches.index(batch))
+
+    def _varies(self, name: str) -> bool:
+        return len(self.settings[name]) > 1
+
+    def _artifact(self, settings: TrainingSettings) -> TrainingArtifact:
+        path = Path(self._model.source.rpartition(":")[0] or self._model.source)
+        sha256 = digest(path) if is_file(path) else ""
+        return TrainingArtifact(
+            kind=TRAINING,
+            path=path,
+            inputs=(),
+            outputs=(),
+            files=GraphFiles(sha256, _OF_FLOAT_BYTES * self._facts.parameters),
+            model=self._model,
+            data=self._data,
+            settings=settings,
+            seed=self._seed,
+        )
+
+
+_OF_THE_LOAD = (BATCH_SETTING, GPU_THREAD_MODE)
+
+
+def training_of(cell: Cell) -> TrainingArtifact:
+    """Return what a cell trains."""
+    return cast("TrainingArtifact", cell.artifact)
+
+
+def without(planned: PlannedGroup, failures: Mapping[str, Failure]) -> PlannedGroup:
+    """Return a table of which some rows are not launched; its first row that is launched is the baseline."""
+    absent = {**planned.absent, **failures}
+    left = [cell.id for cell in planned.group.cells if cell.id not in absent]
+    baseline = left[0] if left and planned.group.baseline in absent else planned.group.baseline
+    group = Group(planned.group.workloads, planned.group.cells, baseline, planned.group.goal)
+    return PlannedGroup(group, absent, planned.others, planned.notes)

@@ -1,0 +1,84 @@
+"""What a backend that trains models implements besides :class:`irbench.spi.Backend`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from irbench.spi.backend import Phases
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from irbench.spec import Load, Scalar
+    from irbench.spec.training import ModelFacts, TrainedModel, TrainingArtifact
+
+
+class TrainingSession(Protocol):
+    """One model with its optimizer and its input pipeline, in one process. It never looks at a clock."""
+
+    @property
+    def effective(self) -> Mapping[str, Scalar]:
+        """What is really used, as :attr:`irbench.spi.Session.effective` says it."""
+        ...
+
+    @property
+    def beginnings(self) -> Mapping[str, Callable[[], None]]:
+        """Beginnings of the step on one batch that stays in memory, each of which contains the one before.
+
+        By the name of what each adds: ``host`` calls the runtime without computing, then ``forward``, ``backward`` and
+        ``optimizer``, which is the whole step. Empty where a model's own step cannot be divided.
+        """
+        ...
+
+    def next_batch(self) -> None:
+        """Wait for the next batch of the input pipeline."""
+        ...
+
+    def step(self) -> None:
+        """Train on that batch; the new weights and the loss are there on return."""
+        ...
+
+    def loss(self) -> float:
+        """Return the loss of the last step alone."""
+        ...
+
+    def close(self) -> None:
+        """Give everything back."""
+        ...
+
+
+@runtime_checkable
+class TrainingBackend(Protocol):
+    """A backend whose runtime trains models."""
+
+    def describe_model(self, model: TrainedModel, /) -> ModelFacts:
+        """Load a model and say what it is. Runs in a worker.
+
+        Raises:
+            IrbenchError: It cannot be trained: it has no loss, for example.
+        """
+        ...
+
+    def check_images(self, files: tuple[Path, ...], /) -> Path | None:
+        """Return the first file that cannot be decoded as the pipeline does; ``None`` where all can. Runs in a worker.
+
+        Args:
+            files: Images, PNG or JPEG.
+        """
+        ...
+
+    def import_training(self, load: Load, device: str, /) -> None:
+        """Import all that training needs; takes what :meth:`irbench.spi.Backend.import_runtime` does."""
+        ...
+
+    def compile_training(
+        self, training: TrainingArtifact, load: Load, device: str, phases: Phases, /
+    ) -> TrainingSession:
+        """Make a session that trains a model as its settings and the load ask; no step is made yet.
+
+        Raises:
+            Refusal: The runtime cannot do what was asked.
+            IrbenchError: The model or the data cannot be used.
+        """
+        ...

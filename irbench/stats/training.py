@@ -1,0 +1,112 @@
+"""Whether a model trains, what the parts of its steps cost, and what each setting changes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from irbench.core.record import LaunchRecord
+from irbench.core.row import Spans, StepPart
+from irbench.core.training_row import Effect
+from irbench.spec import Group, LossCheck, Timing
+from irbench.spec.training import BEGINNINGS, STEP, TRAINING
+from irbench.stats.factorial import effects_of
+from irbench.stats.figures import Rounds, by_launch, part_ns
+from irbench.stats.intervals import interval_at, looks_of
+from irbench.stats.observed import Observed, log_level
+
+BATCH_SETTING = "batch"
+BESIDE = "beside"
+"""The part of a step that is there only while the input pipeline works beside it."""
+_ERRORS = 3.0
+"""By how many standard errors the loss must have fallen."""
+_SHARE = 4
+"""The first and the last of so many equal parts of the losses are compared."""
+
+
+def loss_check(losses: Sequence[float]) -> LossCheck:
+    """Return how losses went: the means of the first and of the last quarter of the steps."""
+    size = max(1, len(losses) // _SHARE)
+    return LossCheck(tuple(losses), float(np.mean(losses[:size])), float(np.mean(losses[-size:])))
+
+
+def has_fallen(check: LossCheck) -> bool:
+    """Whether the loss fell by more than what it scatters: by three standard errors of the difference of both means.
+
+    The standard error is that of two independent means, each from the scatter of its quarter of the steps.
+    """
+    if not all(map(math.isfinite, check.losses)):
+        return False
+    size = max(1, len(check.losses) // _SHARE)
+    first, last = np.array(check.losses[:size]), np.array(check.losses[-size:])
+    if size == 1:
+        return check.last < check.first
+    error = math.sqrt((first.var(ddof=1) + last.var(ddof=1)) / size)
+    return check.first - check.last > _ERRORS * error
+
+
+def held_against(check: LossCheck, reference: LossCheck, allowed: float) -> LossCheck:
+    """Return a check with the loss that the row in fp32 ended with, and how far above it this one may end."""
+    return replace(check, reference=reference.last, allowed=allowed * (reference.first - reference.last))
+
+
+def is_near(check: LossCheck) -> bool:
+    """Whether the loss ended near enough to that of the row in fp32."""
+    if check.reference is None or check.allowed is None:
+        return True
+    return check.last <= check.reference + check.allowed
+
+
+def step_parts(counted: Rounds, timing: Timing) -> tuple[StepPart, ...]:
+    """Return the parts of a row's steps; none where they were not taken apart.
+
+    A part is the difference of the medians of two beginnings of the step in a launch. What the step takes longer in
+    the blocks, with the pipeline beside it, than on a batch in memory is a part too.
+
+    Args:
+        counted: Its rounds that count, at least one.
+        timing: The protocol's numbers.
+    """
+    launches = [_parts_ms(rounds) for rounds in by_launch(counted)]
+    if not all(launches):
+        return ()
+    return tuple(StepPart(name, _span([parts[name] for parts in launches], timing)) for name in (*BEGINNINGS, BESIDE))
+
+
+def _parts_ms(rounds: Rounds) -> dict[str, float]:
+    launch = rounds[0][0]
+    if STEP not in launch.stages or not all(name in launch.beginnings_ns for name in BEGINNINGS):
+        return {}
+    medians = [float(np.median(launch.beginnings_ns[name])) / 1e6 for name in BEGINNINGS]
+    parts = dict(zip(BEGINNINGS, np.diff(medians, prepend=0.0).tolist(), strict=True))
+    steps_ns = np.diff(part_ns(rounds, len(launch.stages)), axis=1, prepend=0)[:, launch.stages.index(STEP)]
+    return {**parts, BESIDE: float(np.median(steps_ns)) / 1e6 - medians[-1]}
+
+
+def _span(values: Sequence[float], timing: Timing) -> Spans:
+    interval = interval_at(values, looks_of(timing), timing.confidence)
+    return Spans(interval.value, **interval.ends())
+
+
+def training_effects(
+    group: Group, records: Sequence[LaunchRecord], launches: Sequence[Observed], timing: Timing
+) -> tuple[Effect, ...]:
+    """Return what each setting of training steps changes; nothing for a group of anything else.
+
+    Of each launch, speeds count relative to the baseline's in it, so that launches may have different rows.
+    """
+    if not all(cell.artifact is not None and cell.artifact.kind == TRAINING for cell in group.cells):
+        return ()
+    settings = {cell.id: {BATCH_SETTING: str(cell.load.batch), **cell.load.varied} for cell in group.cells}
+    failed = {cell for record in records for cell in record.failures}
+    speeds: Mapping[str, list[float]] = {cell: [] for cell in settings if cell not in failed}
+    for launch in launches:
+        base = log_level(launch, group.baseline)
+        levels = {cell: log_level(launch, cell) for cell in speeds}
+        for cell, level in levels.items():
+            if level is not None and base is not None:
+                speeds[cell].append(base - level)
+    return effects_of(settings, speeds, timing.confidence)

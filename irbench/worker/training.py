@@ -1,0 +1,137 @@
+"""Training in a worker: a row whose inference is a training step, and what is found out before steps are timed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from irbench.core import registry
+from irbench.errors import IrbenchError
+from irbench.measure.call_parts import TimedStages
+from irbench.measure.kernel_evidence import PhaseLog
+from irbench.spec import Artifact, Io, Load, Scalar
+from irbench.spec.training import INPUT, STEP, ModelFacts, TrainedModel, TrainingArtifact
+from irbench.spi import (
+    Availability,
+    Backend,
+    Description,
+    Feed,
+    Outputs,
+    Phases,
+    Session,
+    TrainingBackend,
+    TrainingSession,
+)
+from irbench.worker.watchdog import own_temporary_files
+
+
+def training_if_trained(backend: Backend, artifact: Artifact | None) -> Backend:
+    """Return what runs an artifact: a backend itself, or around it what trains with it."""
+    return StepBackend(backend) if isinstance(artifact, TrainingArtifact) else backend
+
+
+class StepBackend:
+    """Runs training steps as inferences of another backend."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._trains = _training(backend)
+
+    @property
+    def name(self) -> str:
+        """That of the other backend."""
+        return self._backend.name
+
+    @property
+    def consumes(self) -> tuple[str, ...]:
+        """What the other backend reads."""
+        return self._backend.consumes
+
+    def describe(self) -> Description:
+        """Describe the other backend."""
+        return self._backend.describe()
+
+    def probe(self) -> Availability:
+        """Look at the machine through the other backend."""
+        return self._backend.probe()
+
+    def import_runtime(self, load: Load, device: str) -> None:
+        """Import what training needs."""
+        self._trains.import_training(load, device)
+
+    def compile(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> Session:
+        """Make a session of a :class:`TrainingArtifact`."""
+        return _StepSession(
+            self._trains.compile_training(cast("TrainingArtifact", artifact), load, device, phases), load
+        )
+
+
+class _StepSession:
+    def __init__(self, session: TrainingSession, load: Load) -> None:
+        self._session = session
+        self._load = load
+
+    @property
+    def effective(self) -> Mapping[str, Scalar]:
+        return self._session.effective
+
+    def open_slots(self, count: int, io: Io) -> Sequence[TrainingSlot]:  # noqa: ARG002 - a step copies what it needs
+        assert count == 1
+        return [TrainingSlot(self._session)]
+
+    def close(self) -> None:
+        self._session.close()
+
+
+class TrainingSlot:
+    """Waits for a batch and trains on it, and knows when either was complete."""
+
+    def __init__(self, session: TrainingSession) -> None:
+        self.session = session
+        stages = TimedStages({INPUT: lambda _: session.next_batch(), STEP: lambda _: session.step()})
+        self.parts, self.take_finished, self._call = stages.names, stages.take_finished, stages
+
+    def stage(self, feed: Feed, /) -> None:
+        """Do nothing: the pipeline brings the batch."""
+
+    def run(self) -> None:
+        """Make one step."""
+        self._call(None)
+
+    def fetch(self) -> Outputs:
+        """Return nothing: a step has no outputs."""
+        return ()
+
+
+def _training(backend: Backend) -> TrainingBackend:
+    if not isinstance(backend, TrainingBackend):
+        raise IrbenchError(f"{backend.name} does not train models.", hint="Give `--backends tf`.")
+    return backend
+
+
+def describe_model(backend: str, model: TrainedModel) -> ModelFacts:
+    """Load a model in this process and say what it is."""
+    own_temporary_files()
+    return _training(registry.backend(backend)).describe_model(model)
+
+
+def broken_image(backend: str, files: tuple[Path, ...]) -> Path | None:
+    """Return the first file that is no image."""
+    own_temporary_files()
+    return _training(registry.backend(backend)).check_images(files)
+
+
+def losses_of(backend: str, training: TrainingArtifact, load: Load, device: str, steps: int) -> tuple[float, ...]:
+    """Train for so many steps in this process, and return the loss of each; fewer where one is not a number."""
+    own_temporary_files()
+    trains = _training(registry.backend(backend))
+    trains.import_training(load, device)
+    session = trains.compile_training(training, load, device, PhaseLog())
+    losses: list[float] = []
+    while len(losses) < steps and all(map(math.isfinite, losses[-1:])):
+        session.next_batch()
+        session.step()
+        losses.append(session.loss())
+    return tuple(losses)

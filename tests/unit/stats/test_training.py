@@ -1,0 +1,137 @@
+"""Training steps: whether a loss falls, what the parts of a step cost, and what settings change."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import launches
+import numpy as np
+import pytest
+
+from irbench.core.record import LaunchRecord
+from irbench.core.result import GroupResult
+from irbench.core.row import CellResult
+from irbench.spec import Artifact, Bundle, Cell, Group, Load, LossCheck, Timing, Workload
+from irbench.spec.training import INPUT, STEP
+from irbench.stats.eligibility import Admission
+from irbench.stats.summary import summarise
+from irbench.stats.training import BESIDE, has_fallen, held_against, is_near, loss_check
+
+MS = 1_000_000
+CALLS = 9
+FALLING = loss_check([2.3 - 0.04 * step for step in range(32)])
+
+
+def cell(batch: int, **varied: str) -> Cell:
+    artifact = Artifact("training", Path("model.py"), (), ())
+    name = "-".join((str(batch), *varied.values()))
+    return Cell(name, artifact, "tf", "cpu", Load(batch=batch, varied=varied), workload=batch // 64, loss=FALLING)
+
+
+Steps = list[tuple[Cell, tuple[float, float]]]
+
+
+def table(steps_ms: Steps, alone_ms: tuple[float, ...] = (1.0, 3.0, 7.0, 8.0)) -> GroupResult:
+    """Return the table of rows with these times of input and compute, in five launches."""
+    cells = tuple(each for each, _ in steps_ms)
+    bundle = Bundle("net", (), (), workload="training")
+    batches = sorted({each.load.batch for each in cells})
+    group = Group(
+        tuple(Workload(bundle, {"batch": batch}) for batch in batches),
+        tuple(replace(each, workload=batches.index(each.load.batch)) for each in cells),
+        cells[0].id,
+    )
+    beginnings = {
+        name: np.full(5, round(time_ms * MS), np.int64)
+        for name, time_ms in zip(("host", "forward", "backward", "optimizer"), alone_ms, strict=True)
+    }
+    records: list[LaunchRecord] = [
+        launches.launch(
+            number,
+            [
+                launches.measured(each.id, rounds(*times), stages=(INPUT, STEP), beginnings_ns=beginnings)
+                for each, times in steps_ms
+            ],
+        )
+        for number in range(5)
+    ]
+    return summarise(group, records, Timing(), Admission(), stopped_by="launches", seconds=1.0)
+
+
+def rounds(input_ms: float, compute_ms: float) -> list[launches.Round]:
+    moments_ns = np.rint(np.cumsum([[input_ms, compute_ms]] * CALLS, axis=1) * MS).astype(np.int64)
+    return [
+        replace(launches.synchronous(block, moments_ns[:, -1].tolist()), part_ns=moments_ns.ravel())
+        for block in range(5)
+    ]
+
+
+def row(input_ms: float, compute_ms: float) -> CellResult:
+    (only,) = table([(cell(32), (input_ms, compute_ms))]).cells
+    return only
+
+
+def test_input_and_compute_stand_beside_the_whole_step() -> None:
+    measured = row(5.0, 10.0)
+    assert measured.latency_ms is not None
+    assert measured.latency_ms.p50 == pytest.approx(15.0)
+    assert [stage.ms.value for stage in measured.stages] == pytest.approx([5.0, 10.0])
+
+
+def test_parts_of_a_step_are_differences_of_its_beginnings_and_add_up_to_compute() -> None:
+    parts = {part.name: part.ms.value for part in row(5.0, 10.0).step_parts}
+    assert parts == pytest.approx({"host": 1.0, "forward": 2.0, "backward": 4.0, "optimizer": 1.0, BESIDE: 2.0})
+    assert sum(parts.values()) == pytest.approx(10.0)
+
+
+def test_a_step_that_was_not_divided_has_no_parts() -> None:
+    group = Group((Workload(Bundle("net", (), ()), {"batch": 32}),), (replace(cell(32), workload=0),), "32")
+    launch = launches.launch(0, [launches.measured("32", rounds(1.0, 2.0), stages=(INPUT, STEP))])
+    result = summarise(group, [launch], Timing(), Admission(), stopped_by="launches", seconds=1.0)
+    assert result.cells[0].step_parts == ()
+    assert result.cells[0].stages
+
+
+def test_effects_are_of_steps_where_batches_are_equal() -> None:
+    effects = table([(cell(32, xla="off"), (1.0, 19.0)), (cell(32, xla="on"), (1.0, 9.0))]).effects
+    assert [(dict(each.settings), each.value) for each in effects] == [({"xla": "on"}, pytest.approx(2.0))]
+
+
+def test_effects_are_of_samples_where_batches_differ() -> None:
+    (effect,) = table([(cell(32), (0.0, 10.0)), (cell(64), (0.0, 10.0))]).effects
+    assert effect.settings == {"batch": "64"}
+    assert effect.value == pytest.approx(2.0)
+
+
+def test_speedups_of_rows_that_train_count_as_checked() -> None:
+    result = table([(cell(32, xla="off"), (1.0, 19.0)), (cell(32, xla="on"), (1.0, 9.0))])
+    assert not result.unverified
+    assert result.is_training
+
+
+def test_a_loss_that_falls_more_than_it_scatters_has_fallen() -> None:
+    assert has_fallen(FALLING)
+    assert FALLING.first > FALLING.last
+
+
+def test_a_loss_that_scatters_as_much_as_it_falls_has_not_fallen() -> None:
+    scattered = np.random.default_rng(0).normal(2.3, 0.3, 32)
+    assert not has_fallen(loss_check(scattered.tolist()))
+
+
+@pytest.mark.parametrize("last", [math.nan, math.inf])
+def test_a_loss_that_is_no_number_has_not_fallen(last: float) -> None:
+    assert not has_fallen(loss_check([2.0, 1.5, 1.0, last]))
+
+
+def test_a_loss_that_rises_has_not_fallen() -> None:
+    assert not has_fallen(loss_check([1.0 + 0.1 * step for step in range(32)]))
+
+
+def test_a_row_may_end_above_fp32_by_the_share_of_what_that_fell_by() -> None:
+    reference = LossCheck((), first=2.0, last=1.0)
+    assert is_near(held_against(LossCheck((), 2.0, 1.2), reference, allowed=0.25))
+    assert not is_near(held_against(LossCheck((), 2.0, 1.3), reference, allowed=0.25))
+    assert is_near(held_against(LossCheck((), 2.0, 0.2), reference, allowed=0.25))
