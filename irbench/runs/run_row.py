@@ -74,6 +74,10 @@ class RunRow:
         compile_ms: Compilation.
         ready_ms: Process start to first output; of a cold start the median over launches.
         stages: Stages of your own code, in order: each with its name, its time of a call (`ms`) and its share of all.
+        step_parts: Parts of a training step: each with its name and its time (`ms`): `host`, `forward`, `backward`,
+            `optimizer`, and `beside`, by how much the step takes longer while its input pipeline works.
+        loss: How the loss went before training steps were timed: of each step, the means of the `first` and the `last`
+            quarter, and what that was held against.
         environment: What the table calls the Python whose runtime was measured; ``None`` for the one that irbench ran
             in.
         energy_per_inference_j: Energy of one inference of one batch while the row runs alone, with ``energy``.
@@ -140,6 +144,8 @@ class RunRow:
     compile_ms: float | None
     ready_ms: float | None
     stages: Any | None
+    step_parts: Any | None
+    loss: Any | None
     environment: str | None
     energy_per_inference_j: float | None
     power_w: float | None

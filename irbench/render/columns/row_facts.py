@@ -224,6 +224,14 @@ GRAPH = (
     Column("stages", FACTS,
         "Stages of your own code, in order: each with its name, its time of a call (`ms`) and its share of all.",
         speed=lambda cell: cell.stages, in_python=True),
+    Column("step_parts", FACTS,
+        "Parts of a training step: each with its name and its time (`ms`): `host`, `forward`, `backward`, `optimizer`, "
+        "and `beside`, by how much the step takes longer while its input pipeline works.",
+        speed=lambda cell: cell.step_parts, in_python=True),
+    Column("loss", FACTS,
+        "How the loss went before training steps were timed: of each step, the means of the `first` and the `last` "
+        "quarter, and what that was held against.",
+        speed=lambda cell: cell.loss, in_python=True),
     Column("graph_files_sha256", TEXT, "Digest of the graph and its weights, before shapes are bound.",
         speed=_files(lambda files: files.sha256)),
     Column("graph_files_size_bytes", COUNT, "Their size.", speed=_files(lambda files: files.size_bytes)),
