@@ -18,7 +18,7 @@ _LAYOUT = ("einsum_to_matmul", "stack_to_transpose", "lift_reshapes", "remove_re
 _FUSING = ("loop_to_gru", "fuse_layer_normalization", "fuse_group_normalization", "fuse_gelu", "lift_transposes")
 _BASIC = (*_CLEANING, *_LAYOUT, *_FUSING, *_CLEANING)
 _ATTENTION = (
-    *("split_packed", "split_grouped_heads", "fuse_attention", "fuse_grouped_queries", "fuse_key_value_cache"),
+    *("split_for_attention", "fuse_attention", "fuse_grouped_queries", "fuse_key_value_cache"),
     "fuse_attention",
 )
 _EXTENDED = (

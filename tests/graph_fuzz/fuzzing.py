@@ -15,6 +15,8 @@ from typing import Literal
 import numpy as np
 import onnxruntime
 
+from irbench.core import registry
+
 from .cases import Case, case, cases
 from .judging import Judge, Unusable
 from .routes import Outcome, Route, level_routes, pass_route, precision_routes, travel
@@ -101,7 +103,7 @@ class Tally:
 
 
 def _passes() -> set[str]:
-    return {name for route in level_routes() for name in route.passes}
+    return {name for name in registry.names(registry.PASSES) if not name.startswith("fake-")}
 
 
 def routes_of(made: Case, breadth: Breadth) -> list[Route]:

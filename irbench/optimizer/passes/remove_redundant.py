@@ -113,7 +113,9 @@ def _is_layout(node: ir.Node | None) -> bool:
 
 
 def _ends_later(node: ir.Node) -> bool:
-    return _is_layout(only_reader(node.outputs[0]))
+    """Whether the chain goes on behind a node, to where its elements can be followed."""
+    reader = only_reader(node.outputs[0])
+    return reader is not None and _is_layout(reader) and _steps([node, reader]) is not None
 
 
 def _merge_chain(last: ir.Node) -> bool:
