@@ -21,6 +21,7 @@ def write_decoder(
     width: int = WIDTH,
     first: bool = False,
     encoded: bool = False,
+    positions: int = 0,
 ) -> Path:
     """Write a decoder of one attention head a layer, whose caches grow along their third axis.
 
@@ -31,6 +32,7 @@ def write_decoder(
         named: Whether outputs are called after the inputs that they become.
         width: Of each token.
         first: Whether it reads the prompt of a single sample, and takes no caches.
+        positions: Rows of its table of learned positions, which ``position_ids`` reads; 0 for no such table.
         encoded: Whether a cache is computed from what an encoder answered: taken, or with ``first`` given.
     """
     draw = np.random.default_rng(0)
@@ -41,6 +43,14 @@ def write_decoder(
     if mask:
         length = "tokens" if first else "past + tokens"
         inputs.append(helper.make_tensor_value_info("attention_mask", TensorProto.INT64, ["batch", length]))
+    if positions:
+        weights["places"] = draw.normal(size=(positions, width)).astype(np.float32)
+        inputs.append(helper.make_tensor_value_info("position_ids", TensorProto.INT64, ["batch", "tokens"]))
+        nodes[0].output[0] = "word"
+        nodes += [
+            helper.make_node("Gather", ["places", "position_ids"], ["place"]),
+            helper.make_node("Add", ["word", "place"], ["x0"]),
+        ]
     if encoded:
         nodes[0].output[0] = "embedded"
         nodes += _with_encoded(inputs, outputs, weights, width, first=first)

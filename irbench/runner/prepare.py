@@ -17,6 +17,7 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
 from irbench.optimizer import UNOPTIMIZED, CheckInputs, OriginalRefused, command_options, optimize, variant
 from irbench.options.values import Sweep
+from irbench.runner.generation_inputs import refuse_impossible_generation
 from irbench.runner.plan import PreparedModel, PreparedRun
 from irbench.runner.request import RunRequest
 from irbench.runner.requested_cells import BackendInfo, SizedModel, asked_cells, named_baseline, variants_of
@@ -61,6 +62,9 @@ def _sized(request: RunRequest, folder: Path) -> tuple[SizedModel, ...]:
     read = [read_data(request.inputs, bundle, request.shapes) for bundle in request.bundles]
     swept = [(data, _sizes(request, data, batch)) for data, batch in product(read, request.batches or (None,))]
     tables = [(data, sizes, every) for data, every in swept for sizes in every]
+    if request.generate is not None:
+        for data, sizes, _ in tables:
+            refuse_impossible_generation(data, sizes)
     return tuple(
         SizedModel(
             Workload(

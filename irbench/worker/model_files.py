@@ -305,6 +305,13 @@ def read_graph_precision(path: Path) -> GraphPrecision:
     return precision
 
 
+def read_positions(path: Path, tokens: str) -> int | None:
+    """Return how many positions a table of a file has; see :mod:`irbench.onnx.reading.position_tables`."""
+    target = "irbench.onnx.reading.position_tables:positions"
+    rows: int | None = read_file(target, path, tokens, returns=int | None)
+    return rows
+
+
 def read_external_files(path: Path) -> tuple[str, ...]:
     """Return where a file keeps weights, relative to its folder, sorted: regular files below it, without links."""
     target = "irbench.onnx.reading.external_data:files_of_model"

@@ -8,7 +8,7 @@ from pathlib import Path
 import fake_runs
 import numpy as np
 import pytest
-from decoders import write_attention_decoder, write_decoder, write_encoder_and_decoder, write_pair
+from decoders import VOCABULARY, write_attention_decoder, write_decoder, write_encoder_and_decoder, write_pair
 from front_door import irbench
 
 import irbench as library
@@ -141,3 +141,21 @@ def test_a_model_without_a_cache_is_refused_with_the_names_of_its_tensors(tmp_pa
     assert called.code == 2
     assert "has no cache" in called.err
     assert "input_ids" in called.err
+
+
+def test_more_tokens_than_the_model_has_positions_are_refused(tmp_path: Path) -> None:
+    model = write_decoder(tmp_path / "decoder.onnx", positions=16)
+    called = irbench("run", model, "--backends", "fake-a", "--generate", "5", "--prompt", "13")
+    assert called.code == 2
+    assert "17 tokens in input_ids of decoder, which has 16 positions" in " ".join(called.err.split())
+    assert "--prompt" in called.err
+
+
+@pytest.mark.parametrize("token", [VOCABULARY, -1])
+def test_tokens_outside_of_the_vocabulary_are_refused(decoder: Path, tmp_path: Path, token: int) -> None:
+    np.savez(tmp_path / "prompt.npz", input_ids=np.array([[5, token, 7]], np.int64))
+    arguments = ("--backends", "fake-a", "--generate", "2")
+    for inputs in (("--data", tmp_path / "prompt.npz"), ("--value", f"input_ids={token}")):
+        called = irbench("run", decoder, *arguments, *inputs)
+        assert called.code == 2
+        assert f"the token {token} in input_ids" in " ".join(called.err.split())
