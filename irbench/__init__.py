@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from irbench.features.results.run import export_runs, import_runs, load, remove_runs, results
     from irbench.features.run.resume import resume
     from irbench.features.run.run import plan, run
+    from irbench.features.serve.keywords import ServeKeywords
+    from irbench.features.serve.run import serve
     from irbench.features.soak.keywords import SoakKeywords
     from irbench.features.soak.run import soak
     from irbench.features.sweep.report import Sweep
@@ -101,6 +103,7 @@ __all__ = [
     "RunKeywords",
     "RunRow",
     "RunTable",
+    "ServeKeywords",
     "SoakKeywords",
     "Sweep",
     "TableWinner",
@@ -138,6 +141,7 @@ __all__ = [
     "results",
     "resume",
     "run",
+    "serve",
     "soak",
     "sweep",
     "train",
@@ -177,6 +181,7 @@ _MODULES = {
     "RunKeywords": "options.keywords",
     "RunRow": "runs.run_row",
     "RunTable": "runs.results",
+    "ServeKeywords": "features.serve.keywords",
     "SoakKeywords": "features.soak.keywords",
     "Sweep": "features.sweep.report",
     "TableWinner": "runs.results",
@@ -213,6 +218,7 @@ _MODULES = {
     "results": "features.results.run",
     "resume": "features.run.resume",
     "run": "features.run.run",
+    "serve": "features.serve.run",
     "soak": "features.soak.run",
     "sweep": "features.sweep.run",
     "train": "features.train.run",

@@ -1,19 +1,23 @@
-"""Runs of cold starts and soaks whose figures are derived from made-up raw times."""
+"""Runs of cold starts, soaks and loads whose figures are derived from made-up raw times."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 from documents import ENVIRONMENT, document
 
 from irbench.core.cold_row import CacheState, ColdLaunch, ColdRow, ColdTable
-from irbench.core.record import Failure
+from irbench.core.record import REFUSED, CellLaunch, Failure, LaunchRecord, ServedLoad
 from irbench.core.result import RunDocument
 from irbench.core.row import Requested
+from irbench.core.serving_row import ServingRow, ServingTable
 from irbench.core.soak_row import SoakRow, SoakSeries, SoakTable
 from irbench.notices import Reference
 from irbench.spec import Timing
+from irbench.spec.serving import OfferedLoad, ServiceLevel
 from irbench.stats.cold_start import derive_cold_table
+from irbench.stats.serving import derive_serving_table
 from irbench.stats.soak import derive_soak_table
 
 MS = 1_000_000
@@ -113,3 +117,57 @@ def soaked(*rows: SoakRow) -> RunDocument:
 def soak_example() -> RunDocument:
     died = replace(soak_row("tf", 0, 30), state="failed", failure=replace(CRASH, stage="measure"))
     return soaked(soak_row("ort", 12), soak_row("openvino", 5400), died)
+
+
+def served_cell(name: str, service_ms: float) -> CellLaunch:
+    """Return what a cell with one slot and a fixed service time does with requests in regular groups of two."""
+    loads: list[ServedLoad] = []
+    for rate in (10.0, 40.0):
+        count = 200
+        due_ns = np.repeat(np.arange(count // 2, dtype=np.int64) * round(2e9 / rate), 2)
+        ends_ns = due_ns + np.tile([1, 2], count // 2) * round(service_ms * MS)
+        slot = np.zeros(count, np.int64)
+        slot[-1] = REFUSED
+        answered = slot >= 0
+        start_ns = np.where(answered, ends_ns - round(service_ms * MS), 0)
+        offered = OfferedLoad("server", count, rate)
+        loads.append(ServedLoad(offered, 1, 1, due_ns, start_ns, np.where(answered, ends_ns, 0), slot))
+    return CellLaunch(name, 1, 1, (), {}, {}, {}, served=tuple(loads))
+
+
+def serving_example(launches: int = 6) -> RunDocument:
+    rows = tuple(
+        ServingRow(
+            id=name,
+            label=name,
+            artifact="onnx",
+            backend=name,
+            device="cpu",
+            batch=1,
+            io="copy",
+            requested=Requested(2, 1, "fp32"),
+            effective={"precision": "fp32", "threads": 2, "device": "cpu"},
+            state="ok" if name != "tf" else "failed",
+            failure=None if name != "tf" else replace(CRASH, stage="serve"),
+        )
+        for name in ("ort", "openvino", "tf")
+    )
+    table = ServingTable(
+        model="resnet50",
+        batch=1,
+        shapes=SHAPES,
+        scenario="server",
+        level=ServiceLevel(99, 15),
+        confidence=0.95,
+        seconds=120.0,
+        rounds=launches,
+        group=0,
+        stopped_by="launches",
+        rows=rows,
+        verified_against=REFERENCE,
+    )
+    records = [
+        LaunchRecord(0, number, (served_cell("ort", 5 + 0.1 * number), served_cell("openvino", 9)), {}, ())
+        for number in range(launches)
+    ]
+    return replace(document(), groups=(), serving=(derive_serving_table(table, records),), environment=ENVIRONMENT)

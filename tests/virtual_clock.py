@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from irbench.measure import call_parts, clock, drive, generation, kernel_evidence, pacing
+from irbench.measure import call_parts, clock, drive, generation, kernel_evidence, pacing, serving
 
 _LOOK_S = 0.001
 _LOOKS = 20
@@ -31,9 +31,9 @@ class VirtualClock:
 
     def install(self) -> VirtualClock:
         """Take the place of the real clock wherever this process reads it."""
-        for module in (call_parts, clock, drive, generation, kernel_evidence, pacing):
+        for module in (call_parts, clock, drive, generation, kernel_evidence, pacing, serving):
             module.now_ns = self.read  # type: ignore[attr-defined]
-        pacing.sleep = self.sleep
+        pacing.sleep = serving.sleep = self.sleep
         kernel_evidence.wait_in_run_queue_ns = lambda: 0  # nobody waits for a processor in virtual time
         return self
 

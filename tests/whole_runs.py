@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cold_and_soak_runs import cold, soak_example
+from cold_and_soak_runs import cold, serving_example, soak_example
 from counter_runs import counted
 from documents import cell, document, example, failed, group
 
@@ -28,6 +28,7 @@ def everything() -> RunDocument:
         document(example(), said, *counters.groups),
         cold_starts=cold().cold_starts,
         soaks=soak_example().soaks,
+        serving=serving_example().serving,
         counters=tuple(replace(table, table=2) for table in counters.counters),
         complete=False,
     )

@@ -99,12 +99,12 @@ class FiguresAltered(RunProblem, frozen=True, tag="figures-altered"):
 
 
 class NoSpeeds(RunProblem, frozen=True, tag="no-speeds"):
-    """A run of cold starts, or a soak."""
+    """A run of cold starts, a soak, or loads of requests."""
 
     facts: NoFacts = msgspec.field(default_factory=NoFacts)
 
     def text(self) -> str:
-        return f"{self.run} measured cold starts or memory and not speeds, and is not used."
+        return f"{self.run} measured cold starts, memory or loads and not speeds, and is not used."
 
 
 class NotMeasured(RunProblem, frozen=True, tag="not-measured"):
@@ -211,7 +211,7 @@ def read_run(folder: Path) -> tuple[CheckedRun | None, tuple[RunProblem, ...]]:
     document, unreadable = _document(folder)
     if document is None:
         return None, unreadable
-    if document.cold_starts or document.soaks:
+    if document.cold_starts or document.soaks or document.serving:
         return None, (NoSpeeds(document.run_id),)
     if document.launches and not any(os.path.lexists(folder / name) for name in document.launches):
         return None, (WithoutSamples(document.run_id),)

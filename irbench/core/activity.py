@@ -22,6 +22,7 @@ ActivityCode = Literal[
     "cold-launch",
     "warm-launch",
     "soak",
+    "serve",
     "counted-launch",
     "profile",
 ]
@@ -41,6 +42,7 @@ ACTIVITY_TEXTS: Mapping[ActivityCode, str] = {
     "cold-launch": "{row}, cold cache (--cold)",
     "warm-launch": "{row}, warm cache (--cold)",
     "soak": "{row}: block {block}",
+    "serve": "{row}: load {block}",
     "counted-launch": "{row}: counting (--counters)",
     "profile": "profiling {row}",
 }

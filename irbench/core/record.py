@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.spec import Scalar
+from irbench.spec.serving import OfferedLoad
 
 Stage: TypeAlias = Literal[
     "plan",
@@ -31,6 +32,7 @@ Stage: TypeAlias = Literal[
     "run",
     "sustained run",
     "paced run",
+    "serve",
     "precision",
 ]
 """What was going on when a row failed."""
@@ -173,6 +175,35 @@ class PacedRun:
     completion_ns: NDArray[np.int64]
 
 
+REFUSED, GIVEN_UP = -1, -2
+"""In place of the slot that answered a request: too many were waiting when it arrived, or it waited too long."""
+
+
+@dataclass(frozen=True)
+class ServedLoad:
+    """What became of the requests of one load, in the order in which they were due; int64 of one length.
+
+    Attributes:
+        offered: How they arrived.
+        slots: How many calls were in flight at most.
+        batch: Requests that one call answered at most.
+        due_ns: When each arrived, in nanoseconds from the first moment, ascending.
+        start_ns: When its call began; 0 without one.
+        end_ns: When it was answered; 0 where it was not.
+        slot: Which slot answered it, :data:`REFUSED` or :data:`GIVEN_UP`.
+        timeout_ms: After how long one that waited was given up; ``None`` for never.
+    """
+
+    offered: OfferedLoad
+    slots: int
+    batch: int
+    due_ns: NDArray[np.int64]
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    slot: NDArray[np.int64]
+    timeout_ms: float | None = None
+
+
 @dataclass(frozen=True)
 class WarmUp:
     """How one cell was warmed up before its first block.
@@ -221,6 +252,7 @@ class CellLaunch:
             one.
         beginnings_ns: How long beginnings of a training step took on a batch in memory, int64, by what each adds to the
             one before; the last is the whole step. Empty for anything else.
+        served: The loads of ``irbench serve``, in the order in which they were given; empty without it.
     """
 
     cell: str
@@ -239,6 +271,7 @@ class CellLaunch:
     stages: tuple[str, ...] = ()
     neighbour_alone: NeighbourActivity | None = None
     beginnings_ns: Mapping[str, NDArray[np.int64]] = field(default_factory=dict[str, NDArray[np.int64]])
+    served: tuple[ServedLoad, ...] = ()
 
     @property
     def worst_error(self) -> OutputError | None:

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 from irbench.core.cold_row import ColdTable
 from irbench.core.counter_row import CounterTable
 from irbench.core.row import UNFINISHED_TEXT, CellResult, MeasuredTable, WithEnds
+from irbench.core.serving_row import ServingTable
 from irbench.core.soak_row import SoakTable
 from irbench.core.training_row import Effect
 from irbench.spec import Goal, Objective, objective_of
@@ -217,6 +218,7 @@ class RunDocument:
         tables_planned: How many tables it has once it is complete; null in older documents.
         cold_starts: Tables of ``irbench run --cold``, in place of ``groups``.
         soaks: Tables of ``irbench soak``, in place of ``groups``.
+        serving: Tables of ``irbench serve``, in place of ``groups``.
         counters: What ``irbench run --counters`` counted besides, a table for each of ``groups``.
         file_digests: SHA-256 of what it was begun with, by what it is called: the files of models, data, and the user's
             own code; empty in older documents.
@@ -236,6 +238,7 @@ class RunDocument:
     soaks: tuple[SoakTable, ...] = ()
     file_digests: Mapping[str, str] = field(default_factory=dict[str, str])
     counters: tuple[CounterTable, ...] = ()
+    serving: tuple[ServingTable, ...] = ()
 
     @property
     def is_resumable(self) -> bool:
@@ -248,13 +251,14 @@ class RunDocument:
         plan, backends = self.plan, _words(self.plan.get("backends"))
         is_of_other_command = _words(plan.get("command"))[1:2] == ["sweep"] or len({*backends}) < len(backends)
         is_of_other_command = is_of_other_command or bool(plan.get("is_part_of"))
-        has_no_launches = any(map(plan.get, ("cold", "soak", "corun"))) or plan.get("data_in_memory") is not None
+        alone = any(plan.get(mode) for mode in ("cold", "soak", "serving", "corun"))
+        has_no_launches = alone or plan.get("data_in_memory") is not None
         return bool(plan.get("models")) and not (self.complete or has_no_launches or is_of_other_command)
 
     @property
-    def tables(self) -> tuple[GroupResult | ColdTable | SoakTable, ...]:
+    def tables(self) -> tuple[GroupResult | ColdTable | SoakTable | ServingTable, ...]:
         """All of its tables, whatever they show."""
-        return (*self.groups, *self.cold_starts, *self.soaks)
+        return (*self.groups, *self.cold_starts, *self.soaks, *self.serving)
 
     @property
     def was_interrupted(self) -> bool:

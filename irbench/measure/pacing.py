@@ -72,10 +72,7 @@ def issue_on_schedule(
     """
     times: list[tuple[int, int, int]] = []
     with precise_sleep():
-        if len(calls) == 1:
-            times += _calls_of_slot(calls[0], schedule, schedule.own(process, 0))
-        else:
-            times += _side_by_side(calls, schedule, process)
+        times += _side_by_side(calls, schedule, process)
     return np.array(times, np.int64).reshape(-1, 3)
 
 
@@ -93,22 +90,34 @@ def _side_by_side(
     calls: Sequence[Callable[[], object]], schedule: CallSchedule, process: int
 ) -> Iterator[tuple[int, int, int]]:
     by_slot: list[list[tuple[int, int, int]]] = [[] for _ in calls]
+
+    def make_calls(slot: int) -> None:
+        by_slot[slot] = _calls_of_slot(calls[slot], schedule, schedule.own(process, slot))
+
+    side_by_side(make_calls, len(calls))
+    return (times for slot in by_slot for times in slot)
+
+
+def side_by_side(work: Callable[[int], None], slots: int) -> None:
+    """Have each slot work in a thread of its own, and raise what one of them raised; a single one needs no thread."""
+    if slots == 1:
+        work(0)
+        return
     failures: list[BaseException] = []
 
-    def serve(slot: int) -> None:
+    def guarded(slot: int) -> None:
         try:
-            by_slot[slot] = _calls_of_slot(calls[slot], schedule, schedule.own(process, slot))
+            work(slot)
         except BaseException as error:  # noqa: BLE001 - raised by the thread that waits
             failures.append(error)
 
-    threads = [threading.Thread(target=serve, args=(slot,)) for slot in range(len(calls))]
+    threads = [threading.Thread(target=guarded, args=(slot,)) for slot in range(slots)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     if failures:
         raise failures[0]
-    return (times for slot in by_slot for times in slot)
 
 
 def _calls_of_slot(call: Callable[[], object], schedule: CallSchedule, numbers: range) -> list[tuple[int, int, int]]:

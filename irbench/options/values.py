@@ -18,6 +18,7 @@ from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, Un
 from irbench.errors import IrbenchError
 from irbench.spec import Number, WarmUpLength
 from irbench.spec.feeding import number_of_text
+from irbench.spec.serving import ServiceLevel
 
 T = TypeVar("T")
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
@@ -39,6 +40,7 @@ _NUMBER_OF_NO_PROCESSOR = re.compile(r"\d{6,}")
 _LONGEST_S = 10_000 * 86400
 _UNITS_S = {"ms": 1e-3, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _SHORTEST_PACE_S, _LONGEST_PACE_S = 1e-4, 60.0
+_LOWEST_RATE, _HIGHEST_RATE = 0.01, 100_000
 _SHORTEST_STEP_S, _LONGEST_STEP_S = 0.01, 60.0
 """perf reads counters at most every 10 ms."""
 _LARGEST_COUNT = 999_999_999
@@ -199,6 +201,35 @@ def pace_s(value: str | float | timedelta) -> float:
     if not _SHORTEST_PACE_S <= seconds <= _LONGEST_PACE_S:
         raise ValueError(f"{value!r} is not a pace from 0.1ms to 60s")
     return seconds
+
+
+def rates(value: str | float | Iterable[float]) -> tuple[float, ...]:
+    """Return numbers of requests per second, each once: of ``"10,50"``, 10, or [10, 50]; one at least."""
+    if isinstance(value, int | float):
+        return (_rate(value),)
+    parts: list[str | float] = [*value.split(",")] if isinstance(value, str) else [*value]
+    _not_empty(parts)
+    return tuple(dict.fromkeys(map(_rate, parts)))
+
+
+def _rate(value: str | float) -> float:
+    try:
+        rate = float(value) if isinstance(value, str) else _not_bool(value)
+    except ValueError:
+        rate = 0.0
+    if not _LOWEST_RATE <= rate <= _HIGHEST_RATE:
+        raise ValueError(f"{value!r} is not a number of requests per second from {_LOWEST_RATE} to {_HIGHEST_RATE:,}")
+    return float(rate)
+
+
+def service_level(value: str) -> ServiceLevel:
+    """Return a service level: of ``"p99<=50ms"``."""
+    match = re.fullmatch(r"p(\d{1,2}(?:\.\d{1,3})?) ?<=? ?(\S.*)", value, re.ASCII) if isinstance(value, str) else None
+    if match is None or not 0 < float(match[1]) < 100:
+        raise ValueError(f"{value!r} is not a percentile and a time: p99<=50ms")
+    if match[2].replace(".", "", 1).isdigit():
+        raise ValueError(f"{match[2]!r} has no unit: p{match[1]}<={match[2]}ms")
+    return ServiceLevel(float(match[1]), 1e3 * pace_s(match[2]))
 
 
 def fraction(value: str | float) -> float:

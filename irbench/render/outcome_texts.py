@@ -21,6 +21,10 @@ _OUTCOMES: Mapping[OutcomeKind, str] = {
     "grows": "{leader}: memory grows",
     "steady": "memory steady",
     "growth-undecided": "{leader}: growth undecided",
+    "holds-load": "{leader} holds {rate}",
+    "load-undecided": "{leader}: undecided which load it holds",
+    "holds-no-load": "no row keeps the service level",
+    "served": "loads of requests",
     "mismatch": "mismatch",
     "failed": "failed",
     "interrupted": "interrupted",
@@ -37,6 +41,7 @@ def outcome_text(outcome: Outcome) -> str:
     """Return who won by how much, or what can be said instead."""
     known = figure_text(outcome)
     facts = {"leader": outcome.leader, "rival": outcome.rival, "ratio": outcome.ratio, "p50_ms": outcome.p50_ms}
+    facts["rate"] = f"{significant(outcome.fps)}/s" if outcome.fps else "the load"
     facts |= {"only": known, "figure": f" ({outcome.leader} {known})" if known else ""}
     return f"{_OUTCOMES[outcome.kind].format(**facts)}{', not verified' if outcome.unverified else ''}"
 

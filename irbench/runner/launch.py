@@ -150,7 +150,7 @@ def timed_cells(
 
 
 def block_evidence(
-    number: int, order: tuple[str, ...], between: tuple[MachineSnapshot, MachineSnapshot], link: CoreLink
+    number: int, order: tuple[str, ...], between: tuple[MachineSnapshot, MachineSnapshot], link: CoreLink | None = None
 ) -> BlockEvidence:
     """Return the evidence of a block."""
     before, after = between
@@ -161,7 +161,7 @@ def block_evidence(
         foreign_cpu_ns=foreign_cpu_ns(before, after),
         throttled_ns=after.throttled_ns - before.throttled_ns,
         steal_ns=after.steal_ns - before.steal_ns,
-        core_to_core_ns=link.core_to_core_ns(),
+        core_to_core_ns=None if link is None else link.core_to_core_ns(),
     )
 
 

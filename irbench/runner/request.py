@@ -28,6 +28,7 @@ from irbench.spec import (
     SoakPlan,
     Timing,
 )
+from irbench.spec.serving import ServingPlan
 from irbench.stats.eligibility import compares_all
 
 Preset: TypeAlias = Literal["default", "quick", "thorough"]
@@ -67,6 +68,7 @@ class RunRequest:
         cold: Whether cold starts are measured, in place of speeds.
         soak: How long rows are called to see whether they grow, in place of speeds; ``None`` where speeds are measured.
         corun: What rows are measured beside; ``None`` where nothing runs beside them.
+        serving: Which loads of requests rows are given, in place of speeds; ``None`` where speeds are measured.
         name: What the user calls the run; empty without a name.
         note: What is to be remembered of it.
         inputs: Data and constants for inputs.
@@ -117,6 +119,7 @@ class RunRequest:
     cold: bool = False
     soak: SoakPlan | None = None
     corun: CorunPlan | None = None
+    serving: ServingPlan | None = None
     require_full: bool = False
     name: str = ""
     note: str = ""
@@ -135,7 +138,7 @@ class RunRequest:
     @property
     def measures_rows_alone(self) -> bool:
         """Whether cells are measured one after the other and not side by side, so that a table may have any number."""
-        return self.cold or self.soak is not None
+        return self.cold or self.soak is not None or self.serving is not None
 
     @property
     def compares_all_precisions(self) -> bool:

@@ -11,11 +11,13 @@ def exit_code(document: RunDocument, *, strict: bool) -> ExitCode:
     cells = [cell for group in document.groups for cell in group.cells]
     cold = [row for table in document.cold_starts for row in table.rows]
     soaked = [row for table in document.soaks for row in table.rows]
+    served = [row for table in document.serving for row in table.rows]
     counted = [row for table in document.counters for row in table.rows]
     states = {
         *(row.state for row in cells),
         *(row.state for row in cold),
         *(row.state for row in soaked),
+        *(row.state for row in served),
         *(row.state for row in counted),
     }
     if document.was_interrupted:
@@ -40,8 +42,14 @@ def is_undecided(document: RunDocument) -> bool:
     leads = [group.lead for group in document.groups if group.lead is not None]
     no_winner = any(lead.reason not in (None, "same") for lead in leads)
     conditional = any(lead.condition is not None for lead in leads)
-    return undecided or conditional or "undecided" in _growths(document) or no_winner
+    levels = _level_verdicts(document)
+    return undecided or conditional or "undecided" in (*_growths(document), *levels) or no_winner
 
 
 def _growths(document: RunDocument) -> set[str]:
     return {row.memory.verdict for table in document.soaks for row in table.rows if row.memory is not None}
+
+
+def _level_verdicts(document: RunDocument) -> set[str]:
+    loads = (row.load for table in document.serving for row in table.rows if row.load is not None)
+    return {load.level.verdict for load in loads if load.level is not None}

@@ -30,6 +30,7 @@ from irbench.runs.run_modes import mode_asked_for
 from irbench.runs.run_plan import name_taken_text, outline, settings, too_many_threads
 from irbench.runs.work import known_peaks, with_work
 from irbench.spec import Accuracy, Cell, CorunPlan, SoakPlan
+from irbench.spec.serving import ServingPlan
 from irbench.store.folders import default_root, results_option, run_argument
 from irbench.store.listing import runs_called
 from irbench.store.runs import RunWriter
@@ -39,6 +40,8 @@ from irbench.worker.scratch import scratch_folder
 from irbench.worker.watchdog import MARK
 
 _MOST_CONDITIONS = 100
+ModePlan: TypeAlias = SoakPlan | CorunPlan | ServingPlan
+"""What is measured besides speeds, or in their place, that no option of a run asks for."""
 RowFilter: TypeAlias = Callable[[RunRequest, tuple[PlannedGroup, ...]], tuple[PlannedGroup, ...]]
 """Returns the groups of a plan without the rows that are not wanted; raises where it is not what was meant."""
 
@@ -59,12 +62,12 @@ class StoredRun:
 def measure(
     options: RunOptions,
     reporter: Reporter,
-    mode: SoakPlan | CorunPlan | None = None,
+    mode: ModePlan | None = None,
     keep: RowFilter | None = None,
 ) -> StoredRun:
     """Measure what was asked for: plan it, then run the plan.
 
-    A mode is of what no option of a run asks for: soaks, and rows beside neighbours.
+    A mode is of what no option of a run asks for: soaks, loads of requests, and rows beside neighbours.
 
     An interrupt ends the run; every finished launch is in the document, whose last group says so.
     """
@@ -78,10 +81,10 @@ def measure(
         return measure_planned(request, groups, folder, RunDestination(options.results), lock, reporter)
 
 
-def _in_mode(request: RunRequest, mode: SoakPlan | CorunPlan | None) -> RunRequest:
+def _in_mode(request: RunRequest, mode: ModePlan | None) -> RunRequest:
     if isinstance(mode, CorunPlan):  # all conditions share a session, so that a launch has room for them
         return replace(request, corun=mode, timing=replace(request.timing, most_cells=_MOST_CONDITIONS))
-    return replace(request, soak=mode)
+    return replace(request, serving=mode) if isinstance(mode, ServingPlan) else replace(request, soak=mode)
 
 
 def plan_run(

@@ -16,6 +16,7 @@ from irbench.core.cold_row import ColdTable
 from irbench.core.counter_row import CounterTable
 from irbench.core.plain_text import plain
 from irbench.core.result import Condition, GroupResult, RunDocument
+from irbench.core.serving_row import ServingTable
 from irbench.core.soak_row import SoakTable
 from irbench.errors import IrbenchError, WithoutFrames
 from irbench.render.columns.declaration import Column, RowSource
@@ -188,6 +189,11 @@ class Run(Plottable, Displayable):
         return self.document.soaks
 
     @property
+    def serving(self) -> tuple[ServingTable, ...]:
+        """Its tables of :func:`irbench.serve`; empty for any other run."""
+        return self.document.serving
+
+    @property
     def counters(self) -> tuple[CounterTable, ...]:
         """What was counted besides speeds, one for each of ``tables``; empty unless called with ``counters``."""
         return self.document.counters
@@ -205,7 +211,7 @@ class Run(Plottable, Displayable):
             IrbenchError: There are several, or none.
         """
         if len(self.tables) != 1:
-            elsewhere = "cold_starts" if self.cold_starts else "soaks" if self.soaks else "tables"
+            elsewhere = next((kind for kind in ("cold_starts", "soaks", "serving") if getattr(self, kind)), "tables")
             raise IrbenchError(
                 f"The run has {len(self.tables)} tables of speeds.", hint=f"Choose one, for example run.{elsewhere}[0]."
             )

@@ -32,8 +32,8 @@ class RunMode(NamedTuple):
         follows_speeds: Whether it is measured after the speeds; otherwise in place of them.
     """
 
-    asked_by: Literal["cold", "soak", "counting"]
-    tables: Literal["cold_starts", "soaks", "counters"]
+    asked_by: Literal["cold", "soak", "serving", "counting"]
+    tables: Literal["cold_starts", "soaks", "serving", "counters"]
     measure: str
     views: str
     follows_speeds: bool = False
@@ -72,7 +72,7 @@ def mode_asked_for(request: RunRequest, *, follows_speeds: bool) -> Measure | No
 
 
 def mode_views(document: RunDocument) -> Iterator[PlainView]:
-    """Yield the views of a run's tables that are not of speeds: cold starts, counters and soaks."""
+    """Yield the views of a run's tables that are not of speeds: cold starts, counters, soaks and loads."""
     for package, mode in _modes():
         for table in getattr(document, mode.tables):
             views: Views = _function(package, mode.views)

@@ -14,6 +14,7 @@ from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.spec import BATCH, SoakPlan, Timing
 from irbench.spec.cells import IO_TEXTS
+from irbench.stats.intervals import FEWEST_LAUNCHES
 from irbench.stats.launch_planning import GUESSED_START_S, expected_seconds, launch_limits
 from irbench.stats.workload_facts import given_inputs
 from irbench.store.entries import RunEntry
@@ -25,6 +26,8 @@ def outline(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
     lines = [_line(group) for group in groups]
     if request.soak is not None:
         return "\n".join((*lines, _soak_text(groups, request.soak)))
+    if request.serving is not None:
+        return "\n".join((*lines, _serving_text(groups, request)))
     if request.cold:
         return "\n".join((*lines, _cold_text(groups, request.timing)))
     speeds = _speed_text(groups, request)
@@ -91,6 +94,19 @@ def _soak_text(groups: Sequence[PlannedGroup], soak: SoakPlan) -> str:
         return f"soak: {rows} one after the other, {soak.calls} calls each"
     whole_s = soak.seconds * sum(len(group.measured) for group in groups)
     return f"soak: {rows} one after the other, {soak.seconds:.0f} s each, {whole_s:.0f} s in all, plus start-up"
+
+
+def _serving_text(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
+    plan = request.serving
+    assert plan is not None
+    rows = plural(sum(len(group.measured) for group in groups), "row")
+    launches = FEWEST_LAUNCHES if request.budget_s is None else request.timing.max_launches
+    until = "" if request.budget_s is None else f"; no round begins that would end after {request.budget_s:.0f} s"
+    if plan.searches:
+        return f"loads: {rows}, in up to {launches} rounds; each tries rates for {plan.seconds:g} s each{until}"
+    loads = plural(max(1, len(plan.rates_per_s)), "load")
+    whole_s = launches * sum(len(group.measured) for group in groups) * max(1, len(plan.rates_per_s)) * plan.seconds
+    return f"loads: {rows} x {loads} of {plan.seconds:g} s, {launches} rounds, about {whole_s:.0f} s and starts{until}"
 
 
 def name_taken_text(name: str, taken: Sequence[RunEntry], results: str) -> str:

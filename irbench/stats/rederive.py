@@ -21,6 +21,7 @@ from irbench.stats.eligibility import Admission, compares_all, decide_eligibilit
 from irbench.stats.figures import frames_per_second, percentile_ms, rounds_that_count
 from irbench.stats.intervals import MOST_LAUNCHES
 from irbench.stats.observed import Observed, observe
+from irbench.stats.serving import derive_serving_table
 from irbench.stats.soak import derive_soak_table
 from irbench.stats.summary import summarise
 
@@ -44,6 +45,7 @@ def rederive(document: RunDocument, launches: Sequence[LaunchRecord]) -> RunDocu
             derive_cold_table(table, table.baseline, timing, allow_mixed=mixed) for table in document.cold_starts
         ),
         soaks=tuple(map(derive_soak_table, document.soaks)),
+        serving=tuple(derive_serving_table(table, launches) for table in document.serving),
         counters=tuple(map(derive_counter_table, document.counters)),
     )
 

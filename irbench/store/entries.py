@@ -26,6 +26,10 @@ OutcomeKind: TypeAlias = Literal[
     "grows",
     "steady",
     "growth-undecided",
+    "holds-load",
+    "load-undecided",
+    "holds-no-load",
+    "served",
     "mismatch",
     "failed",
     "interrupted",
@@ -34,7 +38,8 @@ OutcomeKind: TypeAlias = Literal[
 """Somebody won, or why nobody did, as in :data:`irbench.core.result.NoWinner`; ``only`` is a single row with figures.
 ``busy-winner`` and ``busy-same`` are of a machine as loaded as it was, and may not hold for a quiet one.
 ``cold-start`` names the row that answers first with a cold cache; a soak finds that memory ``grows``, is ``steady``, or
-is ``growth-undecided``."""
+is ``growth-undecided``. ``holds-load`` names the row that keeps its service level at the highest rate, in ``fps``;
+``served`` is of loads without a service level."""
 
 
 class Outcome(msgspec.Struct, frozen=True):

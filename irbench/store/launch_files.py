@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench.core.record import CellLaunch, LaunchRecord
+from irbench.core.record import CellLaunch, LaunchRecord, ServedLoad
 from irbench.errors import IrbenchError
 from irbench.system.document_damage import damage_text
 
@@ -74,6 +74,8 @@ def _require_sense(record: LaunchRecord) -> None:
         for window in (*cell.rounds, *paced):
             _require_window(window.issue_ns, window.completion_ns)
         _require_parts(cell)
+        for load in cell.served:
+            _require_requests(cell.cell, load)
         if min(cell.streams, cell.calls_per_sample) < 1:
             raise ValueError(f"{cell.cell} has {cell.streams} streams and {cell.calls_per_sample} calls per sample")
     for alone in record.sustained:
@@ -97,6 +99,17 @@ def _require_parts(cell: CellLaunch) -> None:
             raise ValueError(f"{cell.cell} has parts that were complete before those they follow")
     if len(lengths) > 1:
         raise ValueError(f"{cell.cell} has calls of unequal numbers of parts")
+
+
+def _require_requests(cell: str, load: ServedLoad) -> None:
+    sizes = {load.due_ns.size, load.start_ns.size, load.end_ns.size, load.slot.size}
+    if sizes != {load.offered.requests} or load.offered.requests < 1 or min(load.slots, load.batch) < 1:
+        raise ValueError(f"{cell} has a load of {load.offered.requests} requests and {sorted(sizes)} times")
+    answered = load.slot >= 0
+    if ((load.end_ns < load.start_ns) | (load.start_ns < load.due_ns))[answered].any() or (
+        np.diff(load.due_ns) < 0
+    ).any():
+        raise ValueError(f"{cell} has requests that were answered before they were due")
 
 
 def _require_window(issue_ns: NDArray[np.int64], completion_ns: NDArray[np.int64]) -> None:

@@ -44,6 +44,7 @@ class Outline(msgspec.Struct):
     groups: tuple[_Table, ...] = ()
     cold_starts: tuple[_Table, ...] = ()
     soaks: tuple[_Table, ...] = ()
+    serving: tuple[_Table, ...] = ()
 
 
 def load_document(folder: Path) -> RunDocument:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
 from irbench.core.cold_row import ColdRow, ColdTable
 from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult, State, distinguish, is_too_slow, name_of, row_names
+from irbench.core.serving_row import ServingRow, ServingTable, serving_names
 from irbench.core.soak_row import SoakRow, SoakTable
 from irbench.spec import Objective
 from irbench.store.entries import Outcome, OutcomeKind, RunEntry
 
+_AnyRow: TypeAlias = CellResult | ColdRow | SoakRow | ServingRow
 _ON_BUSY_MACHINE: Mapping[OutcomeKind, OutcomeKind] = {"winner": "busy-winner", "same": "busy-same"}
 _GRAVEST: tuple[OutcomeKind, ...] = ("mismatch", "failed", "interrupted")
 _WITH_LEADER: tuple[OutcomeKind, ...] = (
@@ -65,19 +67,22 @@ def _models(document: RunDocument) -> Iterator[str]:
             yield from (row.model for row in table.cells if row.model is not None)
 
 
-def _rows(document: RunDocument) -> Iterator[tuple[CellResult | ColdRow | SoakRow, ...]]:
+def _rows(document: RunDocument) -> Iterator[tuple[_AnyRow, ...]]:
     yield from (group.cells for group in document.groups)
     yield from (table.rows for table in document.cold_starts)
     yield from (table.rows for table in document.soaks)
+    yield from (table.rows for table in document.serving)
 
 
-def _names(rows: Collection[CellResult | ColdRow | SoakRow]) -> dict[str, str]:
+def _names(rows: Collection[_AnyRow]) -> dict[str, str]:
     return distinguish({row.id: name_of(row, getattr(row, "model", None) or "") for row in rows})
 
 
-def _is_measured(row: CellResult | ColdRow | SoakRow) -> bool:
+def _is_measured(row: _AnyRow) -> bool:
     if isinstance(row, CellResult):
         return row.latency_ms is not None
+    if isinstance(row, ServingRow):
+        return row.load is not None
     return row.ready_ms is not None if isinstance(row, ColdRow) else row.memory is not None
 
 
@@ -85,6 +90,7 @@ def _outcomes(document: RunDocument) -> Iterator[Outcome]:
     yield from map(outcome_of, document.groups)
     yield from map(_cold_outcome, document.cold_starts)
     yield from map(_soak_outcome, document.soaks)
+    yield from map(_serving_outcome, document.serving)
 
 
 def _cold_outcome(table: ColdTable) -> Outcome:
@@ -108,6 +114,29 @@ def _soak_outcome(table: SoakTable) -> Outcome:
     if "undecided" in names_by_verdict:
         return Outcome("growth-undecided", names_by_verdict["undecided"])
     return Outcome("steady") if names_by_verdict else _without_figures({row.state for row in table.rows})
+
+
+def _serving_outcome(table: ServingTable) -> Outcome:
+    """Return the row that keeps the service level at the highest rate."""
+    if not any(row.load for row in table.rows):
+        return _without_figures({row.state for row in table.rows})
+    if table.level is None:
+        return Outcome("served")
+    names = serving_names(table)
+    kept = [row for row in table.rows if _verdict(row) == "pass"]
+    if kept:
+        best = max(kept, key=_rate)
+        return Outcome("holds-load", names[best.id], fps=_rate(best) or None)
+    undecided = [names[row.id] for row in table.rows if _verdict(row) == "undecided"]
+    return Outcome("load-undecided", undecided[0]) if undecided else Outcome("holds-no-load")
+
+
+def _verdict(row: ServingRow) -> str:
+    return row.load.level.verdict if row.load is not None and row.load.level is not None else ""
+
+
+def _rate(row: ServingRow) -> float:
+    return (row.load.rate_per_s or 0.0) if row.load is not None else 0.0
 
 
 def _machine(environment: Mapping[str, Any]) -> str:

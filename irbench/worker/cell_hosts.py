@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench.core.record import Evidence, PacedRun, Sustained
+from irbench.core.record import Evidence, PacedRun, ServedLoad, Sustained
 from irbench.measure.call_parts import timed_in_turns
 from irbench.measure.drive import complete_call, turning_slot
 from irbench.measure.kernel_evidence import evidence_between, read_counters
 from irbench.measure.ledger import CommonWindow, SharedLedger, WindowCounters
 from irbench.measure.pacing import CallSchedule, issue_on_schedule, join_paced, start_soon
+from irbench.measure.serving import Arrivals, arrival_times_ns, serve
+from irbench.spec.serving import SAMPLES_OF_QUERY, OfferedLoad, Queueing
 from irbench.spec.training import BEGINNING_CALLS
 from irbench.worker.cell import CellHost, CellTask
 from irbench.worker.warming import median_completion_ns
@@ -168,6 +170,19 @@ class SoakBlock:
     wall_ns: int
     median_ns: int
     resident_bytes: int | None
+
+
+class ServingHost(RunHost):
+    """Holds one cell's session, as for a run, and gives it requests as they arrive."""
+
+    def serve(self, offered: OfferedLoad, queueing: Queueing) -> ServedLoad:
+        """Answer requests as they arrive, after a few untimed calls: the first one after other work is slower."""
+        assert self._driver is not None
+        self._driver.drive(self._fewest)
+        due_ns = arrival_times_ns(offered)
+        together = SAMPLES_OF_QUERY if offered.scenario == "multistream" else 1
+        arrivals = Arrivals(due_ns, offered.requests, together)
+        return serve(self._calls(), arrivals, offered, queueing, self._task.cell.load.batch)
 
 
 class SoakHost(CellHost):

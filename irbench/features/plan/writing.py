@@ -39,6 +39,11 @@ def plan_from(run: RunName = "latest", *, results: str | PathLike[str] | None = 
     root = results_folder(results)
     folder = find_run(root, run_name(run))
     document = load_document(folder)
+    if document.plan.get("serving") is not None:
+        raise IrbenchError(
+            "Loads of requests cannot be repeated by a plan: plans measure speeds and cold starts.",
+            hint=f"Repeat them with irbench serve. It called this: irbench show {run_argument(folder)}",
+        )
     if document.plan.get("soak") is not None:
         raise IrbenchError(
             "A soak cannot be repeated by a plan: plans measure speeds and cold starts.",

@@ -12,14 +12,11 @@ from irbench.terminal.stderr import plugin_warnings_shown, say
 if TYPE_CHECKING:
     from irbench.api.progress import Reporter
     from irbench.options.run import ResumeOptions, RunOptions
-    from irbench.runs.measurement import StoredRun
-    from irbench.spec import CorunPlan, SoakPlan
+    from irbench.runs.measurement import ModePlan, StoredRun
 
 
-def measured(
-    options: RunOptions, form: str, output: Path | None, *, strict: bool, mode: SoakPlan | CorunPlan | None = None
-) -> int:
-    """Measure, write the document, and return the exit code."""
+def measured(options: RunOptions, form: str, output: Path | None, *, strict: bool, mode: ModePlan | None = None) -> int:
+    """Measure, write the document, and return the exit code; ``mode`` is of what no option of a run asks for."""
     from irbench.runs.measurement import measure
 
     return written(lambda reporter: measure(options, reporter, mode), options.results, form, output, strict=strict)

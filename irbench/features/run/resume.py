@@ -73,6 +73,14 @@ def resume(run: RunName | None = None, *, progress: ProgressOption = "auto", **o
         return finished_run(resume_with(resume_options, reporter))
 
 
+_MEASURED_ALONE = {
+    "cold": "cold starts",
+    "soak": "whether memory grows",
+    "serving": "loads of requests",
+    "corun": "models beside other programs",
+}
+
+
 def resume_with(options: ResumeOptions, reporter: Reporter) -> StoredRun:
     """Continue a run; raises what :func:`resume` does, but an interrupted run is returned."""
     host.require_linux()
@@ -140,10 +148,8 @@ def _require_resumable(document: RunDocument, root: Path) -> None:
         )
     if plan.get("is_part_of"):
         raise IrbenchError(f"{run} is a part of a search for the best setting.", hint="Begin it again: irbench tune")
-    if plan.get("corun"):
-        raise IrbenchError(f"{run} measures models beside other programs.", hint="Begin it again: irbench corun")
-    if plan.get("cold") or plan.get("soak"):
-        what = "cold starts" if plan.get("cold") else "whether memory grows"
+    what = next((_MEASURED_ALONE[mode] for mode in _MEASURED_ALONE if plan.get(mode)), None)
+    if what is not None:
         raise IrbenchError(
             f"{run} measures {what}, and only launches of speeds can be continued.", hint="Begin it again."
         )

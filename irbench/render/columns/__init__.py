@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, TypeVar
 
-from irbench.render.columns import cold_and_soak, generation, neighbours, row_facts, row_figures
+from irbench.render.columns import cold_and_soak, generation, neighbours, row_facts, row_figures, serving
 from irbench.render.columns.declaration import Column, Kind, ShownColumn
 
 S = TypeVar("S", bound=ShownColumn[Any, Any])
@@ -33,10 +33,11 @@ _PARTS: tuple[tuple[str, tuple[Column[Any], ...]], ...] = (
     ("Phases and memory", cold_and_soak.COLD_PHASES),
     ("Cold starts", cold_and_soak.COLD_FILES),
     ("Soaks", cold_and_soak.SOAK),
+    ("Loads", serving.LOAD),
 )
 
 COLUMNS: Mapping[str, Column[Any]] = {column.name: column for _, part in _PARTS for column in part}
-"""Every column by name: those of speeds first, then what cold starts and soaks have besides."""
+"""Every column by name: those of speeds first, then what cold starts, soaks and loads have besides."""
 
 SECTIONS: Mapping[str, tuple[Column[Any], ...]] = {
     heading: tuple(column for other, part in _PARTS if other == heading for column in part)
@@ -58,4 +59,5 @@ def _in_order(shown: Iterable[tuple[Column[Any], S | None]]) -> tuple[tuple[Colu
 IN_SPEEDS = _in_order((column, column.in_speeds) for column in COLUMNS.values())
 IN_COLD_STARTS = _in_order((column, column.in_cold_starts) for column in COLUMNS.values())
 IN_SOAKS = _in_order((column, column.in_soaks) for column in COLUMNS.values())
+IN_LOADS = _in_order((column, column.in_loads) for column in COLUMNS.values())
 """What tables for people show, from left to right."""

@@ -10,14 +10,15 @@ from irbench.core.cold_row import ColdRow, ColdTable
 from irbench.core.quantities import NOT_MEASURED, significant
 from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult, Spans
+from irbench.core.serving_row import ServingRow, ServingTable
 from irbench.core.soak_row import SoakRow, SoakTable
 from irbench.notices import Context
 from irbench.render.table_title import sizes_text
 
-Kind: TypeAlias = Literal["speed", "cold-start", "soak"]
+Kind: TypeAlias = Literal["speed", "cold-start", "soak", "load"]
 """What the table of a row is about."""
-KINDS: tuple[Kind, ...] = ("speed", "cold-start", "soak")
-AnyRow: TypeAlias = CellResult | ColdRow | SoakRow
+KINDS: tuple[Kind, ...] = ("speed", "cold-start", "soak", "load")
+AnyRow: TypeAlias = CellResult | ColdRow | SoakRow | ServingRow
 ComparedRow: TypeAlias = CellResult | ColdRow
 ColumnType: TypeAlias = Literal["string", "int64", "double", "bool", "json"]
 """``json`` is open-ended: text with JSON in it where a format has columns of scalars only."""
@@ -66,8 +67,8 @@ class RowSource:
 
     Attributes:
         table_number: Place of its table in the run, counted from 0.
-        table: A :class:`GroupResult`, a ``ColdTable`` or a ``SoakTable``.
-        row: A :class:`CellResult`, a ``ColdRow`` or a ``SoakRow``.
+        table: A :class:`GroupResult`, a ``ColdTable``, a ``SoakTable`` or a ``ServingTable``.
+        row: A :class:`CellResult`, a ``ColdRow``, a ``SoakRow`` or a ``ServingRow``.
         label: What the table calls it; no other row of the table is called the same.
     """
 
@@ -146,6 +147,7 @@ class ShownSpeed(ShownColumn[CellResult, GroupResult]):
 
 ShownCold: TypeAlias = ShownColumn[ColdRow, ColdTable]
 ShownSoak: TypeAlias = ShownColumn[SoakRow, SoakTable]
+ShownLoad: TypeAlias = ShownColumn[ServingRow, ServingTable]
 
 _FPS = ("fps", "sustained_fps")
 _UNITS = {
@@ -159,6 +161,8 @@ _UNITS = {
     "_calls_per_s": "calls/s",
     "_j": "J",
     "_w": "W",
+    "requests_per_s": "requests/s",
+    "answered_per_s": "requests/s",
 }
 """By what names end with."""
 
@@ -186,15 +190,18 @@ class Column(Generic[V]):
     group: Callable[[GroupResult], V] | None = None
     cold_table: Callable[[ColdTable], V] | None = None
     soak_table: Callable[[SoakTable], V] | None = None
+    load_table: Callable[[ServingTable], V] | None = None
     speed: Callable[[CellResult], V] | None = None
     cold: Callable[[ColdRow], V] | None = None
     soak: Callable[[SoakRow], V] | None = None
+    load: Callable[[ServingRow], V] | None = None
     compared: Callable[[ComparedRow], V] | None = None
     any_row: Callable[[AnyRow], V] | None = None
     in_python: bool = False
     in_speeds: ShownSpeed | None = None
     in_cold_starts: ShownCold | None = None
     in_soaks: ShownSoak | None = None
+    in_loads: ShownLoad | None = None
 
     @property
     def type(self) -> ColumnType:
@@ -220,6 +227,7 @@ class Column(Generic[V]):
             "speed": self.speed or self.compared,
             "cold-start": self.cold or self.compared,
             "soak": self.soak,
+            "load": self.load,
         }
         return own[kind] or self.any_row
 
@@ -229,6 +237,7 @@ class Column(Generic[V]):
             "speed": self.group,
             "cold-start": self.cold_table,
             "soak": self.soak_table,
+            "load": self.load_table,
         }
         of_table = own[kind]
         if of_table is not None:

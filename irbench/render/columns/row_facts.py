@@ -10,6 +10,7 @@ from irbench.core.quantities import NOT_MEASURED
 from irbench.core.record import Failure
 from irbench.core.result import GroupResult, Lead
 from irbench.core.row import CellResult, distinguish, name_of
+from irbench.core.serving_row import serving_names
 from irbench.core.soak_row import SoakRow, SoakTable
 from irbench.render.columns.declaration import (
     COUNT,
@@ -118,7 +119,7 @@ RUN = (
     Column("command", TEXT_ALWAYS, "The command line.", run=command_text),
 )  # fmt: skip
 TABLE = (
-    Column("kind", TEXT_ALWAYS, "What the table is about: speed, cold-start or soak.",
+    Column("kind", TEXT_ALWAYS, "What the table is about: speed, cold-start, soak or load.",
         source=lambda source: source.kind),
     Column("table", COUNT_ALWAYS, "Number of the table in its run, counted from 0.",
         source=lambda source: source.table_number, in_python=True),
@@ -153,7 +154,8 @@ ROW = (
         source=lambda source: source.label, in_python=True,
         in_speeds=ShownSpeed(0, "backend", text=_speed_name, words=True, explained="the row's name"),
         in_cold_starts=ShownColumn(0, "row", text=_cold_name, words=True),
-        in_soaks=ShownColumn(0, "row", text=_soak_name, words=True)),
+        in_soaks=ShownColumn(0, "row", text=_soak_name, words=True),
+        in_loads=ShownColumn(0, "row", text=lambda row, table: serving_names(table)[row.id], words=True)),
     Column("precision", TEXT_ALWAYS, "What the runtime computed in, or was asked to where it did not run.",
         any_row=lambda row: str(row.effective.get("precision", row.requested.precision)), in_python=True,
         in_speeds=ShownSpeed(10, "prec", text=lambda cell, _: computed_precision(cell), words=True,

@@ -113,12 +113,15 @@ def _facts(record: LaunchRecord, cell: CellLaunch, blocks: Blocks) -> dict[str, 
 
 
 def _derived_runs(source: RowSource) -> Iterator[PyperfRun]:
-    """Yield the runs of a row whose raw times are in the document: cold starts by launch, a soak by block."""
+    """Yield the runs of a row whose raw times are in the document: cold starts by launch, a soak by block.
+
+    Loads of requests have none: how long they took says how many came.
+    """
     if source.kind == "cold-start":
         for launch in source.row.launches:
             if launch.ready_ns > 0:
                 yield _run([launch.ready_ns / 1e9], [], {"irbench_launch": launch.round})
-    elif source.row.series is not None and any(source.row.series.median_ns):
+    elif source.kind == "soak" and source.row.series is not None and any(source.row.series.median_ns):
         yield _run([median_ns / 1e9 for median_ns in source.row.series.median_ns if median_ns > 0], [], {})
 
 

@@ -15,6 +15,7 @@ import msgspec
 from irbench.core.cold_row import cold_names
 from irbench.core.result import RunDocument
 from irbench.core.row import distinguish, name_of, row_names
+from irbench.core.serving_row import ServingRow, serving_names
 from irbench.core.suggestions import nearest
 from irbench.errors import IrbenchError
 from irbench.render.columns import COLUMNS, columns_of
@@ -127,6 +128,7 @@ def kinds_of(document: RunDocument | Outline) -> tuple[Kind, ...]:
         "speed": any(group.cells for group in document.groups),
         "cold-start": any(cold.rows for cold in document.cold_starts),
         "soak": any(soak.rows for soak in document.soaks),
+        "load": any(serving.rows for serving in document.serving),
     }
     return tuple(kind for kind, has_rows in tables.items() if has_rows)
 
@@ -167,6 +169,16 @@ def row_sources(document: RunDocument) -> Iterator[RowSource]:
     for number, soak in enumerate(document.soaks):
         names = distinguish({row.id: name_of(row) for row in soak.rows})
         yield from (RowSource(document, "soak", number, soak, row, names[row.id]) for row in soak.rows)
+    for number, serving in enumerate(document.serving):
+        names = {row.id: serving_names(serving)[row.id] for row in serving.rows}
+        yield from (
+            RowSource(document, "load", number, serving, row, _loaded(names[row.id], row)) for row in serving.rows
+        )
+
+
+def _loaded(name: str, row: ServingRow) -> str:
+    rate = None if row.load is None else row.load.rate_per_s
+    return name if rate is None else f"{name}, {rate:g}/s"
 
 
 def _columns(kinds: Sequence[Kind], chosen: Sequence[str]) -> tuple[Column[Any], ...]:
@@ -221,7 +233,7 @@ def _benchmark_name(source: RowSource) -> str:
         "native threads" if requested.threads is None else f"threads={requested.threads}",
         "bound" if row.io == "bound" else "",
         f"{row.cache} cache" if source.kind == "cold-start" else "",
-        "soak" if source.kind == "soak" else "",
+        source.kind if source.kind in ("soak", "load") else "",
     )
     return " ".join(part for part in parts if part)
 

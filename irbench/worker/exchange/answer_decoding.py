@@ -24,7 +24,7 @@ from irbench.worker.exchange.answer_encoding import ARRAY, BYTES, LENGTH
 from irbench.worker.exchange.wire import CallError, OutOfMemory, Reply, Say
 
 if TYPE_CHECKING:
-    from irbench.core.record import PacedRun, Round
+    from irbench.core.record import PacedRun, Round, ServedLoad
     from irbench.worker.cell import Warmed
     from irbench.worker.profile_host import ProfiledRun
 
@@ -168,7 +168,7 @@ def _sizes(shape: Sequence[int]) -> tuple[int, ...]:
 @cache
 def expected_of(method: str) -> ExpectedReply:
     """Return what a method of a host returns; anything where it is not known here."""
-    from irbench.core.record import PacedRun, Round, Sustained
+    from irbench.core.record import PacedRun, Round, ServedLoad, Sustained
     from irbench.worker.cell import PreparedSession, Warmed
     from irbench.worker.cell_hosts import Share, SoakBlock
     from irbench.worker.cold_start_host import FirstAnswer
@@ -185,6 +185,7 @@ def expected_of(method: str) -> ExpectedReply:
         "beginnings": ExpectedReply(dict[str, np.ndarray], lambda taken: all(map(_are_times, taken.values()))),
         "alone": ExpectedReply(Sustained, lambda run: run.completions > 0 and run.wall_ns > 0),
         "paced": ExpectedReply(PacedRun, lambda run: _are_pairs(run) and run.pace_ns > 0 and run.concurrency > 0),
+        "serve": ExpectedReply(ServedLoad, _is_served),
         "answer_again": answers,
         "answer_call": answers,
         "peak_memory_bytes": ExpectedReply(int | None),
@@ -205,6 +206,11 @@ def _are_times(array: Any, columns: int | None = None) -> bool:
 
 def _are_pairs(run: Round | PacedRun) -> bool:
     return _are_times(run.issue_ns) and _are_times(run.completion_ns) and run.issue_ns.size == run.completion_ns.size
+
+
+def _is_served(load: ServedLoad) -> bool:
+    columns = (load.due_ns, load.start_ns, load.end_ns, load.slot)
+    return all(map(_are_times, columns)) and {column.size for column in columns} == {load.offered.requests}
 
 
 def _is_round(round_: Round) -> bool:

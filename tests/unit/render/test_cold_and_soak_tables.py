@@ -1,4 +1,4 @@
-"""Tables of cold starts and soaks at fixed widths, as they were looked at."""
+"""Tables of cold starts, soaks and loads at fixed widths, as they were looked at."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 from dataclasses import replace
 
 import pytest
-from cold_and_soak_runs import cold, soak_example, soak_row, soaked
+from cold_and_soak_runs import cold, serving_example, soak_example, soak_row, soaked
 from golden_files import check_golden
 from rich.console import Console
 
@@ -32,6 +32,11 @@ def test_cold_starts_look_as_they_were_looked_at(width: int):
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_soaks_look_as_they_were_looked_at(width: int):
     check_golden(f"soak-{width}", shown(soak_example(), width))
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_loads_look_as_they_were_looked_at(width: int):
+    check_golden(f"serve-{width}", shown(serving_example(), width))
 
 
 def test_few_rounds_make_a_preview_that_says_what_is_missing():

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from cold_and_soak_runs import cold, soak_example
+from cold_and_soak_runs import cold, serving_example, soak_example
 from documents import cell, document, example, failed, group
 
 from irbench.core.record import OutputError
@@ -23,7 +23,8 @@ from irbench.render.formats.row_table import row_sources, row_table, row_values
 
 ROOT = Path(__file__).parents[4]
 RUNS: Mapping[Kind, RunDocument] = {
-    "speed": document(example(), group(failed())), "cold-start": cold(), "soak": soak_example()
+    "speed": document(example(), group(failed())), "cold-start": cold(), "soak": soak_example(),
+    "load": serving_example(),
 }  # fmt: skip
 
 
@@ -119,7 +120,7 @@ def test_a_row_of_own_code_is_never_confined():
 
 @pytest.mark.parametrize("kind", RUNS)
 def test_every_row_in_is_a_row_out(kind: Kind):
-    tables = RUNS[kind].groups or RUNS[kind].cold_starts or RUNS[kind].soaks
+    tables = RUNS[kind].tables
     rows = [row for table in tables for row in (table.cells if kind == "speed" else table.rows)]  # type: ignore[union-attr]
     records = list(row_table([RUNS[kind]]).records())
     assert [(record["backend"], record["state"]) for record in records] == [(row.backend, row.state) for row in rows]

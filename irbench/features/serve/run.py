@@ -1,0 +1,85 @@
+"""``irbench.serve``: give models requests as they arrive."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from irbench.api.loaded_models import Model, model_name
+from irbench.api.progress import ProgressOption, reporting
+from irbench.errors import IrbenchError
+from irbench.features.serve.keywords import ServeKeywords
+from irbench.features.serve.options import SERVE, ServeOptions
+from irbench.options.option import names_keywords
+from irbench.options.run import RunOptions
+from irbench.runs.measurement import measure
+from irbench.runs.results import Interrupted, Run
+from irbench.spec.serving import Queueing, ServingPlan
+
+
+@names_keywords(SERVE)
+def serve(
+    *models: Model,
+    progress: ProgressOption = "auto",
+    **options: Unpack[ServeKeywords],
+) -> Run:
+    """Give each row requests as they arrive, and say which load it holds.
+
+    Args:
+        models: As :func:`irbench.run` takes them.
+        progress: As :func:`irbench.run` takes it.
+        options: How requests arrive and what answers must keep, and those of a run that say what is called and how.
+
+    Returns:
+        The run; its ``serving`` holds the tables.
+
+    Raises:
+        IrbenchError: The call or the plan is impossible and nothing was measured; or results cannot be stored.
+        Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
+        TypeError: There is no such option.
+    """
+    models = tuple(map(model_name, models))
+    own, shared = SERVE.read(options)
+    plan = serving_plan(ServeOptions(**own))
+    with reporting(progress, SERVE) as reporter:
+        run_options = RunOptions(models=tuple(map(str, models)), **shared)
+        stored = measure(run_options, reporter, plan)
+    run = Run(stored.document, stored.folder)
+    if run.interrupted:
+        raise Interrupted(f"what was measured is stored: irbench.load({run.id!r})", run)
+    return run
+
+
+def serving_plan(options: ServeOptions) -> ServingPlan:
+    """Return which loads rows are given, with defaults.
+
+    Raises:
+        IrbenchError: No load is given, or one that contradicts the scenario.
+    """
+    scenario = options.scenario
+    if scenario == "server" and not options.rate and options.slo is None:
+        raise IrbenchError(
+            "How many requests arrive is not given.",
+            hint='Give --rate 10,50,100; or --slo "p99<=50ms", and the highest rate that keeps it is searched.',
+        )
+    if scenario != "server" and options.rate:
+        raise IrbenchError(
+            f"In the scenario {scenario} requests do not arrive at a rate.",
+            hint="Leave --rate out, or --scenario.",
+        )
+    if scenario != "server" and (options.queue or options.timeout):
+        raise IrbenchError(
+            f"In the scenario {scenario} nobody refuses requests or gives them up.",
+            hint="Leave --queue and --timeout out, or --scenario.",
+        )
+    usual = ServingPlan()
+    return ServingPlan(
+        scenario=scenario,
+        rates_per_s=tuple(sorted(options.rate)),
+        level=options.slo,
+        seconds=usual.seconds if options.duration is None else options.duration,
+        queueing=Queueing(
+            options.queue,
+            None if options.timeout is None else 1e3 * options.timeout,
+            1e3 * (options.batch_wait or 0.0),
+        ),
+    )

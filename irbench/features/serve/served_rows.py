@@ -1,0 +1,264 @@
+"""Give each row requests as they arrive: launches in random order, each a fresh process that is given all loads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from irbench.core.activity import Activity
+from irbench.core.record import BlockEvidence, CellLaunch, LaunchRecord, ServedLoad
+from irbench.core.result import RunDocument
+from irbench.core.row import LaunchesStop
+from irbench.core.serving_row import ServingRow, ServingTable
+from irbench.measure.disturbances import snapshot
+from irbench.runner.launch import block_evidence
+from irbench.runner.plan import PlannedGroup, refusal_note
+from irbench.runner.request import RunRequest
+from irbench.runner.rounds import CellOutcome, Rounds
+from irbench.runner.run_progress import Listener
+from irbench.runner.workers import CellFailed, CellWorker, Setting, checked, checked_turns, runnable_form, setting_of
+from irbench.spec.serving import SAMPLES_OF_QUERY, OfferedLoad, ServingPlan
+from irbench.stats.intervals import FEWEST_LAUNCHES
+from irbench.stats.serving import Probe, derive_serving_table, loads_by_rate, next_rate, test_level
+from irbench.stats.workload_facts import given_inputs, table_of
+from irbench.store.runs import RunWriter
+from irbench.system import host
+from irbench.system.signals import signals_deferred
+from irbench.worker.cell import PreparedSession, Warmed
+
+_FEWEST_REQUESTS = 10
+_MOST_REQUESTS = 1_000_000
+_MOST_PROBES = 12
+"""Rates that a search tries in one launch at most."""
+_CAPACITY_SHARE = 0.5
+"""How long a search measures how many requests a row answers at most, as a share of a load's time."""
+
+
+def run(
+    request: RunRequest, groups: Sequence[PlannedGroup], scratch: Path, writer: RunWriter, listen: Listener
+) -> RunDocument:
+    """Give the rows of the planned groups their loads and return the document, which is also in the store.
+
+    An interrupt ends the run; every finished launch is in the document, whose last table says so.
+    """
+    writer.commit(replace(writer.document, tables_planned=len(groups)))
+    for number, planned in enumerate(groups):
+        table = _Serving(planned, request, number, scratch / f"group-{number}", writer, listen).run()
+        if table.stopped_by == "interrupt":
+            return writer.document
+    return writer.commit(replace(writer.document, complete=True))
+
+
+@dataclass
+class _Served(CellOutcome):
+    """A cell, and its loads of all launches so far."""
+
+    loads: list[ServedLoad] = field(default_factory=list[ServedLoad])
+    launches: int = 0
+
+
+class _Serving:
+    """Launches the cells of one table in rounds, and keeps the store up to date."""
+
+    def __init__(
+        self,
+        planned: PlannedGroup,
+        request: RunRequest,
+        number: int,
+        scratch: Path,
+        writer: RunWriter,
+        listen: Listener,
+    ) -> None:
+        assert request.serving is not None
+        self._planned, self._request, self._number = planned, request, number
+        self._group = planned.group
+        self._plan: ServingPlan = request.serving
+        self._scratch, self._writer = scratch, writer
+        self._before = writer.document
+        self._rows = [_Served(cell) for cell in self._group.cells]
+        self._notes = planned.notes
+        self._setting: Setting | None = None
+        self._launched: list[CellLaunch] = []
+        self._blocks: list[BlockEvidence] = []
+        self._records: list[LaunchRecord] = []
+        self._rounds = Rounds(
+            model=self._group.main.bundle.name,
+            most=FEWEST_LAUNCHES if request.budget_s is None else request.timing.max_launches,
+            budget_s=math.inf if request.budget_s is None else request.timing.budget,
+            seed=f"serve/{request.seed}/{number}",
+            listen=listen,
+            batch=self._group.main.batch if len(request.batches or ()) > 1 else None,
+        )
+
+    def run(self) -> ServingTable:
+        """Give every row its loads and return the table; the store holds it too."""
+        for row in self._rows:
+            if row.cell.id in self._planned.absent:
+                row.leave(self._planned.absent[row.cell.id])
+        try:
+            self._rounds.say(Activity("expected-outputs"))
+            self._setting = setting_of(self._planned, self._request.timing, self._writer.logs, self._scratch)
+            stopped = self._rounds.run(
+                lambda: [row for row in self._rows if row.failure is None], self._launch, self._end_round
+            )
+            return self._commit(stopped)
+        except KeyboardInterrupt:
+            with signals_deferred():  # who interrupts once more must not lose what the first one kept
+                self._keep_launches()
+                return self._commit("interrupt")
+
+    def _launch(self, row: _Served) -> None:
+        assert self._setting is not None
+        failed = self._attempt(row, self._setting)
+        other = None if failed is None or row.launches else runnable_form(row.cell, failed, self._setting)
+        if failed is not None and other is not None:
+            self._notes = (*self._notes, refusal_note(row.cell, failed.failure.message))
+            row.cell = other
+            failed = self._attempt(row, self._setting)
+        if failed is not None:
+            row.leave(failed.failure, failed.output_error)
+
+    def _attempt(self, row: _Served, setting: Setting) -> CellFailed | None:
+        self._rounds.say(Activity("compile-and-warm-up", row.cell.label))
+        served: list[ServedLoad] = []
+        try:
+            with setting.worker(row.cell) as worker:
+                warmed = self._warmed(row, worker, setting)
+                if self._plan.searches:
+                    self._search(row, worker, warmed, served)
+                else:
+                    rates = self._rounds.random.sample(self._plan.rates_per_s, len(self._plan.rates_per_s))
+                    served += [self._serve(row, worker, self._load(rate, warmed)) for rate in rates or [0.0]]
+        except CellFailed as failed:
+            return failed
+        row.loads += served
+        row.launches, row.state = row.launches + 1, "ok"
+        cell = row.cell
+        self._launched.append(
+            CellLaunch(
+                cell=cell.id,
+                streams=cell.load.streams,
+                calls_per_sample=1,
+                rounds=(),
+                phases_ns=warmed.phases_ns,
+                peak_memory_bytes=warmed.peak_memory_bytes,
+                effective=row.effective,
+                output_error=row.output_error,
+                served=tuple(served),
+            )
+        )
+        return None
+
+    def _warmed(self, row: _Served, worker: CellWorker, setting: Setting) -> Warmed:
+        worker.hold("irbench.worker.cell_hosts:ServingHost")
+        worker.ask("import", "import_runtime")
+        is_first = not row.launches and setting.expected.outputs is not None
+        prepared: PreparedSession = worker.ask("compile", "prepare", is_first)
+        row.effective = prepared.effective
+        if is_first:
+            row.output_error = checked(row.cell, prepared, setting)
+            checked_turns(worker, "verify", prepared, setting)
+        warmed: Warmed = worker.ask("warm-up", "warm_up")
+        return warmed
+
+    def _search(self, row: _Served, worker: CellWorker, warmed: Warmed, served: list[ServedLoad]) -> None:
+        """Try rates until the highest that keeps the level is known well enough; later launches confirm its ends."""
+        level = self._plan.level
+        assert level is not None
+        per_s = self._batch * 1e9 / warmed.completion_ns
+        requests = self._requests(per_s * _CAPACITY_SHARE * self._plan.seconds)
+        at_once = self._serve(row, worker, OfferedLoad("offline", requests))
+        served.append(at_once)
+        capacity_per_s = requests / max(1e-9, float(at_once.end_ns.max()) / 1e9)
+        confirmed = self._ends(row)
+        for _ in range(_MOST_PROBES):
+            rate = confirmed.pop() if confirmed else next_rate(self._probes((*row.loads, *served)), capacity_per_s)
+            if rate is None:
+                break
+            served.append(self._serve(row, worker, self._load(_rounded(rate), warmed)))
+
+    def _ends(self, row: _Served) -> list[float]:
+        """Return the rates between which a row ceases to keep the level so far, in random order."""
+        probes = self._probes(row.loads)
+        broken = min((probe.rate_per_s for probe in probes if not probe.looks_kept), default=math.inf)
+        kept = max((probe.rate_per_s for probe in probes if probe.rate_per_s < broken), default=None)
+        ends = [rate for rate in (kept, broken) if rate is not None and math.isfinite(rate)]
+        self._rounds.random.shuffle(ends)
+        return ends
+
+    def _probes(self, loads: Sequence[ServedLoad]) -> list[Probe]:
+        level = self._plan.level
+        assert level is not None
+        own = loads_by_rate(load for load in loads if load.offered.scenario == "server")
+        confidence = self._request.timing.confidence
+        return [Probe(rate, test_level(each, level, confidence), level.percentile) for (_, rate), each in own.items()]
+
+    @property
+    def _batch(self) -> int:
+        return self._group.main.batch
+
+    def _load(self, rate_per_s: float, warmed: Warmed) -> OfferedLoad:
+        """Return a load; that of one rate has the same arrivals for all rows of a round."""
+        per_s = rate_per_s or self._batch * 1e9 / warmed.completion_ns
+        requests = self._requests(per_s * self._plan.seconds)
+        if self._plan.scenario == "multistream":
+            requests = SAMPLES_OF_QUERY * max(1, requests // SAMPLES_OF_QUERY)
+        return OfferedLoad(self._plan.scenario, requests, rate_per_s, self._request.seed * 1000 + self._rounds.finished)
+
+    def _requests(self, wanted: float) -> int:
+        return min(_MOST_REQUESTS, max(_FEWEST_REQUESTS, round(wanted)))
+
+    def _serve(self, row: _Served, worker: CellWorker, load: OfferedLoad) -> ServedLoad:
+        self._rounds.say(Activity("serve", row.cell.label, block=len(self._blocks) + 1))
+        before = snapshot(row.cell.load.cpus)
+        # a load that is too much for a row takes as long as the row needs for it
+        served: ServedLoad = worker.ask("serve", "serve", load, self._plan.queueing, extra_s=10 * self._plan.seconds)
+        between = before, snapshot(row.cell.load.cpus)
+        self._blocks.append(block_evidence(len(self._blocks), (row.cell.id,), between))
+        return served
+
+    def _end_round(self) -> None:
+        self._keep_launches()
+        self._commit("unfinished")
+
+    def _keep_launches(self) -> None:
+        """Write what this round served so far; the next commit makes it part of the run."""
+        if not self._launched:
+            return
+        processors = len(host.allowance(self._request.cpus).cpus)
+        record = LaunchRecord(
+            self._number, len(self._records), tuple(self._launched), {}, tuple(self._blocks), processors=processors
+        )
+        self._launched, self._blocks = [], []
+        self._records.append(record)
+        self._writer.add_launch(record)
+
+    def _commit(self, stopped_by: LaunchesStop) -> ServingTable:
+        """Derive the table again and put it into the store's document."""
+        expected = None if self._setting is None else self._setting.expected
+        raw = table_of(
+            ServingTable,
+            self._group.main,
+            scenario=self._plan.scenario,
+            level=self._plan.level,
+            confidence=self._request.timing.confidence,
+            seconds=self._rounds.watch.elapsed_s,
+            rounds=len(self._records),
+            group=self._number,
+            stopped_by=stopped_by,
+            rows=tuple(row.row(ServingRow, row.state) for row in self._rows),
+            warnings=() if expected is None else expected.warnings,
+            notes=self._notes,
+            given_inputs=given_inputs(self._group.main.feeding),
+            verified_against=None if expected is None else expected.source,
+        )
+        table = derive_serving_table(raw, self._records)
+        self._writer.commit(replace(self._writer.document, serving=(*self._before.serving, table)))
+        return table
+
+
+def _rounded(rate_per_s: float) -> float:
+    """Return a rate with three digits, so that launches meet at the same rates."""
+    return float(f"{rate_per_s:.3g}")

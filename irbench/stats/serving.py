@@ -1,0 +1,274 @@
+"""Loads of requests: what became of them, and at which rate a service level is kept.
+
+**A service level is tested, not read off.** Of n requests, k miss the limit. Where the true share of misses is exactly
+the allowed p = 1 - percentile / 100, and requests are independent, k has a binomial distribution. The level is kept
+(*pass*) where so few misses have a probability of at most alpha, it is broken (*fail*) where so many have, and
+otherwise *undecided*: more requests are needed. For k = 0 it is the early stopping criterion of MLPerf, as is the test
+for other k: "MLPerf Inference Rules", appendix "Early Stopping Criterion". Requests that queue behind the same slow one
+miss together, so misses come in groups and say less than independent ones; verdicts over several launches are pooled.
+
+**The knee** of a row lies between the highest rate that passes and the lowest that fails. It is found by bisection on
+the logarithm of the rate, below the rate at which the row answers requests that are all there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irbench.core.record import REFUSED, LaunchRecord, ServedLoad
+from irbench.core.serving_row import (
+    LevelTest,
+    LevelVerdict,
+    LoadFigures,
+    LoadLimit,
+    OverLaunches,
+    ServingRow,
+    ServingTable,
+)
+from irbench.spec.serving import ServiceLevel
+from irbench.stats.figures import calls_to_bound
+from irbench.stats.intervals import FEWEST_LAUNCHES, Looks, interval_at, median, percentile
+
+FINEST = 1.05
+"""A search ends where the lowest rate that fails is at most so many times the highest that passes."""
+_FIRST_SHARE = 0.7
+"""Of the rate at which a row answers requests that are all there, where a search begins."""
+_LOWEST_SHARE = 1 / 64
+"""The lowest rate that a search tries, as a share of the same."""
+
+
+def latency_ns(load: ServedLoad) -> NDArray[np.float64]:
+    """Return each request's time from when it was due to its answer, float64; infinite where nobody got one."""
+    taken_ns = (load.end_ns - load.due_ns).astype(np.float64)
+    return np.where(_is_answered(load), taken_ns, np.inf)
+
+
+def _is_answered(load: ServedLoad) -> NDArray[np.bool_]:
+    in_time = True if load.timeout_ms is None else (load.end_ns - load.due_ns) <= load.timeout_ms * 1e6
+    answered: NDArray[np.bool_] = (load.slot >= 0) & in_time
+    return answered
+
+
+def test_level(loads: Iterable[ServedLoad], level: ServiceLevel, confidence: float) -> LevelTest:
+    """Return whether the requests of some launches keep a level."""
+    all_ns = np.concatenate([latency_ns(load) for load in loads])
+    missed = int(np.count_nonzero(all_ns > level.limit_ms * 1e6))
+    return LevelTest(all_ns.size, missed, level_verdict(all_ns.size, missed, level.percentile, confidence))
+
+
+def level_verdict(requests: int, missed: int, percent: float, confidence: float) -> LevelVerdict:
+    """Return what so many misses of so many requests say; see the top of this module."""
+    allowed, alpha = 1 - percent / 100, 1 - confidence
+    at_most = binomial_cdf(missed, requests, allowed)
+    if at_most <= alpha:
+        return "pass"
+    below = binomial_cdf(missed - 1, requests, allowed) if missed else 0.0
+    return "fail" if 1 - below <= alpha else "undecided"
+
+
+def binomial_cdf(most: int, count: int, probability: float) -> float:
+    """Return the probability of at most ``most`` successes in ``count`` trials.
+
+    Terms are summed outwards from the largest, each from the one beside it, until they no longer count.
+    """
+    if most >= count:
+        return 1.0
+    peak = min(most, math.floor((count + 1) * probability))
+    log_peak = (
+        math.lgamma(count + 1) - math.lgamma(peak + 1) - math.lgamma(count - peak + 1)
+        + peak * math.log(probability) + (count - peak) * math.log1p(-probability)
+    )  # fmt: skip
+    odds = probability / (1 - probability)
+    ratios_down = (place / ((count - place + 1) * odds) for place in range(peak, 0, -1))
+    ratios_up = ((count - place) / (place + 1) * odds for place in range(peak, most))
+    return min(1.0, math.exp(log_peak) * (1 + _sum_of_products(ratios_down) + _sum_of_products(ratios_up)))
+
+
+def _sum_of_products(ratios: Iterable[float]) -> float:
+    total, term = 0.0, 1.0
+    for ratio in ratios:
+        term *= ratio
+        total += term
+        if term < 1e-18 * (1 + total):
+            break
+    return total
+
+
+def load_figures(loads: Sequence[ServedLoad], level: ServiceLevel | None, confidence: float) -> LoadFigures:
+    """Return what became of the requests of one load in all launches."""
+    offered = loads[0].offered
+    pooled_ns = np.concatenate([latency_ns(load) for load in loads])
+    answered_ns = pooled_ns[np.isfinite(pooled_ns)]
+    calls = [_calls(load) for load in loads]
+    service_ns = np.concatenate([service for service, _ in calls])
+    lags_ns = np.concatenate([lags for _, lags in calls])
+    answered = [int(np.count_nonzero(_is_answered(load))) for load in loads]
+    return LoadFigures(
+        rate_per_s=offered.rate_per_s or None,
+        requests=pooled_ns.size,
+        answered_per_s=_over_launches([_answered_per_s(load) for load in loads], confidence),
+        p50_ms=_percentile_over_launches(loads, 50, confidence),
+        p90_ms=_bounded_ms(pooled_ns, 90),
+        p99_ms=None if _bounded_ms(pooled_ns, 99) is None else _percentile_over_launches(loads, 99, confidence),
+        mean_ms=float(answered_ns.mean()) / 1e6 if answered_ns.size else None,
+        service_p50_ms=median(service_ns) / 1e6 if service_ns.size else None,
+        start_lag_p99_ms=percentile(lags_ns, 99) / 1e6 if lags_ns.size else None,
+        busy_share=median([_busy_share(load) for load in loads]),
+        drain_ms=median([max(0, int(load.end_ns.max()) - int(load.due_ns[-1])) / 1e6 for load in loads]),
+        refused=sum(int(np.count_nonzero(load.slot == REFUSED)) for load in loads),
+        given_up=sum(
+            load.slot.size - count - int(np.count_nonzero(load.slot == REFUSED))
+            for load, count in zip(loads, answered, strict=True)
+        ),
+        batch_mean=sum(answered) / service_ns.size if service_ns.size else 0.0,
+        level=None if level is None else test_level(loads, level, confidence),
+    )
+
+
+def _percentile_over_launches(loads: Sequence[ServedLoad], percent: float, confidence: float) -> OverLaunches | None:
+    values_ms = [_percentile_of(latency_ns(load), percent) / 1e6 for load in loads]
+    return _over_launches(values_ms, confidence) if all(map(math.isfinite, values_ms)) else None
+
+
+def _percentile_of(latencies_ns: NDArray[np.float64], percent: float) -> float:
+    """Return a percentile of values that may be infinite: between a finite one and one that is not, it is not."""
+    place = (latencies_ns.size - 1) * percent / 100
+    highest = np.partition(latencies_ns, math.ceil(place))[math.ceil(place)]
+    return percentile(latencies_ns, percent) if math.isfinite(highest) else math.inf
+
+
+def _bounded_ms(latencies_ns: NDArray[np.float64], percent: float) -> float | None:
+    value_ns = _percentile_of(latencies_ns, percent)
+    return value_ns / 1e6 if latencies_ns.size >= calls_to_bound(percent) and math.isfinite(value_ns) else None
+
+
+def _over_launches(values: Sequence[float], confidence: float) -> OverLaunches:
+    """Return the median over launches with the interval of the only look at them, whose number is fixed before."""
+    count = max(len(values), FEWEST_LAUNCHES)
+    interval = interval_at(values, Looks(count, count), confidence)
+    return OverLaunches(interval.value, **interval.ends())
+
+
+def _answered_per_s(load: ServedLoad) -> float:
+    answered = _is_answered(load)
+    if not answered.any():
+        return 0.0
+    span_ns = int(load.end_ns[answered].max()) - int(load.due_ns[0])
+    return float(np.count_nonzero(answered)) / (max(1, span_ns) / 1e9)
+
+
+def _busy_share(load: ServedLoad) -> float:
+    service_ns, _ = _calls(load)
+    span_ns = int(load.end_ns.max()) - int(load.due_ns[0])
+    return float(service_ns.sum()) / (load.slots * max(1, span_ns))
+
+
+def _calls(load: ServedLoad) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return each call's duration, and by how much it began after it could have, in nanoseconds, int64.
+
+    A call could begin when its first request was due, and its slot had ended the call before.
+    """
+    durations: list[int] = []
+    lags: list[int] = []
+    for slot in range(load.slots):
+        own = np.flatnonzero(load.slot == slot)
+        starts_ns, first = np.unique(load.start_ns[own], return_index=True)
+        ends_ns = load.end_ns[own][first]
+        free_ns = np.concatenate([np.zeros(1, np.int64), ends_ns[:-1]])[: starts_ns.size]
+        durations += (ends_ns - starts_ns).tolist()
+        lags += (starts_ns - np.maximum(load.due_ns[own][first], free_ns)).tolist()
+    return np.array(durations, np.int64), np.array(lags, np.int64)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What is known of one rate: how many requests missed the level, of how many."""
+
+    rate_per_s: float
+    test: LevelTest
+    percentile: float
+
+    @property
+    def looks_kept(self) -> bool:
+        """Whether the share of misses is at most the allowed one, decided or not."""
+        return self.test.missed <= self.test.requests * (1 - self.percentile / 100)
+
+
+def next_rate(probes: Sequence[Probe], capacity_per_s: float) -> float | None:
+    """Return which rate a search tries next in a launch; ``None`` where it is fine enough.
+
+    Undecided rates count as what they look like: later launches decide them.
+
+    Args:
+        probes: What is known.
+        capacity_per_s: Requests that the row answers per second when all are there.
+    """
+    broken = [probe.rate_per_s for probe in probes if not probe.looks_kept]
+    lowest_broken = min(broken, default=math.inf)
+    kept = [probe.rate_per_s for probe in probes if probe.looks_kept and probe.rate_per_s < lowest_broken]
+    if not kept and not broken:
+        return _FIRST_SHARE * capacity_per_s
+    if not kept:
+        lower = lowest_broken / 2
+        return lower if lower >= _LOWEST_SHARE * capacity_per_s else None
+    if not broken:
+        return max(kept) * math.sqrt(1 / _FIRST_SHARE)
+    return math.sqrt(max(kept) * lowest_broken) if lowest_broken / max(kept) > FINEST else None
+
+
+def derive_serving_table(table: ServingTable, records: Sequence[LaunchRecord]) -> ServingTable:
+    """Return a table whose figures follow from the requests of its launches: a row for each load of each cell."""
+    own = [record for record in records if record.group == table.group]
+    cells = {row.id: row for row in reversed(table.rows)}
+    served = {cell: _served_in(own, cell) for cell in reversed(cells)}
+    rows = [row for cell, loads in served.items() for row in _rows_of(cells[cell], loads, table)]
+    limits = (_limit_of(cell, served[cell], [row for row in rows if row.id == cell]) for cell in served)
+    return replace(
+        table,
+        rows=tuple(rows),
+        limits=tuple(limit for limit in limits if limit is not None),
+        foreign_share=_foreign_share(own),
+    )
+
+
+def _served_in(records: Sequence[LaunchRecord], cell: str) -> list[ServedLoad]:
+    return [load for record in records for own in record.cells if own.cell == cell for load in own.served]
+
+
+def _rows_of(row: ServingRow, served: Sequence[ServedLoad], table: ServingTable) -> list[ServingRow]:
+    by_load = loads_by_rate(load for load in served if load.offered.scenario == table.scenario)
+    if not by_load:
+        return [replace(row, load=None)]
+    figures = (load_figures(launches, table.level, table.confidence) for _, launches in sorted(by_load.items()))
+    return [replace(row, load=load) for load in figures]
+
+
+def _limit_of(cell: str, served: Sequence[ServedLoad], rows: Sequence[ServingRow]) -> LoadLimit | None:
+    """Return between which rates a row ceases to keep its level; ``None`` where rates were not searched or judged."""
+    loads = [row.load for row in rows if row.load is not None]
+    judged = [(load.rate_per_s, load.level.verdict) for load in loads if load.rate_per_s and load.level is not None]
+    if not judged:
+        return None
+    fails = min((rate for rate, verdict in judged if verdict == "fail"), default=None)
+    passes = [rate for rate, verdict in judged if verdict == "pass" and (fails is None or rate < fails)]
+    at_once = [_answered_per_s(load) for load in served if load.offered.scenario == "offline"]
+    return LoadLimit(cell, max(passes, default=None), fails, median(at_once) if at_once else None)
+
+
+def _foreign_share(records: Sequence[LaunchRecord]) -> float | None:
+    available_ns = sum(block.wall_ns * record.processors for record in records for block in record.blocks)
+    foreign_ns = sum(block.foreign_cpu_ns for record in records for block in record.blocks)
+    return foreign_ns / available_ns if available_ns else None
+
+
+def loads_by_rate(loads: Iterable[ServedLoad]) -> dict[tuple[str, float], list[ServedLoad]]:
+    """Return the launches of each load, by its scenario and rate."""
+    by_load: dict[tuple[str, float], list[ServedLoad]] = {}
+    for load in loads:
+        by_load.setdefault((load.offered.scenario, load.offered.rate_per_s), []).append(load)
+    return by_load

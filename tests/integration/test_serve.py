@@ -1,0 +1,75 @@
+"""``irbench serve`` through its front door, with scripted backends whose calls take a known time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import models
+import pytest
+from front_door import Called, irbench
+
+import irbench as public
+from irbench.errors import IrbenchError
+
+pytestmark = [pytest.mark.ci, pytest.mark.usefixtures("known_backends")]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return models.mlp(tmp_path_factory.mktemp("model")).path
+
+
+def serve(model: Path, *arguments: object) -> Called:
+    called = irbench("serve", model, "--backends", "fake-a", "--set", "fake-a.call_us=5000", *arguments)
+    assert called.code == 0, called.err
+    return called
+
+
+def rows(called: Called) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = called.document["serving"][0]["rows"]
+    return found
+
+
+def test_each_rate_is_a_load_whose_latency_includes_waiting(model: Path, tmp_path: Path) -> None:
+    called = serve(model, "--rate", "20,160", "--for", "20s", "--format", "json", "--results", tmp_path)
+    idle, busy = (row["load"] for row in rows(called))
+    assert (idle["rate_per_s"], busy["rate_per_s"]) == (20, 160)
+    assert idle["service_p50_ms"] == pytest.approx(5, rel=0.01)
+    assert idle["busy_share"] == pytest.approx(0.1, rel=0.2)
+    assert busy["mean_ms"] == pytest.approx(5 + 0.8 * 5 / (2 * 0.2), rel=0.2)  # an M/D/1 queue
+    again = irbench("show", called.document["run_id"], "--results", tmp_path)
+    assert "160" in again.out
+    assert irbench("results", "--results", tmp_path).code == 0
+    exported = irbench("show", called.document["run_id"], "--results", tmp_path, "--format", "csv")
+    assert exported.code == 0, exported.err
+    header, *lines = exported.out.splitlines()
+    assert "arrival_p99_ms" in header.split(",")
+    assert len(lines) == 2
+
+
+def test_a_search_finds_the_highest_rate_that_keeps_the_level(model: Path, tmp_path: Path) -> None:
+    called = serve(model, "--slo", "p90<=20ms", "--for", "20s", "--format", "json", "--results", tmp_path)
+    (limit,) = called.document["serving"][0]["limits"]
+    assert limit["capacity_per_s"] == pytest.approx(200, rel=0.02)
+    assert 0.6 * 200 < limit["passes_per_s"] < limit["fails_per_s"] < 200
+
+
+def test_a_load_that_cannot_be_is_refused_with_what_helps(model: Path) -> None:
+    for arguments, words in (
+        ((), "--slo"),
+        (("--scenario", "offline", "--rate", "10"), "--rate"),
+        (("--rate", "none"), "requests per second"),
+        (("--slo", "p99<=50"), "unit"),
+        (("--slo", "fast"), "p99<=50ms"),
+    ):
+        called = irbench("serve", model, "--backends", "fake-a", *arguments)
+        assert called.code == 2
+        assert words in called.err, arguments
+
+
+def test_python_gives_the_tables(model: Path, tmp_path: Path) -> None:
+    run = public.serve(str(model), backends="fake-a", rate=[50], duration=5, results=tmp_path, progress=None)
+    assert [row.load.rate_per_s for row in run.serving[0].rows if row.load] == [50]
+    with pytest.raises(IrbenchError):
+        public.serve(str(model), backends="fake-a")

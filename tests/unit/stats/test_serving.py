@@ -1,0 +1,96 @@
+"""Loads of requests: whether a service level is kept, and between which rates it ceases to be."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from irbench.core.record import REFUSED, ServedLoad
+from irbench.core.serving_row import LevelTest
+from irbench.spec.serving import OfferedLoad, ServiceLevel
+from irbench.stats.serving import (
+    Probe,
+    binomial_cdf,
+    level_verdict,
+    load_figures,
+    next_rate,
+)
+from irbench.stats.serving import test_level as level_test
+
+MS = 1_000_000
+
+
+@pytest.mark.parametrize(("most", "count"), [(0, 10), (3, 40), (12, 40), (40, 40), (7, 700)])
+def test_the_binomial_distribution_is_exact(most: int, count: int) -> None:
+    share = Fraction(1, 100) if count == 700 else Fraction(3, 10)
+    terms = (math.comb(count, k) * share**k * (1 - share) ** (count - k) for k in range(most + 1))
+    assert binomial_cdf(most, count, float(share)) == pytest.approx(float(sum(terms)), rel=1e-9)
+
+
+def test_without_a_miss_p99_takes_as_many_requests_to_pass_as_one_of_them_would_likely_be_slow() -> None:
+    assert (level_verdict(298, 0, 99, 0.95), level_verdict(299, 0, 99, 0.95)) == ("undecided", "pass")
+
+
+def test_many_misses_fail_and_the_allowed_share_is_undecided() -> None:
+    assert level_verdict(10_000, 150, 99, 0.95) == "fail"
+    assert level_verdict(10_000, 100, 99, 0.95) == "undecided"
+    assert level_verdict(10_000, 60, 99, 0.95) == "pass"
+
+
+def test_a_level_that_is_exactly_missed_is_called_kept_in_no_more_of_all_cases_than_the_confidence_allows() -> None:
+    draws = np.random.default_rng(3).binomial(2000, 0.01, 4000)
+    verdicts = [level_verdict(2000, int(missed), 99, 0.95) for missed in draws]
+    assert verdicts.count("pass") / len(verdicts) < 0.055
+    assert verdicts.count("fail") / len(verdicts) < 0.055
+
+
+def load_of(*latencies_ms: float, unanswered: int = 0) -> ServedLoad:
+    """Return a load of requests that never wait, the last ones refused."""
+    count = len(latencies_ms) + unanswered
+    due_ns = np.arange(count, dtype=np.int64) * 100 * MS
+    lasts_ns = np.array([*latencies_ms, *[0] * unanswered]) * MS
+    slot = np.array([0] * len(latencies_ms) + [REFUSED] * unanswered, np.int64)
+    start_ns = np.where(slot < 0, 0, due_ns)
+    end_ns = np.where(slot < 0, 0, due_ns + lasts_ns).astype(np.int64)
+    return ServedLoad(OfferedLoad("server", count, 10.0), 1, 1, due_ns, start_ns, end_ns, slot)
+
+
+def test_requests_without_an_answer_count_as_slower_than_any_other() -> None:
+    figures = load_figures([load_of(*[10] * 480, unanswered=20)], ServiceLevel(99, 50), 0.95)
+    assert (figures.requests, figures.refused) == (500, 20)
+    assert figures.p50_ms is not None
+    assert figures.p50_ms.value == pytest.approx(10)
+    assert figures.p99_ms is None  # it lies among those that were refused
+    assert figures.level == LevelTest(500, 20, "fail")
+
+
+def test_a_percentile_that_its_requests_cannot_bound_is_not_given() -> None:
+    assert load_figures([load_of(*[10] * 40)], None, 0.95).p90_ms is None
+    assert load_figures([load_of(*[10] * 44)], None, 0.95).p90_ms == pytest.approx(10)
+
+
+def test_launches_are_judged_together() -> None:
+    level = ServiceLevel(99, 50)
+    loads = [load_of(*[10] * 150), load_of(*[10] * 150)]
+    assert level_test(loads[:1], level, 0.95).verdict == "undecided"
+    assert level_test(loads, level, 0.95).verdict == "pass"
+
+
+@pytest.mark.parametrize("limit_per_s", [3.0, 40.0, 90.0, 104.0])
+def test_a_search_closes_in_on_the_rate_from_which_on_requests_miss(limit_per_s: float) -> None:
+    probes: list[Probe] = []
+    while (rate := next_rate(probes, capacity_per_s=100.0)) is not None:
+        missed = 0 if rate <= limit_per_s else 500
+        probes.append(Probe(rate, LevelTest(1000, missed, "fail" if missed else "pass"), 99))
+    kept = max(probe.rate_per_s for probe in probes if probe.looks_kept)
+    broken = min(probe.rate_per_s for probe in probes if not probe.looks_kept)
+    assert kept <= limit_per_s < broken <= 1.05 * kept
+    assert len(probes) <= 12
+
+
+def test_a_search_gives_up_where_no_load_is_kept() -> None:
+    probes = [Probe(rate, LevelTest(1000, 500, "fail"), 99) for rate in (70.0, 35.0, 17.5, 8.7, 4.4, 2.2)]
+    assert next_rate(probes, capacity_per_s=100.0) is None
