@@ -51,6 +51,19 @@ def _cache_update() -> Any:
     return keras.Model([cache, new], keras.layers.Lambda(updated)([cache, new]))
 
 
+def _squeezed_row() -> Any:
+    import keras
+    import tensorflow as tf
+
+    place, table = keras.Input((), dtype="int32", name="place"), np.random.default_rng(0).normal(size=(6, 4))
+
+    def row(places: Any) -> Any:
+        begin = tf.stack([places[0] % 6, 0])
+        return tf.squeeze(tf.slice(tf.constant(table, tf.float32), begin, [1, 4]))
+
+    return keras.Model(place, keras.layers.Lambda(row, output_shape=())(place))
+
+
 def _recurrent() -> Any:
     import keras
 
@@ -246,6 +259,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "exact gelu": _exact_gelu,
     "erfc": _complementary_error,
     "cache update": _cache_update,
+    "squeezed row": _squeezed_row,
     "recurrent": _recurrent,
     "free length": _free_length,
     "wide dense": _wide_dense,

@@ -14,6 +14,7 @@ import tensorflow as tf
 import tf2onnx.optimizer
 from onnx import defs
 from tf2onnx import optimizer, tf_loader
+from tf2onnx.onnx_opset.tensor import Squeeze
 from tf2onnx.optimizer import back_to_back_optimizer
 from tf2onnx.optimizer.transpose_optimizer import TransposeOptimizer
 from tf2onnx.tfonnx import process_tf_graph
@@ -30,7 +31,11 @@ from irbench_tf.tracing import TracedFunction
 
 def _custom_handlers() -> dict[str, tuple[Any, list[Any]]]:
     """Return handlers of TensorFlow operations by name, in the form tf2onnx takes them."""
-    return {"Erfc": (_erfc, []), "XlaDynamicUpdateSlice": (_dynamic_update_slice, [])}
+    return {
+        "Erfc": (_erfc, []),
+        "Squeeze": (_squeeze, []),
+        "XlaDynamicUpdateSlice": (_dynamic_update_slice, []),
+    }
 
 
 def optimizers() -> Any:
@@ -88,7 +93,8 @@ def _dynamic_update_slice(ctx: Any, node: Any, _name: str, _args: Any) -> None:
     """Map a block that is written into a tensor at a place computed by the graph: how Keras updates a cache.
 
     As in XLA, the block is moved to where it fits: https://openxla.org/xla/operation_semantics#dynamicupdateslice.
-    Where it is smaller along one axis alone, the tensor is joined of what lies before, the block and what lies behind.
+    Where it is smaller along one axis alone, the tensor is joined of what lies before, the block and what lies behind;
+    a Reshape states the length of what is joined, which nobody could tell from lengths that the graph computes.
     """
     tensor, block, starts = node.input
     shape, sizes, dtype = ctx.get_shape(tensor), ctx.get_shape(block), ctx.get_dtype(tensor)
@@ -121,11 +127,24 @@ def _dynamic_update_slice(ctx: Any, node: Any, _name: str, _args: Any) -> None:
             block,
             made("Slice", [tensor, behind, constant([shape[axis]]), along]),
         ]
-        ctx.make_node("Concat", parts, attr={"axis": axis}, outputs=node.output, shapes=[shape], dtypes=[dtype])
+        joined = made("Concat", parts, axis=axis)
+        stated = [max(size, 0) for size in shape]  # 0 copies a size that is not known
+        ctx.make_node("Reshape", [joined, constant(stated)], outputs=node.output, shapes=[shape], dtypes=[dtype])
         return
     grid = constant(np.moveaxis(np.indices(sizes), 0, -1))
     inputs = [tensor, made("Add", [grid, begin]), block]
     ctx.make_node("ScatterND", inputs, outputs=node.output, shapes=[shape], dtypes=[dtype])
+
+
+def _squeeze(ctx: Any, node: Any, name: str, _args: Any) -> None:
+    """Name the axes of size one where TensorFlow drops all that there are, and knows the sizes.
+
+    A runtime that knows them not would not know how many axes are left: OpenVINO refuses models that depend on it.
+    """
+    shape = ctx.get_shape(node.input[0])
+    if not node.get_attr_value("squeeze_dims") and shape is not None and -1 not in shape and 1 in shape:
+        node.set_attr("squeeze_dims", [axis for axis, size in enumerate(shape) if size == 1])
+    Squeeze.version_13(ctx, node, name=name)
 
 
 def _erfc(graph: Any, node: Any, name: str, _arguments: list[Any]) -> None:

@@ -41,7 +41,7 @@ def converted(folder: Path) -> Mapping[str, Any]:
         ("recurrent", {"LSTM": 2}, {"Loop", "Scan", "If"}),
         ("exact gelu", {"Erf": 1, "Div": 1, "Add": 1, "Mul": 2}, {"Erfc", "Sub", "Neg"}),
         ("erfc", {"Erf": 1, "Sub": 1}, {"Erfc"}),
-        ("cache update", {"Concat": 2}, {"ScatterND"}),
+        ("cache update", {"Concat": 2, "Reshape": 2}, {"ScatterND"}),
         ("hard sigmoid", {"Transpose": 2, "Conv": 2}, {"Add"}),
         ("grouped convolution", {"Conv": 1}, set()),
         ("free length", {"MatMul": 2}, {"Einsum"}),
@@ -82,6 +82,15 @@ def test_openvino_reads_a_fourier_transform_as_onnx_defines_it(case: str, shape:
     (expected,) = ReferenceEvaluator(str(path)).run(None, {"signal": signal})
     (answer,) = runtime.load().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})([signal]).values()
     np.testing.assert_allclose(answer, expected, rtol=0, atol=1e-4)
+
+
+@pytest.mark.ci
+@pytest.mark.usefixtures("converted")
+@pytest.mark.parametrize("case", ["squeezed row", "cache update"])
+def test_openvino_knows_the_axes_that_are_left_and_the_length_of_what_is_joined(case: str, folder: Path):
+    (output,) = runtime.core().read_model(folder / f"{case}.onnx").outputs
+    assert output.partial_shape.rank.is_static
+    assert all(size.is_static for size in list(output.partial_shape)[1:])
 
 
 @pytest.mark.ci

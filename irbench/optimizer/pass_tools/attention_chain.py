@@ -8,7 +8,8 @@ Between the product of queries and keys and that of weights and values, in any o
 - choices: a Where that puts a number so low that nothing of it is left after the Softmax;
 - a Where behind the Softmax that puts zeros, or that puts them for what is not a number (PyTorch, for rows of which
   minus infinity hides every key);
-- exchanges of queries and keys (Transpose of the last two axes), as Keras computes keys times queries;
+- exchanges of queries and keys (Transpose of the last two axes, or a change of layout where there is one query or one
+  key), as Keras computes keys times queries;
 - changes of the leading axes that leave the last two alone.
 
 Nothing inside is read elsewhere, and the scores are stretched by nothing that they meet.
@@ -227,8 +228,12 @@ def _scaled(node: ir.Node, way: _Way) -> _Steps:
 
 def _layout(node: ir.Node, way: _Way) -> _Steps:
     before, after = sizes_of(node.inputs[0]), sizes_of(node.outputs[0])
-    if before is not None and after is not None and len(before) > 1 and list(before[-2:]) == list(after[-2:]):
+    if before is None or after is None or len(before) < 2 or len(after) < 2:
+        return
+    if list(before[-2:]) == list(after[-2:]):
         yield node.inputs[0], way
+    elif list(before[-2:]) == list(after[-2:])[::-1] and ONE in before[-2:]:
+        yield node.inputs[0], dataclasses.replace(way, turned=not way.turned)
 
 
 def _met(value: ir.Value, node: ir.Node, way: _Way) -> Met:

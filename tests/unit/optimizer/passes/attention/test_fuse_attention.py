@@ -105,6 +105,22 @@ def test_rule_1_sees_one_head_where_there_is_no_axis_of_heads():
     assert applied(fuse_attention, model, {name: value[:, 0] for name, value in FEED.items()}) == ["Attention"]
 
 
+KEYS_BY_QUERIES = "qt = Transpose <perm: ints = [0, 1, 3, 2]> (q)  m = MatMul (k, qt)  r = Reshape (m, to)"
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(1, 6), (5, 1)])
+def test_rule_1_sees_queries_and_keys_exchanged_by_a_reshape_where_there_is_one_of_them(queries, keys):
+    inputs = f"float[2,4,{queries},8] q, float[2,4,{keys},8] k, float[2,4,{keys},3] v"
+    body = f"{KEYS_BY_QUERIES}  a = Mul (r, s)  {END}"
+    model = make(body, inputs, f"float[2,4,{queries},3] y", to=np.array([2, 4, queries, keys]))
+    feed = {"q": FEED["q"][:, :, :queries], "k": FEED["k"][:, :, :keys], "v": FEED["v"][:, :, :keys]}
+    assert "Attention" in applied(fuse_attention, model, feed)
+
+
+def test_rule_1_leaves_scores_whose_elements_a_reshape_puts_elsewhere():
+    assert kept(fuse_attention, make(f"{KEYS_BY_QUERIES}  a = Mul (r, s)  {END}", to=np.array([2, 4, 5, 6])))
+
+
 THREE = "float[2,5,8]"
 HEADS = """
     qr = Reshape (q, to)  qh = Transpose <perm: ints = [0, 2, 1, 3]> (qr)
