@@ -8,7 +8,9 @@ from typing import Any
 import onnx
 from onnx import helper, version_converter
 
+from irbench.core.quantities import listing
 from irbench.errors import IrbenchError, first_line
+from irbench.onnx.contributed.own_domain import is_contributed
 from irbench.onnx.rewriting.detached_weights import DetachedModel, detach, nodes_of, opset_of, skeleton, take_name
 
 _AXIS = 1
@@ -89,11 +91,24 @@ class CannotUpgrade(IrbenchError):
         self.reason = reason
 
 
+def _refuse_contributed(detached: DetachedModel, opset: int) -> None:
+    before = opset_of(detached.model)
+    unknown = {node.op_type for node in nodes_of(detached.model) if is_contributed(node.domain, node.op_type, before)}
+    if unknown:
+        reason = f"ONNX's converter does not know {listing(sorted(unknown))}, which ONNX Runtime adds to ONNX's domain"
+        raise CannotUpgrade(before, opset, reason)
+
+
 def upgrade_opset(detached: DetachedModel, opset: int) -> bool:
-    """Convert the model with ONNX's own version converter; the weights are not passed through it."""
+    """Convert the model with ONNX's own version converter; the weights are not passed through it.
+
+    Raises:
+        CannotUpgrade: The converter fails, or the model has operators that ONNX Runtime adds to ONNX's own domain.
+    """
     before = opset_of(detached.model)
     if opset <= before:
         return False
+    _refuse_contributed(detached, opset)
     names = [tensor.name for tensor in detached.model.graph.input]
     small = skeleton(detached)
     small.ir_version = max(small.ir_version, _WEIGHTS_ARE_NO_INPUTS)

@@ -1,15 +1,15 @@
-"""A Fourier transform that becomes one of opset 20: along axis 1, which every runtime takes there."""
+"""What moving to a later operator set does to Fourier transforms, and what it refuses."""
 
 from __future__ import annotations
 
 import numpy as np
 import onnx
 import pytest
-from onnx import parser
+from onnx import helper, parser
 from onnx.reference import ReferenceEvaluator
 
 from irbench.onnx.rewriting.detached_weights import detach, nodes_of, skeleton
-from irbench.onnx.rewriting.upgrade_opset import upgrade_opset
+from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade, upgrade_opset
 
 SPECTRUM = "float[2,4,6,1] x) => (float[b,c,d,e] y)"
 BRANCHES = """
@@ -68,3 +68,15 @@ def test_where_it_is_along_axis_1_and_below_opset_20_nothing_is_reshaped(opset: 
     detached = detach(model(f"({SPECTRUM} {{ y = DFT <axis = {axis}> (x) }}"), {})
     assert upgrade_opset(detached, opset)
     assert not any(node.op_type == "Reshape" for node in nodes_of(detached.model))
+
+
+@pytest.mark.parametrize("operator", ["SimplifiedLayerNormalization", "LayerNormalization"])
+def test_operators_that_onnx_runtime_adds_to_onnx_s_own_domain_are_named_where_they_hinder(operator: str) -> None:
+    node = helper.make_node(operator, ["x", "scale"], ["y"], axis=-1)
+    tensors = [helper.make_tensor_value_info(name, 1, shape) for name, shape in (("x", [2, 4]), ("scale", [4]))]
+    graph = helper.make_graph([node], "norm", tensors, [helper.make_tensor_value_info("y", 1, [2, 4])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)])
+    with pytest.raises(CannotUpgrade) as refused:
+        upgrade_opset(detach(model, {}), 23)
+    assert operator in refused.value.reason
+    assert model.opset_import[0].version == 14
