@@ -6,7 +6,8 @@ Kinds of inputs, in all of which constants that the user gave stay:
 - ``constant-rows``: one drawn value all along the last axis
 - ``large``: drawn values times 1000; the largest that integers are drawn from
 - ``zeros``: zeros, or the least that integers are drawn from
-- ``mask-half``, ``mask-none``, ``mask-ones``: masks keep the first half, nothing, everything
+- ``mask-half``, ``mask-none``, ``mask-ones``: masks keep half, nothing, everything. Half is the first half of
+  one sample and the last of the next: padding stands behind tokens and before them, whatever a mask's ones mean
 
 An input is a mask if it is boolean or its spec says so. It is cut along :func:`irbench.core.feeds.mask_axis`.
 """
@@ -120,9 +121,12 @@ def _mask(kind: InputKind, spec: InputSpec, drawn: Array) -> Array:
         return drawn
     mask = np.full_like(drawn, int(kind != "mask-none"))
     if kind == "mask-half" and drawn.ndim:
-        sample = drawn.shape[1:] if spec.tensor.shape[0] == BATCH else drawn.shape
-        rows = np.moveaxis(mask, mask_axis(sample), -1)
+        has_batch = spec.tensor.shape[0] == BATCH
+        axis = mask_axis(drawn.shape[1:] if has_batch else drawn.shape)
+        rows = np.moveaxis(mask, axis, -1)
         rows[..., -(-rows.shape[-1] // 2) :] = 0
+        if has_batch:
+            mask[1::2] = np.flip(mask[1::2], axis)
     return (1 - mask).astype(mask.dtype) if spec.marks_padding else mask
 
 

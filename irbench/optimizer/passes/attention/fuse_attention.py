@@ -11,8 +11,8 @@ product of queries and keys may have batch and heads in one axis where values ha
 
 A row of which nothing is kept weighs all keys alike, as it did in the model; where the model put zeros for the weights
 of what is not kept, such a row becomes zero. Where the model put minus infinity, its answer for such a row was not a
-number; where it then put zeros for what is not a number, such a row becomes zero too. Scores that are not a number for
-another reason stay so, as those of inputs that are not.
+number: it becomes the mean of all values, or zero where the model then put zeros for what is not a number. Scores that
+are not a number for another reason stay so, as those of inputs that are not.
 
 For rule 2 the axes are (batch, length, heads * width) before they are split and after they are joined. Others may read
 what is split, and rows may be put to zero before heads are joined, whatever the head.
