@@ -58,7 +58,7 @@ def main(
         click.echo(f"{watch.elapsed_s:5.0f} s  {words}", err=True)
         if watch.elapsed_s > seconds:
             break
-    print_data(as_page(_known(place), WHY_BEHIND, _versions(), budget), output)
+    print_data(as_page(_known(place), WHY_BEHIND, _versions()), output)
 
 
 def _done(place: Path, chosen: _Chosen, budget: str | None) -> Iterator[str]:

@@ -13,6 +13,7 @@ import onnx
 import torch
 
 from benchmarks.optimizers.models import Example, build
+from benchmarks.optimizers.written_graphs import finish
 
 _OPSET = 17
 """Of the older exporter, which knows hardly any later operator; the newer one chooses its own."""
@@ -29,21 +30,14 @@ def export(model: str, exporter: str, path: str) -> None:
                 example.model, _arguments(example), path, **named, dynamo=True, external_data=False,
                 dynamic_shapes=_shapes(example),
             )  # fmt: skip
-            _name_dimensions(path, example)
         else:
             torch.onnx.export(
                 example.model, _arguments(example), path, **named, dynamo=False, opset_version=_OPSET,
                 dynamic_axes={**example.axes, **{name: {0: "batch"} for name in example.outputs}},
             )  # fmt: skip
-
-
-def _name_dimensions(path: str, example: Example) -> None:
-    """Give the dynamic dimensions of inputs their names again: one that follows from others has lost it."""
-    model = onnx.load(path)
-    for value in model.graph.input:
-        for axis, name in example.axes[value.name].items():
-            value.type.tensor_type.shape.dim[axis].dim_param = name
-    onnx.save(model, path)
+    written = onnx.load(path)
+    finish(written, example.axes)
+    onnx.save(written, path)
 
 
 def _arguments(example: Example) -> tuple[Any, ...]:

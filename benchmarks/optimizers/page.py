@@ -91,21 +91,20 @@ def shortfalls(measured: Sequence[Measured]) -> Iterator[str]:
             yield f"- speed, {speed.model}, {speed.exporter}: {figures}; {sure}"
 
 
-def as_page(measured: Sequence[Measured], notes: Mapping[str, str], versions: Mapping[str, str], budget: str) -> str:
+def as_page(measured: Sequence[Measured], notes: Mapping[str, str], versions: Mapping[str, str]) -> str:
     """Return the page in Markdown.
 
     Args:
         measured: What is known.
         notes: Why irbench is behind, by the model; parts of sentences.
         versions: Of what made and ran the graphs.
-        budget: For each table of speeds.
     """
     units = [item.unit for item in measured]
     lost = list(shortfalls(measured))
     why = [f"- {model}: {note}" for model, note in notes.items() if any(unit.model == model for unit in units)]
     return _PAGE.format(
         versions=", ".join(f"{name} {version}" for name, version in versions.items()),
-        budget=budget,
+        seconds=_seconds(measured),
         masks=f"masks of {', '.join(MASKS)}",
         nodes=node_table(units).as_markdown(),
         fused=fused_table(units).as_markdown(),
@@ -114,6 +113,12 @@ def as_page(measured: Sequence[Measured], notes: Mapping[str, str], versions: Ma
         speeds=speed_table(measured).as_markdown(),
         behind="\n".join((*lost, *(("", "Why:", "", *why) if why else ()))) or "Nowhere.",
     )
+
+
+def _seconds(measured: Sequence[Measured]) -> str:
+    """Return how long the tables of speeds took, as a range."""
+    found = [item.speeds.table.seconds for item in measured if item.speeds is not None]
+    return f"{min(found, default=0.0):.0f} to {max(found, default=0.0):.0f} s"
 
 
 def _table(units: Sequence[Unit], cell_of: Callable[[Unit, MadeGraph], str]) -> TextTable:
@@ -194,7 +199,8 @@ _PAGE = """# irbench's optimiser beside others
 Written by `make bench-optimizers ARGUMENTS='-o results/reference/optimizers.md'`, which can be stopped and called
 again: every model of every exporter is kept when it is done. Models of torchvision and transformers with seeded random
 weights, written by both of PyTorch's exporters (`dynamo=True`, and `dynamo=False` with opset 17) with dynamic batches
-and lengths; those of transformers have 4 layers of width 256, and vit_b_16 has 4 of its 12 layers. Every optimiser is
+and lengths; those of transformers have 4 layers of width 256, and vit_b_16 has 4 of its 12 layers. Biases of 0 and
+factors of 1, which optimisers remove and trained models do not have, are replaced by random ones. Every optimiser is
 called as its documentation does, with its defaults; irbench gets no sizes either. Versions: {versions}.
 
 - **onnxscript**: `optimizer.optimize`, then `rewriter.rewrite` with its default rules. The exporter of `dynamo=True`
@@ -231,7 +237,7 @@ them differs. On OpenVINO, what it cannot read as exported counts as well.
 
 Speedups over the exported graph on ONNX Runtime, two threads, batch 1 (64 tokens; decoders with a cache one token after
 63), with their 95 % intervals, or ranges where there were too few launches: one table of `irbench run` for each model,
-all rows interleaved, {budget} each. ONNX Runtime optimises every graph at its highest level when it loads it, so that
+all rows interleaved, {seconds} each. ONNX Runtime optimises every graph at its highest level when it loads it, so that
 the exported one's row is that of its own optimiser. A graph that answers wrongly is not measured, and of graphs with
 the same operators one is. Only models are shown of which a graph differs from the exported one.
 

@@ -6,9 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+import numpy as np
+import onnx
 import pytest
 from click.testing import CliRunner
 from documents import cell, group, speedup
+from onnx import helper, numpy_helper
 
 from benchmarks.backbone_check import MASKS, GraphError
 from benchmarks.optimizers import __main__ as program
@@ -17,6 +20,7 @@ from benchmarks.optimizers.page import Measured, answer_table, as_page, fused_ta
 from benchmarks.optimizers.speeds import Speeds, graphs_to_measure
 from benchmarks.optimizers.standing import behind_in_nodes, behind_in_speed, fused
 from benchmarks.optimizers.subjects import EXPORTED, SUBJECTS
+from benchmarks.optimizers.written_graphs import finish
 
 BERT = next(subject for subject in SUBJECTS if subject.name == "bert")
 NODES = {EXPORTED: 200, "onnxslim": 150, "ORT all": 90, "irbench basic": 160, "irbench extended": 100}
@@ -137,12 +141,12 @@ def test_models_without_anything_to_fuse_are_left_out_of_what_is_fused():
 
 def test_the_page_has_speeds_only_of_what_was_measured_and_names_where_irbench_is_behind():
     fast = speeds(onnxslim=(1.5, 0.1), irbench_extended=(1.2, 0.1))
-    page = as_page([Measured(unit(), fast)], {"bert": "for a reason"}, {"torch": "2"}, "60s")
+    page = as_page([Measured(unit(), fast)], {"bert": "for a reason"}, {"torch": "2"})
     assert "- nodes, bert, dynamo: 90 by ORT all, 100 by irbench extended" in page
     assert "- speed, bert, dynamo: 1.50 by onnxslim, 1.20 by irbench extended" in page
     assert "- bert: for a reason" in page
     assert "torch 2" in page
-    assert "- speed" not in as_page([Measured(unit())], {}, {}, "60s")
+    assert "- speed" not in as_page([Measured(unit())], {}, {})
 
 
 def test_graphs_that_answer_wrongly_are_not_measured():
@@ -158,8 +162,20 @@ def test_a_graph_that_stays_as_exported_is_as_fast_as_that():
     behind = behind_in_speed(same, speeds(onnxslim=(1.2, 0.1)))
     assert behind is not None
     assert (behind.own_value, behind.is_sure) == (1.0, True)
-    page = as_page([Measured(same, speeds(onnxslim=(1.2, 0.1)))], {}, {}, "60s")
+    page = as_page([Measured(same, speeds(onnxslim=(1.2, 0.1)))], {}, {})
     assert "as exported" in page
+
+
+def test_biases_and_factors_of_untrained_models_are_drawn_and_other_weights_stay():
+    constants = {"bias": np.zeros(8), "factor": np.ones(8), "axes": np.zeros(4), "trained": np.arange(8.0)}
+    weights = [numpy_helper.from_array(value.astype(np.float32), name) for name, value in constants.items()]
+    graph = onnx.GraphProto(initializer=weights, input=[helper.make_tensor_value_info("x", 1, ["batch", "s53"])])
+    finish(model := onnx.ModelProto(graph=graph), {"x": {1: "total"}})
+    found = {weight.name: numpy_helper.to_array(weight) for weight in model.graph.initializer}
+    changed = [name for name, value in constants.items() if not np.array_equal(found[name], value)]
+    assert changed == ["bias", "factor"]
+    assert abs(found["factor"].mean() - 1) < 0.1
+    assert [size.dim_param for size in model.graph.input[0].type.tensor_type.shape.dim] == ["batch", "total"]
 
 
 def test_what_was_made_is_not_made_again_and_the_page_is_written_of_all(
