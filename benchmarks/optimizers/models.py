@@ -155,7 +155,7 @@ def _decoder(model: str, config: str, **settings: Any) -> Callable[[], Any]:
 def _of_mel() -> Example:
     config = transformers.WhisperConfig(
         d_model=_WIDTH, encoder_layers=_LAYERS, encoder_attention_heads=_HEADS, encoder_ffn_dim=4 * _WIDTH,
-        max_source_positions=150,
+        max_source_positions=150, decoder_layers=1, decoder_attention_heads=_HEADS,
     )  # fmt: skip
     encoder = transformers.WhisperModel(config).get_encoder()
     return _of_image(_First(encoder), (80, 300), "mel")

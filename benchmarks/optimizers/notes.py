@@ -4,5 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-WHY_BEHIND: Mapping[str, str] = {}
-"""By the name of the model; a part of a sentence, in Markdown."""
+WHY_BEHIND: Mapping[tuple[str, ...], str] = {
+    ("resnet50", "mobilenet_v3_small", "efficientnet_b0", "regnet_y_400mf", "densenet121"): (
+        "ONNX Runtime joins convolutions with activations in operators of its own, some of a layout of its own. "
+        "irbench's levels here keep to operators of ONNX, and ONNX Runtime joins the same nodes when it loads them"
+    ),
+    (
+        "swin_t",
+    ): "masks of shifted windows are computed by ConstantOfShape and ScatterND from constants alone, which no "
+    "pass computes in advance, and pads by nothing stay; onnxslim and ONNX Runtime remove both",
+    (
+        *("bert", "roberta", "distilbert", "albert", "bart_encoder", "clip_vision", "whisper_encoder", "wav2vec2"),
+        *("vit_b_16", "t5_encoder"),
+    ): "`ort_fusions` writes Microsoft's Attention, which has the products before it and their biases inside, "
+    "SkipLayerNormalization and BiasGelu. irbench's level `all` also does; it is not in this table",
+}
+"""By models; sentences in Markdown, without the point at the end."""

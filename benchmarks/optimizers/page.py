@@ -91,17 +91,19 @@ def shortfalls(measured: Sequence[Measured]) -> Iterator[str]:
             yield f"- speed, {speed.model}, {speed.exporter}: {figures}; {sure}"
 
 
-def as_page(measured: Sequence[Measured], notes: Mapping[str, str], versions: Mapping[str, str]) -> str:
+def as_page(measured: Sequence[Measured], notes: Mapping[tuple[str, ...], str], versions: Mapping[str, str]) -> str:
     """Return the page in Markdown.
 
     Args:
         measured: What is known.
-        notes: Why irbench is behind, by the model; parts of sentences.
+        notes: Why irbench is behind in nodes, by the models.
         versions: Of what made and ran the graphs.
     """
     units = [item.unit for item in measured]
     lost = list(shortfalls(measured))
-    why = [f"- {model}: {note}" for model, note in notes.items() if any(unit.model == model for unit in units)]
+    shown = {unit.model for unit in units if behind_in_nodes(unit) is not None}
+    reasons = ((sorted(shown.intersection(models)), reason) for models, reason in notes.items())
+    why = [f"- {', '.join(models)}: {reason}." for models, reason in reasons if models]
     return _PAGE.format(
         versions=", ".join(f"{name} {version}" for name, version in versions.items()),
         seconds=_seconds(measured),
@@ -191,7 +193,7 @@ def _speed(name: str, measured: str | None, rows: Mapping[str, CellResult]) -> s
     if name in rows:
         row = rows[name]
         return row.state if row.state != "ok" else speedup_cell(row.speedup, is_baseline=False, marks_ranges=True)
-    return NOT_MEASURED if measured is None else f"as {measured}"
+    return NOT_MEASURED if measured in (None, name) else f"as {measured}"
 
 
 _PAGE = """# irbench's optimiser beside others

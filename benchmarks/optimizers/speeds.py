@@ -13,9 +13,12 @@ from irbench.core.result import GroupResult
 from irbench.errors import IrbenchError
 from irbench.store.runs import Store
 
-MEASURED_GRAPHS = (EXPORTED, "onnxslim", "onnxscript", "ORT transformers", "irbench basic", "irbench extended")
-"""As many as one table interleaves. ONNX Runtime's own levels are not among them: it applies the highest to every row
-when it loads the graph, so that the exported one's row is that of its level ``all``."""
+MEASURED_GRAPHS = (
+    *(EXPORTED, "onnxslim", "onnxscript", "onnxscript ort_fusions", "ORT transformers"),
+    *("irbench basic", "irbench extended"),
+)
+"""ONNX Runtime's own levels are not among them: it applies the highest to every row when it loads
+the graph, so that the exported one's row is that of its level ``all``."""
 _RUNS = "runs"
 _FEWEST = 2
 

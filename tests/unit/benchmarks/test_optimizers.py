@@ -141,10 +141,10 @@ def test_models_without_anything_to_fuse_are_left_out_of_what_is_fused():
 
 def test_the_page_has_speeds_only_of_what_was_measured_and_names_where_irbench_is_behind():
     fast = speeds(onnxslim=(1.5, 0.1), irbench_extended=(1.2, 0.1))
-    page = as_page([Measured(unit(), fast)], {"bert": "for a reason"}, {"torch": "2"})
+    page = as_page([Measured(unit(), fast)], {("vit", "bert"): "For a reason"}, {"torch": "2"})
     assert "- nodes, bert, dynamo: 90 by ORT all, 100 by irbench extended" in page
     assert "- speed, bert, dynamo: 1.50 by onnxslim, 1.20 by irbench extended" in page
-    assert "- bert: for a reason" in page
+    assert "- bert: For a reason." in page
     assert "torch 2" in page
     assert "- speed" not in as_page([Measured(unit())], {}, {})
 
