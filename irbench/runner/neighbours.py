@@ -14,8 +14,10 @@ from irbench.core.record import NeighbourActivity
 from irbench.errors import IrbenchError
 from irbench.measure.bandwidth import ONE_THREAD
 from irbench.measure.clock import sleep
+from irbench.measure.disturbances import PROC, read_processes, tree
 from irbench.runner.workers import START_DEADLINE_S, CellFailed, CellWorker
 from irbench.spec import Deadline, Neighbour
+from irbench.system.isolation import Isolation, isolated
 from irbench.worker.cell import CellTask
 from irbench.worker.failures import CallFailed, WorkerDied
 from irbench.worker.process import Worker
@@ -125,6 +127,10 @@ class _NeighbourProcess:
             self._worker = Worker(self._log, cpus=neighbour.cpus, environment=ONE_THREAD)
             host = _HOSTS.get(neighbour.kind, _PRESSURE)
             self._try(partial(self._worker.ask, host, neighbour, hold=True, deadline_s=START_DEADLINE_S))
+        self._held_back = ExitStack()
+        if neighbour.controls:
+            members = tree(self._worker.process_id, read_processes(PROC))
+            self._held_back.enter_context(isolated(members, Isolation(neighbour.controls, neighbour.apart)))
 
     def beside(self, intensity: int, action: Callable[[], T]) -> tuple[T, NeighbourActivity]:
         """Do something while it works at an intensity, and let it stand still again."""
@@ -179,6 +185,7 @@ class _NeighbourProcess:
 
     def __exit__(self, *_: object) -> None:
         self._worker.kill()
+        self._held_back.close()
 
 
 def _between(before: NeighbourActivity, after: NeighbourActivity) -> NeighbourActivity:

@@ -22,7 +22,7 @@ from irbench.spec.cells import (
 )
 from irbench.spec.feeding import DISTRIBUTIONS, Distribution, Feeding, Number
 from irbench.spec.models import Artifact, Bundle, Disagreement, GraphFiles
-from irbench.spec.neighbours import CONTROLS, PRESSURES, Control, CorunPlan, Neighbour, NeighbourKind, Pressure
+from irbench.spec.neighbours import PRESSURES, CorunPlan, Neighbour, NeighbourKind, Pressure
 from irbench.spec.tensors import (
     BATCH,
     BATCH_IN_FILE,
@@ -44,7 +44,6 @@ __all__ = [
     "AGAIN",
     "BATCH",
     "BATCH_IN_FILE",
-    "CONTROLS",
     "DISTRIBUTIONS",
     "PRESSURES",
     "RANDOM_DRAWS",
@@ -54,7 +53,6 @@ __all__ = [
     "Bound",
     "Bundle",
     "Cell",
-    "Control",
     "CorunPlan",
     "Deadline",
     "Disagreement",

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from irbench.system.isolation import Control
+
 Pressure = Literal["cpu", "l3", "bandwidth"]
 PRESSURES: tuple[Pressure, ...] = get_args(Pressure)
 """What irbench's own program presses on: arithmetic units, the last-level cache, and the bandwidth of memory."""
 NeighbourKind = Literal["cpu", "l3", "bandwidth", "model", "command"]
-Control = Literal["affinity", "nice", "cpuset", "weight", "memory-node", "cache", "memory-bandwidth"]
-CONTROLS: tuple[Control, ...] = get_args(Control)
-"""What may keep a neighbour away from the model; :mod:`irbench.system.isolation` applies them."""
 FULL = 100
 """The intensity of a neighbour that is not held back, in percent."""
 INTENSITY_IN_COMMAND = "{intensity}"
@@ -30,6 +29,7 @@ class Neighbour:
         shares_processors: Whether the model may use some of them too.
         rate: Calls per second of a model; ``None`` calls it again as soon as it has answered.
         controls: What keeps it away from the model.
+        apart: Processors that the model does not use, where controls move it.
     """
 
     kind: NeighbourKind
@@ -39,6 +39,7 @@ class Neighbour:
     shares_processors: bool = False
     rate: float | None = None
     controls: tuple[Control, ...] = ()
+    apart: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:

@@ -45,6 +45,8 @@ class CorunKeywords(TypedDict, total=False):
         cpus: Processors for the models to use (for example ``[0, 1], or "0-3,8"``; default: all available).
         neighbour_cpus: Processors for what runs beside the models (for example ``[0, 1], or "0-3,8"``; default: those
             that the models do not use, if there are any; of cpu, those that they use).
+        isolate: Measure beside each neighbour at its highest intensity once more with each control: affinity, nice,
+            cpuset, weight, memory-node, cache, memory-bandwidth (for example ``["affinity", "nice"]``; default: none).
         set: Set an option of a backend (for example ``{"ort": {"dynamic_block_base": 4}}``).
         io: What is timed: copy includes copying inputs and outputs, bound does not (for example ``"copy" or "bound"``;
             default: copy).
@@ -80,6 +82,7 @@ class CorunKeywords(TypedDict, total=False):
     seed: int | None
     cpus: str | int | Iterable[int] | None
     neighbour_cpus: str | int | Iterable[int] | None
+    isolate: str | Iterable[str] | None
     set: Mapping[str, Mapping[str, object]] | None
     io: Literal["copy", "bound"] | None
     tail: bool | None

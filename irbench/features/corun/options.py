@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from irbench.options import kinds, values
 from irbench.options.kinds import Kind
@@ -20,6 +20,7 @@ from irbench.options.run import (
     RunOptions,
 )
 from irbench.spec import PRESSURES
+from irbench.system.isolation import CONTROLS, Control
 
 _MOST = 100
 DEFAULT_INTENSITIES = (0, 25, 50, 75, 100)
@@ -53,6 +54,16 @@ def intensities(given: Any) -> tuple[int, ...]:
     return tuple(sorted(set(read)))
 
 
+def controls(given: Any) -> tuple[Control, ...]:
+    """Read what holds a neighbour back.
+
+    Raises:
+        ValueError: There is no such control.
+    """
+    read = values.one_of(*CONTROLS)
+    return tuple(cast("Control", read(name)) for name in values.names(given))
+
+
 def _intensity(given: Any) -> int:
     text = str(given).strip().removesuffix("%")
     if not text.isdecimal() or int(text) > _MOST:
@@ -66,6 +77,7 @@ _NEIGHBOURS = Kind(
     collect=lambda _flag, entries: tuple(dict.fromkeys(name for names in entries for name in names)),
     written=list,
 )  # fmt: skip
+_CONTROLS = Kind('["affinity", "nice"]', "str | Iterable[str]", controls, "a,b", written=list)
 _INTENSITIES = Kind("[0, 50, 100]", "str | int | Iterable[int]", intensities, "0,50,100", written=list)
 
 
@@ -97,6 +109,12 @@ class CorunOptions:
         "Processors for what runs beside the models.",
         default_text="those that the models do not use, if there are any; of cpu, those that they use",
     )
+    isolate: tuple[Control, ...] = option(
+        _CONTROLS,
+        f"Measure beside each neighbour at its highest intensity once more with each control: {', '.join(CONTROLS)}.",
+        default=(),
+        default_text="none",
+    )
 
 
 CORUN = CommandOptions(
@@ -109,7 +127,7 @@ CORUN = CommandOptions(
             "budget",
         ),
         MODELS_AND_INPUTS: ("imports", "shape", "data", "value", "seed"),
-        HOW_IT_RUNS: ("cpus", "neighbour_cpus", "set", "io"),
+        HOW_IT_RUNS: ("cpus", "neighbour_cpus", "isolate", "set", "io"),
         ALSO_MEASURED: ("tail",),
         HOW_LONG: ("thorough", "within", "deadline", "warmup", "no_lock"),
         OUTPUT: ("name", "note", "results"),

@@ -23,6 +23,7 @@ from irbench.runs.results import Run
 from irbench.spec import PRESSURES, CorunPlan, Neighbour, NeighbourKind
 from irbench.spec.neighbours import FULL
 from irbench.system import host
+from irbench.system.isolation import Control, remove_left_groups, require_possible
 
 _STRESS_NG = "stress-ng"
 
@@ -57,6 +58,7 @@ def corun_with(options: RunOptions, beside: CorunOptions, reporter: Reporter) ->
     host.require_linux()
     if not options.models:
         raise IrbenchError("No model is named.", hint="Name one; irbench models lists them.")
+    remove_left_groups()
     plan, named = corun_plan(options, beside, reporter.say)
     return measure(_with_models(options, named), reporter, plan)
 
@@ -78,8 +80,12 @@ def corun_plan(options: RunOptions, beside: CorunOptions, say: Say) -> tuple[Cor
             "--rate is of a model that runs beside others.", hint="Name one with --with, or leave it out."
         )
     used = host.allowance(allowed_cpus(options.cpus)).cpus
+    free = tuple(sorted(set(host.allowance().cpus) - set(used)))
+    require_possible(beside.isolate)
     neighbours = tuple(
-        each for name, kind in kinds.items() for each in _graded(_neighbour(name, kind, beside, used), beside)
+        each
+        for name, kind in kinds.items()
+        for each in _graded(_neighbour(name, kind, beside, used, free), beside, free)
     )
     shared = dict.fromkeys(each.kind for each in neighbours if each.shares_processors and each.kind in PRESSURES[1:])
     if shared:
@@ -119,8 +125,9 @@ def _program(name: str) -> str | None:
     return words[0] if words else None
 
 
-def _neighbour(name: str, kind: NeighbourKind, beside: CorunOptions, used: tuple[int, ...]) -> Neighbour:
-    free = tuple(sorted(set(host.allowance().cpus) - set(used)))
+def _neighbour(
+    name: str, kind: NeighbourKind, beside: CorunOptions, used: tuple[int, ...], free: tuple[int, ...]
+) -> Neighbour:
     cpus = allowed_cpus(beside.neighbour_cpus, "--neighbour-cpus") or (used if kind == "cpu" else free) or used
     return Neighbour(
         kind=kind,
@@ -131,6 +138,17 @@ def _neighbour(name: str, kind: NeighbourKind, beside: CorunOptions, used: tuple
     )
 
 
-def _graded(neighbour: Neighbour, beside: CorunOptions) -> Iterator[Neighbour]:
+def _graded(neighbour: Neighbour, beside: CorunOptions, apart: tuple[int, ...]) -> Iterator[Neighbour]:
     grades = beside.intensity if neighbour.is_graded else (FULL,)
     yield from (replace(neighbour, intensity=intensity) for intensity in grades)
+    yield from (_held_back(replace(neighbour, intensity=grades[-1]), control, apart) for control in beside.isolate)
+
+
+def _held_back(neighbour: Neighbour, control: Control, apart: tuple[int, ...]) -> Neighbour:
+    moves = control in ("affinity", "cpuset")
+    if moves and not apart:
+        raise IrbenchError(
+            f"--isolate {control} needs processors that the models do not use.", hint="Give them fewer: --cpus"
+        )
+    shares = neighbour.shares_processors and not moves
+    return replace(neighbour, controls=(control,), apart=apart, shares_processors=shares)
