@@ -7,19 +7,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import hostile_tasks
 import models
-import psutil
 import pytest
 from fake_runs import FASTEST_PLAN
+from fleet_processes import job_processes, nothing_is_left, waited_for
 from front_door import irbench_process as irbench
-from processes import none_left
 
 from irbench.errors import ExitCode
 from irbench.store.listing import list_runs
@@ -86,31 +84,6 @@ class Place:
 def place(tmp_path: Path, own_home: Path) -> Place:
     models.mlp(tmp_path)
     return Place(tmp_path)
-
-
-def job_processes(ancestor: int) -> list[psutil.Process]:
-    """Return the processes of jobs below a process."""
-    found = []
-    for process in psutil.Process(ancestor).children(recursive=True):
-        try:
-            if "irbench.features.fleet.job_process" in process.cmdline():
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
-
-
-def nothing_is_left() -> bool:
-    """Wait until no process is left that a call of this test started."""
-    own = os.environ["IRBENCH_HOME"]
-    return none_left(lambda process: process.pid != os.getpid() and process.environ().get("IRBENCH_HOME") == own)
-
-
-def waited_for(find: Callable[[], Any]) -> Any:
-    """Return what a function finds, when it finds something."""
-    while not (found := find()):
-        time.sleep(0.05)  # noqa: TID251 - others do something in their own time
-    return found
 
 
 def test_two_targets_share_a_plan_and_every_run_arrives(place: Place):
@@ -187,6 +160,22 @@ def test_the_workers_of_a_cluster_that_runs_measure_as_well(place: Place):
     place.require_each_table_once(called.document)
     (target,) = called.document["targets"]
     assert target["name"] == "0"
+
+
+def test_a_worker_of_such_a_cluster_that_is_killed_loses_its_job_alone_also_where_dask_would_run_it_again(place: Place):
+    plan = str(place.folder / "plan.toml")
+    with dask_cluster(3) as (address, cluster):
+        words = ("fleet", "run", plan, "--scheduler", address, "--results", str(place.results), "--patience", "5m")
+        with subprocess.Popen(
+            (sys.executable, "-m", "irbench", *words, "--only", "batch=1"), stderr=subprocess.PIPE, text=True
+        ) as call:
+            worker = waited_for(lambda: job_processes(cluster))[0].parent()
+            assert worker is not None
+            worker.kill()
+            _, err = call.communicate()
+    assert call.returncode == ExitCode.OK, err
+    entries = list_runs(place.results).entries
+    assert [entry.complete for entry in entries] == [True] * 3
 
 
 def test_a_scheduler_that_is_not_there_is_one_line(place: Place):

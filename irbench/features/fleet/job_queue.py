@@ -1,7 +1,7 @@
 """Which target measures what next: a state machine without a clock, a network or a process.
 
-Every target has at most one job in flight. A job that is lost with its target goes to the front of its queue, and
-to the target that has begun it as long as that one is expected back, because launches are stored there.
+Every target has at most one job in flight. A job that is lost with its target goes to the front of its queue. Its
+launches are stored on that target, so it is left to it for as long as others have something else to measure.
 """
 
 from __future__ import annotations
@@ -156,11 +156,14 @@ class JobQueue:
                     yield Assignment(name, job)
 
     def _next(self, name: str, now_s: float) -> Job | None:
-        for job in self._waiting[self._targets[name].pool]:
-            begun_on = self._history[job.id].begun_on
-            if begun_on in ("", name) or not self._is_expected(begun_on, now_s):
-                return job
-        return None
+        """Return what a target measures next: what another has begun only where there is nothing else."""
+        waiting = self._waiting[self._targets[name].pool]
+        own = (job for job in waiting if self._is_for(job, name, now_s))
+        return next(own, waiting[0] if waiting else None)
+
+    def _is_for(self, job: Job, name: str, now_s: float) -> bool:
+        begun_on = self._history[job.id].begun_on
+        return begun_on in ("", name) or not self._is_expected(begun_on, now_s)
 
     def _is_expected(self, name: str, now_s: float) -> bool:
         return self._targets[name].is_here or now_s - self._left_at[name] < self.patience_s

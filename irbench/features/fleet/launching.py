@@ -144,7 +144,7 @@ async def connected(target: Target) -> AsyncIterator[Any]:
     except asyncssh.PermissionDenied as error:
         hint = "Add the public key to ~/.ssh/authorized_keys there, or name another with `identity`."
         raise Unreachable(target.name, f"{target.host} accepts no key of yours", hint, lasts=True) from error
-    except (asyncssh.KeyImportError, ValueError) as error:
+    except (asyncssh.KeyImportError, ValueError, FileNotFoundError) as error:
         hint = "Check `identity` and `known-hosts`."
         raise Unreachable(target.name, f"a key cannot be read: {first_line(error)}", hint, lasts=True) from error
     except (OSError, asyncssh.Error, TimeoutError) as error:

@@ -83,7 +83,7 @@ class TargetFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What a target says of itself.
 
     Attributes:
-        machine: A digest that tells machines apart; of one boot, and of what the system is called.
+        machine: A digest that tells machines apart, those of one boot; containers on a machine are that machine.
         processor: The model of its processors.
         distributions: Versions of what is installed, by name.
         utc: Its time, ISO 8601.

@@ -16,6 +16,7 @@ from irbench.errors import ExitCode, IrbenchError
 from irbench.features.fleet.journal import JobRecord, JournalDocument, TargetRecord
 from irbench.features.fleet.messages import TargetFacts
 from irbench.features.fleet.options import FLEET
+from irbench.notices.notes import Reference
 from irbench.store.listing import find_run
 from irbench.store.runs import load_document
 
@@ -121,6 +122,7 @@ class MachineRow:
         cost_per_million: Of inferences of one sample, in the currency of the price; ``None`` without one.
         is_right: Whether its outputs match the reference; ``None`` where they were not compared.
         is_too_slow: Whether it answers later than the plan allows.
+        reference: What its outputs were compared with; ``None`` where they were not.
     """
 
     table: str
@@ -133,6 +135,7 @@ class MachineRow:
     cost_per_million: float | None
     is_right: bool | None
     is_too_slow: bool
+    reference: Reference | None = None
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,11 @@ class FleetOverview:
     targets: tuple[TargetRecord, ...]
     tables: tuple[FleetTable, ...]
     rows: tuple[MachineRow, ...]
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """What outputs were compared with, each once: several where machines had different ones."""
+        return tuple(dict.fromkeys(row.reference for row in self.rows if row.reference is not None))
 
     @property
     def cheapest(self) -> MachineRow | None:
@@ -259,4 +267,5 @@ def _row(table: FleetTable, group: GroupResult, cell: CellResult, name: str, pri
         cost_per_million=None if price is None or not fps else price / _SECONDS_OF_HOUR / fps * _INFERENCES,
         is_right=None if cell.output_error is None else cell.state == "ok",
         is_too_slow=is_too_slow(cell),
+        reference=cell.verified_against or group.verified_against,
     )

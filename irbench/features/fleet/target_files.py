@@ -99,6 +99,6 @@ def _kept(sha256: str) -> Path:
     return home() / "fleet" / "files" / sha256
 
 
-def machine_digest(*facts: str) -> str:
+def machine_digest(fact: str) -> str:
     """Return a digest of what tells a machine from others."""
-    return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:16]
+    return hashlib.sha256(fact.encode()).hexdigest()[:16]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from irbench.core.quantities import NOT_MEASURED, plural, significant, size_text
+from irbench.core.quantities import NOT_MEASURED, listing, plural, significant, size_text
 from irbench.core.row import Spans
 from irbench.features.fleet.report import FleetOverview, FleetTable, MachineRow, TargetDiagnosis
 from irbench.render.figure_texts import are_ranges, ends_text
@@ -118,6 +118,8 @@ def _conclusions(overview: FleetOverview) -> Iterator[str]:
     if cheapest is not None:
         price = significant(cheapest.cost_per_million)
         yield f"cheapest: {cheapest.row} on {cheapest.target} ({cheapest.table}), {price} for a million inferences"
+    if overview.references:
+        yield f"answers were compared with {listing(reference.text() for reference in overview.references)}"
     yield "Machines measure at different times: compare them by their intervals; docs/fleet.md says what they hold."
 
 

@@ -23,7 +23,8 @@ from irbench.system.locks import waiting_for
 
 _COORDINATOR = "The coordinator"
 _LONGEST_ERRORS_BYTES = 4000
-_MACHINE_FILES = ("/etc/machine-id", "/proc/sys/kernel/random/boot_id")
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
+"""The same in all containers of a machine, whatever they are called."""
 
 
 def describe() -> bytes:
@@ -32,7 +33,7 @@ def describe() -> bytes:
         TargetFacts(
             irbench_version=__version__,
             python=platform.python_version(),
-            machine=target_files.machine_digest(*map(_content, _MACHINE_FILES), platform.node()),
+            machine=target_files.machine_digest(_content(_BOOT_ID) or platform.node()),
             processor=host.cpu_info().get("model name") or platform.machine(),
             processors=os.cpu_count() or 0,
             memory_bytes=psutil.virtual_memory().total,

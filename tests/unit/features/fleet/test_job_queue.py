@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hypothesis
-from fleet_simulation import simulate, uniform_jobs
 from hypothesis import strategies
 
+from benchmarks.fleet_simulation import simulate, uniform_jobs
 from irbench.features.fleet.job_queue import MOST_BUSY, MOST_DEATHS, JobQueue
 from irbench.features.fleet.jobs import Job
 
@@ -39,17 +39,20 @@ def test_a_pool_of_several_begins_with_the_longest_job():
     assert assigned(jobs) == {"a": "p-2", "b": "p-1"}
 
 
-def test_a_lost_job_waits_for_the_target_that_has_its_launches_and_then_for_any():
-    jobs = queue(1, a="p", b="p")
+def test_a_lost_job_is_left_to_the_target_that_has_its_launches_while_others_have_something_else():
+    jobs = queue(3, a="p", b="p")
     jobs.joined("a")
-    assert assigned(jobs) == {"a": "p-0"}
+    assert assigned(jobs) == {"a": "p-2"}
     jobs.left("a", now_s=10.0)
     jobs.joined("b")
-    assert assigned(jobs, 20.0) == {}
+    assert assigned(jobs, 20.0) == {"b": "p-1"}
     jobs.joined("a")
-    assert assigned(jobs, 30.0) == {"a": "p-0"}
+    assert assigned(jobs, 30.0) == {"a": "p-2"}
     jobs.left("a", now_s=40.0)
-    assert assigned(jobs, 40.0 + _PATIENCE_S) == {"b": "p-0"}
+    jobs.finished("b")
+    assert assigned(jobs, 50.0) == {"b": "p-0"}
+    jobs.finished("b")
+    assert assigned(jobs, 60.0) == {"b": "p-2"}
 
 
 def test_a_job_of_a_target_that_does_not_return_is_given_up():
