@@ -8,7 +8,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from irbench.errors import IrbenchError
+import asyncssh
+
+from irbench.errors import IrbenchError, first_line
 from irbench.features.fleet.certificates import certificates
 from irbench.features.fleet.cluster import Cluster, joined
 from irbench.features.fleet.cluster_process import ProcessRequest, Tls
@@ -143,8 +145,8 @@ class _Keeper:
                     return
                 if is_first:
                     self._listener.notice(f"{problem.message} {problem.hint}")
-            except OSError as error:  # the connection was cut
-                self._listener.notice(f"{self._target.name}: {error.strerror or error}")
+            except (OSError, asyncssh.Error) as error:
+                self._listener.notice(f"{self._target.name}: the connection was cut ({first_line(error)})")
             pause_s = _FIRST_PAUSE_S if watch.elapsed_s > _STEADY_S else min(2 * pause_s, _LONGEST_PAUSE_S)
             await asyncio.sleep(pause_s)
 
