@@ -73,25 +73,28 @@ def step_legend(result: GroupResult) -> Iterator[str]:
             f"effects: ratios of speeds, averaged over the other settings, over {plural(rounds, 'launch')} of all rows;"
             " each interval alone"
         )
+    unknown = sum(effect.value is None for effect in result.effects)
+    if unknown:
+        yield f"{plural(unknown, 'effect')} of pairs cannot be told from others by these rows"
     if any(effect.pairs_left_out for effect in result.effects):
         yield "effects take for granted that settings do not change each other's: too few rows to tell"
 
 
 def effect_table(result: GroupResult, confidence: float = 0.95) -> TextTable | None:
     """Return what each setting changes, then each pair of settings; ``None`` where settings do not vary."""
-    if not result.effects:
+    if all(effect.value is None for effect in result.effects):
         return None
     columns = (
         TableColumn("setting", words=True),
         TableColumn("instead of", words=True),
         TableColumn(ends_heading("times as fast", result.effects, confidence)),
     )
-    return TextTable(columns, tuple(map(_effect_row, result.effects)))
+    return TextTable(columns, tuple(_effect_row(effect) for effect in result.effects if effect.value is not None))
 
 
 def _effect_row(effect: Effect) -> Row:
-    known = "not determined by these rows" if effect.value is None else _ratio(effect.value)
-    value = f"{known}{ends_text(effect.ends, _ratio)}"
+    assert effect.value is not None
+    value = f"{_ratio(effect.value)}{ends_text(effect.ends, _ratio)}"
     settings = " and ".join(_settings(effect.settings))
     first = ", ".join(effect.first.values())
     return Row((settings, first if len(effect.settings) == 1 else "apart", value))

@@ -112,7 +112,7 @@ class _Fit:
 
     @cached_property
     def _inverse(self) -> NDArray[np.float64]:
-        return np.linalg.pinv(self.design.matrix(self.rows))
+        return np.asarray(np.linalg.pinv(self.design.matrix(self.rows)), np.float64)
 
     def weights(self, chosen: Levels) -> NDArray[np.float64] | None:
         """Return what each row's log speed counts for in an effect; ``None`` where rows do not determine it."""

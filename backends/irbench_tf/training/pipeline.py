@@ -72,8 +72,20 @@ def _images(training: TrainingArtifact, model: Any) -> Any:
     listed = tf.data.Dataset.from_tensor_slices((files, labels))
     if training.settings.cache == "off":
         listed = listed.shuffle(len(files), seed=training.seed)
-    decoded = listed.map(decode, num_parallel_calls=tf.data.AUTOTUNE if workers == "auto" else int(workers))
+    decoded = listed.map(decode, num_parallel_calls=_parallel_calls(workers))
     return decoded.cache().shuffle(len(files), seed=training.seed) if training.settings.cache == "on" else decoded
+
+
+def _parallel_calls(workers: str) -> int | None:
+    """Return how many samples are decoded at a time; ``None`` for one by one, when a batch is asked for.
+
+    A single parallel call would decode ahead of that, as prefetching does.
+    """
+    import tensorflow as tf
+
+    if workers == "auto":
+        return int(tf.data.AUTOTUNE)
+    return None if workers == "1" else int(workers)
 
 
 def _label_function(model: Any, classes: int) -> Any:

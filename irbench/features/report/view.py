@@ -12,7 +12,7 @@ from irbench.api.display import as_text
 from irbench.charts.drawing import can_draw
 from irbench.charts.records import chart_rows
 from irbench.core.plain_text import plain
-from irbench.core.result import RunDocument
+from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
 from irbench.pages.html import WITHOUT_SAMPLES, drawn_figures, entry_of, headings_of, page_of, page_row
@@ -22,6 +22,7 @@ from irbench.render.footer import footer, incomplete, mismatches, not_applicable
 from irbench.render.speed_table import confidence_of, context_of, group_table, headline
 from irbench.render.stage_table import stage_sentences
 from irbench.render.table_title import command_text, origin_lines, title
+from irbench.render.tables_below import tables_below
 from irbench.runs.run_modes import mode_views
 from irbench.store.runs import read_launches
 
@@ -82,7 +83,10 @@ def _table(document: RunDocument, place: int, key: str, number: int) -> PageSect
     rows = chart_rows(result, number)
     shown = group_table(result, confidence_of(document.plan), whole_reasons=True)
     notes = chain(
-        stage_sentences(result), footer(result, context), mismatches(result, context), not_applicable(result, context)
+        () if result.is_training else stage_sentences(result),
+        footer(result, context),
+        mismatches(result, context),
+        not_applicable(result, context),
     )
     grid = PageGrid(
         key=key,
@@ -98,9 +102,16 @@ def _table(document: RunDocument, place: int, key: str, number: int) -> PageSect
         key=key,
         question=plain(title(result, document.environment, document.plan)),
         verdict=plain(headline(result, context)) or "No row is compared.",
-        parts=(grid,),
+        parts=(grid, *_below(result, key, confidence_of(document.plan))),
         warnings=tuple(text.removeprefix("warning: ") for text in whole_warnings(result.warnings, context)),
     )
+
+
+def _below(result: GroupResult, key: str, confidence: float) -> Iterator[PageGrid]:
+    """Yield the parts of training steps and the effects of settings; stages of pipelines are sentences."""
+    for place, table in enumerate(tables_below(result, confidence) if result.is_training else ()):
+        rows = tuple(page_row(row, len(table.columns)) for row in table.rows)
+        yield PageGrid(key=f"{key}-below-{place}", headings=headings_of(table), rows=rows)
 
 
 def _figures(

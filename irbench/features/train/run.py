@@ -137,8 +137,6 @@ def _require_device(options: TrainOptions) -> None:
     asked = "--device gpu" if options.device == "gpu" else "--gpu-thread-mode" if options.gpu_thread_mode else ""
     if not asked:
         return
-    if options.device != "gpu":
-        raise IrbenchError("--gpu-thread-mode changes nothing on the CPU.", hint="Add --device gpu, or leave it out.")
     registry.require_installed(BACKEND)
     description = registry.describe(registry.BACKENDS, BACKEND)
     if "gpu" not in probes.probe(description).devices:
@@ -146,6 +144,8 @@ def _require_device(options: TrainOptions) -> None:
             f"{asked} needs a GPU, and TensorFlow finds none here.",
             hint="Leave it out, or see what is here: irbench backends --probe",
         )
+    if options.device != "gpu":
+        raise IrbenchError("--gpu-thread-mode changes nothing on the CPU.", hint="Add --device gpu, or leave it out.")
 
 
 def _require_some(planned: PlannedGroup) -> None:

@@ -1,0 +1,134 @@
+"""Training steps of real Keras models, through the front door."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from front_door import Called, irbench_process
+from PIL import Image
+
+pytestmark = pytest.mark.ci
+
+MODELS = """
+import keras
+
+def layers(activation="softmax"):
+    return [keras.Input((8, 8, 3)), keras.layers.Conv2D(4, 3, activation="relu"), keras.layers.Flatten(),
+            keras.layers.Dense(4, activation=activation)]
+
+def bare():
+    return keras.Sequential(layers())
+
+def compiled():
+    model = keras.Sequential(layers(None))
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(0.01), loss, metrics=["accuracy"])
+    return model
+
+class Own(keras.Model):
+    def train_step(self, data):
+        return super().train_step(data)
+
+def own_step():
+    pixels = keras.Input((8, 8, 3))
+    model = Own(pixels, keras.layers.Dense(4, activation="softmax")(keras.layers.Flatten()(pixels)))
+    model.compile("adam", "categorical_crossentropy")
+    return model
+
+def two_inputs():
+    a, b = keras.Input((3,), name="a"), keras.Input((3,), name="b")
+    model = keras.Model({"a": a, "b": b}, keras.layers.Dense(1)(keras.layers.concatenate([a, b])))
+    model.compile(keras.optimizers.SGD(0.05), "mse")
+    return model
+
+def samples():
+    import numpy as np
+    import tensorflow as tf
+    values = np.random.default_rng(0).normal(size=(64, 6)).astype("float32")
+    inputs = {"a": values[:, :3], "b": values[:, 3:]}
+    return tf.data.Dataset.from_tensor_slices((inputs, values.sum(axis=1, keepdims=True)))
+"""
+FAST = ("--launches", "1", "--format", "json", "--samples", "64", "--batch", "8")
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Path:
+    path = tmp_path / "models.py"
+    path.write_text(MODELS)
+    return path
+
+
+def train(model: object, *options: object) -> Called:
+    return irbench_process("train", model, *FAST, *options)
+
+
+def test_a_step_has_its_parts_its_losses_and_effects(models: Path) -> None:
+    called = train(f"{models}:compiled", "--xla", "off,on", "--prefetch", "0,auto")
+    assert called.code == 0, called.err
+    (table,) = called.document["groups"]
+    assert len(table["cells"]) == 4
+    for row in table["cells"]:
+        assert [stage["name"] for stage in row["stages"]] == ["input", "step"]
+        assert [part["name"] for part in row["step_parts"]] == ["host", "forward", "backward", "optimizer", "beside"]
+        assert row["loss"]["last"] < row["loss"]["first"]
+    assert [effect["settings"] for effect in table["effects"]] == [
+        {"xla": "on"}, {"prefetch": "auto"}, {"xla": "on", "prefetch": "auto"},
+    ]  # fmt: skip
+
+
+def test_a_step_of_the_models_own_class_is_timed_whole(models: Path) -> None:
+    called = train(f"{models}:own_step")
+    assert called.code == 0, called.err
+    (row,) = called.document["groups"][0]["cells"]
+    assert row["stages"]
+    assert row["step_parts"] == []
+
+
+def test_a_model_of_several_inputs_is_trained_on_a_dataset_of_the_users(models: Path) -> None:
+    called = train(f"{models}:two_inputs", "--data", f"{models}:samples", "--precision", "fp32,mixed_bfloat16")
+    assert called.code == 0, called.err
+    assert [row["state"] for row in called.document["groups"][0]["cells"]] == ["ok", "ok"]
+
+
+def test_a_row_that_does_not_train_has_a_reason_and_no_speed(models: Path) -> None:
+    called = train(f"{models}:compiled", "--learning-rate", "1e-12")
+    assert called.code == 2
+    assert "does not fall" in called.err
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "said"),
+    [
+        ("bare", (), "no loss"),
+        ("bare", ("--loss", "sparse_crossentropy"), "sparse_crossentropy"),
+        ("bare", ("--loss", "mse", "--optimizer", "adamm"), "adamm"),
+        ("two_inputs", (), "image"),
+        ("compiled", ("--device", "gpu"), "GPU"),
+        ("compiled", ("--batch", "100"), "64 samples"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_in_a_line(
+    models: Path, model: str, options: tuple[str, ...], said: str
+) -> None:
+    called = train(f"{models}:{model}", *options)
+    assert called.code == 2
+    assert said in called.err
+    assert "Traceback" not in called.err
+
+
+def test_a_broken_image_is_named(models: Path, tmp_path: Path) -> None:
+    for name in ("cat", "dog"):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        Image.new("RGB", (20, 10)).save(tmp_path / "photos" / name / "one.png")
+    broken = tmp_path / "photos" / "dog" / "two.jpg"
+    broken.write_bytes(b"not an image")
+    called = train(f"{models}:compiled", "--data", tmp_path / "photos")
+    assert called.code == 2
+    assert str(broken) in called.err
+
+
+def test_the_table_for_people_shows_input_compute_and_step_side_by_side(models: Path) -> None:
+    called = irbench_process("train", f"{models}:compiled", "--launches", "1", "--samples", "64", "--batch", "8")
+    assert called.code == 0, called.err
+    assert all(heading in called.out for heading in ("step ms", "input ms", "compute ms"))

@@ -1,0 +1,107 @@
+"""The rows that settings make, and the data that they are trained on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from irbench.core.record import Failure
+from irbench.errors import IrbenchError
+from irbench.features.train.data import SyntheticImages, images_in, require_batches
+from irbench.features.train.options import TrainOptions
+from irbench.features.train.training_rows import TrainingRows, training_of, without
+from irbench.runner.plan import PlannedGroup
+from irbench.spec.training import ModelFacts, TrainedModel, TrainingData
+
+FACTS = ModelFacts("net", (32, 32, 3), 10, 1000, "sparse_categorical_crossentropy", "adam")
+DATA = TrainingData("images", ("cat", "dog"), 100)
+
+
+def planned(**options: object) -> PlannedGroup:
+    asked = TrainOptions(**options)  # type: ignore[arg-type]
+    return TrainingRows(asked, TrainedModel("net"), FACTS, DATA, threads=2, cpus=None, seed=0).group()
+
+
+def test_each_combination_of_settings_is_a_row_and_the_first_is_the_baseline() -> None:
+    group = planned(batch=(32, 64), xla=("off", "on"), prefetch=("0", "1", "auto")).group
+    assert len(group.cells) == 12
+    assert len({cell.id for cell in group.cells}) == 12
+    assert group.baseline == group.cells[0].id
+    assert {(cell.load.batch, *cell.load.varied.values()) for cell in group.cells} == {
+        (batch, xla, prefetch) for batch in (32, 64) for xla in ("off", "on") for prefetch in ("0", "1", "auto")
+    }
+
+
+def test_rows_are_called_by_the_settings_in_which_they_differ() -> None:
+    labels = [cell.label for cell in planned(xla=("on",), prefetch=("0", "auto")).group.cells]
+    assert labels == ["tf prefetch=0", "tf prefetch=auto"]
+
+
+def test_a_row_is_trained_with_its_settings() -> None:
+    cells = planned(precision=("fp32", "mixed_bfloat16"), cache=("on",), workers=("1",)).group.cells
+    settings = [training_of(cell).settings for cell in cells]
+    assert [(own.precision, own.cache, own.workers) for own in settings] == [
+        ("fp32", "on", "1"),
+        ("mixed_bfloat16", "on", "1"),
+    ]
+    assert [cell.load.precision for cell in cells] == ["fp32", "bf16"]
+
+
+def test_half_a_design_has_half_of_the_rows() -> None:
+    settings = {"batch": (32, 64), "xla": ("off", "on"), "prefetch": ("0", "auto")}
+    assert len(planned(**settings).group.cells) == 2 * len(planned(**settings, design="half").group.cells)
+
+
+def test_what_is_compared_follows_from_the_objective_and_otherwise_from_the_batches() -> None:
+    assert planned(xla=("off", "on")).group.objective == "latency"
+    assert planned(batch=(32, 64)).group.objective == "fps"
+    assert planned(xla=("off", "on"), objective="samples/s").group.objective == "fps"
+
+
+def test_a_baseline_that_does_not_train_is_replaced_by_the_next_row() -> None:
+    group = planned(xla=("off", "on"))
+    first, second = (cell.id for cell in group.group.cells)
+    left = without(group, {first: Failure("accuracy", "the loss does not fall")})
+    assert left.group.baseline == second
+    assert [cell.id for cell in left.measured] == [second]
+
+
+def test_a_batch_larger_than_the_data_is_refused() -> None:
+    with pytest.raises(IrbenchError, match="100 samples"):
+        require_batches(DATA, (32, 128))
+    require_batches(DATA, (100,))
+
+
+@pytest.mark.parametrize("image_format", ["png", "jpeg"])
+def test_synthetic_images_are_written_once_and_are_of_their_class(
+    image_format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IRBENCH_HOME", str(tmp_path))
+    asked = SyntheticImages((16, 12, 3), 3, 9, 0, image_format)  # type: ignore[arg-type]
+    written = asked.written()
+    files = sorted(Path(written.source).rglob(f"*.{image_format}"))
+    times = [file.stat().st_mtime_ns for file in files]
+    assert (written.samples, len(written.classes), len(files)) == (9, 3, 9)
+    with Image.open(files[0]) as image:
+        assert image.size == (12, 16)
+    assert asked.written() == written
+    assert [file.stat().st_mtime_ns for file in files] == times
+    assert SyntheticImages((16, 12, 3), 3, 9, 1, image_format).written() != written  # type: ignore[arg-type]
+
+
+def test_a_folder_without_images_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "cat").mkdir()
+    with pytest.raises(IrbenchError, match="no folder with images"):
+        images_in(tmp_path, 10, "tf")
+    with pytest.raises(IrbenchError, match="no folder"):
+        images_in(tmp_path / "nowhere", 10, "tf")
+
+
+def test_more_classes_than_scores_are_refused(tmp_path: Path) -> None:
+    for name in ("cat", "dog", "cow"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "one.png").touch()
+    with pytest.raises(IrbenchError, match="3 classes"):
+        images_in(tmp_path, 2, "tf")

@@ -1,0 +1,109 @@
+"""A training step in a worker: what its parts are, with pipelines and steps of known length in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+import pytest
+from virtual_clock import VirtualClock
+
+from irbench.measure import call_parts
+from irbench.measure.call_parts import part_names, part_times_ns, timed_in_turns
+from irbench.spec import Scalar
+from irbench.worker.training import TrainingSlot
+
+MS = 1_000_000
+
+
+class ScriptedTraining:
+    """Steps of known length behind a pipeline that makes batches of known length, some of them ahead."""
+
+    effective: Mapping[str, Scalar] = {}
+
+    def __init__(self, clock: VirtualClock, batch_ms: float, layers: int, ahead: int) -> None:
+        self._clock, self._ahead = clock, ahead
+        self._batch_ns, self._step_ns = round(batch_ms * MS), 10 * MS * layers
+        self._ready_ns: list[int] = []
+
+    def next_batch(self) -> None:
+        now_ns = self._clock.read()
+        self._make(now_ns)
+        ready_ns = self._ready_ns.pop(0)
+        self._clock.advance(max(0, ready_ns - now_ns))
+        if self._ahead:
+            self._make(self._clock.read())
+
+    def _make(self, now_ns: int) -> None:
+        """Begin batches: one that is waited for, and those that are made ahead, one after the other."""
+        while len(self._ready_ns) < max(1, self._ahead):
+            begun_ns = max([now_ns, *self._ready_ns[-1:]])
+            self._ready_ns.append(begun_ns + self._batch_ns)
+
+    def step(self) -> None:
+        self._clock.advance(self._step_ns)
+
+    def loss(self) -> float:
+        return 1.0
+
+    @property
+    def beginnings(self) -> Mapping[str, Callable[[], None]]:
+        return {"host": lambda: self._clock.advance(MS), "optimizer": self.step}
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[VirtualClock]:
+    virtual = VirtualClock()
+    monkeypatch.setattr(call_parts, "now_ns", virtual.read)
+    yield virtual
+
+
+def parts_ms(clock: VirtualClock, *, batch_ms: float = 5.0, layers: int = 1, ahead: int = 0) -> list[float]:
+    """Return the median time of input and of compute, over steps after the first few."""
+    slot = TrainingSlot(ScriptedTraining(clock, batch_ms, layers, ahead))
+    for _ in range(8):
+        slot.stage(())
+        slot.run()
+        assert slot.fetch() == ()
+    assert part_names([slot]) == ("input", "step")
+    moments_ns = part_times_ns([slot], 5).reshape(5, 2)
+    return [float(value) / MS for value in np.median(np.diff(moments_ns, axis=1, prepend=0), axis=0)]
+
+
+def test_a_pipeline_of_5_ms_beside_a_step_of_10_ms_makes_15_ms_without_prefetch(clock: VirtualClock) -> None:
+    assert parts_ms(clock) == pytest.approx([5.0, 10.0], abs=0.01)
+
+
+def test_it_makes_10_ms_with_prefetch(clock: VirtualClock) -> None:
+    assert parts_ms(clock, ahead=1) == pytest.approx([0.0, 10.0], abs=0.01)
+
+
+def test_a_pipeline_that_is_slower_than_the_step_is_waited_for_with_prefetch_too(clock: VirtualClock) -> None:
+    assert parts_ms(clock, batch_ms=25.0, ahead=1) == pytest.approx([15.0, 10.0], abs=0.01)
+
+
+def test_twice_the_layers_take_twice_the_compute_and_the_same_input(clock: VirtualClock) -> None:
+    assert parts_ms(clock, layers=2) == pytest.approx([5.0, 20.0], abs=0.01)
+
+
+def test_beginnings_are_called_by_turns_after_a_call_that_is_not_timed(clock: VirtualClock) -> None:
+    called: list[str] = []
+
+    def call(name: str, took_ms: int) -> Callable[[], None]:
+        def function() -> None:
+            called.append(name)
+            clock.advance(MS * took_ms * (10 if called.count(name) == 1 else 1))
+
+        return function
+
+    taken_ns = timed_in_turns({"host": call("host", 1), "forward": call("forward", 3)}, calls=4)
+    assert called == ["host", "forward"] * 5
+    assert {name: float(np.max(times)) / MS for name, times in taken_ns.items()} == pytest.approx(
+        {"host": 1.0, "forward": 3.0}, abs=0.01
+    )
+
+
+def test_a_step_that_cannot_be_divided_has_no_beginnings() -> None:
+    assert timed_in_turns({}, calls=3) == {}
