@@ -31,6 +31,9 @@ def batches(training: TrainingArtifact, model: Any, batch: int) -> Iterator[Any]
         made = made.prefetch(tf.data.AUTOTUNE if settings.prefetch == "auto" else int(settings.prefetch))
     options = tf.data.Options()
     options.deterministic = True  # rows of a table see the same samples in the same order
+    # otherwise tf.data adds what the settings leave out: a prefetch behind the batch, and parallel calls
+    options.experimental_optimization.inject_prefetch = False
+    options.experimental_optimization.map_parallelization = False
     iterator: Iterator[Any] = iter(made.with_options(options))
     return iterator
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -54,10 +54,10 @@ class ScriptedTraining:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[VirtualClock]:
+def clock(monkeypatch: pytest.MonkeyPatch) -> VirtualClock:
     virtual = VirtualClock()
     monkeypatch.setattr(call_parts, "now_ns", virtual.read)
-    yield virtual
+    return virtual
 
 
 def parts_ms(clock: VirtualClock, *, batch_ms: float = 5.0, layers: int = 1, ahead: int = 0) -> list[float]:

@@ -1,0 +1,71 @@
+"""Tables of training steps whose times are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import launches
+import numpy as np
+
+from irbench.core.record import LaunchRecord, Round
+from irbench.core.result import GroupResult
+from irbench.core.row import CellResult
+from irbench.spec import Artifact, Bundle, Cell, Group, Load, Timing, Workload
+from irbench.spec.training import INPUT, STEP
+from irbench.stats.eligibility import Admission
+from irbench.stats.summary import summarise
+from irbench.stats.training import loss_check
+
+MS = 1_000_000
+CALLS = 9
+FALLING = loss_check([2.3 - 0.04 * step for step in range(32)])
+
+
+def cell(batch: int, **varied: str) -> Cell:
+    artifact = Artifact("training", Path("model.py"), (), ())
+    name = "-".join((str(batch), *varied.values()))
+    return Cell(name, artifact, "tf", "cpu", Load(batch=batch, varied=varied), workload=batch // 64, loss=FALLING)
+
+
+Steps = list[tuple[Cell, tuple[float, float]]]
+
+
+def table(steps_ms: Steps, alone_ms: tuple[float, ...] = (1.0, 3.0, 7.0, 8.0)) -> GroupResult:
+    """Return the table of rows with these times of input and compute, in five launches."""
+    cells = tuple(each for each, _ in steps_ms)
+    bundle = Bundle("net", (), (), workload="training")
+    batches = sorted({each.load.batch for each in cells})
+    group = Group(
+        tuple(Workload(bundle, {"batch": batch}) for batch in batches),
+        tuple(replace(each, workload=batches.index(each.load.batch)) for each in cells),
+        cells[0].id,
+    )
+    beginnings = {
+        name: np.full(5, round(time_ms * MS), np.int64)
+        for name, time_ms in zip(("host", "forward", "backward", "optimizer"), alone_ms, strict=True)
+    }
+    records: list[LaunchRecord] = [
+        launches.launch(
+            number,
+            [
+                launches.measured(each.id, rounds(*times), stages=(INPUT, STEP), beginnings_ns=beginnings)
+                for each, times in steps_ms
+            ],
+        )
+        for number in range(5)
+    ]
+    return summarise(group, records, Timing(), Admission(), stopped_by="launches", seconds=1.0)
+
+
+def rounds(input_ms: float, compute_ms: float) -> list[Round]:
+    moments_ns = np.rint(np.cumsum([[input_ms, compute_ms]] * CALLS, axis=1) * MS).astype(np.int64)
+    return [
+        replace(launches.synchronous(block, moments_ns[:, -1].tolist()), part_ns=moments_ns.ravel())
+        for block in range(5)
+    ]
+
+
+def row(input_ms: float, compute_ms: float) -> CellResult:
+    (only,) = table([(cell(32), (input_ms, compute_ms))]).cells
+    return only

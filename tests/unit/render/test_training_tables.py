@@ -1,0 +1,41 @@
+"""Tables of training steps, as people read them."""
+
+from __future__ import annotations
+
+from training_steps import cell, row, table
+
+from irbench.render.tables_below import tables_below
+from irbench.render.training_tables import effect_table, step_legend, step_table
+
+TWO = table([(cell(32, xla="off"), (5.0, 15.0)), (cell(32, xla="on"), (5.0, 5.0))])
+ONE = table([(cell(32), (5.0, 10.0))])
+
+
+def test_input_compute_and_step_stand_side_by_side_with_their_intervals() -> None:
+    shown = step_table(TWO)
+    assert shown is not None
+    headings = [column.heading for column in shown.columns]
+    assert [heading.partition(" ms")[0] for heading in headings[1:4]] == ["step", "input", "compute"]
+    slow = next(line for line in shown.rows if "xla=off" in line.cells[0])
+    assert [text.partition(" ")[0] for text in slow.cells[1:4]] == ["20.0", "5.00", "15.0"]
+    assert all("[" in text for text in slow.cells[1:4])
+
+
+def test_an_effect_names_the_value_and_what_it_is_instead_of() -> None:
+    shown = effect_table(TWO)
+    assert shown is not None
+    (line,) = shown.rows
+    assert line.cells[:2] == ("xla=on", "off")
+    assert line.cells[2].startswith("2.000")
+
+
+def test_without_settings_that_vary_there_are_no_effects() -> None:
+    assert effect_table(ONE) is None
+    assert len(tables_below(ONE)) == 1
+    assert len(tables_below(TWO)) == 2
+
+
+def test_the_legend_explains_what_is_shown() -> None:
+    assert any("effects" in sentence for sentence in step_legend(TWO))
+    assert not any("effects" in sentence for sentence in step_legend(ONE))
+    assert row(1.0, 2.0).stages
