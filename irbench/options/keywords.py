@@ -44,9 +44,10 @@ class RunKeywords(TypedDict, total=False):
             ``20``; default: off).
         prompt: With ``generate``: tokens in the prompt; one table for each (for example ``[1, 8]``; default: 32).
         seed: Seed for inputs and for the measurement order (for example ``0``; default: 0).
-        cells: Your own code as a row: name=package.module:function, also of stages in order, or a command that prints a
-            duration for each call (for example ``{"mine": my_function}, {"mine": {"decode": decode, "model": "ort"}},
-            or {"mine": "./loop {model}"}``).
+        cells: Your own code as a row: name=package.module:function, also of stages in order, a command that prints a
+            duration for each call, or the address of a model of a server: name=http://host:8000/v2/models/NAME (for
+            example ``{"mine": my_function}, {"mine": {"decode": decode, "model": "ort"}}, or {"mine": "./loop
+            {model}"}``).
         instances: Processes that run the model side by side, each on its own processors: compared by throughput (for
             example ``[1, 8]``; default: 1).
         vary: Values of an option of a backend, or default where it is not set: one row for each (for example ``{"ort":

@@ -18,7 +18,8 @@ from irbench.spec import Bound, Program
 from irbench.system.file_states import exists
 
 OwnCells: TypeAlias = Mapping[str, str | Sequence[str] | Callable[..., Any] | Stages]
-"""By row: ``module:function`` or a command, as a text; the words of a command; a function; or stages in order."""
+"""By row: ``module:function``, a command, or the address of a server's model, as a text; the words of a command; a
+function; or stages in order."""
 Programs: TypeAlias = Mapping[str, Program]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
@@ -62,8 +63,16 @@ def _program(code: str) -> Program:
         words = shlex.split(code)
     except ValueError as error:
         raise ValueError(f"{code!r} cannot be split into words ({error})") from None
+    if len(words) == 1 and words[0].startswith(("http://", "https://")):
+        return Program("server", _model_address(words[0]))
     is_callable = len(words) == 1 and _CALLABLE.fullmatch(words[0]) is not None and not exists(Path(words[0]))
     return Program("callable", words[0]) if is_callable else Program("command", code)
+
+
+def _model_address(address: str) -> str:
+    if re.fullmatch(r"https?://[^/\s@]+/(?:[^\s?#]+/)?v2/models/[^/\s?#]+(?:/versions/[^/\s?#]+)?/?", address) is None:
+        raise ValueError(f"{address!r} is not the address of a model: http://host:port/v2/models/NAME")
+    return address
 
 
 def program_text(program: Program) -> str:

@@ -155,8 +155,8 @@ class RunOptions:
     )
     cells: Programs = option(
         kinds.CELLS,
-        "Your own code as a row: name=package.module:function, also of stages in order, or a command that prints a"
-        " duration for each call",
+        "Your own code as a row: name=package.module:function, also of stages in order, a command that prints a"
+        " duration for each call, or the address of a model of a server: name=http://host:8000/v2/models/NAME",
         default={},
         flag="--cell",
         excludes={

@@ -31,7 +31,7 @@ def require_found(programs: Programs) -> None:
         elif program.kind == "callable":
             require_function(program.target)
             _require_distinct_stages(program)
-        else:
+        elif program.kind == "command":
             _require_command(program.target)
 
 
@@ -71,6 +71,8 @@ def program_files(program: Program) -> tuple[Path, ...]:
     if pipeline_stages.are_kept(program.target):
         functions = (Program("callable", text) for text in _stages("stages", program.target).values() if ":" in text)
         return (file_of(program.target), *(path for function in functions for path in program_files(function)))
+    if program.kind == "server":
+        return ()
     if program.kind == "callable":
         module = program.target.rpartition(":")[0]
         if is_kept(program.target):

@@ -49,11 +49,13 @@ class Program:
 
     Attributes:
         kind: ``callable``: a function of Python, or stages, that the row's process imports, and irbench times.
-            ``command``: a program that the row's process starts, and that times itself.
-        target: ``package.module:name`` or ``path/to/file.py:name``; or a command line as a shell takes it.
+            ``command``: a program that the row's process starts, and that times itself. ``server``: a model server that
+            runs already.
+        target: ``package.module:name`` or ``path/to/file.py:name``; a command line as a shell takes it; or the address
+            of a model, ``http://host:port/v2/models/NAME``.
     """
 
-    kind: Literal["callable", "command"]
+    kind: Literal["callable", "command", "server"]
     target: str
 
 

@@ -45,6 +45,10 @@ def backend_of(cell: Cell, feeding: Feeding, feed: Callable[[], Feed]) -> Backen
     program = cell.program
     if program is None:
         return registry.backend(cell.backend)
+    if program.kind == "server":
+        from irbench.worker.own_code.inference_server import ServerBackend
+
+        return ServerBackend(cell.backend, program)
     if program.kind == "callable":
         from irbench.worker.own_code.callables import CallableBackend  # workers of other rows start sooner without it
 

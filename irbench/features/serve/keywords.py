@@ -38,9 +38,10 @@ class ServeKeywords(TypedDict, total=False):
         seed: Seed for inputs, and for the times at which requests arrive (for example ``0``; default: 0).
         backends: Backends that answer, with an optional device: ort:cuda (for example ``["ort", "openvino:gpu"]``;
             default: all installed that can read the model).
-        cells: Your own code as a row: name=package.module:function, also of stages in order, or a command that prints a
-            duration for each call (for example ``{"mine": my_function}, {"mine": {"decode": decode, "model": "ort"}},
-            or {"mine": "./loop {model}"}``).
+        cells: Your own code as a row: name=package.module:function, also of stages in order, a command that prints a
+            duration for each call, or the address of a model of a server: name=http://host:8000/v2/models/NAME (for
+            example ``{"mine": my_function}, {"mine": {"decode": decode, "model": "ort"}}, or {"mine": "./loop
+            {model}"}``).
         batch: Requests that a call answers at most; one that is not full costs as much; one table for each (for example
             ``[1, 8]``; default: 1, or the model's own).
         streams: Calls in flight at most (for example ``[1, 8]``; default: 1).

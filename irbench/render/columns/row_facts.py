@@ -219,7 +219,7 @@ GRAPH = (
     Column("vendors", FACTS, "Operator sets outside ONNX in its graph.", speed=lambda cell: cell.vendors),
     Column("graph_precision", TEXT_ALWAYS, "Narrowest precision that its ONNX graph holds.",
         speed=lambda cell: cell.graph_precision),
-    Column("program_kind", TEXT, "callable or command, for code of your own (--cell); null for a backend.",
+    Column("program_kind", TEXT, "callable, command or server, for code of your own (--cell); null for a backend.",
         speed=_program(lambda program: program.kind)),
     Column("program_target", TEXT, "The function or the command line.",
         speed=_program(lambda program: program.target)),

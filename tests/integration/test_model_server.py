@@ -1,0 +1,78 @@
+"""A model server as a row beside backends, through the front door."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import models
+import pytest
+from fake_runs import FASTEST
+from front_door import Called, irbench
+from model_server import model_server
+
+pytestmark = [pytest.mark.ci, pytest.mark.usefixtures("known_backends")]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return models.mlp(tmp_path_factory.mktemp("model")).path
+
+
+def run(model: Path, address: str, results: Path) -> Called:
+    cell = f"server={address}"
+    return irbench(
+        "run", model, "--backends", "ort", "--cell", cell, "--format", "json", "--results", results, *FASTEST
+    )
+
+
+@pytest.mark.parametrize("binary", [False, True], ids=["json", "binary"])
+def test_a_server_is_a_row_whose_outputs_are_verified_and_whose_parts_are_shown(
+    model: Path, tmp_path: Path, binary: bool
+) -> None:
+    with model_server(model, binary=binary) as address:
+        called = run(model, address, tmp_path)
+    assert called.code == 0, called.err
+    (row,) = [row for row in called.document["groups"][0]["cells"] if row["backend"] == "server"]
+    assert row["state"] == "ok"
+    assert row["output_error"]["max_rel"] < 1e-5
+    assert [stage["name"] for stage in row["stages"]] == ["encode", "server", "decode"]
+
+
+def test_a_server_with_wrong_answers_has_no_speed(model: Path, tmp_path: Path) -> None:
+    with model_server(model, wrong=True) as address:
+        called = run(model, address, tmp_path)
+    assert called.code == 1
+    (row,) = [row for row in called.document["groups"][0]["cells"] if row["backend"] == "server"]
+    assert row["state"] == "mismatch"
+
+
+@pytest.mark.parametrize(("ending", "says"), [("net", "did not answer"), ("none", "404")])
+def test_a_server_that_is_not_there_or_lacks_the_model_is_a_row_with_the_reason(
+    model: Path, tmp_path: Path, ending: str, says: str
+) -> None:
+    with model_server(model) as address:
+        gone = address
+        if ending != "net":
+            called = run(model, address.replace("/net", f"/{ending}"), tmp_path)
+    if ending == "net":
+        called = run(model, gone, tmp_path)
+    (row,) = [row for row in called.document["groups"][0]["cells"] if row["backend"] == "server"]
+    assert row["state"] == "failed"
+    assert says in row["failure"]["message"]
+
+
+def test_an_address_that_is_none_is_refused(model: Path) -> None:
+    called = irbench("run", model, "--cell", "server=http://localhost:8000/net")
+    assert called.code == 2
+    assert "/v2/models/NAME" in called.err
+
+
+def test_a_server_is_given_requests_as_they_arrive(model: Path, tmp_path: Path) -> None:
+    with model_server(model) as address:
+        called = irbench(
+            "serve", model, "--backends", "none", "--cell", f"server={address}", "--rate", "20", "--for", "1s",
+            "--budget", "3s", "--streams", "2", "--format", "json", "--results", tmp_path,
+        )  # fmt: skip
+    assert called.code == 0, called.err
+    (row,) = called.document["serving"][0]["rows"]
+    assert row["load"]["requests"] >= 20

@@ -1,0 +1,95 @@
+"""A model server of the Open Inference Protocol on this machine, which answers as ONNX's reference does."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.reference import ReferenceEvaluator
+
+_NAMES = {"float32": "FP32", "int64": "INT64"}
+_DTYPES = {name: dtype for dtype, name in _NAMES.items()}
+_LENGTH = "Inference-Header-Content-Length"
+
+
+@contextmanager
+def model_server(model: Path, *, binary: bool = False, wrong: bool = False) -> Iterator[str]:
+    """Serve a model, and yield its address.
+
+    Args:
+        model: An ONNX file.
+        binary: Whether tensors are sent as bytes behind the JSON.
+        wrong: Whether answers are off.
+    """
+    graph = onnx.load(model)
+    evaluator = ReferenceEvaluator(graph)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            if self.path == "/v2":
+                self._answer({"name": "test", "extensions": ["binary_tensor_data"] if binary else []})
+            elif self.path == "/v2/models/net":
+                inputs = [{"name": each.name, "datatype": "FP32", "shape": [-1]} for each in graph.graph.input]
+                self._answer({"name": "net", "inputs": inputs})
+            else:
+                self._answer({"error": f"there is no {self.path}"}, status=404)
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            self._infer(_tensors(body, int(self.headers.get(_LENGTH, len(body)))))
+
+        def _infer(self, feed: dict[str, Any]) -> None:
+            answers = [np.asarray(answer) + (1 if wrong else 0) for answer in evaluator.run(None, feed)]
+            names = [spec.name for spec in graph.graph.output]
+            outputs = [_described(*each, binary=binary) for each in zip(names, answers, strict=True)]
+            data = b"".join(answer.tobytes() for answer in answers) if binary else b""
+            self._answer({"model_name": "net", "outputs": outputs}, data)
+
+        def _answer(self, document: dict[str, Any], data: bytes = b"", status: int = 200) -> None:
+            head = json.dumps(document).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(head) + len(data)))
+            if data:
+                self.send_header(_LENGTH, str(len(head)))
+            self.end_headers()
+            self.wfile.write(head + data)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v2/models/net"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _tensors(body: bytes, json_bytes: int) -> dict[str, Any]:
+    place, tensors = json_bytes, dict[str, Any]()
+    for tensor in json.loads(body[:json_bytes])["inputs"]:
+        dtype = np.dtype(_DTYPES[tensor["datatype"]])
+        if "data" in tensor:
+            values = np.array(tensor["data"], dtype)
+        else:
+            size = tensor["parameters"]["binary_data_size"]
+            values = np.frombuffer(body[place : place + size], dtype)
+            place += size
+        tensors[tensor["name"]] = values.reshape(tensor["shape"])
+    return tensors
+
+
+def _described(name: str, answer: Any, *, binary: bool) -> dict[str, Any]:
+    data = {"parameters": {"binary_data_size": answer.nbytes}} if binary else {"data": answer.ravel().tolist()}
+    return {"name": name, "shape": list(answer.shape), "datatype": _NAMES[answer.dtype.name], **data}
