@@ -29,7 +29,10 @@ _CACHE_BYTES = 32 << 20
 _BEYOND_CACHE = 4
 _OWED_NS = 2_000_000
 """No more work than this is made up for: a program that was stopped for a second must not work for one."""
-_REST_NS = 100_000
+_LONGEST_REST_NS = 5_000_000
+"""After this a thread looks whether its intensity has changed."""
+_BURST_NS = 1_000_000
+"""On a processor that others use too, waking up more often would slow them down by itself."""
 _PERCENT = 100
 _BYTES_PER_FLOAT = 4
 
@@ -95,16 +98,27 @@ class WorkLimit:
 
     Attributes:
         share: From 0 to 1.
+        burst_ns: After a rest, so much work is done at once at least.
     """
 
     share: float = 0.0
+    burst_ns: int = 0
     _owed_ns: float = field(default=0.0, init=False)
+    _rests: bool = field(default=False, init=False)
 
     def allows(self, passed_ns: int, worked_ns: int) -> bool:
         """Whether the next piece is due, after so much time passed and so much of it was work."""
         self._owed_ns += self.share * passed_ns - worked_ns
         self._owed_ns = max(-_OWED_NS, min(_OWED_NS, self._owed_ns))
-        return self.share > 0 and (self.share >= 1 or self._owed_ns >= 0)
+        self._rests = self._owed_ns < (self.burst_ns if self._rests else 0)
+        return self.share > 0 and (self.share >= 1 or not self._rests)
+
+    @property
+    def rest_ns(self) -> int:
+        """How long it is until the next piece is due."""
+        if not self.share:
+            return _LONGEST_REST_NS
+        return round(min(_LONGEST_REST_NS, max(0.0, self.burst_ns - self._owed_ns) / self.share))
 
 
 @dataclass
@@ -124,7 +138,7 @@ class PressureProgram:
     """
 
     def __init__(self, pressure: Pressure, cpus: Sequence[int], *, yields: bool) -> None:
-        self._limits = [WorkLimit() for _ in cpus]
+        self._limits = [WorkLimit(burst_ns=_BURST_NS if yields else 0) for _ in cpus]
         self._done = [_Done() for _ in cpus]
         self._yields = yields
         self._moves = pressure != "cpu"
@@ -151,7 +165,6 @@ class PressureProgram:
         os.sched_setaffinity(0, {cpu})  # of this thread alone, before it touches its memory
         piece = piece_of(pressure, len(self._done), last_level_cache_bytes(cpu))
         ready.wait()
-        rest_s = _REST_NS / 1e9 if self._yields else 0  # even no time at all lets the other threads of Python run
         with precise_sleep():
             at_ns, worked_ns = now_ns(), 0
             while True:
@@ -164,4 +177,5 @@ class PressureProgram:
                     done.moved_bytes += moved
                     continue
                 worked_ns = 0
-                sleep(rest_s)
+                # even no time at all lets the other threads of Python run
+                sleep(limit.rest_ns / 1e9 if self._yields else 0)

@@ -206,6 +206,8 @@ def find_warnings(state: TableState) -> tuple[Warn, ...]:
 
 
 def _orders_differ(state: TableState) -> Iterator[Warn]:
+    if state.eligibility.beside:
+        return  # nobody asks which condition is the fastest
     rows = tuple(as_row(conflict) for conflict in order_conflicts(state))
     if rows:
         launches, is_preview = state.fewest_launches, state.fewest_launches < state.timing.min_launches

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 
 import pytest
 
@@ -29,6 +30,17 @@ def test_work_takes_its_share_of_the_time_also_where_rests_are_longer_than_asked
     share: float, late_ns: int
 ) -> None:
     assert worked(WorkLimit(share), 20_000, late_ns) == pytest.approx(share, abs=0.01)
+
+
+def test_after_a_rest_a_burst_of_work_is_done_at_once() -> None:
+    limit = WorkLimit(0.5, burst_ns=10 * PIECE_NS)
+    turns, last_ns = [], 0
+    for _ in range(1000):
+        last_ns = PIECE_NS if limit.allows(last_ns or PIECE_NS, last_ns) else 0
+        turns.append(bool(last_ns))
+    begun = sum(now and not before for before, now in pairwise(turns))
+    assert sum(turns) == pytest.approx(500, abs=30)
+    assert begun < 40
 
 
 def test_one_that_stood_still_for_a_second_does_not_make_up_for_it() -> None:
