@@ -6,5 +6,5 @@ model whose loss does not fall is not timed. What each setting changes, alone an
 
 from irbench.terminal.commands import Command
 
-COMMANDS = (Command("train", "Measure", "What a training step costs, and what each setting of it changes.", rank=4),)
+COMMANDS = (Command("train", "Measure", "What a training step costs, and what each setting of it changes.", rank=5),)
 PAGE = "docs/training.md"
