@@ -76,7 +76,7 @@ def _plain(fleet: FleetFile) -> dict[str, Any]:
     def without_null(value: Any) -> Any:
         if isinstance(value, Mapping):
             return {key: without_null(inner) for key, inner in value.items() if inner is not None}
-        return [without_null(inner) for inner in value] if isinstance(value, list) else value
+        return [without_null(inner) for inner in value] if isinstance(value, list | tuple) else value
 
     plain: dict[str, Any] = without_null(msgspec.to_builtins(fleet, enc_hook=str))
     return plain
