@@ -74,7 +74,7 @@ class OptimizationOutcome:
         agreement: What the conversion costs; ``None`` without one.
         refused: Why nothing was done, with a remedy: the reference cannot run the original graph.
         checked: On what the last graph before a conversion was compared with the original; ``None`` where it is that.
-        has_softmax_of_unknown_size: Whether a Softmax is left of whose input some size has neither number nor name.
+        fuses_when_bound: Whether attention is fused once all sizes are bound, where none was.
     """
 
     steps: tuple[GraphStep, ...]
@@ -82,7 +82,7 @@ class OptimizationOutcome:
     agreement: Agreement | None = None
     refused: tuple[str, str] | None = None
     checked: GraphCheck | None = None
-    has_softmax_of_unknown_size: bool = False
+    fuses_when_bound: bool = False
 
 
 MAX_BYTES = 2_000_000_000

@@ -36,8 +36,7 @@ class Lineage:
         data: Where the samples come from that it was checked and calibrated on, as the user named it; empty without.
         data_sha256: Digests of the values of those samples, by input.
         checked: On what the graph, before a conversion, was compared with the original; ``None`` where it is that.
-        has_softmax_of_unknown_size: Whether a Softmax is left of whose input some size has neither number nor name;
-            bound sizes may then let attention be fused.
+        fuses_when_bound: Whether attention is fused once all sizes are bound, where none was.
     """
 
     key: str
@@ -54,7 +53,7 @@ class Lineage:
     data: str = ""
     data_sha256: Mapping[str, str] = field(default_factory=dict[str, str])
     checked: GraphCheck | None = None
-    has_softmax_of_unknown_size: bool = False
+    fuses_when_bound: bool = False
 
     @property
     def disagreement(self) -> Disagreement | None:

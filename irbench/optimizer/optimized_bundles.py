@@ -113,9 +113,7 @@ def _make(
         outcome = _call(job, report)
         shutil.rmtree(folder / "bound", ignore_errors=True)
         lineage = replace(lineage, steps=outcome.steps, nchw_inputs=outcome.nchw_inputs, agreement=outcome.agreement)
-        lineage = replace(
-            lineage, checked=outcome.checked, has_softmax_of_unknown_size=outcome.has_softmax_of_unknown_size
-        )
+        lineage = replace(lineage, checked=outcome.checked, fuses_when_bound=outcome.fuses_when_bound)
         with _written_in(target.parent):
             lineage = _keep(folder, target, write_lineage(lineage, folder))
     return target / MODEL_FILE, lineage

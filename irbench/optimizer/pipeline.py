@@ -51,7 +51,7 @@ from irbench.optimizer.step_check import (
     WrongAnswer,
     check_at_first,
 )
-from irbench.spec import Artifact
+from irbench.spec import BATCH, Artifact
 from irbench.system.confinement import limit_memory
 from irbench.system.host import available_memory_bytes, int8_weight_bits
 from irbench.worker.scratch import scratch_folder
@@ -258,8 +258,20 @@ class _Pipeline:
             tuple(steps),
             self._nchw_inputs,
             checked=self._checked,
-            has_softmax_of_unknown_size=_has_softmax_of_unknown_size(self._model),
+            fuses_when_bound=self._fuses_when_bound(),
         )
+
+    def _fuses_when_bound(self) -> bool:
+        """Whether attention is fused once all sizes are bound, where none was: it is tried."""
+        tried = [step for step in self._steps if step.name == _FUSES_ATTENTION and step.obstacle is None]
+        if not tried or any(step.modified for step in tried) or not _has_softmax_of_unknown_size(self._model):
+            return False
+        model = _bound(load(self._source), self._job)
+        with suppress(Exception):  # what a pass fails at it fuses nothing in
+            for change in self._changes:
+                if change.apply(model) and change.name == _FUSES_ATTENTION:
+                    return True
+        return False
 
     def _check_all(self) -> None:
         last = SteppedGraph(self._model, self._artifact)
@@ -299,6 +311,21 @@ class _Pipeline:
         model = load(self._source)
         number_bodies(model)
         return SteppedGraph(model, self._job.artifact)
+
+
+_FUSES_ATTENTION = "fuse_attention"
+
+
+def _bound(model: onnx_ir.Model, job: OptimizationJob) -> onnx_ir.Model:
+    """Give the inputs of a model the sizes of a job and one sample, in place, and return it."""
+    import onnx_ir
+
+    sizes = {**job.sizes, BATCH: 1}
+    shapes = {spec.name: spec.bind(sizes).shape for spec in job.artifact.inputs}
+    for value in model.graph.inputs:
+        if value.name in shapes:
+            value.shape = onnx_ir.Shape(shapes[value.name])
+    return model
 
 
 def _has_softmax_of_unknown_size(model: onnx_ir.Model) -> bool:

@@ -145,16 +145,14 @@ def _shape(spec: TensorSpec, sizes: Mapping[str, int]) -> str:
 
 
 def _sizes_to_bind(bundle: Bundle, lineage: Lineage) -> Iterator[str]:
-    """Yield a line where no attention was fused, and there may be some between sizes of which nothing is known."""
+    """Yield a line where no attention was fused, and some is once sizes are bound."""
     tensors = [spec.tensor for spec in bundle.inputs]
     names = dict.fromkeys(name for tensor in tensors for name in tensor.dynamic_dimensions if name not in lineage.sizes)
-    tried = [step for step in lineage.steps if step.name == "fuse_attention" and step.obstacle is None]
-    may_help = tried and not any(step.modified for step in tried) and lineage.has_softmax_of_unknown_size
-    if not may_help or not set(names) - {BATCH}:
+    if not lineage.fuses_when_bound or not set(names) - {BATCH}:
         return
     first = next(tensor for tensor in tensors if set(tensor.dynamic_dimensions) - {BATCH})
     yield (
-        f"sizes are free ({', '.join(names)}): binding them may let more be fused, attention for example: "
+        f"sizes are free ({', '.join(names)}): with these bound attention is fused: "
         f"--batch 1 --shape {quote(_shape(first, _usual_sizes(bundle, lineage)))}"
     )
 

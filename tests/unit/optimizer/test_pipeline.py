@@ -57,20 +57,27 @@ def test_a_pass_that_changes_something_is_checked_and_counted(optimized):
     assert "Identity" in operators(optimized.result)
 
 
-SCORES = {"known": "c = Relu (x)", "unknown": "k = NonZero (x)  c = Cast <to: int = 1> (k)"}
+ATTENDED = "t = Transpose <perm: ints = [0, 2, 1]> (r)  m = MatMul (r, t)  w = Softmax (m)  y = MatMul (w, v)"
+ROWS = {
+    "from a shape": "n = Shape (x)  i = Mod (n, large)  r = Reshape (x, i)  j = Mod (n, larger)  v = Reshape (x, j)",
+    "from values": "z = ReduceMax <keepdims: int = 0> (x)  i = Cast <to: int = 7> (z)  n = Shape (x)"
+    "  o = Mul (i, zeros)  p = Add (n, o)  r = Reshape (x, p)  s = Sub (n, o)  v = Reshape (x, s)",
+    "by name": "r = Relu (x)  v = Neg (x)",
+}
 
 
-@pytest.mark.parametrize("size", SCORES)
-def test_a_softmax_of_unknown_size_is_noted(tmp_path, size):
-    model = graph(f"(float[batch,tokens] x) => (float[a,b] y) {{ {SCORES[size]}  y = Softmax (c) }}")
-    path = tmp_path / "softmax.onnx"
+@pytest.mark.parametrize("rows", ROWS)
+def test_it_is_known_whether_bound_sizes_let_attention_be_fused(tmp_path, rows):
+    weights = {"large": np.array([998]), "larger": np.array([999]), "zeros": np.zeros(3, np.int64)}
+    model = graph(f"(float[batch,tokens,8] x) => (float[a,b,c] y) {{ {ROWS[rows]}  {ATTENDED} }}", weights, 23)
+    path = tmp_path / "attention.onnx"
     onnx.save(ir.to_proto(model), path)
     found = signature.read(path)
     artifact = Artifact("onnx", path, found.inputs, found.outputs)
-    bundle = Bundle("softmax", models.logical_inputs(artifact), (artifact,))
-    asked, sizes = Recipe("custom", ("fake-idle",)), {"batch": 2, "tokens": 3}
+    bundle = Bundle("attention", models.logical_inputs(artifact), (artifact,))
+    asked, sizes = Recipe("custom", ("fold_shapes", "fuse_attention")), {"batch": 2, "tokens": 3}
     outcome = run_job(OptimizationJob(artifact, bundle, sizes, asked, tmp_path, "ort", "ort"), lambda _: None)
-    assert outcome.has_softmax_of_unknown_size == (size == "unknown")
+    assert outcome.fuses_when_bound == (rows == "from a shape")
 
 
 def test_a_pass_that_finds_nothing_to_do_is_a_step_without_an_error(optimized):

@@ -112,35 +112,16 @@ def test_what_was_not_checked_is_told() -> None:
 
 def test_free_sizes_are_named_where_no_attention_was_fused() -> None:
     steps = (ORIGINAL, FOLDED, GraphStep("fuse_attention", False, {"Softmax": 1}))
-    idle = replace(LINEAGE, steps=steps, has_softmax_of_unknown_size=True)
+    idle = replace(LINEAGE, steps=steps, fuses_when_bound=True)
     first, _ = told(idle)
     assert first.startswith("sizes are free (batch, sequence): ")
-    assert first.endswith("attention for example: --batch 1 --shape tokens=1x128")
+    assert first.endswith("--batch 1 --shape tokens=1x128")
     assert len(list(told(replace(idle, sizes={"sequence": 128})))) == 1
 
 
-def test_nothing_is_said_of_free_sizes_where_all_of_a_softmax_are_known_by_name() -> None:
+def test_nothing_is_said_of_free_sizes_where_binding_them_fuses_nothing() -> None:
     steps = (ORIGINAL, FOLDED, GraphStep("fuse_attention", False, {"Softmax": 1}))
     assert len(list(told(replace(LINEAGE, steps=steps)))) == 1
-
-
-def test_nothing_is_said_of_free_sizes_where_attention_was_fused_or_there_is_none() -> None:
-    fused = GraphStep("fuse_attention", True, {"Attention": 2, "Softmax": 1}, 0.0)
-    again = GraphStep("fuse_attention", False, {"Attention": 2, "Softmax": 1})
-    without = GraphStep("fuse_attention", False, {"DFT": 2})
-    for steps in ((fused, again), (without,)):
-        assert (
-            len(
-                list(
-                    told(
-                        replace(
-                            LINEAGE, steps=(ORIGINAL, FOLDED, *steps), has_softmax_of_unknown_size=steps[0].modified
-                        )
-                    )
-                )
-            )
-            == 1
-        )
 
 
 def test_a_conversion_that_fails_is_told_with_its_limit_and_what_to_try() -> None:
