@@ -162,7 +162,7 @@ def test_the_workers_of_a_cluster_that_runs_measure_as_well(place: Place):
     assert target["name"] == "0"
 
 
-def test_a_worker_of_such_a_cluster_that_is_killed_loses_its_job_alone_also_where_dask_would_run_it_again(place: Place):
+def test_one_of_several_workers_on_a_machine_measures_and_its_job_is_done_once_although_it_is_killed(place: Place):
     plan = str(place.folder / "plan.toml")
     with dask_cluster(3) as (address, cluster):
         words = ("fleet", "run", plan, "--scheduler", address, "--results", str(place.results), "--patience", "5m")
@@ -173,9 +173,11 @@ def test_a_worker_of_such_a_cluster_that_is_killed_loses_its_job_alone_also_wher
             assert worker is not None
             worker.kill()
             _, err = call.communicate()
-    assert call.returncode == ExitCode.OK, err
-    entries = list_runs(place.results).entries
-    assert [entry.complete for entry in entries] == [True] * 3
+    assert call.returncode == ExitCode.FAILED_CELL, err
+    (entry,) = list_runs(place.results).entries
+    assert entry.complete
+    status = irbench("fleet", "status", "--format", "json", "--results", place.results).document
+    assert sorted(bool(target["problem"]) for target in status["targets"]) == [False, True, True]
 
 
 def test_a_scheduler_that_is_not_there_is_one_line(place: Place):
