@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, version_converter
 
 from .building import BOOL, INT64, NOMINAL
 from .choices import Choices
+from .element_types import retype
 
-_FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
+_FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 
 def dress(model: onnx.ModelProto, choices: Choices, name: str) -> onnx.ModelProto:
@@ -246,6 +248,26 @@ def _with_the_long_domain(model: onnx.ModelProto, choices: Choices) -> None:
         entry.domain = entry.domain or "ai.onnx"
 
 
+def _at_another_operator_set(model: onnx.ModelProto, choices: Choices) -> None:
+    """ONNX's converter moved the graph, up or down; it stays as it is where that fails, or would lose functions."""
+    if model.functions:
+        return
+    with contextlib.suppress(RuntimeError, version_converter.ConvertError):
+        model.CopyFrom(version_converter.convert_version(model, choices.any_of(*_CONVERTED_TO)))
+
+
+def _in_bfloat16(model: onnx.ModelProto, choices: Choices) -> None:
+    """Floats are bf16, as models that were trained in it have them; they stay fp32 where ONNX does not allow it."""
+    narrow = copy.deepcopy(model)
+    retype(narrow, TensorProto.FLOAT, TensorProto.BFLOAT16)
+    with contextlib.suppress(onnx.checker.ValidationError, onnx.shape_inference.InferenceError):
+        onnx.checker.check_model(narrow, full_check=True)
+        model.CopyFrom(narrow)
+
+
+_CONVERTED_TO = (13, 17, 21, 23)
+
+
 DRESSINGS: Mapping[str, Callable[[onnx.ModelProto, Choices], None]] = {
     "in a branch": _in_a_branch,
     "in a loop": _in_a_loop,
@@ -257,5 +279,7 @@ DRESSINGS: Mapping[str, Callable[[onnx.ModelProto, Choices], None]] = {
     "with fixed sizes": _with_fixed_sizes,
     "with unnamed sizes": _with_unnamed_sizes,
     "with the long domain": _with_the_long_domain,
+    "at another operator set": _at_another_operator_set,
+    "in bfloat16": _in_bfloat16,
 }
 """What can be done to a graph, by name."""

@@ -17,6 +17,7 @@ from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.onnx.rewriting import detached_weights
 from irbench.onnx.rewriting.upgrade_opset import CannotUpgrade, upgrade_opset
+from irbench.optimizer.conversion import require_fp32
 from irbench.optimizer.job import load, vendors_of
 from irbench.optimizer.narrowing import OPSETS, narrow
 from irbench.optimizer.recipe import LEVELS
@@ -198,6 +199,7 @@ class _Traveller:
     def _convert(self, conversion: str) -> Outcome:
         self._precision = conversion.partition("-")[0]
         try:
+            require_fp32(self._source, "fuzzed", self._precision)
             done = self._narrowed() if self._precision != "int8" else self._quantized(conversion.partition("-")[2])
         except (IrbenchError, NotANumber) as refusal:
             return self._outcome(conversion, "refused", _short(refusal))

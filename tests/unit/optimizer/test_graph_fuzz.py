@@ -114,6 +114,34 @@ def test_a_graph_that_is_hidden_still_runs(name: str) -> None:
     assert len(Judge(hidden.SerializeToString()).cases) > 4
 
 
+def test_a_graph_in_bfloat16_is_judged_by_what_it_computes_and_not_by_its_rounding() -> None:
+    text = "(float[2,4] x) => (float[2,4] y) { s = Mul(x, k) y = Relu(s) }"
+    narrow = dress(graph(text, opset=23, k=np.float32(1.5)), Choices(random.Random(1)), "in bfloat16")
+    assert {tensor.data_type for tensor in narrow.graph.initializer} == {onnx.TensorProto.BFLOAT16}
+    assert narrow.graph.input[0].type.tensor_type.elem_type == onnx.TensorProto.BFLOAT16
+    judge = Judge(narrow.SerializeToString())
+    assert judge.wrong(lambda arrays: [np.maximum(arrays["x"] * np.float32(1.503), 0)]) is None
+    assert judge.wrong(lambda arrays: [np.maximum(arrays["x"] * np.float32(1.6), 0)]) is not None
+
+
+def test_the_largest_mask_stays_finite_in_bfloat16() -> None:
+    lowest = np.finfo(np.float32).min
+    model = graph(
+        "(float[2,4] x) => (float[2,4] y) { y = Add(x, k) }", opset=23, k=np.array([0, lowest, -np.inf, 1], "f")
+    )
+    (tensor,) = dress(model, Choices(random.Random(1)), "in bfloat16").graph.initializer
+    assert np.isfinite(onnx.numpy_helper.to_array(tensor).astype("f")).tolist() == [True, True, False, True]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_graph_is_converted_up_or_down_and_keeps_its_functions(seed: int) -> None:
+    model = graph("(float[2,4] x) => (float[2,4] y) { s = Abs(x) y = Tanh(s) }", opset=19)
+    choices = Choices(random.Random(seed))
+    assert dress(model, choices, "at another operator set").opset_import[0].version in (13, 17, 21, 23)
+    called = dress(model, choices, "in a function")
+    assert dress(called, choices, "at another operator set") == called
+
+
 def test_a_judge_accepts_what_rounding_explains_and_nothing_else() -> None:
     text = "(float[2,4] x) => (float[2,4] y) { s = Mul(x, k) y = Sin(s) }"
     judge = Judge(graph(text, opset=18, k=np.float32(1000)).SerializeToString())
