@@ -448,7 +448,8 @@ class Launch:
             patience_s = self._patience_s(self._forecast.calls_s(cell.id, calls))
             settle = self._settle_calls(cell.id)
             arguments = (calls, settle, self._number * calls)
-            latencies_ns = self._workers.ask(cell.id, "tail", "tail", *arguments, deadline_s=patience_s)
+            take = partial(self._workers.ask, cell.id, "tail", "tail", *arguments, deadline_s=patience_s)
+            latencies_ns, _ = self._neighbours.beside(self._beside[cell.id], take)
             if latencies_ns is not None:
                 self._progress[cell.id].tail_ns = latencies_ns
 

@@ -17,6 +17,7 @@ from irbench.measure.clock import sleep
 from irbench.measure.disturbances import PROC, read_processes, tree
 from irbench.runner.workers import START_DEADLINE_S, CellFailed, CellWorker
 from irbench.spec import Deadline, Neighbour
+from irbench.spec.neighbours import FULL
 from irbench.system.isolation import Isolation, isolated
 from irbench.worker.cell import CellTask
 from irbench.worker.failures import CallFailed, WorkerDied
@@ -51,7 +52,7 @@ def busy_neighbours(cpus: Sequence[int], logs: Path) -> Iterator[None]:
         yield
         return
     with _NeighbourProcess(Neighbour("cpu", cpus=tuple(cpus)), {}, logs, lambda: Deadline(START_DEADLINE_S)) as busy:
-        busy.ask("press", 100)
+        busy.work(FULL)
         yield
         busy.ask("counted")
 
@@ -112,7 +113,7 @@ class Neighbours:
 
 
 class _NeighbourProcess:
-    """One process that works beside others. Use it as a context manager: that ends it."""
+    """One process that works beside others, frozen until it is told to. Use it as a context manager: that ends it."""
 
     def __init__(
         self, neighbour: Neighbour, models: Mapping[str, CellTask], logs: Path, deadline: Callable[[], Deadline]
@@ -121,21 +122,31 @@ class _NeighbourProcess:
         self._log = logs / f"neighbour-{neighbour.kind}.log"
         self._deadline = deadline
         self._worker: Worker | CellWorker
-        if neighbour.kind == "model":
-            self._worker = self._begin_model(models[neighbour.target], logs)
-        else:
-            self._worker = Worker(self._log, cpus=neighbour.cpus, environment=ONE_THREAD)
-            host = _HOSTS.get(neighbour.kind, _PRESSURE)
-            self._try(partial(self._worker.ask, host, neighbour, hold=True, deadline_s=START_DEADLINE_S))
         self._held_back = ExitStack()
-        if neighbour.controls:
-            members = tree(self._worker.process_id, read_processes(PROC))
-            self._held_back.enter_context(isolated(members, Isolation(neighbour.controls, neighbour.apart)))
+        with ExitStack() as where_it_fails:
+            if neighbour.kind == "model":
+                self._worker = worker = self._model_worker(models[neighbour.target], logs)
+                where_it_fails.callback(worker.kill)
+                self._begin_model(worker)
+            else:
+                self._worker = Worker(self._log, cpus=neighbour.cpus, environment=ONE_THREAD)
+                where_it_fails.callback(self._worker.kill)
+                host = _HOSTS.get(neighbour.kind, _PRESSURE)
+                self._try(partial(self._worker.ask, host, neighbour, hold=True, deadline_s=START_DEADLINE_S))
+            self._try(self._worker.freeze)  # also so that nothing is started while controls are put on it
+            if neighbour.controls:
+                members = tree(self._worker.process_id, read_processes(PROC))
+                self._held_back.enter_context(isolated(members, Isolation(neighbour.controls, neighbour.apart)))
+            where_it_fails.pop_all()
+
+    def work(self, intensity: int) -> None:
+        """Let it work at an intensity from now on."""
+        self._worker.thaw()
+        self.ask("press", intensity)
 
     def beside(self, intensity: int, action: Callable[[], T]) -> tuple[T, NeighbourActivity]:
         """Do something while it works at an intensity, and let it stand still again."""
-        self._worker.thaw()
-        self.ask("press", intensity)
+        self.work(intensity)
         sleep(_SETTLE_S)
         before: NeighbourActivity = self.ask("counted")
         result = action()
@@ -154,15 +165,16 @@ class _NeighbourProcess:
             return self._try(partial(worker.ask, "measure", method, *arguments))
         return self._try(partial(worker.ask, method, *arguments, deadline_s=self._deadline().seconds))
 
-    def _begin_model(self, task: CellTask, logs: Path) -> CellWorker:
+    def _model_worker(self, task: CellTask, logs: Path) -> CellWorker:
         cell = replace(task.cell, id="neighbour-model", load=replace(task.cell.load, cpus=self._neighbour.cpus))
-        self._worker = worker = CellWorker(replace(task, cell=cell), logs, self._deadline)
+        return CellWorker(replace(task, cell=cell), logs, self._deadline)
+
+    def _begin_model(self, worker: CellWorker) -> None:
         self._try(partial(worker.hold, _MODEL))
         self._try(partial(worker.ask, "import", "import_runtime"))
         self._try(partial(worker.ask, "compile", "prepare", False))
         self._try(partial(worker.ask, "warm-up", "warm_up"))
         self._try(partial(worker.ask, "measure", "begin", self._neighbour.rate))
-        return worker
 
     def _try(self, action: Callable[[], T]) -> T:
         try:

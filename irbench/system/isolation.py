@@ -115,16 +115,29 @@ def _folders(folder: Path) -> list[Path]:
 
 def _hold_back(processes: Collection[int], control: Control, isolation: Isolation, files: KernelFiles) -> None:
     for thread in _threads(processes, files):
-        if control == "affinity":
-            os.sched_setaffinity(thread, isolation.apart)
-        else:
-            os.setpriority(os.PRIO_PROCESS, thread, _LOWEST_NICE)
+        with suppress(ProcessLookupError):  # it may have ended
+            if control == "affinity":
+                os.sched_setaffinity(thread, isolation.apart)
+            else:
+                os.setpriority(os.PRIO_PROCESS, thread, _LOWEST_NICE)
 
 
-def _threads(processes: Collection[int], files: KernelFiles) -> list[int]:
-    """Return the threads of processes; those that they start inherit what is set."""
-    folders = (files.proc / str(process) / "task" for process in processes)
-    return [int(each.name) for folder in folders for each in folder.iterdir()]
+def _threads(processes: Collection[int], files: KernelFiles) -> Iterator[int]:
+    """Yield the threads of processes, also those that are started meanwhile by one that nothing was done to yet.
+
+    What is done to a thread, those that it starts inherit. One may end before it is yielded.
+    """
+    known: set[int] = set()
+    while new := [thread for process in processes for thread in _listed(process, files) if thread not in known]:
+        known.update(new)
+        yield from new
+
+
+def _listed(process: int, files: KernelFiles) -> list[int]:
+    try:
+        return [int(each.name) for each in (files.proc / str(process) / "task").iterdir()]
+    except (ProcessLookupError, FileNotFoundError):  # it has ended
+        return []
 
 
 @contextmanager
@@ -137,7 +150,7 @@ def _in_group(processes: Collection[int], control: Control, isolation: Isolation
             (group / name).write_text(f"{text}\n")
         members = _members(parent)
         for member in _threads(processes, files) if members == "tasks" else processes:
-            with (group / members).open("a") as listed:
+            with suppress(ProcessLookupError), (group / members).open("a") as listed:
                 listed.write(f"{member}\n")
         yield
     finally:

@@ -50,6 +50,14 @@ def test_a_neighbour_slows_a_row_down_as_much_as_it_presses_and_not_at_all_while
 
 
 @pytest.mark.ci
+def test_the_tail_is_that_beside_the_neighbour_too(model: Path, tmp_path: Path) -> None:
+    called = corun(model, "--with", pressing(tmp_path), "--intensity", "100", "--set", f"fake-a.pressed={tmp_path}",
+                   "--tail", *ENOUGH)  # fmt: skip
+    assert called.code == 0, called.err
+    assert [row["latency_ms"]["p99"] for row in rows(called)] == pytest.approx([0.3, 0.3, 0.6], rel=1e-3)
+
+
+@pytest.mark.ci
 def test_pressure_of_its_own_is_counted_in_its_rows_alone(model: Path, tmp_path: Path) -> None:
     run = public.corun(model, beside="bandwidth", intensity=[0, 100], backends="fake-a", quick=True, budget=0.01,
                        results=tmp_path, progress=None)  # fmt: skip

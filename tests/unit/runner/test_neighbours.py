@@ -12,8 +12,10 @@ import psutil
 import pytest
 from processes import none_left, workers
 
+from irbench.errors import IrbenchError
 from irbench.measure.disturbances import snapshot
-from irbench.runner.neighbours import NeighbourEnded, busy_neighbours
+from irbench.runner.neighbours import NeighbourEnded, Neighbours, busy_neighbours
+from irbench.spec import Deadline, Neighbour
 
 LAST = max(os.sched_getaffinity(0))
 _PATIENCE_S = 30
@@ -89,3 +91,28 @@ def test_it_ends_with_a_coordinator_that_is_killed(tmp_path: Path) -> None:
     coordinator.kill()
     coordinator.communicate()
     assert none_left(lambda other: other.pid in started)
+
+
+def neighbours(folder: Path, *planned: Neighbour) -> Neighbours:
+    return Neighbours(planned, {}, folder, lambda: Deadline(_PATIENCE_S))
+
+
+@pytest.mark.ci
+def test_each_is_counted_alone_while_the_others_stand_still(tmp_path: Path) -> None:
+    first = Neighbour("command", f"sh -c 'echo $$ > {tmp_path}/first; exec sleep 1000'", cpus=(LAST,))
+    watch = f'test -s {tmp_path}/first && cut -d" " -f3 /proc/$(cat {tmp_path}/first)/stat >> {tmp_path}/states'
+    watching = Neighbour("command", f"sh -c 'while :; do {watch}; sleep 0.01; done'", cpus=(LAST,))
+    both = neighbours(tmp_path, first, watching)
+    try:
+        both.start()
+    finally:
+        both.close()
+    assert set((tmp_path / "states").read_text().split()) == {"T"}
+
+
+def test_one_that_cannot_be_held_back_is_ended(tmp_path: Path) -> None:
+    refused = neighbours(tmp_path, Neighbour("cpu", cpus=(LAST,), controls=("affinity",), apart=(4095,)))
+    with pytest.raises(IrbenchError, match="affinity"):
+        refused.start()
+    assert not workers()
+    refused.close()

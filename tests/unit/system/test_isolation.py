@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,6 +140,23 @@ def test_without_a_node_away_from_the_model_memory_cannot_be_kept_apart(tmp_path
         isolated([PROCESS], Isolation(("memory-node",), (1, 2)), tree(tmp_path, CGROUPS_1)),
     ):
         pass
+
+
+def test_threads_that_end_are_passed_over_and_those_that_start_meanwhile_are_held_back_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = tree(tmp_path)
+    held: set[int] = set()
+
+    def hold(thread: int, _processors: Collection[int]) -> None:
+        (files.proc / str(PROCESS) / "task" / "4002").mkdir(exist_ok=True)
+        if thread == int(THREADS[1]):
+            raise ProcessLookupError(3, "No such process")
+        held.add(thread)
+
+    monkeypatch.setattr(os, "sched_setaffinity", hold)
+    with isolated([PROCESS, 5000], Isolation(("affinity",), (0,)), files):  # 5000 has ended altogether
+        assert held == {PROCESS, 4002}
 
 
 def test_a_process_is_moved_to_other_processors_and_becomes_nicer() -> None:
