@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from irbench.core.quantities import listing
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult
 from irbench.render.columns.neighbours import slowdown_of
 from irbench.render.figure_texts import RANGE, ratio_with_ends
-from irbench.spec import AGAIN
 from irbench.spec.neighbours import FULL
-
-_NOTICED = ("slower", "faster")
 
 
 def slowdowns_text(result: GroupResult) -> str:
@@ -34,9 +32,16 @@ def _curve(name: str, rows: Sequence[CellResult]) -> str:
     assert slowdown is not None
     value, ends = ratio_with_ends(slowdown.value, slowdown.ends, marks_ranges=False)
     at = f" {_intensity(most)}%" if most.requested.beside is not None and most.requested.beside.is_graded else ""
-    first = min((_intensity(row) for row in rows if row.speedup and row.speedup.verdict in _NOTICED), default=None)
+    first = _slower_from(rows)
     since = f", from {first}% on" if at and first is not None and first < _intensity(most) else ""
     return f"{name}{at} {value}x{ends}{since}"
+
+
+def _slower_from(rows: Sequence[CellResult]) -> int | None:
+    """Return the lowest intensity from which on all rows are slower than the row alone."""
+    falling = sorted(rows, key=_intensity, reverse=True)
+    slower = takewhile(lambda row: row.speedup is not None and row.speedup.verdict == "slower", falling)
+    return min(map(_intensity, slower), default=None)
 
 
 def _intensity(cell: CellResult) -> int:
@@ -44,7 +49,8 @@ def _intensity(cell: CellResult) -> int:
 
 
 def _again(result: GroupResult) -> str:
-    rows = [cell for cell in result.cells if cell.id.endswith(AGAIN) and cell.speedup is not None]
+    alone = (cell for cell in result.cells if cell.requested.beside is None)
+    rows = [cell for cell in alone if cell.id != result.baseline and cell.speedup is not None]
     texts = [
         f"{value}x{ends}"
         for cell in rows
