@@ -11,6 +11,7 @@ import numpy as np
 from irbench.core.record import CellLaunch, LaunchRecord, Round
 from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult, WithEnds, row_names
+from irbench.render.columns.neighbours import slowdown_of
 from irbench.spi import Array
 from irbench.stats.figures import Rounds
 from irbench.stats.generation import between_tokens_ns
@@ -89,6 +90,27 @@ def speedups(rows: Iterable[ChartRow]) -> list[Record]:
         for row in rows
         if (speedup := row.result.speedup) is not None
     ]
+
+
+def slowdowns(rows: Iterable[ChartRow]) -> list[Record]:
+    """Return how many times as long as alone each row takes beside a neighbour, by its intensity.
+
+    Empty where no neighbour has two intensities.
+    """
+    beside = [
+        {
+            "key": row.key,
+            "row": row.label,
+            "series": neighbour.name,
+            "intensity": neighbour.intensity,
+            "value": slowdown.value,
+            **ends_of(slowdown, slowdown.value),
+        }
+        for row in rows
+        if (neighbour := row.result.requested.beside) is not None and neighbour.is_graded
+        if (slowdown := slowdown_of(row.result)) is not None
+    ]
+    return beside if len({record["intensity"] for record in beside}) > 1 else []
 
 
 def loads(rows: Sequence[ChartRow], setting: Setting) -> list[Record]:

@@ -154,6 +154,42 @@ def load_figure(records: Sequence[Record], setting: Setting) -> Figure:
     )
 
 
+def sensitivity_figure(records: Sequence[Record]) -> Figure:
+    """Return the time beside neighbours relative to that alone, against their intensity, a line for each."""
+    shown = described(records, lambda row: f"beside {row['series']} {row['intensity']}%: {_ratio(row)}")
+    values, lows, highs = ([number_of(row[name]) for row in records] for name in ("value", "low", "high"))
+    span = speedup_span(values, [*lows, *highs])
+    base = alt.Chart(data_of(shown)).encode(
+        x=alt.X("intensity:O", title="intensity of the neighbour in %", axis=alt.Axis(labelAngle=0)),
+        xOffset=alt.XOffset("series:N"),
+        color=alt.Color("series:N", title="beside", scale=alt.Scale(range=list(PALETTE))),
+    )
+    alone = alt.Chart(data_of([{"one": 1}])).mark_rule(strokeDash=[4, 4], color=INK, aria=False).encode(y="one:Q")
+    chart = (
+        alone
+        + base.mark_line(strokeWidth=1.5, aria=False).encode(y="value:Q")
+        + base.mark_rule(strokeWidth=2, aria=False).encode(y="low:Q", y2="high:Q")
+        + base.mark_point(filled=True, size=60).encode(
+            y=alt.Y(
+                "value:Q",
+                title="time relative to the row alone",
+                scale=alt.Scale(type="log", domain=list(span), nice=False, clamp=True),
+                axis=log_axis(span),
+            ),
+            shape=alt.Shape("series:N", title="beside"),
+            description="text:N",
+        )
+    )
+    return Figure(
+        "slowdowns",
+        "Slowdown against intensity",
+        "Above the dashed line is slower than alone. A bar is the confidence interval over launches, or the range of"
+        " too few launches for one (preview), cut where it leaves the chart.",
+        chart.properties(height=USUAL_HEIGHT),
+        spoken(shown),
+    )
+
+
 def tradeoff_figure(records: Sequence[Record]) -> Figure:
     """Return FPS against latency, the size of a point its memory, with those that no other row beats in both."""
     shown = described(

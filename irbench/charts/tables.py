@@ -27,6 +27,8 @@ def figures_of_table(
     table = document.groups[number]
     speedups = records.speedups(rows[:_MOST_SPEEDUPS])
     baseline = next((row.label for row in rows if row.result.id == table.baseline), "the baseline")
+    if slowdowns := records.slowdowns(rows):
+        yield specs.sensitivity_figure(slowdowns)
     if speedups:
         yield specs.speedup_figure(speedups, baseline)
     for setting in records.SETTINGS:

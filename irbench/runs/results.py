@@ -297,9 +297,9 @@ class Run(Plottable, Displayable):
         """Return a chart: shown in notebooks, saved by its ``save``; its ``chart`` is Altair's.
 
         Args:
-            name: ``speedups``, ``latencies``, ``launches``, ``timeline``, ``tradeoff``, ``accuracy``, ``tokens``, or
-                ``fps-batch``, ``fps-threads``, ``fps-streams`` and ``fps-instances`` where rows differ in these; the
-                first by default.
+            name: ``speedups``, ``latencies``, ``launches``, ``timeline``, ``tradeoff``, ``accuracy``, ``tokens``,
+                ``slowdowns`` of :func:`irbench.corun`, or ``fps-batch``, ``fps-threads``, ``fps-streams`` and
+                ``fps-instances`` where rows differ in these; the first by default.
             table: Number of the table.
 
         Raises:

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from documents import cell, document, example, failed, group, launch
+from documents import cell, document, example, failed, group, launch, speedup
 
-from irbench.charts.records import accuracies, chart_rows, fastest, loads, samples, speedups, tradeoffs
+from irbench.charts.records import accuracies, chart_rows, fastest, loads, samples, slowdowns, speedups, tradeoffs
 from irbench.core.row import Generated, Requested, Spans
+from irbench.spec import Neighbour
 
 
 def test_two_rows_of_one_name_stay_two():
@@ -38,6 +39,22 @@ def test_rows_that_differ_in_nothing_but_streams_are_one_line():
     found = loads(chart_rows(group(one, four), 0), "streams")
     assert [record["setting"] for record in found] == [1, 4]
     assert len({record["series"] for record in found}) == 1
+
+
+def test_the_rows_beside_a_neighbour_have_their_slowdowns_by_its_intensity():
+    beside = [
+        cell(
+            "ort", id=f"{kind}-{share}", speedup=speedup(1 / slow, 0.9 / slow, 1.1 / slow, "slower"),
+            requested=Requested(2, 1, "fp32", beside=Neighbour(kind, intensity=share)),
+        )
+        for kind, share, slow in (("l3", 50, 1.5), ("l3", 100, 2.0), ("cpu", 100, 4.0))
+    ]  # fmt: skip
+    again = cell("ort", id="again", speedup=speedup(1.0, 0.9, 1.1, "same"))
+    found = slowdowns(chart_rows(group(*beside, again, cell("ort")), 0))
+    assert [(record["series"], record["intensity"]) for record in found] == [("l3", 50), ("l3", 100), ("cpu", 100)]
+    assert [record["value"] for record in found] == pytest.approx([1.5, 2.0, 4.0])
+    assert found[1]["low"] == pytest.approx(2.0 / 1.1)
+    assert slowdowns(chart_rows(group(beside[1], cell("ort")), 0)) == [], "one intensity makes no line"
 
 
 def test_no_other_row_beats_those_on_the_front_in_latency_and_fps():

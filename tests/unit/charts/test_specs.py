@@ -14,7 +14,7 @@ if not can_draw():
     pytest.skip("pip install 'irbench[report]'", allow_module_level=True)
 
 from irbench.charts.figure import PALETTE, row_colour, row_dash
-from irbench.charts.specs import load_figure, speedup_figure
+from irbench.charts.specs import load_figure, sensitivity_figure, speedup_figure
 
 
 def _encodings(part: Any, channel: str) -> list[dict[str, Any]]:
@@ -68,3 +68,18 @@ def test_a_chart_of_speedups_holds_all_values_and_cuts_very_wide_intervals():
     assert 0.001 < low <= 1
     assert 3.1 <= high < 1000
     assert "1000" in figure.summary.replace(",", ""), "in words it is whole"
+
+
+def test_a_chart_of_slowdowns_holds_one_and_all_values_and_says_each():
+    records: list[Record] = [
+        {
+            "key": f"r{share}", "row": "ort", "series": "l3", "intensity": share, "value": value, "low": value / 1.1,
+            "high": high, "is_interval": True,
+        }
+        for share, value, high in ((50, 1.5, 1.6), (100, 3.0, 1000.0))
+    ]  # fmt: skip
+    figure = sensitivity_figure(records)
+    low, high = _domain(figure.chart.to_dict(), "y")
+    assert low <= 1
+    assert 3.0 <= high < 1000
+    assert all(f"l3 {share}%" in figure.summary for share in (50, 100))
