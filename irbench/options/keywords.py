@@ -58,8 +58,8 @@ class RunKeywords(TypedDict, total=False):
             optimize, model) (for example ``"ort@streams=1"``; default: tf, otherwise the first).
         apart: Give every model and batch a table of its own.
         objective: What rows are compared by: the median latency, FPS, or cost, the processor time per sample (for
-            example ``"latency", "fps" or "cost"``; default: fps with streams, instances or several batches, otherwise
-            latency).
+            example ``"latency", "fps", "cost" or "tokens/s"``; default: fps with streams, instances or several batches,
+            otherwise latency).
         max_latency: Only rows whose p90 latency is at most this may be the best; compared by FPS without ``objective``
             (for example ``"50ms", or 0.05``).
         min_accuracy: Minimum share of samples whose top-1 class is that of the reference; rows below it are not
@@ -121,7 +121,7 @@ class RunKeywords(TypedDict, total=False):
     rows: str | Iterable[str] | None
     baseline: str | None
     apart: bool | None
-    objective: Literal["latency", "fps", "cost"] | None
+    objective: Literal["latency", "fps", "cost", "tokens/s"] | None
     max_latency: str | float | timedelta | None
     min_accuracy: str | float | None
     metric: OwnMetric | None

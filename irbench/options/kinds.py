@@ -61,14 +61,19 @@ class Kind(Generic[T]):
         return self.read is values.flag
 
 
-def one_of(literal: Any) -> Kind[Any]:
-    """Return the kind of one word of a ``Literal``, or of several words."""
-    words = get_args(literal) or literal
+def one_of(literal: Any, synonyms: Mapping[str, str] | None = None) -> Kind[Any]:
+    """Return the kind of one word of a ``Literal``, or of several words.
+
+    Args:
+        literal: The words.
+        synonyms: Other words, by which the user may mean one of these.
+    """
+    words = (*(get_args(literal) or literal), *(synonyms or ()))
     quoted = [f'"{word}"' for word in words]
     return Kind(
         " or ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]])),
         f"Literal[{', '.join(quoted)}]",
-        values.one_of(*words),
+        values.one_of(*words, synonyms=synonyms),
         words=words,
     )
 
@@ -171,7 +176,7 @@ BACKENDS = Kind('["ort", "openvino:gpu"]', _NAMES, values.names, "a,b", type_nam
 LEVELS = Kind('["none", "int8"]', _NAMES, values.names, "a,b", type_name="levels", written=list)
 PRECISIONS = Kind('["fp32", "bf16"]', _NAMES, values.names, "a,b", type_name="precisions", written=list)
 PRECISION = one_of(Precision)
-OBJECTIVE = one_of(Objective)
+OBJECTIVE = one_of(Objective, {"tokens/s": "fps"})
 IO = one_of(Io)
 COUNT = Kind("20", "str | int", values.count, "20")
 BATCH = Kind("8", "str | int", values.count, "8")

@@ -161,7 +161,7 @@ def _default(option: Option) -> dict[str, Any]:
 
 def _type(kind: Kind[Any]) -> click.ParamType[Any]:
     if kind.words:
-        return OneOf(kind.words)
+        return OneOf(kind.words, kind.read)
     if kind.type_name in _TYPES:
         return _TYPES[kind.type_name]
     if kind.read in (values.text, values.pair):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -15,12 +15,21 @@ COMPLETION = "_IRBENCH_COMPLETE"
 
 
 class OneOf(click.Choice[str]):
-    """One of several words; a mistyped one is answered with the nearest."""
+    """One of several words; a mistyped one is answered with the nearest.
+
+    Args:
+        words: The words.
+        read: Returns what a word means.
+    """
+
+    def __init__(self, words: Sequence[str], read: Callable[[str], str] = str) -> None:
+        super().__init__(words)
+        self._read = read
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the word; see click."""
         try:
-            return super().convert(value, param, ctx)
+            return self._read(super().convert(value, param, ctx))
         except click.BadParameter as error:
             near = did_you_mean(str(value), tuple(self.choices))
             raise click.BadParameter(f"{error.message} {near}".strip(), ctx, param) from error

@@ -159,3 +159,24 @@ def test_tokens_outside_of_the_vocabulary_are_refused(decoder: Path, tmp_path: P
         called = irbench("run", decoder, *arguments, *inputs)
         assert called.code == 2
         assert f"the token {token} in input_ids" in " ".join(called.err.split())
+
+
+@pytest.mark.ci
+def test_generations_are_tuned_for_tokens_per_second(decoder: Path) -> None:
+    arguments = ("--generate", "3", "--prompt", "4", "--objective", "tokens/s", "--streams", "1", "--threads", "1,2")
+    searched = ("--backends", "fake-a,fake-b", "--optimize", "none", "--budget", "10s", "--format", "json")
+    called = irbench("tune", decoder, *searched, *arguments)
+    assert called.code == 0, called.err
+    tuned = called.document
+    assert tuned["new_tokens"] == 3
+    assert tuned["measured"] == 4
+    assert tuned["setting"]["batch"] == 1
+    words = tuned["command"]
+    assert words[words.index("--generate") + 1] == "3"
+    assert words[words.index("--prompt") + 1] == "4"
+
+
+def test_a_search_of_several_prompts_is_refused(decoder: Path) -> None:
+    called = irbench("tune", decoder, "--backends", "fake-a", "--generate", "3", "--prompt", "3,6")
+    assert called.code == 2
+    assert "--prompt takes one value" in called.err

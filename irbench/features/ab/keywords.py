@@ -41,8 +41,8 @@ class AbKeywords(TypedDict, total=False):
         instances: Processes that run the model side by side, each on its own processors: compared by throughput (for
             example ``[1, 8]``; default: 1).
         objective: What rows are compared by: the median latency, FPS, or cost, the processor time per sample (for
-            example ``"latency", "fps" or "cost"``; default: fps with streams, instances or several batches, otherwise
-            latency).
+            example ``"latency", "fps", "cost" or "tokens/s"``; default: fps with streams, instances or several batches,
+            otherwise latency).
         within: Differences up to this count as the same (for example ``"2%", or 0.02``; default: 2%).
         allow_mixed: Also compare rows whose precision a runtime changed by itself, and mark them.
         cpus: Processors for the backends to use (for example ``[0, 1], or "0-3,8"``; default: all available).
@@ -83,7 +83,7 @@ class AbKeywords(TypedDict, total=False):
     feedback: Mapping[str, str] | None
     seed: int | None
     instances: str | int | Iterable[int] | None
-    objective: Literal["latency", "fps", "cost"] | None
+    objective: Literal["latency", "fps", "cost", "tokens/s"] | None
     within: str | float | None
     allow_mixed: bool | None
     cpus: str | int | Iterable[int] | None

@@ -15,8 +15,8 @@ class TuneKeywords(TypedDict, total=False):
     """The keywords of :func:`irbench.tune`; ``None`` is the default of each.
 
     Attributes:
-        objective: What is to be the best: the median latency, FPS, or cost, the processor time per sample (for example
-            ``"latency", "fps" or "cost"``; default: fps).
+        objective: What is to be the best: the median latency, FPS, or cost, the processor time per sample; with
+            ``generate`` tokens/s, which is FPS (for example ``"latency", "fps", "cost" or "tokens/s"``; default: fps).
         max_latency: Only settings whose p90 latency is at most this (for example ``"50ms", or 0.05``).
         min_accuracy: Minimum share of samples whose top-1 class is that of the reference; rows below it are not
             measured (for example ``"99%", or 0.99``).
@@ -48,6 +48,9 @@ class TuneKeywords(TypedDict, total=False):
         data: Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file (for example
             ``"speech/", or {"x": array}``).
         value: Constant for an input (for example ``{"sr": 16000}``).
+        generate: Generate this many tokens in each call, with a decoder that takes and gives its cache (for example
+            ``20``; default: off).
+        prompt: With ``generate``: tokens in the prompt; one table for each (for example ``[1, 8]``; default: 32).
         io: What is timed: copy includes copying inputs and outputs, bound does not (for example ``"copy" or "bound"``;
             default: copy).
         seed: Seed for inputs and for the measurement order (for example ``0``; default: 0).
@@ -63,7 +66,7 @@ class TuneKeywords(TypedDict, total=False):
             or has runs, or your data folder).
     """
 
-    objective: Literal["latency", "fps", "cost"] | None
+    objective: Literal["latency", "fps", "cost", "tokens/s"] | None
     max_latency: str | float | timedelta | None
     min_accuracy: str | float | None
     metric: OwnMetric | None
@@ -83,6 +86,8 @@ class TuneKeywords(TypedDict, total=False):
     shape: Mapping[str, str | int | Iterable[int]] | None
     data: Data | None
     value: Mapping[str, Any] | None
+    generate: str | int | None
+    prompt: str | int | Iterable[int] | None
     io: Literal["copy", "bound"] | None
     seed: int | None
     within: str | float | None

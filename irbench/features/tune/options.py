@@ -28,7 +28,8 @@ class TuneOptions:
     run: RunOptions = field(default_factory=RunOptions)
     objective: Objective = option(
         kinds.OBJECTIVE,
-        "What is to be the best: the median latency, FPS, or cost, the processor time per sample.",
+        "What is to be the best: the median latency, FPS, or cost, the processor time per sample; with --generate"
+        " tokens/s, which is FPS.",
         default="fps",
     )
     max_latency: float | None = option(kinds.LATENCY, "Only settings whose p90 latency is at most this.")
@@ -63,8 +64,8 @@ TUNE = CommandOptions(
             "backends", "batch", "threads", "streams", "instances", "precision", "optimize", "vary",
         ),
         "What is the same for every setting": (
-            "cpus", "set", "imports", "shape", "data", "value", "io", "seed", "within", "deadline", "warmup",
-            "no_lock", "name", "note",
+            "cpus", "set", "imports", "shape", "data", "value", "generate", "prompt", "io", "seed", "within",
+            "deadline", "warmup", "no_lock", "name", "note",
         ),
         OUTPUT: ("results",),
     },

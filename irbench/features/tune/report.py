@@ -17,7 +17,7 @@ from irbench.core.result import SEARCH_RUN, NoWinner, RunDocument
 from irbench.core.row import Estimated, WithEnds
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.tune.options import TUNE
-from irbench.features.tune.search_progress import SEARCHED_TEXTS
+from irbench.features.tune.search_progress import searched_text
 from irbench.notices.base import Notice
 from irbench.optimizer import UNOPTIMIZED
 from irbench.pages.result import PageResult, result_of_view
@@ -251,7 +251,7 @@ class Flip:
 
 @dataclass(frozen=True)
 class RowFigures:
-    """What a row measured in the confirmation: the median latency of a call, and samples per second."""
+    """What a row measured in the confirmation: the median latency of a call, and samples (texts) per second."""
 
     latency_ms: float
     fps: float
@@ -316,6 +316,7 @@ class TuningReport:
         accuracy_limit: How good outputs had to be; null without a limit.
         excluded: What was not searched because of it; null without a limit.
         random_inputs: How many random samples accuracy was measured on; 0 where samples were given, or without a limit.
+        new_tokens: Tokens that each call generates; null where calls are single inferences.
     """
 
     model: str
@@ -344,6 +345,16 @@ class TuningReport:
     reservations: tuple[Reservation, ...] = ()
     deciding_budget_s: float | None = None
     notes: tuple[TuningNote, ...] = ()
+    new_tokens: int | None = None
+
+    @property
+    def is_generation(self) -> bool:
+        """Whether calls generate tokens, so that throughput is in tokens per second."""
+        return self.new_tokens is not None
+
+    def throughput(self, fps: float) -> float:
+        """Return samples per second, or the tokens per second of generations."""
+        return fps * (self.new_tokens or 1)
 
 
 def setting_of(cell: Cell, label: str = "") -> TunedSetting:
@@ -456,11 +467,12 @@ def search_of(root: Path, document: RunDocument, folder: Path) -> PageResult | N
 
 def _page_of_search(search: RunDocument, folder: Path, *, is_alone: bool) -> PageResult:
     table = search.groups[0]
+    searched_for = searched_text(table.objective, is_generation=any(row.generation for row in table.cells))
     tried = sum(row.state not in ("not-measured", "interrupted") for row in table.cells)
     return PageResult(
         name=f"{table.model} tuned",
         question=f"run {search.run_id} holds the search",
-        verdict=f"{plural(tried, 'setting')} tried for {SEARCHED_TEXTS[table.objective]}.",
+        verdict=f"{plural(tried, 'setting')} tried for {searched_for}.",
         figures=partial(_figures_of_search, search, folder, is_alone=is_alone),
     )
 

@@ -29,7 +29,7 @@ from irbench.features.tune.flip_map import FlipMapMeans, with_flips
 from irbench.features.tune.keywords import TuneKeywords
 from irbench.features.tune.options import TUNE, TuneOptions
 from irbench.features.tune.report import TunedSetting, Tuning, TuningReport
-from irbench.features.tune.search_progress import searching_text
+from irbench.features.tune.search_progress import searched_text, searching_text
 from irbench.features.tune.search_schedule import (
     SEARCH,
     ConfirmationPlan,
@@ -157,7 +157,8 @@ class _Tuner:
         )
         batches = tuple(dict.fromkeys(rows.space.batches))
         limit_ms = _milliseconds(options.max_latency)
-        self._reporter.say(searching_text(len(rows.space.cells), batches, options.objective, limit_ms, options.budget))
+        searched_for = searched_text(options.objective, is_generation=options.run.generate is not None)
+        self._reporter.say(searching_text(len(rows.space.cells), batches, searched_for, limit_ms, options.budget))
         return self._measured(request, replace(kept, group=replace(kept.group, baseline=self._defaults[0])), schedule)
 
     def _confirm(self, finalists: Finalists, search: StoredRun) -> StoredRun:
@@ -223,6 +224,7 @@ class _Tuner:
             accuracy_limit=self._rows.request.accuracy,
             excluded=excluded(self._rows),
             random_inputs=random_inputs(self._rows.planned),
+            new_tokens=options.run.generate,
             notes=search_notes(tried, len(space.cells), table.stopped_by, table.seconds, rest_s),
         )
 
@@ -322,6 +324,13 @@ def _own_options(setting: TunedSetting) -> Iterator[tuple[str, str]]:
         yield "--set", f"{name}.{key}={value}"
 
 
+def _generation_options(run: RunOptions) -> Iterator[tuple[str, str]]:
+    if run.generate is not None:
+        yield "--generate", str(run.generate)
+    for tokens in run.prompt:
+        yield "--prompt", str(tokens)
+
+
 def _shared_options(run: RunOptions) -> Iterator[tuple[str, str]]:
     for name, sizes in run.shape.items():
         yield "--shape", f"{name}={shape_text(sizes)}"
@@ -329,6 +338,7 @@ def _shared_options(run: RunOptions) -> Iterator[tuple[str, str]]:
         yield "--data", run.inputs.source
     for name, elements in run.value.items():
         yield "--value", f"{name}={','.join(map(str, elements))}"
+    yield from _generation_options(run)
     yield from options_of_limit(accuracy_limit(run)).items()
     if run.cpus is not None:
         yield "--cpus", ",".join(map(str, run.cpus))

@@ -14,13 +14,18 @@ SEARCHED_TEXTS: Mapping[Objective, str] = {
 }
 
 
+def searched_text(objective: Objective, *, is_generation: bool = False) -> str:
+    """Return what a search looks for."""
+    return "the most tokens per second" if is_generation and objective == "fps" else SEARCHED_TEXTS[objective]
+
+
 def searching_text(
-    settings: int, batches: Sequence[int], objective: Objective, max_latency_ms: float | None, budget_s: float
+    settings: int, batches: Sequence[int], searched_for: str, max_latency_ms: float | None, budget_s: float
 ) -> str:
     """Return what a search is about to do."""
     batch = f"batch {batches[0]}" if len(batches) == 1 else f"any batch of {', '.join(map(str, sorted(batches)))}"
     limit = "" if max_latency_ms is None else f", p90 latency at most {max_latency_ms:g} ms"
-    searched = f"searching {plural(settings, 'setting')} for {SEARCHED_TEXTS[objective]} ({batch}{limit})"
+    searched = f"searching {plural(settings, 'setting')} for {searched_for} ({batch}{limit})"
     return f"{searched}, then confirming the best; the budget is {budget_s:.0f} s"
 
 

@@ -23,7 +23,7 @@ from irbench.options.values import AS_IT_IS, alternatives
 from irbench.render.accuracy_texts import accuracy_text, limit_text
 from irbench.requests import probes
 from irbench.requests.resolve import able_backends, resolve_backends, resolve_bundles
-from irbench.requests.run_requests import planned, requested
+from irbench.requests.run_requests import planned, refuse_several_values, requested
 from irbench.requests.user_code import accuracy_limit
 from irbench.runner.accuracy_check import answers_key
 from irbench.runner.plan import PlannedGroup, with_rows
@@ -126,10 +126,10 @@ def tuning_rows(options: TuneOptions, scratch: Path, say: Say) -> TuningRows:
     run = replace(run, backends=run.backends or tuple(map(str, backends)))
     options = with_narrow_precisions(options, run, bundles[0])
     own_precision, run = run.precision, options.run
-    has_batches = fixed_batch(bundles[0]) is None
+    has_batches = fixed_batch(bundles[0]) is None and run.generate is None
     processors = host.allowance(run.cpus).threads
     tried = searched_values(options, run, processors, has_batches=has_batches, reads_onnx=_reads_onnx(run))
-    advice = _advice(simplest(run, tried), options.objective, scratch / "advice")
+    advice = {} if run.generate else _advice(simplest(run, tried), options.objective, scratch / "advice")
     every = every_combination(options, run, tried)
     say(f"preparing {plural(len(tried.optimize) * len(tried.batch or (1,)), 'graph')}")
     request = replace(_with_advice(requested(every), advice), is_part_of="tune")
@@ -277,6 +277,9 @@ def searched_values(
             "Batches of `--data` are different inputs, which cannot be compared.",
             hint="Give one --batch, or leave `--data` out.",
         )
+    if run.generate is not None:
+        refuse_several_values(run, ("batch", "prompt"))
+        usual = replace(usual, instances=(1,))
     return SearchedValues(
         batch=run.batch or (usual.batch if has_batches and run.data is None else None),
         streams=options.streams or usual.streams,

@@ -84,13 +84,14 @@ NOT_MEASURED_TEXTS: Mapping[NotMeasured, str] = {
 _AFTER = 4
 """Columns that say what a setting is stand before that of its accuracy."""
 _SETTING = TableColumn("setting", words=True, folds=True, breaks_at="=", longest=17)
+_FPS = TableColumn("FPS")
 _COLUMNS = (
     _SETTING,
     TableColumn("prec", words=True, drops=4),
     TableColumn("batch"),
     TableColumn("threads", drops=3),
     TableColumn("p50 ms", drops=2),
-    TableColumn("FPS", drops=1),
+    replace(_FPS, drops=1),
     TableColumn("what it is", words=True, folds=True),
 )
 _FRONT_COLUMNS = (
@@ -99,7 +100,7 @@ _FRONT_COLUMNS = (
     TableColumn("batch"),
     TableColumn("threads"),
     TableColumn("p50 ms"),
-    TableColumn("FPS"),
+    _FPS,
     TableColumn("measured", words=True),
 )
 _OF_LEADER = ("preview", "undecided", "doubtful")
@@ -118,7 +119,8 @@ def tuning_view(report: TuningReport) -> Document:
 def _parts(report: TuningReport) -> Iterator[str | TextTable | CodeBlock]:
     limit = "" if report.max_latency_ms is None else f"p90 latency at most {report.max_latency_ms:g} ms"
     tried = f"{report.measured} of {plural(report.settings, 'setting')} measured"
-    title = f"{Path(report.model).name}: {OBJECTIVE_TEXTS[report.objective]}"
+    is_rate = report.is_generation and report.objective == "fps"
+    title = f"{Path(report.model).name}: {'tokens per second' if is_rate else OBJECTIVE_TEXTS[report.objective]}"
     accuracy = "" if report.accuracy_limit is None else limit_text(report.accuracy_limit)
     facts = (title, limit, accuracy, tried, f"{report.seconds:.0f} s")
     yield SEPARATOR.join(fact for fact in facts if fact)
@@ -129,8 +131,8 @@ def _parts(report: TuningReport) -> Iterator[str | TextTable | CodeBlock]:
     yield from accuracy_texts(report)
     yield from flip_map_parts(report.flips)
     if len(report.front) > 1:
-        yield "Latency against FPS: no measured setting is better in both than one of these."
-        front = TextTable(_FRONT_COLUMNS, tuple(map(_point, report.front)))
+        yield f"Latency against {_unit(report)}: no measured setting is better in both than one of these."
+        front = TextTable(_with_unit(_FRONT_COLUMNS, report), tuple(_point(report, point) for point in report.front))
         yield with_accuracy(front, [point.setting for point in report.front], report.accuracy_limit)
     if report.command:
         yield f"Measure {_named(report)} again:"
@@ -153,21 +155,34 @@ def _confirmation_table(report: TuningReport, leader: TunedSetting) -> TextTable
         lead = without if other.gain is None else gain_text(other.gain, marks_ranges=not are_ranges(gains))
         rows.append(_row(report, other.setting, other.kind, lead))
     heading = ends_heading("best ahead", gains, Timing.confidence)
-    return TextTable((*_COLUMNS, TableColumn(heading, words=True, least=18)), tuple(rows))
+    return TextTable((*_with_unit(_COLUMNS, report), TableColumn(heading, words=True, least=18)), tuple(rows))
+
+
+def _unit(report: TuningReport) -> str:
+    return "tokens/s" if report.is_generation else _FPS.heading
+
+
+def _with_unit(columns: Sequence[TableColumn], report: TuningReport) -> tuple[TableColumn, ...]:
+    return tuple(
+        replace(column, heading=_unit(report)) if column.heading == _FPS.heading else column for column in columns
+    )
 
 
 def _row(report: TuningReport, setting: TunedSetting, kind: ReferenceKind | None, lead: str) -> Row:
     row = report.figures.get(setting.row)
-    figures = (NOT_MEASURED, NOT_MEASURED) if row is None else (significant(row.latency_ms), significant(row.fps))
+    figures = (NOT_MEASURED, NOT_MEASURED)
+    if row is not None:
+        figures = significant(row.latency_ms), significant(report.throughput(row.fps))
     text = "found" if kind is None else KIND_TEXTS[kind]
     if not is_recommended(report, setting.row):
         return Row((*_facts(setting), *figures, text, lead))
     return Row((*_facts(setting), *figures, f"{text}, recommended", lead), style="bold")
 
 
-def _point(point: FrontPoint) -> Row:
+def _point(report: TuningReport, point: FrontPoint) -> Row:
     measured = "in full" if point.is_confirmed else "in the search"
-    return Row((*_facts(point.setting), significant(point.latency_ms), significant(point.fps), measured))
+    figures = significant(point.latency_ms), significant(report.throughput(point.fps))
+    return Row((*_facts(point.setting), *figures, measured))
 
 
 def _facts(setting: TunedSetting) -> tuple[str, str, str, str]:

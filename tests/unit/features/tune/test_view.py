@@ -26,7 +26,7 @@ from irbench.features.tune.report import (
     Unable,
     condition_text,
 )
-from irbench.features.tune.search_progress import measuring_flips_text, searching_text
+from irbench.features.tune.search_progress import measuring_flips_text, searched_text, searching_text
 from irbench.features.tune.view import flip_map_parts, flip_map_sentence, recommendation_texts, tuning_view
 from irbench.render.accuracy_texts import accuracy_text, limit_text
 from irbench.render.table import TextTable
@@ -77,6 +77,20 @@ def test_figures_of_the_confirmation_are_shown_where_there_is_room():
     assert "239" in text
 
 
+def test_the_throughput_of_generations_is_in_tokens() -> None:
+    front = (FrontPoint(DEFAULT, 4.2, 239.1, True), FrontPoint(FOUND, 13.1, 305.4, True))
+    text = shown(replace(REPORT, new_tokens=64, front=front), 200)
+    assert "FPS" not in text
+    assert "frames" not in text
+    assert text.count("tokens/s") == 3
+    assert (text.count(str(round(64 * 305.4))), text.count(str(round(64 * 239.1)))) == (2, 2)
+
+
+def test_a_search_of_generations_is_for_tokens_unless_it_is_for_something_else() -> None:
+    assert "tokens" in searched_text("fps", is_generation=True)
+    assert searched_text("latency", is_generation=True) == searched_text("latency")
+
+
 def test_the_runs_are_named_with_the_folder_that_holds_them():
     assert "irbench show 01C --results 'my results'" in shown(REPORT, 200)
 
@@ -113,8 +127,8 @@ def test_reports_read_as_in_the_golden_file():
     for conclusion in get_args(Conclusion):
         _, reason = recommendation_texts(replace(REPORT, conclusion=conclusion, setting=DEFAULT))
         texts.append(f"== {conclusion}\n{reason}")
-    texts.append(f"== searching\n{searching_text(180, (1, 16, 4), 'fps', 50.0, 300)}")
-    texts.append(searching_text(1, (1,), "latency", None, 90))
+    texts.append(f"== searching\n{searching_text(180, (1, 16, 4), searched_text('fps'), 50.0, 300)}")
+    texts.append(searching_text(1, (1,), searched_text("latency"), None, 90))
     for title, flips in FLIPS.items():
         texts.append(f"== flip map: {title}\n{flip_map_sentence(flips)}")
         texts += last_cells(*flips)
