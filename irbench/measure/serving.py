@@ -34,13 +34,16 @@ class Arrivals:
 
     Attributes:
         due_ns: From the first moment, int64, ascending; empty where requests follow answers.
-        together: Where they follow answers: how many arrive at a time, when all those before are answered.
         count: How many there are.
+        together: Where they follow answers: how many arrive at a time, when all those before are answered.
+        until_ns: Requests whose call has not begun by then are given up: of a load that is far too high, whoever waits
+            learns nothing more. ``None`` for no end.
     """
 
     due_ns: NDArray[np.int64]
     count: int
     together: int = 1
+    until_ns: int | None = None
 
 
 def arrival_times_ns(offered: OfferedLoad) -> NDArray[np.int64]:
@@ -154,7 +157,7 @@ class _Queue:
         taken = [first]
         until_ns = int(self.due_ns[first]) + self._batch_wait_ns
         while len(taken) < self._batch:
-            following = self._next if self._next < self._arrivals.count else None
+            following = self._next if self._is_known(self._next) else None
             due_ns = None if following is None else int(self.due_ns[following])
             if due_ns is None or due_ns > max(until_ns, self._now_ns()):
                 self._sleep_until(until_ns)  # whoever serves cannot know that nobody comes
@@ -165,6 +168,11 @@ class _Queue:
                 taken.append(self._next - 1)
         return taken
 
+    def _is_known(self, request: int) -> bool:
+        """Whether there is such a request, and its arrival does not wait for answers."""
+        follows = not self._arrivals.due_ns.size and request % self._arrivals.together == 0
+        return request < self._arrivals.count and not follows
+
     def _is_dropped(self, request: int, due_ns: int, collected: int = 0) -> bool:
         """Whether a request was refused when it arrived, or given up since; ``collected`` others wait in a batch."""
         if self._most_waiting is not None:
@@ -172,6 +180,8 @@ class _Queue:
             if waiting >= self._most_waiting:
                 self.slot[request] = REFUSED
                 return True
+        if self._arrivals.until_ns is not None and self._now_ns() > self._arrivals.until_ns:
+            return True
         if self._timeout_ns is not None and self._now_ns() - due_ns > self._timeout_ns:
             bisect.insort(self._left_ns, due_ns + self._timeout_ns)
             return True

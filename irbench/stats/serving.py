@@ -3,9 +3,15 @@
 **A service level is tested, not read off.** Of n requests, k miss the limit. Where the true share of misses is exactly
 the allowed p = 1 - percentile / 100, and requests are independent, k has a binomial distribution. The level is kept
 (*pass*) where so few misses have a probability of at most alpha, it is broken (*fail*) where so many have, and
-otherwise *undecided*: more requests are needed. For k = 0 it is the early stopping criterion of MLPerf, as is the test
-for other k: "MLPerf Inference Rules", appendix "Early Stopping Criterion". Requests that queue behind the same slow one
-miss together, so misses come in groups and say less than independent ones; verdicts over several launches are pooled.
+otherwise *undecided*: more requests are needed. For k = 0 it is the early stopping criterion of MLPerf: "MLPerf
+Inference Rules", appendix "Early Stopping Criterion".
+
+**Requests of one queue are not independent**: those behind the same slow one wait together, and miss together. n
+requests say as much as n / tau independent ones, where tau is the integrated autocorrelation time of their latencies
+(of their ranks, which outliers do not move), summed over lags as long as sums of neighbouring pairs are positive:
+Geyer, "Practical Markov Chain Monte Carlo", Statistical Science 7 (1992). Both n and k are divided by it. The slowest
+twentieth of all requests may cluster more than the others, so the time of being one of them counts where it is longer.
+Misses themselves are not looked at, because a few bursts of them, or none, say nothing of how they cluster.
 
 **The knee** of a row lies between the highest rate that passes and the lowest that fails. It is found by bisection on
 the logarithm of the rate, below the rate at which the row answers requests that are all there.
@@ -36,8 +42,11 @@ from irbench.stats.intervals import FEWEST_LAUNCHES, Looks, interval_at, median,
 
 FINEST = 1.05
 """A search ends where the lowest rate that fails is at most so many times the highest that passes."""
+_STEP_OUT, _FURTHEST_OUT = 1.25, 2.0
+"""Rates beyond the closest ones are so many times as far, up to so many times in all."""
 _FIRST_SHARE = 0.7
 """Of the rate at which a row answers requests that are all there, where a search begins."""
+_SLOW_PERCENTILE = 95
 _LOWEST_SHARE = 1 / 64
 """The lowest rate that a search tries, as a share of the same."""
 
@@ -54,21 +63,61 @@ def _is_answered(load: ServedLoad) -> NDArray[np.bool_]:
     return answered
 
 
-def test_level(loads: Iterable[ServedLoad], level: ServiceLevel, confidence: float) -> LevelTest:
+def test_level(loads: Sequence[ServedLoad], level: ServiceLevel, confidence: float) -> LevelTest:
     """Return whether the requests of some launches keep a level."""
-    all_ns = np.concatenate([latency_ns(load) for load in loads])
+    latencies_ns = [latency_ns(load) for load in loads]
+    all_ns = np.concatenate(latencies_ns)
     missed = int(np.count_nonzero(all_ns > level.limit_ms * 1e6))
-    return LevelTest(all_ns.size, missed, level_verdict(all_ns.size, missed, level.percentile, confidence))
+    slowest = percentile_of(all_ns, _SLOW_PERCENTILE)
+    are_slow = [(launch > slowest).astype(np.float64) for launch in latencies_ns]
+    repeats = max(autocorrelation_time(latencies_ns), autocorrelation_time(are_slow))
+    return LevelTest(all_ns.size, missed, level_verdict(all_ns.size, missed, level.percentile, confidence, repeats))
 
 
-def level_verdict(requests: int, missed: int, percent: float, confidence: float) -> LevelVerdict:
-    """Return what so many misses of so many requests say; see the top of this module."""
+def level_verdict(requests: int, missed: int, percent: float, confidence: float, repeats: float = 1.0) -> LevelVerdict:
+    """Return what so many misses of so many requests say, each as much as one of ``repeats`` independent ones.
+
+    Fractions are rounded so that they say less; see the top of this module.
+    """
     allowed, alpha = 1 - percent / 100, 1 - confidence
-    at_most = binomial_cdf(missed, requests, allowed)
-    if at_most <= alpha:
+    if binomial_cdf(math.ceil(missed / repeats), math.floor(requests / repeats), allowed) <= alpha:
         return "pass"
-    below = binomial_cdf(missed - 1, requests, allowed) if missed else 0.0
+    at_least = math.floor(missed / repeats)
+    below = binomial_cdf(at_least - 1, math.ceil(requests / repeats), allowed) if at_least else 0.0
     return "fail" if 1 - below <= alpha else "undecided"
+
+
+def autocorrelation_time(launches: Sequence[NDArray[np.float64]]) -> float:
+    """Return how many requests say as much as one independent one; 1 at least.
+
+    Args:
+        launches: Values in the order of arrival, one array for each launch; may be infinite.
+    """
+    sizes = [launch.size for launch in launches]
+    ranks = _ranks(np.concatenate(launches))
+    centred = np.split(ranks - ranks.mean(), np.cumsum(sizes)[:-1])
+    most = max(2, min(sizes) // 2)
+    sums = np.sum([_autocovariances(series, most) for series in centred], axis=0)
+    if sums[0] <= 0:
+        return 1.0
+    correlations = sums / sums[0]
+    pairs = correlations[0 : most - most % 2 : 2] + correlations[1 : most - most % 2 : 2]
+    stop = int(np.argmax(pairs <= 0)) if (pairs <= 0).any() else pairs.size
+    return max(1.0, 2 * float(pairs[:stop].sum()) - 1)
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: NDArray[np.float64] = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+    return ranks
+
+
+def _autocovariances(series: NDArray[np.float64], lags: int) -> NDArray[np.float64]:
+    """Return the sums of products of values so many places apart, from 0 on, by a Fourier transform."""
+    length = 1 << (2 * series.size - 1).bit_length()
+    spectrum = np.fft.rfft(series, length)
+    products: NDArray[np.float64] = np.fft.irfft(spectrum * np.conj(spectrum), length)[:lags]
+    return products
 
 
 def binomial_cdf(most: int, count: int, probability: float) -> float:
@@ -111,7 +160,7 @@ def load_figures(loads: Sequence[ServedLoad], level: ServiceLevel | None, confid
     return LoadFigures(
         rate_per_s=offered.rate_per_s or None,
         requests=pooled_ns.size,
-        answered_per_s=_over_launches([_answered_per_s(load) for load in loads], confidence),
+        answered_per_s=_over_launches([answered_per_s(load) for load in loads], confidence),
         p50_ms=_percentile_over_launches(loads, 50, confidence),
         p90_ms=_bounded_ms(pooled_ns, 90),
         p99_ms=None if _bounded_ms(pooled_ns, 99) is None else _percentile_over_launches(loads, 99, confidence),
@@ -131,11 +180,11 @@ def load_figures(loads: Sequence[ServedLoad], level: ServiceLevel | None, confid
 
 
 def _percentile_over_launches(loads: Sequence[ServedLoad], percent: float, confidence: float) -> OverLaunches | None:
-    values_ms = [_percentile_of(latency_ns(load), percent) / 1e6 for load in loads]
+    values_ms = [percentile_of(latency_ns(load), percent) / 1e6 for load in loads]
     return _over_launches(values_ms, confidence) if all(map(math.isfinite, values_ms)) else None
 
 
-def _percentile_of(latencies_ns: NDArray[np.float64], percent: float) -> float:
+def percentile_of(latencies_ns: NDArray[np.float64], percent: float) -> float:
     """Return a percentile of values that may be infinite: between a finite one and one that is not, it is not."""
     place = (latencies_ns.size - 1) * percent / 100
     highest = np.partition(latencies_ns, math.ceil(place))[math.ceil(place)]
@@ -143,7 +192,7 @@ def _percentile_of(latencies_ns: NDArray[np.float64], percent: float) -> float:
 
 
 def _bounded_ms(latencies_ns: NDArray[np.float64], percent: float) -> float | None:
-    value_ns = _percentile_of(latencies_ns, percent)
+    value_ns = percentile_of(latencies_ns, percent)
     return value_ns / 1e6 if latencies_ns.size >= calls_to_bound(percent) and math.isfinite(value_ns) else None
 
 
@@ -154,7 +203,8 @@ def _over_launches(values: Sequence[float], confidence: float) -> OverLaunches:
     return OverLaunches(interval.value, **interval.ends())
 
 
-def _answered_per_s(load: ServedLoad) -> float:
+def answered_per_s(load: ServedLoad) -> float:
+    """Return the answers per second from the first arrival to the last answer."""
     answered = _is_answered(load)
     if not answered.any():
         return 0.0
@@ -202,23 +252,36 @@ class Probe:
 def next_rate(probes: Sequence[Probe], capacity_per_s: float) -> float | None:
     """Return which rate a search tries next in a launch; ``None`` where it is fine enough.
 
-    Undecided rates count as what they look like: later launches decide them.
+    Undecided rates count as what they look like. Once they are close to each other, rates further out are tried until
+    one passes and one fails; later launches decide those between.
 
     Args:
         probes: What is known.
         capacity_per_s: Requests that the row answers per second when all are there.
     """
-    broken = [probe.rate_per_s for probe in probes if not probe.looks_kept]
-    lowest_broken = min(broken, default=math.inf)
-    kept = [probe.rate_per_s for probe in probes if probe.looks_kept and probe.rate_per_s < lowest_broken]
+    broken = [probe for probe in probes if not probe.looks_kept]
+    lowest_broken = min((probe.rate_per_s for probe in broken), default=math.inf)
+    kept = [probe for probe in probes if probe.looks_kept and probe.rate_per_s < lowest_broken]
+    highest_kept = max((probe.rate_per_s for probe in kept), default=0.0)
     if not kept and not broken:
         return _FIRST_SHARE * capacity_per_s
     if not kept:
         lower = lowest_broken / 2
         return lower if lower >= _LOWEST_SHARE * capacity_per_s else None
     if not broken:
-        return max(kept) * math.sqrt(1 / _FIRST_SHARE)
-    return math.sqrt(max(kept) * lowest_broken) if lowest_broken / max(kept) > FINEST else None
+        return highest_kept * math.sqrt(1 / _FIRST_SHARE)
+    if lowest_broken / highest_kept > FINEST:
+        return math.sqrt(highest_kept * lowest_broken)
+    return _further_out(broken, "fail", _STEP_OUT) or _further_out(kept, "pass", 1 / _STEP_OUT)
+
+
+def _further_out(probes: Sequence[Probe], verdict: LevelVerdict, step: float) -> float | None:
+    """Return a rate beyond those of one side, where none of them is decided; ``None`` where that went on too long."""
+    if any(probe.test.verdict == verdict for probe in probes):
+        return None
+    rates = [probe.rate_per_s for probe in probes]
+    outermost = max(rates) if step > 1 else min(rates)
+    return outermost * step if max(rates) / min(rates) < _FURTHEST_OUT else None
 
 
 def derive_serving_table(table: ServingTable, records: Sequence[LaunchRecord]) -> ServingTable:
@@ -256,7 +319,7 @@ def _limit_of(cell: str, served: Sequence[ServedLoad], rows: Sequence[ServingRow
         return None
     fails = min((rate for rate, verdict in judged if verdict == "fail"), default=None)
     passes = [rate for rate, verdict in judged if verdict == "pass" and (fails is None or rate < fails)]
-    at_once = [_answered_per_s(load) for load in served if load.offered.scenario == "offline"]
+    at_once = [answered_per_s(load) for load in served if load.offered.scenario == "offline"]
     return LoadLimit(cell, max(passes, default=None), fails, median(at_once) if at_once else None)
 
 

@@ -172,6 +172,10 @@ class SoakBlock:
     resident_bytes: int | None
 
 
+_LONGEST = 2
+"""A load lasts at most so many times as long as its requests arrive."""
+
+
 class ServingHost(RunHost):
     """Holds one cell's session, as for a run, and gives it requests as they arrive."""
 
@@ -181,7 +185,8 @@ class ServingHost(RunHost):
         self._driver.drive(self._fewest)
         due_ns = arrival_times_ns(offered)
         together = SAMPLES_OF_QUERY if offered.scenario == "multistream" else 1
-        arrivals = Arrivals(due_ns, offered.requests, together)
+        until_ns = _LONGEST * int(due_ns[-1]) if offered.scenario == "server" else None
+        arrivals = Arrivals(due_ns, offered.requests, together, until_ns)
         return serve(self._calls(), arrivals, offered, queueing, self._task.cell.load.batch)
 
 

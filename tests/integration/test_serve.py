@@ -55,6 +55,15 @@ def test_a_search_finds_the_highest_rate_that_keeps_the_level(model: Path, tmp_p
     assert 0.6 * 200 < limit["passes_per_s"] < limit["fails_per_s"] < 200
 
 
+def test_a_search_with_a_queue_that_refuses_requests_knows_what_the_row_can_answer(model: Path, tmp_path: Path) -> None:
+    called = serve(
+        model, "--slo", "p90<=20ms", "--queue", 4, "--for", "10s", "--format", "json", "--results", tmp_path
+    )  # fmt: skip
+    (limit,) = called.document["serving"][0]["limits"]
+    assert limit["capacity_per_s"] == pytest.approx(200, rel=0.05)
+    assert limit["passes_per_s"] > 60
+
+
 def test_a_load_that_cannot_be_is_refused_with_what_helps(model: Path) -> None:
     for arguments, words in (
         ((), "--slo"),

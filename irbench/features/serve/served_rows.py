@@ -19,9 +19,9 @@ from irbench.runner.request import RunRequest
 from irbench.runner.rounds import CellOutcome, Rounds
 from irbench.runner.run_progress import Listener
 from irbench.runner.workers import CellFailed, CellWorker, Setting, checked, checked_turns, runnable_form, setting_of
-from irbench.spec.serving import SAMPLES_OF_QUERY, OfferedLoad, ServingPlan
+from irbench.spec.serving import SAMPLES_OF_QUERY, OfferedLoad, Queueing, ServingPlan
 from irbench.stats.intervals import FEWEST_LAUNCHES
-from irbench.stats.serving import Probe, derive_serving_table, loads_by_rate, next_rate, test_level
+from irbench.stats.serving import Probe, answered_per_s, derive_serving_table, loads_by_rate, next_rate, test_level
 from irbench.stats.workload_facts import given_inputs, table_of
 from irbench.store.runs import RunWriter
 from irbench.system import host
@@ -128,18 +128,28 @@ class _Serving:
                 warmed = self._warmed(row, worker, setting)
                 if self._plan.searches:
                     self._search(row, worker, warmed, served)
-                else:
-                    rates = self._rounds.random.sample(self._plan.rates_per_s, len(self._plan.rates_per_s))
-                    served += [self._serve(row, worker, self._load(rate, warmed)) for rate in rates or [0.0]]
+                served.extend(self._serve(row, worker, self._load(rate, warmed)) for rate in self._rates())
         except CellFailed as failed:
+            if served:
+                self._keep(row, warmed, served)
             return failed
+        self._keep(row, warmed, served)
+        row.state = "ok"
+        return None
+
+    def _rates(self) -> list[float]:
+        """Return the rates of a launch in random order; one that stands for none where requests follow answers."""
+        if self._plan.searches:
+            return []
+        return self._rounds.random.sample(self._plan.rates_per_s, len(self._plan.rates_per_s)) or [0.0]
+
+    def _keep(self, row: _Served, warmed: Warmed, served: Sequence[ServedLoad]) -> None:
         row.loads += served
-        row.launches, row.state = row.launches + 1, "ok"
-        cell = row.cell
+        row.launches += 1
         self._launched.append(
             CellLaunch(
-                cell=cell.id,
-                streams=cell.load.streams,
+                cell=row.cell.id,
+                streams=row.cell.load.streams,
                 calls_per_sample=1,
                 rounds=(),
                 phases_ns=warmed.phases_ns,
@@ -149,7 +159,6 @@ class _Serving:
                 served=tuple(served),
             )
         )
-        return None
 
     def _warmed(self, row: _Served, worker: CellWorker, setting: Setting) -> Warmed:
         worker.hold("irbench.worker.cell_hosts:ServingHost")
@@ -169,9 +178,10 @@ class _Serving:
         assert level is not None
         per_s = self._batch * 1e9 / warmed.completion_ns
         requests = self._requests(per_s * _CAPACITY_SHARE * self._plan.seconds)
-        at_once = self._serve(row, worker, OfferedLoad("offline", requests))
+        everybody_waits = Queueing(batch_wait_ms=self._plan.queueing.batch_wait_ms)
+        at_once = self._serve(row, worker, OfferedLoad("offline", requests), everybody_waits)
         served.append(at_once)
-        capacity_per_s = requests / max(1e-9, float(at_once.end_ns.max()) / 1e9)
+        capacity_per_s = answered_per_s(at_once)
         confirmed = self._ends(row)
         for _ in range(_MOST_PROBES):
             rate = confirmed.pop() if confirmed else next_rate(self._probes((*row.loads, *served)), capacity_per_s)
@@ -210,11 +220,15 @@ class _Serving:
     def _requests(self, wanted: float) -> int:
         return min(_MOST_REQUESTS, max(_FEWEST_REQUESTS, round(wanted)))
 
-    def _serve(self, row: _Served, worker: CellWorker, load: OfferedLoad) -> ServedLoad:
+    def _serve(
+        self, row: _Served, worker: CellWorker, load: OfferedLoad, queueing: Queueing | None = None
+    ) -> ServedLoad:
         self._rounds.say(Activity("serve", row.cell.label, block=len(self._blocks) + 1))
         before = snapshot(row.cell.load.cpus)
         # a load that is too much for a row takes as long as the row needs for it
-        served: ServedLoad = worker.ask("serve", "serve", load, self._plan.queueing, extra_s=10 * self._plan.seconds)
+        served: ServedLoad = worker.ask(
+            "serve", "serve", load, queueing or self._plan.queueing, extra_s=10 * self._plan.seconds
+        )
         between = before, snapshot(row.cell.load.cpus)
         self._blocks.append(block_evidence(len(self._blocks), (row.cell.id,), between))
         return served

@@ -103,6 +103,19 @@ def test_requests_that_follow_answers_arrive_when_all_those_before_are_answered(
     assert latencies_ms(load) == [10, 20, 10, 20]
 
 
+def test_a_call_answers_no_request_that_follows_its_answer(clock: Clock) -> None:
+    arrivals = Arrivals(np.empty(0, np.int64), 6)
+    load = serve([clock.call(10)], arrivals, OfferedLoad("single", 6), ANY, batch=4)
+    assert latencies_ms(load) == [10] * 6
+
+
+def test_requests_of_a_load_that_is_far_too_high_are_given_up_after_a_while(clock: Clock) -> None:
+    due_ns = np.arange(100, dtype=np.int64) * MS
+    load = serve([clock.call(10)], Arrivals(due_ns, 100, until_ns=200 * MS), OfferedLoad("server", 100, 1e3), ANY)
+    assert int((load.slot >= 0).sum()) == 21
+    assert (load.slot[21:] == GIVEN_UP).all()
+
+
 def test_slots_answer_side_by_side_and_each_request_once() -> None:
     met = threading.Barrier(2, timeout=10)
     due_ns = np.zeros(8, np.int64)

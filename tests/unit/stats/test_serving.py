@@ -13,7 +13,9 @@ from irbench.core.serving_row import LevelTest
 from irbench.spec.serving import OfferedLoad, ServiceLevel
 from irbench.stats.serving import (
     Probe,
+    autocorrelation_time,
     binomial_cdf,
+    latency_ns,
     level_verdict,
     load_figures,
     next_rate,
@@ -40,11 +42,37 @@ def test_many_misses_fail_and_the_allowed_share_is_undecided() -> None:
     assert level_verdict(10_000, 60, 99, 0.95) == "pass"
 
 
-def test_a_level_that_is_exactly_missed_is_called_kept_in_no_more_of_all_cases_than_the_confidence_allows() -> None:
-    draws = np.random.default_rng(3).binomial(2000, 0.01, 4000)
-    verdicts = [level_verdict(2000, int(missed), 99, 0.95) for missed in draws]
-    assert verdicts.count("pass") / len(verdicts) < 0.055
-    assert verdicts.count("fail") / len(verdicts) < 0.055
+def queued(random: np.random.Generator, busy: float, seconds: float) -> ServedLoad:
+    """Return a load of an M/D/1 queue with a service time of 5 ms, by Lindley's recursion."""
+    count = round(busy / 0.005 * seconds)
+    due_ns = np.cumsum(random.exponential(5e6 / busy, count)).astype(np.int64)
+    ahead_ns = np.arange(count) * 5 * MS - due_ns
+    start_ns = due_ns + (ahead_ns - np.minimum.accumulate(ahead_ns))
+    offered = OfferedLoad("server", count, busy / 0.005)
+    return ServedLoad(offered, 1, 1, due_ns, start_ns, start_ns + 5 * MS, np.zeros(count, np.int64))
+
+
+@pytest.mark.parametrize("busy", [0.5, 0.8])
+def test_a_level_that_is_exactly_missed_by_a_queue_is_decided_in_few_of_all_cases(busy: float) -> None:
+    random = np.random.default_rng(3)
+    truth_ms = float(np.percentile(latency_ns(queued(random, busy, 3000)), 99)) / MS
+    level = ServiceLevel(99, truth_ms)
+    verdicts = [level_test([queued(random, busy, 5) for _ in range(6)], level, 0.95).verdict for _ in range(200)]
+    assert verdicts.count("pass") / len(verdicts) < 0.1
+    assert verdicts.count("fail") / len(verdicts) < 0.1
+
+
+def test_a_level_that_is_kept_by_far_passes_although_requests_queue() -> None:
+    random = np.random.default_rng(4)
+    loads = [queued(random, 0.5, 5) for _ in range(6)]
+    assert level_test(loads, ServiceLevel(99, 60), 0.95).verdict == "pass"
+    assert level_test(loads, ServiceLevel(99, 8), 0.95).verdict == "fail"
+
+
+def test_independent_requests_each_count() -> None:
+    random = np.random.default_rng(5)
+    launches = [random.exponential(1.0, 2000) for _ in range(4)]
+    assert autocorrelation_time(launches) < 1.2
 
 
 def load_of(*latencies_ms: float, unanswered: int = 0) -> ServedLoad:
@@ -64,7 +92,8 @@ def test_requests_without_an_answer_count_as_slower_than_any_other() -> None:
     assert figures.p50_ms is not None
     assert figures.p50_ms.value == pytest.approx(10)
     assert figures.p99_ms is None  # it lies among those that were refused
-    assert figures.level == LevelTest(500, 20, "fail")
+    assert figures.level is not None
+    assert (figures.level.requests, figures.level.missed) == (500, 20)
 
 
 def test_a_percentile_that_its_requests_cannot_bound_is_not_given() -> None:
@@ -85,6 +114,7 @@ def test_a_search_closes_in_on_the_rate_from_which_on_requests_miss(limit_per_s:
     while (rate := next_rate(probes, capacity_per_s=100.0)) is not None:
         missed = 0 if rate <= limit_per_s else 500
         probes.append(Probe(rate, LevelTest(1000, missed, "fail" if missed else "pass"), 99))
+    assert {probe.test.verdict for probe in probes} == {"pass", "fail"}
     kept = max(probe.rate_per_s for probe in probes if probe.looks_kept)
     broken = min(probe.rate_per_s for probe in probes if not probe.looks_kept)
     assert kept <= limit_per_s < broken <= 1.05 * kept
@@ -94,3 +124,13 @@ def test_a_search_closes_in_on_the_rate_from_which_on_requests_miss(limit_per_s:
 def test_a_search_gives_up_where_no_load_is_kept() -> None:
     probes = [Probe(rate, LevelTest(1000, 500, "fail"), 99) for rate in (70.0, 35.0, 17.5, 8.7, 4.4, 2.2)]
     assert next_rate(probes, capacity_per_s=100.0) is None
+
+
+def test_a_search_goes_further_out_where_the_closest_rates_are_undecided() -> None:
+    probes = [Probe(rate, LevelTest(1000, missed, "undecided"), 99) for rate, missed in ((100.0, 9), (104.0, 11))]
+    rate = next_rate(probes, capacity_per_s=200.0)
+    assert rate == pytest.approx(130)
+    probes.append(Probe(130.0, LevelTest(1000, 200, "fail"), 99))
+    assert next_rate(probes, capacity_per_s=200.0) == pytest.approx(80)
+    probes.append(Probe(80.0, LevelTest(1000, 0, "pass"), 99))
+    assert next_rate(probes, capacity_per_s=200.0) is None
