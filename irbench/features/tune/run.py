@@ -53,6 +53,7 @@ from irbench.runs.measurement import StoredRun, measure_planned, refuse_within_a
 from irbench.runs.results import Interrupted, Run
 from irbench.runs.run_destination import RunDestination
 from irbench.spec import Load, Workload, shape_text
+from irbench.spec.generation import GenerationArtifact
 from irbench.spi import UsageWriter, UsedModel
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
@@ -281,6 +282,8 @@ def _used_model(setting: TunedSetting, workload: Workload) -> UsedModel:
     exported = workload.bundle.artifact(("onnx",))
     if setting.optimize != UNOPTIMIZED or exported is None:
         return UsedModel(f"{workload.bundle.name}.{setting.optimize}.onnx")
+    if isinstance(exported, GenerationArtifact):
+        return UsedModel(str(exported.path))  # its sizes are those of a prompt, and caches grow
     dynamic = [spec for spec in exported.inputs if spec.dynamic_dimensions]
     shapes = {spec.name: tuple(map(int, spec.bind(workload.sizes).shape)) for spec in dynamic}
     names = {name for spec in dynamic for name in spec.dynamic_dimensions}
