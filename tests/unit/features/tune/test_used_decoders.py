@@ -1,0 +1,32 @@
+"""The code and the command that use a tuned decoder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from decoders import write_decoder
+
+from irbench.features.tune.report import TunedSetting
+from irbench.features.tune.run import code_of, command_of
+from irbench.onnx.reading.signature import read
+from irbench.options.run import RunOptions
+from irbench.requests.generation import GenerationRequest, generations
+from irbench.spec import Artifact, Bundle, InputSpec, Workload
+
+SETTING = TunedSetting("ort", "ort", "ort", 1, 2, 1, 1, "fp32")
+
+
+def test_code_binds_no_size_of_a_prompt_since_steps_read_one_token(tmp_path: Path) -> None:
+    signature = read(write_decoder(tmp_path / "decoder.onnx"))
+    artifact = Artifact("onnx", tmp_path / "decoder.onnx", signature.inputs, signature.outputs)
+    bundle = Bundle("decoder", tuple(map(InputSpec, artifact.inputs)), (artifact,))
+    (made,) = generations([bundle], GenerationRequest(3, [4]))
+    code = code_of(SETTING, Workload(made, {"batch": 1, "prompt": 4}), None)
+    assert "decoder.onnx" in code
+    assert "free_dimension" not in code
+
+
+def test_the_command_generates_as_much_again() -> None:
+    command = command_of(SETTING, RunOptions(models=("decoder.onnx",), generate=64, prompt=(32,)))
+    assert command[command.index("--generate") + 1] == "64"
+    assert command[command.index("--prompt") + 1] == "32"
