@@ -8,7 +8,7 @@ from pathlib import Path
 import launches
 import numpy as np
 
-from irbench.core.record import LaunchRecord, Round
+from irbench.core.record import Failure, LaunchRecord, Round
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult
 from irbench.spec import Artifact, Bundle, Cell, Group, Load, Timing, Workload
@@ -19,6 +19,7 @@ from irbench.stats.training import loss_check
 
 MS = 1_000_000
 CALLS = 9
+CRASH = Failure("measure", "it crashed with SIGSEGV")
 FALLING = loss_check([2.3 - 0.04 * step for step in range(32)])
 
 
@@ -31,8 +32,10 @@ def cell(batch: int, **varied: str) -> Cell:
 Steps = list[tuple[Cell, tuple[float, float]]]
 
 
-def table(steps_ms: Steps, alone_ms: tuple[float, ...] = (1.0, 3.0, 7.0, 8.0)) -> GroupResult:
-    """Return the table of rows with these times of input and compute, in five launches."""
+def table(
+    steps_ms: Steps, alone_ms: tuple[float, ...] = (1.0, 3.0, 7.0, 8.0), *, failing: str = "", failing_launch: int = 0
+) -> GroupResult:
+    """Return the table of rows with these times of input and compute, in five launches; one may fail in one of them."""
     cells = tuple(each for each, _ in steps_ms)
     bundle = Bundle("net", (), (), workload="training")
     batches = sorted({each.load.batch for each in cells})
@@ -51,7 +54,9 @@ def table(steps_ms: Steps, alone_ms: tuple[float, ...] = (1.0, 3.0, 7.0, 8.0)) -
             [
                 launches.measured(each.id, rounds(*times), stages=(INPUT, STEP), beginnings_ns=beginnings)
                 for each, times in steps_ms
+                if each.id != failing or number < failing_launch
             ],
+            failures={failing: CRASH} if failing and number == failing_launch else {},
         )
         for number in range(5)
     ]

@@ -111,6 +111,14 @@ class NoOutputs(Mark):
         return "not verified: it returns no outputs"
 
 
+class LossNotCompared(Mark):
+    code = "loss-not-compared"
+    says = "`irbench train` has no row in fp32 with the same batch whose loss falls, which this one could end near"
+
+    def text(self) -> str:
+        return "loss falls, but is not compared with that of fp32"
+
+
 class SelfTimed(Mark):
     code = "self-timed"
     says = "a command of your own, which measures its calls itself (`--cell`)"

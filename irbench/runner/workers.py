@@ -174,10 +174,15 @@ def failure_of(stage: Stage, error: CallFailed | WorkerDied, log: Path, deadline
     if isinstance(error, WorkerTimedOut):
         if deadline.by_budget:
             return Failure(stage, error.message, budget_allowed_s=deadline.seconds)
-        remedy = f"If the model is really that slow, give it more time: --deadline {2 * deadline.seconds:.0f}s"
+        remedy = more_time(deadline.seconds)
     elif not error.hint:
         remedy = f"What it printed is in {log}" if isinstance(error, WorkerDied) else f"Its traceback is in {log}"
     return Failure(stage, error.message, remedy)
+
+
+def more_time(deadline_s: float) -> str:
+    """Return what helps where this deadline was too short, as a sentence."""
+    return f"If the model is really that slow, give it more time: --deadline {2 * deadline_s:.0f}s"
 
 
 def thread_environment(threads: int | None) -> Mapping[str, str]:

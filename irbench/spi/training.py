@@ -14,6 +14,19 @@ if TYPE_CHECKING:
     from irbench.spec.training import ModelFacts, TrainedModel, TrainingArtifact
 
 
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
+"""Of the files of a class that are images, in either case."""
+
+
+def image_files(folder: Path) -> list[Path]:
+    """Return the images of one class, by their names.
+
+    Raises:
+        OSError: The folder cannot be read.
+    """
+    return [path for path in sorted(folder.iterdir()) if path.suffix.lower() in IMAGE_SUFFIXES and path.is_file()]
+
+
 class TrainingSession(Protocol):
     """One model with its optimizer and its input pipeline, in one process. It never looks at a clock."""
 

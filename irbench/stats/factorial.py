@@ -128,13 +128,14 @@ def effects_of(
     """Return what each setting changes, then each pair of settings.
 
     Args:
-        rows: The value of each setting, by row.
+        rows: The value of each setting, by row; also of rows that were not measured, so that a first value stays first.
         log_speeds: Natural logarithms of speeds by row, one for each round, in which all rows were launched once; rows
             without any are left out, and rounds that a row has not had.
         confidence: Of each interval alone.
     """
     measured = {row: levels for row, levels in rows.items() if log_speeds.get(row)}
-    settings = varied_settings(tuple(measured.values()))
+    asked, varied = varied_settings(tuple(rows.values())), varied_settings(tuple(measured.values()))
+    settings = {name: tuple(sorted(values, key=asked[name].index)) for name, values in varied.items()}
     if not settings:
         return ()
     rounds = min(len(log_speeds[row]) for row in measured)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -96,17 +96,20 @@ def training_effects(
 ) -> tuple[Effect, ...]:
     """Return what each setting of training steps changes; nothing for a group of anything else.
 
-    Of each launch, speeds count relative to the baseline's in it, so that launches may have different rows.
+    Of each launch, speeds count relative to those of one row, so that launches may have different rows: of the first
+    that is in all launches, or in most.
     """
     if not all(cell.artifact is not None and cell.artifact.kind == TRAINING for cell in group.cells):
         return ()
     settings = {cell.id: {BATCH_SETTING: str(cell.load.batch), **cell.load.varied} for cell in group.cells}
     failed = {cell for record in records for cell in record.failures}
-    speeds: Mapping[str, list[float]] = {cell: [] for cell in settings if cell not in failed}
-    for launch in launches:
-        base = log_level(launch, group.baseline)
-        levels = {cell: log_level(launch, cell) for cell in speeds}
-        for cell, level in levels.items():
-            if level is not None and base is not None:
-                speeds[cell].append(base - level)
+    left = [cell for cell in settings if cell not in failed]
+    levels = [_levels(launch, left) for launch in launches]
+    base = max(left, key=lambda cell: sum(cell in known for known in levels), default="")
+    beside = [known for known in levels if base in known]
+    speeds = {cell: [known[base] - known[cell] for known in beside if cell in known] for cell in left}
     return effects_of(settings, speeds, timing.confidence)
+
+
+def _levels(launch: Observed, cells: Sequence[str]) -> dict[str, float]:
+    return {cell: level for cell in cells if (level := log_level(launch, cell)) is not None}

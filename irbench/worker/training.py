@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
 from irbench.core import registry
+from irbench.core.record import Stage
 from irbench.errors import IrbenchError
 from irbench.measure.call_parts import TimedStages
 from irbench.measure.kernel_evidence import PhaseLog
@@ -123,12 +124,20 @@ def broken_image(backend: str, files: tuple[Path, ...]) -> Path | None:
     return _training(registry.backend(backend)).check_images(files)
 
 
-def losses_of(backend: str, training: TrainingArtifact, load: Load, device: str, steps: int) -> tuple[float, ...]:
-    """Train for so many steps in this process, and return the loss of each; fewer where one is not a number."""
+def losses_of(
+    backend: str, training: TrainingArtifact, load: Load, device: str, steps: int, say: Callable[[Stage], None]
+) -> tuple[float, ...]:
+    """Train for so many steps in this process, and return the loss of each; fewer where one is not a number.
+
+    Each stage is said as it begins: what a crash or the deadline ends cannot say it.
+    """
     own_temporary_files()
     trains = _training(registry.backend(backend))
+    say("import")
     trains.import_training(load, device)
+    say("compile")
     session = trains.compile_training(training, load, device, PhaseLog())
+    say("run")
     losses: list[float] = []
     while len(losses) < steps and all(map(math.isfinite, losses[-1:])):
         session.next_batch()

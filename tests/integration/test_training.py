@@ -128,6 +128,16 @@ def test_a_broken_image_is_named(models: Path, tmp_path: Path) -> None:
     assert str(broken) in called.err
 
 
+def test_a_folder_named_like_an_image_is_none(models: Path, tmp_path: Path) -> None:
+    for name, colour in (("cat", "red"), ("dog", "blue")):
+        folder = tmp_path / "photos" / name
+        (folder / "folder.png").mkdir(parents=True)
+        for number in range(8):
+            Image.new("RGB", (20, 10), colour).save(folder / f"{number}.png")
+    called = train(f"{models}:compiled", "--data", tmp_path / "photos")
+    assert called.code == 0, called.err
+
+
 def test_the_table_for_people_shows_input_compute_and_step_side_by_side(models: Path) -> None:
     called = irbench_process("train", f"{models}:compiled", "--launches", "1", "--samples", "64", "--batch", "8")
     assert called.code == 0, called.err

@@ -8,10 +8,10 @@ from typing import Any
 
 from irbench.errors import IrbenchError
 from irbench.spec.training import TrainingArtifact, TrainingData
+from irbench.spi.training import image_files
 from irbench_tf.loading import sources
 from irbench_tf.training.models import class_count, image_shape, takes_class_numbers
 
-_SUFFIXES = (".png", ".jpg", ".jpeg")
 _SHUFFLED = 10_000
 """How many samples a function's dataset is shuffled among."""
 
@@ -104,10 +104,7 @@ def _label_function(model: Any, classes: int) -> Any:
 def _files(data: TrainingData) -> tuple[list[str], list[int]]:
     """Return all files, with the number of their class."""
     found = [
-        (str(path), label)
-        for label, name in enumerate(data.classes)
-        for path in sorted(Path(data.source, name).iterdir())
-        if path.suffix.lower() in _SUFFIXES
+        (str(path), label) for label, name in enumerate(data.classes) for path in image_files(Path(data.source, name))
     ]
     return [path for path, _ in found], [label for _, label in found]
 

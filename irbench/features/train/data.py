@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -15,11 +14,11 @@ import numpy as np
 from irbench.errors import ExitCode, IrbenchError
 from irbench.spec.training import ImageFormat, TrainingData
 from irbench.spi import Array, install_command
+from irbench.spi.training import IMAGE_SUFFIXES, image_files
 from irbench.system.home import home
 from irbench.system.locks import temporary_folder
 from irbench.worker import call_in_worker
 
-SUFFIXES = (".png", ".jpg", ".jpeg")
 _CLASSES = 10
 """At most; a model with fewer scores has images of so many classes."""
 _TILE = 4
@@ -110,12 +109,12 @@ def images_in(folder: Path, scores: int, backend: str) -> TrainingData:
     """
     if not folder.is_dir():
         raise IrbenchError(f"There is no folder {folder}.", hint="Give a folder with one folder of images per class.")
-    files = {own.name: tuple(_images_of(own)) for own in sorted(folder.iterdir()) if own.is_dir()}
+    files = {own.name: tuple(image_files(own)) for own in sorted(folder.iterdir()) if own.is_dir()}
     files = {name: found for name, found in files.items() if found}
     if not files:
         raise IrbenchError(
             f"{folder} has no folder with images.",
-            hint=f"Put the images of each class into a folder of its own ({', '.join(SUFFIXES)}).",
+            hint=f"Put the images of each class into a folder of its own ({', '.join(IMAGE_SUFFIXES)}).",
         )
     if 1 < scores < len(files):
         raise IrbenchError(
@@ -134,10 +133,6 @@ def _require_decodable(classes: tuple[tuple[Path, ...], ...], backend: str) -> N
     )
     if broken is not None:
         raise IrbenchError(f"{broken} cannot be decoded as an image.", hint="Write it again, or remove it.")
-
-
-def _images_of(folder: Path) -> Iterator[Path]:
-    yield from (path for path in sorted(folder.iterdir()) if path.suffix.lower() in SUFFIXES and path.is_file())
 
 
 def require_batches(data: TrainingData, batches: tuple[int, ...]) -> None:

@@ -9,16 +9,18 @@ from typing import TypeAlias
 
 from irbench.api.progress import Say
 from irbench.core.quantities import plural, significant
-from irbench.core.record import Failure
+from irbench.core.record import Failure, Stage
 from irbench.errors import IrbenchError
 from irbench.features.train.options import TrainOptions
 from irbench.features.train.training_rows import training_of, without
 from irbench.render.training_tables import loss_line
 from irbench.runner.plan import PlannedGroup
+from irbench.runner.workers import more_time
 from irbench.spec import Cell, LossCheck
 from irbench.spec.training import TrainingSettings
 from irbench.stats.training import has_fallen, held_against, is_near, loss_check
 from irbench.worker import call_in_worker
+from irbench.worker.failures import WorkerTimedOut
 
 Outcome: TypeAlias = LossCheck | Failure
 _USUAL = TrainingSettings()
@@ -54,13 +56,15 @@ def _computation(cell: Cell) -> Hashable:
 
 
 def _checked(cell: Cell, reference: LossCheck | None, options: TrainOptions, deadline_s: float) -> Outcome:
+    stages: list[Stage] = ["start"]
     try:
         losses: tuple[float, ...] = call_in_worker(
             "irbench.worker.training:losses_of", cell.backend, training_of(cell), cell.load, cell.device,
-            options.check_steps, deadline_s=deadline_s, returns=tuple[float, ...],
+            options.check_steps, deadline_s=deadline_s, returns=tuple[float, ...], say=stages.append, says=Stage,
         )  # fmt: skip
     except IrbenchError as error:
-        return Failure("accuracy", error.message.rstrip("."), error.hint or None)
+        hint = more_time(deadline_s) if isinstance(error, WorkerTimedOut) else error.hint
+        return Failure(stages[-1], error.message.rstrip("."), hint or None)
     check = loss_check(losses)
     if not has_fallen(check):
         return not_falling(check)

@@ -16,6 +16,7 @@ from irbench.notices.marks import (
     AnswersDiffer,
     BeyondTolerance,
     ChangesOverLaunches,
+    LossNotCompared,
     NodesElsewhere,
     NoOutputs,
     NotRanked,
@@ -53,6 +54,7 @@ def marks_of(
         *_bound_to_vendors(cell, eligibility),
         *_too_slow(cell, eligibility),
         *_own_code(cell, records, eligibility),
+        *_loss_alone(cell, eligibility),
         *_beyond_tolerance(cell, records, eligibility),
         *_other_tokens(cell, records, eligibility),
         *_elsewhere(cell, records, eligibility),
@@ -123,6 +125,13 @@ def _own_code(cell: Cell, records: Sequence[LaunchRecord], eligibility: Eligibil
         yield NoOutputs()
     if cell.program.kind == "command":
         yield SelfTimed(share=_share_of_time(cell, records))
+
+
+def _loss_alone(cell: Cell, eligibility: Eligibility) -> Iterator[Mark]:
+    """Say that no row in fp32 trains that the loss of one in another precision could be held against."""
+    is_alone = cell.loss is not None and cell.loss.reference is None and cell.load.precision != "fp32"
+    if is_alone and eligibility.states[cell.id] == "ok":
+        yield LossNotCompared()
 
 
 def _share_of_time(cell: Cell, records: Sequence[LaunchRecord]) -> float | None:

@@ -11,6 +11,7 @@ import pytest
 from training_steps import FALLING, cell, rounds, row, table
 
 from irbench.spec import Bundle, Group, LossCheck, Timing, Workload
+from irbench.spec.cells import Precision
 from irbench.spec.training import INPUT, STEP
 from irbench.stats.eligibility import Admission
 from irbench.stats.summary import summarise
@@ -47,6 +48,28 @@ def test_effects_are_of_samples_where_batches_differ() -> None:
     (effect,) = table([(cell(32), (0.0, 10.0)), (cell(64), (0.0, 10.0))]).effects
     assert effect.settings == {"batch": "64"}
     assert effect.value == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("failing_launch", [0, 3])
+def test_effects_are_of_the_other_rows_where_the_first_fails_in_a_launch(failing_launch: int) -> None:
+    steps_ms = {("off", "0"): 20.0, ("off", "1"): 16.0, ("on", "0"): 10.0, ("on", "1"): 8.0}
+    rows = [(cell(32, xla=xla, prefetch=ahead), (1.0, ms - 1.0)) for (xla, ahead), ms in steps_ms.items()]
+    result = table(rows, failing=rows[0][0].id, failing_launch=failing_launch)
+    values = {tuple(effect.settings.items()): effect.value for effect in result.effects}
+    assert values[("xla", "on"),] == pytest.approx(2.0)
+    assert values[("prefetch", "1"),] == pytest.approx(1.25)
+
+
+@pytest.mark.parametrize(
+    ("reference", "precision", "codes"), [(None, "bf16", ["loss-not-compared"]), (1.0, "bf16", []), (None, "fp32", [])]
+)
+def test_a_row_whose_loss_no_row_in_fp32_was_there_for_says_so(
+    reference: float | None, precision: Precision, codes: list[str]
+) -> None:
+    row = cell(32)
+    row = replace(row, load=replace(row.load, precision=precision), loss=replace(FALLING, reference=reference))
+    (shown,) = table([(row, (1.0, 9.0))]).cells
+    assert [mark.code for mark in shown.marks] == codes
 
 
 def test_speedups_of_rows_that_train_count_as_checked() -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import numpy as np
 import pytest
 from virtual_clock import VirtualClock
 
+from irbench.core import registry
 from irbench.measure import call_parts
 from irbench.measure.call_parts import part_names, part_times_ns, timed_in_turns
-from irbench.spec import Scalar
-from irbench.worker.training import TrainingSlot
+from irbench.spec import Load, Scalar
+from irbench.spec.training import TrainedModel, TrainingArtifact, TrainingData, TrainingSettings
+from irbench.worker.training import TrainingSlot, losses_of
 
 MS = 1_000_000
 
@@ -103,6 +106,34 @@ def test_beginnings_are_called_by_turns_after_a_call_that_is_not_timed(clock: Vi
     assert {name: float(np.max(times)) / MS for name, times in taken_ns.items()} == pytest.approx(
         {"host": 1.0, "forward": 3.0}, abs=0.01
     )
+
+
+def test_a_check_of_the_loss_says_each_stage_before_it_begins(
+    clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    at_call: dict[str, str] = {}
+
+    class Training:
+        def import_training(self, *_: object) -> None:
+            at_call["import_training"] = said[-1]
+
+        def compile_training(self, *_: object) -> ScriptedTraining:
+            at_call["compile_training"] = said[-1]
+            return ScriptedTraining(clock, 5.0, 1, 0)
+
+        def describe_model(self, *_: object) -> None: ...
+
+        def check_images(self, *_: object) -> None: ...
+
+    monkeypatch.setattr(registry, "backend", lambda _name: Training())
+    training = TrainingArtifact(
+        "training", Path("model.py"), (), (), model=TrainedModel("net"), data=TrainingData("images"),
+        settings=TrainingSettings(),
+    )  # fmt: skip
+    assert losses_of("tf", training, Load(batch=1), "cpu", 3, said.append) == (1.0, 1.0, 1.0)
+    assert said == ["import", "compile", "run"]
+    assert at_call == {"import_training": "import", "compile_training": "compile"}
 
 
 def test_a_step_that_cannot_be_divided_has_no_beginnings() -> None:

@@ -1,0 +1,87 @@
+"""Losses are checked before steps are timed: what ends a check, and what rows are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from training_steps import FALLING
+
+from irbench.core.record import Stage
+from irbench.errors import IrbenchError
+from irbench.features.train import loss_checks
+from irbench.features.train.options import TrainOptions
+from irbench.features.train.training_rows import TrainingRows, training_of
+from irbench.runner.plan import PlannedGroup
+from irbench.spec.training import ModelFacts, TrainedModel, TrainingArtifact, TrainingData
+from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
+
+FACTS = ModelFacts("net", (32, 32, 3), 10, 1000, "sparse_categorical_crossentropy", "adam")
+DATA = TrainingData("images", ("cat", "dog"), 100)
+BOTH = TrainOptions(precision=("fp32", "mixed_bfloat16"))
+DEADLINE_S = 30.0
+
+
+def checked(
+    monkeypatch: pytest.MonkeyPatch, options: TrainOptions, error: IrbenchError | None, stages: Sequence[Stage] = ()
+) -> PlannedGroup:
+    """Return the table after its checks; rows in fp32 say these stages and end with an error, the others train."""
+
+    def call(
+        _target: str,
+        _backend: str,
+        training: TrainingArtifact,
+        *_: object,
+        say: Callable[[Stage], None],
+        **_others: Any,
+    ) -> tuple[float, ...]:
+        if training.settings.precision == "fp32" and error is not None:
+            for stage in stages:
+                say(stage)
+            raise error
+        return FALLING.losses
+
+    monkeypatch.setattr(loss_checks, "call_in_worker", call)
+    planned = TrainingRows(options, TrainedModel("net"), FACTS, DATA, threads=2, cpus=None, seed=0).group()
+    return loss_checks.checked(planned, options, DEADLINE_S, lambda _text: None)
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "stage"),
+    [
+        (WorkerDied("It crashed with SIGSEGV.", crash="SIGSEGV"), ("import", "compile"), "compile"),
+        (WorkerTimedOut("It gave no answer within 30 s and was ended."), ("import", "compile", "run"), "run"),
+        (CallFailed("there is no such device"), ("import",), "import"),
+        (WorkerDied("It ended with exit code 1."), (), "start"),
+    ],
+)
+def test_what_ends_a_check_is_recorded_with_the_stage_that_it_ended(
+    monkeypatch: pytest.MonkeyPatch, error: IrbenchError, said: Sequence[Stage], stage: Stage
+) -> None:
+    (failure,) = checked(monkeypatch, BOTH, error, said).absent.values()
+    assert failure.stage == stage
+    assert ("--deadline 60s" in (failure.hint or "")) == isinstance(error, WorkerTimedOut)
+
+
+def test_a_loss_that_does_not_fall_fails_the_check_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def call(*_: object, **_others: object) -> tuple[float, ...]:
+        return (2.0,) * 32
+
+    monkeypatch.setattr(loss_checks, "call_in_worker", call)
+    planned = TrainingRows(BOTH, TrainedModel("net"), FACTS, DATA, threads=2, cpus=None, seed=0).group()
+    left = loss_checks.checked(planned, BOTH, DEADLINE_S, lambda _text: None)
+    assert {failure.stage for failure in left.absent.values()} == {"accuracy"}
+
+
+def test_another_precision_is_held_against_fp32_and_against_nothing_where_that_failed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def reference_of_mixed(error: IrbenchError | None) -> float | None:
+        cells = checked(monkeypatch, BOTH, error).group.cells
+        (check,) = (cell.loss for cell in cells if training_of(cell).settings.precision != "fp32")
+        assert check is not None
+        return check.reference
+
+    assert reference_of_mixed(None) == FALLING.last
+    assert reference_of_mixed(WorkerDied("It crashed with SIGSEGV.")) is None
