@@ -48,9 +48,10 @@ def main(
 ) -> None:
     """Optimise PyTorch models with irbench and others; count nodes, compare answers, and measure."""
     refuse_unwritable(output)
-    chosen = [
+    chosen: _Chosen = [
         (subject, name)
-        for name, subject in product(exporter or EXPORTERS, SUBJECTS)
+        for name in exporter or EXPORTERS
+        for subject in SUBJECTS
         if not only or any(fnmatch.fnmatch(subject.name, pattern) for pattern in only)
     ]
     watch = Stopwatch()

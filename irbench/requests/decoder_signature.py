@@ -117,7 +117,7 @@ class DecoderSignature:
             return "branch"
         if "int" not in spec.dtype or not _has_one_element(spec):
             return None
-        counter = next((counter for counter, names in _LENGTHS.items() if names.search(name)), None)
+        counter: Counter | None = next((own for own, names in _LENGTHS.items() if names.search(name)), None)
         if counter is None and spec.name not in self.given:
             raise IrbenchError(
                 f"It is not known what the input {described(spec)} of {self.name} counts.",

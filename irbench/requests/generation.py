@@ -204,7 +204,7 @@ class _Graphs:
         self, signature: DecoderSignature, held: Mapping[int, Held], becomes: Mapping[int, str]
     ) -> GenerationGraph:
         outputs = {signature.logits: LOGITS, **becomes}
-        takes = tuple(
+        takes: tuple[Role, ...] = tuple(
             "tokens" if place == signature.tokens else held.get(place) or self._role(signature, place)
             for place in range(len(signature.artifact.inputs))
         )

@@ -36,15 +36,15 @@ def loss_check(losses: Sequence[float]) -> LossCheck:
 def has_fallen(check: LossCheck) -> bool:
     """Whether the loss fell by more than what it scatters: by three standard errors of the difference of both means.
 
-    The standard error is that of two independent means, each from the scatter of its quarter of the steps.
+    The standard error is that of two independent means which scatter as the last quarter does: among the first steps, a
+    loss that falls quickly would count as scatter.
     """
     if not all(map(math.isfinite, check.losses)):
         return False
     size = max(1, len(check.losses) // _SHARE)
-    first, last = np.array(check.losses[:size]), np.array(check.losses[-size:])
     if size == 1:
         return check.last < check.first
-    error = math.sqrt((first.var(ddof=1) + last.var(ddof=1)) / size)
+    error = math.sqrt(2 * np.var(check.losses[-size:], ddof=1) / size)
     return check.first - check.last > _ERRORS * error
 
 

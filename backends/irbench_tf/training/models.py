@@ -128,18 +128,22 @@ def _loss(loss: Any) -> Any:
 
 
 def _optimizer(model: TrainedModel, own: Any) -> Any:
+    if own is None or model.optimizer:
+        own = _optimizer_called(model.optimizer or _USUAL_OPTIMIZER)
+    if model.learning_rate is not None:
+        own.learning_rate = model.learning_rate
+    return own
+
+
+def _optimizer_called(name: str) -> Any:
     import keras
 
-    name = model.optimizer or (_USUAL_OPTIMIZER if own is None else "")
     try:
-        optimizer = keras.optimizers.get(name) if name else own
+        return keras.optimizers.get(name)
     except ValueError as error:
         raise IrbenchError(
             f"Keras has no optimizer called {name!r}.", hint=_known(name, keras.optimizers, "adam, sgd")
         ) from error
-    if model.learning_rate is not None:
-        optimizer.learning_rate = model.learning_rate
-    return optimizer
 
 
 def _known(name: str, module: Any, examples: str) -> str:

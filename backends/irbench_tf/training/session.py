@@ -56,7 +56,7 @@ class KerasTrainingSession:
         self._jit = training.settings.xla == "on"
         self._batch: Any = None
         self._kept: Any = None
-        self._train_step = self._compiled(model.train_step)
+        self._train_step: Any = self._compiled(model.train_step)
 
     def next_batch(self) -> None:
         """Wait for the next batch."""

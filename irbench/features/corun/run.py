@@ -73,7 +73,7 @@ def corun_plan(options: RunOptions, beside: CorunOptions, say: Say) -> tuple[Cor
     Raises:
         IrbenchError: Something is neither pressure nor a model nor a program, or a control cannot be applied here.
     """
-    kinds = {name: _kind(name, options) for name in beside.beside}
+    kinds: dict[str, NeighbourKind] = {name: _kind(name, options) for name in beside.beside}
     models = tuple(name for name, kind in kinds.items() if kind == "model")
     if beside.rate is not None and not models:
         raise IrbenchError(

@@ -83,6 +83,11 @@ def test_a_loss_that_falls_more_than_it_scatters_has_fallen() -> None:
     assert FALLING.first > FALLING.last
 
 
+def test_a_loss_that_falls_within_the_first_steps_has_fallen() -> None:
+    settled = 0.05 + np.random.default_rng(0).normal(0.0, 0.005, 32)
+    assert has_fallen(loss_check((settled + 40.0 * 0.1 ** np.arange(32)).tolist()))
+
+
 def test_a_loss_that_scatters_as_much_as_it_falls_has_not_fallen() -> None:
     scattered = np.random.default_rng(0).normal(2.3, 0.3, 32)
     assert not has_fallen(loss_check(scattered.tolist()))
