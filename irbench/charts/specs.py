@@ -160,7 +160,12 @@ def sensitivity_figure(records: Sequence[Record]) -> Figure:
     values, lows, highs = ([number_of(row[name]) for row in records] for name in ("value", "low", "high"))
     span = speedup_span(values, [*lows, *highs])
     base = alt.Chart(data_of(shown)).encode(
-        x=alt.X("intensity:O", title="intensity of the neighbour in %", axis=alt.Axis(labelAngle=0)),
+        x=alt.X(
+            "intensity:O",
+            title="intensity of the neighbour in %",
+            axis=alt.Axis(labelAngle=0),
+            scale=alt.Scale(paddingInner=0.5, paddingOuter=0.2),
+        ),
         xOffset=alt.XOffset("series:N"),
         color=alt.Color("series:N", title="beside", scale=alt.Scale(range=list(PALETTE))),
     )
@@ -176,7 +181,6 @@ def sensitivity_figure(records: Sequence[Record]) -> Figure:
                 scale=alt.Scale(type="log", domain=list(span), nice=False, clamp=True),
                 axis=log_axis(span),
             ),
-            shape=alt.Shape("series:N", title="beside"),
             description="text:N",
         )
     )
