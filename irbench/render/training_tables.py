@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from irbench.core.quantities import NOT_MEASURED, plural, significant
 from irbench.core.record import Failure
@@ -69,10 +70,11 @@ def step_legend(result: GroupResult) -> Iterator[str]:
     yield "first step: tracing, compiling and making it · loss: mean of the first and the last quarter of the check"
     if result.effects:
         rounds = max(effect.rounds for effect in result.effects)
-        yield (
-            f"effects: ratios of speeds, averaged over the other settings, over {plural(rounds, 'launch')} of all rows;"
-            " each interval alone"
+        others = (
+            ", averaged over the other settings" if len({*chain(*(own.settings for own in result.effects))}) > 1 else ""
         )
+        alone = "; each interval alone" if any(effect.confidence is not None for effect in result.effects) else ""
+        yield f"effects: ratios of speeds{others}, over {plural(rounds, 'launch')} of all rows{alone}"
     unknown = sum(effect.value is None for effect in result.effects)
     if unknown:
         yield f"{plural(unknown, 'effect')} of pairs cannot be told from others by these rows"

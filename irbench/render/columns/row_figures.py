@@ -357,6 +357,7 @@ COMPARISON = (
     Column("max_rel_error", NUMBER, "Largest difference from the reference, relative to the largest reference value.",
         any_row=_error(lambda error: error.max_rel), in_python=True,
         in_speeds=ShownSpeed(240, "max err", error_size, drops=6, legend=Legend(90, _error_legend),
+            is_shown=lambda result: not result.is_training, when="except for training steps",
             explained="largest absolute difference from the reference / largest absolute reference value (of "
             "[very small outputs](#degenerate-outputs): / a thousandth of the largest input); `0` is "
             "exact agreement")),

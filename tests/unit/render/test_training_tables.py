@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from training_steps import cell, row, table
 
+from irbench.render.speed_table import group_table
 from irbench.render.tables_below import tables_below
 from irbench.render.training_tables import effect_table, step_legend, step_table
 
 TWO = table([(cell(32, xla="off"), (5.0, 15.0)), (cell(32, xla="on"), (5.0, 5.0))])
+FOUR = table([
+    (cell(32, xla=xla, prefetch=ahead), (5.0, 15.0)) for xla in ("off", "on") for ahead in ("0", "1")
+])  # fmt: skip
 ONE = table([(cell(32), (5.0, 10.0))])
 
 
@@ -29,6 +33,10 @@ def test_an_effect_names_the_value_and_what_it_is_instead_of() -> None:
     assert line.cells[2].startswith("2.000")
 
 
+def test_steps_have_no_outputs_whose_error_a_table_could_show() -> None:
+    assert "max err" not in [column.heading for column in group_table(TWO).columns]
+
+
 def test_without_settings_that_vary_there_are_no_effects() -> None:
     assert effect_table(ONE) is None
     assert len(tables_below(ONE)) == 1
@@ -36,6 +44,9 @@ def test_without_settings_that_vary_there_are_no_effects() -> None:
 
 
 def test_the_legend_explains_what_is_shown() -> None:
-    assert any("effects" in sentence for sentence in step_legend(TWO))
+    (effects,) = (sentence for sentence in step_legend(TWO) if "effects" in sentence)
+    (of_two_settings,) = (sentence for sentence in step_legend(FOUR) if "effects" in sentence)
+    assert "other settings" not in effects
+    assert "other settings" in of_two_settings
     assert not any("effects" in sentence for sentence in step_legend(ONE))
     assert row(1.0, 2.0).stages
