@@ -35,8 +35,10 @@ def problem_of_target(facts: TargetFacts, member: Member, fleet: FleetFile, othe
 
 def _version_problem(facts: TargetFacts, name: str, wanted: str) -> str:
     from packaging.specifiers import SpecifierSet
+    from packaging.utils import canonicalize_name
 
-    there = facts.distributions.get(name)
+    versions = {canonicalize_name(installed): version for installed, version in facts.distributions.items()}
+    there = versions.get(canonicalize_name(name))
     if there is None:
         return f"it has no {name}, and {wanted} is required: install it there"
     if not SpecifierSet(wanted).contains(there, prereleases=True):

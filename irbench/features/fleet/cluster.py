@@ -16,7 +16,7 @@ from io import BytesIO
 from pickle import Unpickler
 from typing import Any
 
-import dask
+import dask.config
 from distributed import Client
 from distributed.protocol import pickle
 
@@ -29,6 +29,13 @@ _CONNECT_S = 15
 
 class TargetLost(Exception):
     """The worker of a call is gone."""
+
+
+class SchedulerLost(IrbenchError):
+    """The scheduler is gone, and with it every target."""
+
+    def __init__(self) -> None:
+        super().__init__("The scheduler of the cluster is gone.", hint="Start it again, and go on with --resume.")
 
 
 class CallFailed(Exception):
@@ -95,14 +102,12 @@ class Cluster:
         """Return the workers by their addresses.
 
         Raises:
-            IrbenchError: The scheduler is gone.
+            SchedulerLost: Nobody answers.
         """
         try:
             told = await asyncio.wait_for(self._client.scheduler.identity(n_workers=-1), _CONNECT_S)
         except (OSError, TimeoutError) as error:
-            raise IrbenchError(
-                "The scheduler of the cluster is gone.", hint="Start it again, and go on with --resume."
-            ) from error
+            raise SchedulerLost from error
         return {
             address: Member(str(worker["name"]), address, RESOURCE in worker.get("resources", {}))
             for address, worker in told["workers"].items()
@@ -113,6 +118,7 @@ class Cluster:
 
         Raises:
             TargetLost: The worker is gone.
+            SchedulerLost: The scheduler is gone.
             CallFailed: The function raised something, or returned what is neither bytes nor text, numbers and lists.
         """
         future = self._client.submit(
@@ -146,7 +152,7 @@ async def joined(address: str, tls: Tls | None) -> AsyncIterator[Cluster]:
     secret = security(tls)
     with pickles_refused(), dask.config.set({"distributed.comm.timeouts.connect": f"{_CONNECT_S}s"}):
         try:
-            client = await _BytesClient(
+            client: Any = await _BytesClient(
                 address,
                 asynchronous=True,
                 security=secret,

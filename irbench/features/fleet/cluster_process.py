@@ -71,12 +71,13 @@ def security(tls: Tls | None) -> Any:
 async def _serve(request: ProcessRequest) -> None:
     from distributed import Nanny, Scheduler
 
+    no_limit: Any = None  # Dask declares text alone
     if request.name:
         server: Any = Nanny(
             request.scheduler,
             name=request.name,
             nthreads=1,
-            memory_limit=None,
+            memory_limit=no_limit,
             resources={RESOURCE: 1},
             security=security(request.tls),
             dashboard=False,
@@ -124,7 +125,7 @@ def _first_line() -> bytes:
 
 def main() -> None:
     """Be what standard input asks for until it is closed."""
-    import dask
+    import dask.config
 
     request = msgspec.json.decode(_first_line(), type=ProcessRequest)
     dask.config.set(SETTINGS)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from irbench.errors import IrbenchError, one_line
 from irbench.features.fleet import worker_tasks
 from irbench.features.fleet.admission import problem_of_target
-from irbench.features.fleet.cluster import CallFailed, Cluster, Member, TargetLost
+from irbench.features.fleet.cluster import CallFailed, Cluster, Member, SchedulerLost, TargetLost
 from irbench.features.fleet.job_queue import Assignment, Gone, JobQueue
 from irbench.features.fleet.jobs import Job, Shipments
 from irbench.features.fleet.journal import JobRecord, Journal, TargetRecord
@@ -56,6 +57,7 @@ class Coordinator:
         self._machines: dict[str, str] = {}
         self._work: dict[str, asyncio.Task[None]] = {}
         self._looking: dict[str, asyncio.Task[None]] = {}
+        self._clearing: dict[str, asyncio.Task[None]] = {}
         self._watch = Stopwatch()
         self._importing = asyncio.Lock()
         self._said_gone = 0
@@ -74,7 +76,7 @@ class Coordinator:
                 for assignment in self.queue.assignments(self._watch.elapsed_s):
                     self._begin(cluster, assignment)
                 self._record_gone()
-                if self.queue.is_over and not self._work:
+                if self.queue.is_over and not (self._work or self._clearing):
                     return
                 await self._something()
                 self._raise_problems()
@@ -101,11 +103,15 @@ class Coordinator:
         """Take in a line about a target."""
         self.progress.say(text)
 
+    @property
+    def _kinds(self) -> tuple[dict[str, asyncio.Task[None]], ...]:
+        return (self._work, self._looking, self._clearing)
+
     def _tasks(self) -> tuple[asyncio.Task[None], ...]:
-        return (*self._work.values(), *self._looking.values())
+        return tuple(task for tasks in self._kinds for task in tasks.values())
 
     def _raise_problems(self) -> None:
-        for tasks in (self._work, self._looking):
+        for tasks in self._kinds:
             for name, task in tuple(tasks.items()):
                 if task.done():
                     del tasks[name]
@@ -124,7 +130,7 @@ class Coordinator:
                 self._looking[name] = asyncio.create_task(self._admit(cluster, member))
 
     def _leave(self, name: str) -> None:
-        for tasks in (self._work, self._looking):
+        for tasks in self._kinds:
             if (task := tasks.pop(name, None)) is not None:
                 task.cancel()
         if self.queue.is_here(name):
@@ -135,6 +141,8 @@ class Coordinator:
         """Ask a target what it is, and let it measure or not."""
         try:
             facts = unpacked(await cluster.call(member, worker_tasks.describe), TargetFacts, member.name)
+        except SchedulerLost:
+            raise
         except TargetLost:
             return
         except (CallFailed, IrbenchError):
@@ -178,13 +186,21 @@ class Coordinator:
             else:
                 answer = await cluster.call(member, worker_tasks.measure, packed(request), measures=True)
                 outcome = unpacked(answer, JobOutcome, member.name)
+        except SchedulerLost:
+            raise
         except TargetLost:
             return  # which is taken in with the next look at the cluster
         except CallFailed:
             outcome = JobOutcome(kind="refused", message="the target could not begin the job")
         except IrbenchError as error:
             outcome = JobOutcome(kind="refused", message=error.message, hint=error.hint)
-        await self._take(member.name, job, outcome)
+        if await self._take(member.name, job, outcome):
+            self._clearing[member.name] = asyncio.create_task(self._clear(cluster, member, job))
+
+    async def _clear(self, cluster: Cluster, member: Member, job: Job) -> None:
+        """Have a target remove what it kept of a job; one that is not there any more keeps it."""
+        with suppress(TargetLost, CallFailed):
+            await cluster.call(member, worker_tasks.clear, job.id)
 
     async def _send_files(self, cluster: Cluster, member: Member, request: JobRequest) -> str:
         """Send what a target lacks, and return why that failed; empty where it did not."""
@@ -208,16 +224,16 @@ class Coordinator:
                     return one_line(str(problem))
         return ""
 
-    async def _take(self, name: str, job: Job, outcome: JobOutcome) -> None:
-        """Take in what came of a job: its runs are in the store before the journal says so."""
+    async def _take(self, name: str, job: Job, outcome: JobOutcome) -> bool:
+        """Take in what came of a job, and return whether it is done: its runs are stored before the journal says so."""
         if outcome.kind == "busy":
             self.progress.say(f"{name}: {outcome.message} Asked again in {_BUSY_S:.0f} s")
             self.queue.busy(name, self._watch.elapsed_s + _BUSY_S)
-            return
+            return False
         if outcome.kind == "died":
             self.progress.say(f"{name}: {one_line(outcome.message)}")
             self.queue.died(name)
-            return
+            return False
         if outcome.archive:
             async with self._importing:
                 try:
@@ -237,6 +253,7 @@ class Coordinator:
         self.journal.add(record)
         self.queue.finished(name)
         self.progress.ended(name, job, record)
+        return record.is_done
 
     def _import(self, archive: bytes) -> None:
         self.results.mkdir(parents=True, exist_ok=True)

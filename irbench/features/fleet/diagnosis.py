@@ -11,7 +11,7 @@ from irbench.api.progress import Say
 from irbench.errors import IrbenchError
 from irbench.features.fleet import worker_tasks
 from irbench.features.fleet.admission import problem_of_target
-from irbench.features.fleet.cluster import CallFailed, Cluster, Member, TargetLost
+from irbench.features.fleet.cluster import CallFailed, Cluster, Member, SchedulerLost, TargetLost
 from irbench.features.fleet.messages import TargetFacts, unpacked
 from irbench.features.fleet.opening import opened, with_targets
 from irbench.features.fleet.report import DoctorAnswer, FleetDiagnosis, TargetDiagnosis
@@ -27,10 +27,13 @@ class _Problems:
 
     def __init__(self, say: Say) -> None:
         self.unreachable: dict[str, str] = {}
-        self.notice = say
+        self._say = say
 
     def refuse(self, name: str, problem: str) -> None:
         self.unreachable[name] = problem
+
+    def notice(self, text: str) -> None:
+        self._say(text)
 
 
 async def diagnosed(fleet: FleetFile, say: Say, *, peak: bool) -> FleetDiagnosis:
@@ -83,6 +86,8 @@ async def _diagnosed(cluster: Cluster, member: Member, *, peak: bool) -> TargetD
         ahead_s = (datetime.fromisoformat(facts.utc) - utc_now()).total_seconds()
         told = await cluster.call(member, worker_tasks.diagnose, peak, measures=True)
         answer = msgspec.json.decode(told if isinstance(told, bytes) else b"", type=DoctorAnswer)
+    except SchedulerLost:
+        raise
     except TargetLost:
         return TargetDiagnosis(name=member.name, facts=facts, problem="it left")
     except (CallFailed, IrbenchError, ValueError):

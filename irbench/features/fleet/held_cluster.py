@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ import tomli_w
 
 from irbench.api.progress import Say
 from irbench.errors import IrbenchError
-from irbench.features.fleet.supervision import OwnCluster, cluster_of_own
+from irbench.features.fleet.cluster_process import Tls
+from irbench.features.fleet.supervision import cluster_of_own
 from irbench.features.fleet.targets import FleetFile, SchedulerAddress, TlsFiles
 
 _PRIVATE = 0o600
@@ -23,51 +24,77 @@ _PRIVATE = 0o600
 class _Spoken:
     def __init__(self, say: Say) -> None:
         self.unreachable: dict[str, str] = {}
-        self.notice = say
+        self._say = say
 
     def refuse(self, name: str, problem: str) -> None:
         self.notice(f"{name}: {problem}")
+
+    def notice(self, text: str) -> None:
+        self._say(text)
 
 
 async def held(fleet: FleetFile, output: Path, say: Say) -> None:
     """Start a cluster and hold it until this is cancelled; the files with its address and certificates go with it.
 
     Raises:
-        IrbenchError: No target can be reached, or a file cannot be written.
+        IrbenchError: No target can be reached, or a file is there already or cannot be written.
     """
-    if output.exists():
-        raise IrbenchError(f"{output} is there already.", hint="Remove it, or name another file with -o.")
+    _require_free(output)
     async with cluster_of_own(fleet, _Spoken(say)) as own:
+        with files_to_join(fleet, own.address, own.tls, output):
+            say(f"irbench fleet run PLAN --targets {output}   measures there; Ctrl-C ends it")
+            await asyncio.Event().wait()
+
+
+@contextmanager
+def files_to_join(fleet: FleetFile, address: str, tls: Tls, output: Path) -> Iterator[None]:
+    """Have a file of targets and its certificates, which nobody else may read, lie there as long as the block lasts.
+
+    Args:
+        fleet: Whose targets the cluster has.
+        address: Of its scheduler.
+        tls: Its certificates.
+        output: The file of targets; the others lie beside it.
+
+    Raises:
+        IrbenchError: One of them is there already, or cannot be written.
+    """
+    _require_free(output)
+    certificate, key = _certificate_files(output)
+    joined = msgspec.structs.replace(
+        fleet,
+        scheduler=SchedulerAddress(address=address),
+        tls=TlsFiles(ca=certificate, cert=certificate, key=key),
+    )
+    texts = {certificate: tls.cert, key: tls.key, output: tomli_w.dumps(_plain(joined))}
+    with ExitStack() as stack:
         try:
-            files = _written(fleet, own, output)
+            for path, text in texts.items():
+                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
+                stack.callback(_remove, path)
+                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                    file.write(text)
         except OSError as error:
             raise IrbenchError(
                 f"{output} cannot be written: {error.strerror or error}.", hint="Name another file with -o."
             ) from error
-        try:
-            say(f"irbench fleet run PLAN --targets {output}   measures there; Ctrl-C ends it")
-            await asyncio.Event().wait()
-        finally:
-            for path in files:
-                with contextlib.suppress(OSError):
-                    path.unlink()
+        yield
 
 
-def _written(fleet: FleetFile, own: OwnCluster, output: Path) -> tuple[Path, ...]:
-    """Write the file of targets and its certificates, which nobody else may read, and return them."""
+def _certificate_files(output: Path) -> tuple[Path, Path]:
     folder = output.absolute().parent
-    certificate, key = (folder / f"{output.stem}-{part}.pem" for part in ("cert", "key"))
-    joined = msgspec.structs.replace(
-        fleet,
-        scheduler=SchedulerAddress(address=own.address),
-        tls=TlsFiles(ca=certificate, cert=certificate, key=key),
-    )
-    for path, text in ((certificate, own.tls.cert), (key, own.tls.key), (output, tomli_w.dumps(_plain(joined)))):
-        if path != output:
-            path.unlink(missing_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE), "w", encoding="utf-8") as file:
-            file.write(text)
-    return (output, certificate, key)
+    return folder / f"{output.stem}-cert.pem", folder / f"{output.stem}-key.pem"
+
+
+def _require_free(output: Path) -> None:
+    for path in (output, *_certificate_files(output)):
+        if os.path.lexists(path):
+            raise IrbenchError(f"{path} is there already.", hint="Remove it, or name another file with -o.")
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
 
 
 def _plain(fleet: FleetFile) -> dict[str, Any]:

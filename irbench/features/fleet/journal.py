@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+from irbench import __version__
 from irbench.errors import IrbenchError
 from irbench.features.fleet.job_queue import GivenUp
 from irbench.features.fleet.messages import TableOutcome
 from irbench.features.sweep.state import require_name
+from irbench.measure.clock import utc_now
 from irbench.system.document_damage import damage_text
 from irbench.system.file_access import read_regular, write_atomically
 from irbench.system.locks import hold
@@ -44,6 +47,11 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
     hint: str = ""
 
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing of it is tried again."""
+        return self.kind == "measured" and not any(table.message for table in self.tables)
+
 
 class TargetRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A target as it was seen last.
@@ -62,7 +70,12 @@ class TargetRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JournalDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of the file."""
+    """The content of the file.
+
+    Attributes:
+        fleet: An id: jobs of another one begin anew.
+        planned: How many tables the whole plan has, of which a call may measure some.
+    """
 
     format: int = FORMAT
     name: str
@@ -130,6 +143,49 @@ class Journal:
         return IrbenchError(
             f"{self.folder} cannot be written: {error.strerror or error}.",
             hint="Free some space there, or name another folder with `--results` or IRBENCH_RESULTS.",
+        )
+
+
+def journal_to_write(root: Path, name: str, plan: Mapping[str, Any], planned: int, *, resume: bool) -> Journal:
+    """Return the journal of a fleet, which goes on with what was begun.
+
+    Args:
+        root: The folder of results.
+        name: Of the fleet.
+        plan: Its document.
+        planned: How many tables it has.
+        resume: Whether jobs may have ended before.
+
+    Raises:
+        IrbenchError: Some have and may not, or they are of another plan.
+    """
+    asked = msgspec.json.decode(msgspec.json.encode(plan, enc_hook=str))
+    known = read_journal(root, name)
+    if known is not None and known.jobs:
+        _require_same(known, asked, resume=resume)
+    if known is None or known.plan != asked:
+        known = JournalDocument(
+            name=name,
+            fleet=secrets.token_hex(8),
+            created=utc_now().isoformat(timespec="seconds"),
+            irbench_version=__version__,
+            plan=asked,
+            planned=planned,
+        )
+    return Journal(root, known)
+
+
+def _require_same(known: JournalDocument, plan: Mapping[str, Any], *, resume: bool) -> None:
+    if not resume:
+        raise IrbenchError(
+            f"The fleet {known.name} was begun at {known.created} and has {len(known.jobs)} jobs that ended.",
+            hint="Go on with --resume, or choose another name with --name.",
+        )
+    if known.plan != plan:
+        keys = sorted(key for key in {*known.plan, *plan} if known.plan.get(key) != plan.get(key))
+        raise IrbenchError(
+            f"The plan is not the one that the fleet {known.name} was begun with: {', '.join(keys)} changed.",
+            hint="Undo the change, or measure the new plan under another name with --name.",
         )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,15 +161,37 @@ class FleetOverview:
         return tuple(dict.fromkeys(row.reference for row in self.rows if row.reference is not None))
 
     @property
-    def cheapest(self) -> MachineRow | None:
-        """The row that costs the least of those that are right and fast enough; ``None`` where no price is known."""
+    def cheapest(self) -> tuple[tuple[MachineRow, ...], ...]:
+        """What costs the least of each model in each table, of the rows that are right and fast enough.
+
+        The cheapest row comes first, and behind it those whose costs overlap its: only a row by itself is a winner.
+        """
         priced = [row for row in self.rows if row.cost_per_million is not None and not row.is_too_slow and row.is_right]
-        return min(priced, key=_cost, default=None)
+        by_model = groupby(sorted(priced, key=_model_and_table), key=_model_and_table)
+        return tuple(_cheapest_of(list(rows)) for _, rows in by_model)
+
+
+def _model_and_table(row: MachineRow) -> tuple[str, str]:
+    return (row.model, row.table)
+
+
+def _cheapest_of(rows: Sequence[MachineRow]) -> tuple[MachineRow, ...]:
+    first, *others = sorted(rows, key=_cost)
+    _, highest = _cost_ends(first)
+    return (first, *(row for row in others if _cost_ends(row)[0] <= highest))
 
 
 def _cost(row: MachineRow) -> float:
     assert row.cost_per_million is not None
     return row.cost_per_million
+
+
+def _cost_ends(row: MachineRow) -> tuple[float, float]:
+    """Return between which costs a row lies by the interval of its FPS; between any where that has none."""
+    ends = None if row.fps is None else row.fps.ends
+    if row.fps is None or ends is None or ends.is_range or ends.low <= 0:
+        return (0.0, inf)
+    return (_cost(row) * row.fps.value / ends.high, _cost(row) * row.fps.value / ends.low)
 
 
 class FleetReport(Displayable):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
@@ -11,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from irbench import __version__
 from irbench.api.progress import Reporter
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError, require_libraries
 from irbench.features.fleet.job_queue import JobQueue
 from irbench.features.fleet.jobs import Job, Shipments, jobs_of, refuse_own_code
-from irbench.features.fleet.journal import Journal, JournalDocument, fleet_names, read_journal
+from irbench.features.fleet.journal import Journal, fleet_names, journal_to_write, read_journal
 from irbench.features.fleet.options import FleetOptions
 from irbench.features.fleet.progress import FleetProgress
 from irbench.features.fleet.report import FleetReport, report_of
@@ -25,7 +23,6 @@ from irbench.features.fleet.targets import FleetFile, read_targets, this_machine
 from irbench.features.plan.expansion import SweepTable, in_order, select
 from irbench.features.plan.reading import SweepPlan
 from irbench.features.plan.table_options import SweepSetup
-from irbench.measure.clock import utc_now
 from irbench.store.folders import default_root
 from irbench.system import host
 
@@ -70,7 +67,7 @@ def run_fleet(plan: SweepPlan, call: FleetOptions, reporter: Reporter) -> tuple[
     setup = SweepSetup(call.name or plan.name, plan.folder, root)
     tables = in_order(expansion.tables, expansion.seed)
     shipments = Shipments(tables, setup, reporter.say)
-    journal = _journal(plan, setup, len(tables), resume=call.resume)
+    journal = journal_to_write(root, setup.name, plan.document, len(plan.expansion.tables), resume=call.resume)
     journal.begin()
     try:
         asyncio.run(_Fleet(fleet, tables, setup, shipments, journal, call.patience, reporter).run())
@@ -80,24 +77,6 @@ def run_fleet(plan: SweepPlan, call: FleetOptions, reporter: Reporter) -> tuple[
     finally:
         journal.close()
     return report_of(journal.document, root), ended
-
-
-def _journal(plan: SweepPlan, setup: SweepSetup, planned: int, *, resume: bool) -> Journal:
-    known = read_journal(setup.results, setup.name)
-    if known is not None and not resume and known.jobs:
-        raise IrbenchError(
-            f"The fleet {setup.name} was begun at {known.created} and has {len(known.jobs)} jobs that ended.",
-            hint="Go on with --resume, or choose another name with --name.",
-        )
-    document = known or JournalDocument(
-        name=setup.name,
-        fleet=secrets.token_hex(8),
-        created=utc_now().isoformat(timespec="seconds"),
-        irbench_version=__version__,
-        plan=msgspec.to_builtins(plan.document, enc_hook=str),
-        planned=planned,
-    )
-    return Journal(setup.results, document)
 
 
 class _Fleet:
@@ -125,7 +104,7 @@ class _Fleet:
         """Measure what is left."""
         from irbench.features.fleet.opening import opened, with_targets
 
-        if self._fleet.targets and not self._left(self._pools(self._fleet)):
+        if self._fleet.targets and not self._left(self._jobs(self._pools(self._fleet))):
             self._reporter.say("nothing is left to measure")
             return
         async with AsyncExitStack() as stack:
@@ -141,24 +120,21 @@ class _Fleet:
         from irbench.features.fleet.coordinator import Coordinator
 
         pools = self._pools(fleet)
-        jobs = self._left(pools)
-        total = len(set(pools.values())) * len(self._tables)
-        progress = FleetProgress(self._reporter, total, total - len(jobs))
-        queue = JobQueue(jobs, pools, self._patience_s)
+        jobs = self._jobs(pools)
+        left = self._left(jobs)
+        progress = FleetProgress(self._reporter, len(jobs), len(jobs) - len(left))
+        queue = JobQueue(left, pools, self._patience_s)
         return Coordinator(fleet, queue, self._shipments, self._journal, self._setup.results, progress)
 
     def _pools(self, fleet: FleetFile) -> Mapping[str, str]:
         return {target.name: target.shares for target in fleet.targets}
 
-    def _left(self, pools: Mapping[str, str]) -> tuple[Job, ...]:
+    def _jobs(self, pools: Mapping[str, str]) -> tuple[Job, ...]:
+        return jobs_of(self._tables, tuple(dict.fromkeys(pools.values())), self._journal.document.fleet, self._setup)
+
+    def _left(self, jobs: Sequence[Job]) -> tuple[Job, ...]:
         """Return the jobs that are not done."""
-        document = self._journal.document
-        jobs = jobs_of(self._tables, tuple(dict.fromkeys(pools.values())), document.fleet, self._setup)
-        done = {
-            job
-            for job, record in document.jobs.items()
-            if record.kind == "measured" and not any(table.message for table in record.tables)
-        }
+        done = {job for job, record in self._journal.document.jobs.items() if record.is_done}
         return tuple(job for job in jobs if job.id not in done)
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import asyncssh
 
@@ -70,12 +70,12 @@ async def cluster_of_own(fleet: FleetFile, listener: Listener) -> AsyncIterator[
     async with AsyncExitStack() as stack:
         scheduler = await stack.enter_async_context(started_here(_scheduler(fleet, tls)))
         port = scheduler.address.rpartition(":")[2]
-        address = f"tls://{_own_address(fleet)}:{port}"
+        address = _address(_own_address(fleet), port)
         cluster = await stack.enter_async_context(joined(address, tls))
         keepers = [_Keeper(target, fleet, port, tls, listener) for target in fleet.targets]
         tasks = [asyncio.create_task(keeper.keep()) for keeper in keepers]
         try:
-            await _require_one(keepers)
+            await _require_one(keepers, tasks)
             for keeper in keepers:
                 keeper.others_go_on.set()
             yield OwnCluster(cluster, address, tls)
@@ -95,16 +95,20 @@ def _own_address(fleet: FleetFile) -> str:
     return fleet.scheduler.host or _LOOPBACK
 
 
-async def _require_one(keepers: list[_Keeper]) -> None:
-    """Wait until some worker runs, or none does."""
-    waiting = {asyncio.ensure_future(keeper.first) for keeper in keepers}
+def _address(host: str, port: str) -> str:
+    return f"tls://[{host}]:{port}" if ":" in host else f"tls://{host}:{port}"
+
+
+async def _require_one(keepers: Sequence[_Keeper], tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Wait until some worker runs, or none does; a task of a keeper that ends before has failed, and says why."""
+    waiting: set[asyncio.Future[Any]] = {*(keeper.first for keeper in keepers), *tasks}
     problems: list[Unreachable] = []
-    while waiting:
+    while len(problems) < len(keepers):
         done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        outcomes = [task.result() for task in done]
+        outcomes = [future.result() for future in done]
         if None in outcomes:
             return
-        problems += [problem for problem in outcomes if problem is not None]
+        problems += outcomes
     first, *others = problems
     raise IrbenchError(first.message, hint=first.hint, details=[f"{other.message} {other.hint}" for other in others])
 
@@ -137,27 +141,39 @@ class _Keeper:
                     said = await started.ended()
                 self._listener.notice(f"{self._target.name}: its worker ended{f' ({said})' if said else ''}")
             except Unreachable as problem:
-                is_first = self._tell_first(problem)
+                self._tell_first(problem)
                 await self.others_go_on.wait()
+                is_news = self._listener.unreachable.get(self._target.name) != problem.message
                 self._listener.unreachable[self._target.name] = problem.message
                 if problem.lasts:
                     self._listener.refuse(self._target.name, f"{problem.message} {problem.hint}")
                     return
-                if is_first:
+                if is_news:
                     self._listener.notice(f"{problem.message} {problem.hint}")
-            except (OSError, asyncssh.Error) as error:
-                self._listener.notice(f"{self._target.name}: the connection was cut ({first_line(error)})")
             pause_s = _FIRST_PAUSE_S if watch.elapsed_s > _STEADY_S else min(2 * pause_s, _LONGEST_PAUSE_S)
             await asyncio.sleep(pause_s)
 
-    def _tell_first(self, problem: Unreachable | None) -> bool:
-        is_first = not self.first.done()
-        if is_first:
+    def _tell_first(self, problem: Unreachable | None) -> None:
+        if not self.first.done():
             self.first.set_result(problem)
-        return is_first
 
     @asynccontextmanager
     async def _started(self) -> AsyncIterator[Started]:
+        """Yield the worker.
+
+        Raises:
+            Unreachable: It does not start, or what connects to it fails, also while it runs.
+        """
+        try:
+            async with self._started_somewhere() as started:
+                yield started
+        except (OSError, asyncssh.Error) as error:
+            hint = "Look at its network and at the log of its sshd; it is tried again."
+            reason = f"the connection was cut ({first_line(error)})"
+            raise Unreachable(self._target.name, reason, hint, lasts=False) from error
+
+    @asynccontextmanager
+    async def _started_somewhere(self) -> AsyncIterator[Started]:
         target = self._target
         if not target.host:
             request = self._request(_own_address(self._fleet))
@@ -170,5 +186,4 @@ class _Keeper:
                 yield started
 
     def _request(self, host: str) -> ProcessRequest:
-        address = f"tls://[{host}]:{self._port}" if ":" in host else f"tls://{host}:{self._port}"
-        return ProcessRequest(name=self._target.name, scheduler=address, tls=self._tls)
+        return ProcessRequest(name=self._target.name, scheduler=_address(host, self._port), tls=self._tls)

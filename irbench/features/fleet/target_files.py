@@ -78,7 +78,7 @@ def lay_out(request: JobRequest, folder: Path) -> None:
             raise IrbenchError(f"{file.place!r} is not a place in the folder of a job.")
         place = folder.joinpath(*path.parts)
         place.parent.mkdir(parents=True, exist_ok=True)
-        if not is_file(place):
+        if not is_file(place) or digest(place) != file.sha256:
             _copied(_kept(file.sha256), place)
 
 

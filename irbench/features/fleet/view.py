@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -114,13 +114,21 @@ def _figure(spans: Spans | None) -> str:
 
 
 def _conclusions(overview: FleetOverview) -> Iterator[str]:
-    cheapest = overview.cheapest
-    if cheapest is not None:
-        price = significant(cheapest.cost_per_million)
-        yield f"cheapest: {cheapest.row} on {cheapest.target} ({cheapest.table}), {price} for a million inferences"
+    yield from map(_cheapest, overview.cheapest)
     if overview.references:
         yield f"answers were compared with {listing(reference.text() for reference in overview.references)}"
     yield "Machines measure at different times: compare them by their intervals; docs/fleet.md says what they hold."
+
+
+def _cheapest(rows: Sequence[MachineRow]) -> str:
+    """Say which row of a table is the cheapest, or between which it is not decided."""
+    first, *others = rows
+    of = f"cheapest of {first.table}" + ("" if first.model in first.table else f", {first.model}")
+    if others:
+        candidates = listing(f"{row.row} on {row.target} ({significant(row.cost_per_million)})" for row in rows)
+        return f"{of}: not decided, the intervals overlap: {candidates}"
+    price = significant(first.cost_per_million)
+    return f"{of}: {first.row} on {first.target}, {price} for a million inferences"
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import subprocess
 import sys
 from importlib import metadata
@@ -72,6 +73,13 @@ def measure(request: bytes) -> bytes:
         return packed(JobOutcome(kind="refused", message=_reason(error)))
 
 
+def clear(job: str) -> bool:
+    """Remove what is here of a job that is done, and return whether nothing is left; files that it was sent stay."""
+    folder = target_files.job_folder(job)
+    shutil.rmtree(folder, ignore_errors=True)
+    return not folder.exists()
+
+
 def diagnose(peak: bool) -> bytes:
     """Return what ``irbench doctor`` says of this machine, as JSON; nothing where it fails."""
     command = (sys.executable, "-m", "irbench", "doctor", "--format", "json", *(("--peak",) if peak else ()))
@@ -98,7 +106,7 @@ def _measured(folder: Path) -> JobOutcome:
 
 def _environment() -> dict[str, str]:
     """Return the environment of this process without what Dask added: threads of libraries that are set to 1."""
-    import dask
+    import dask.config
 
     added: dict[str, object] = dask.config.get("distributed.nanny.pre-spawn-environ", {})
     return {name: value for name, value in os.environ.items() if str(added.get(name)) != value}

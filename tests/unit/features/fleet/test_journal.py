@@ -1,0 +1,36 @@
+"""A journal goes on with what was begun, and with nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irbench.errors import ExitCode, IrbenchError
+from irbench.features.fleet.journal import JobRecord, journal_to_write, read_journal
+
+_PLAN: dict[str, Any] = {"models": ("a.onnx",), "matrix": [{"batch": [1, 8]}]}
+
+
+def measured(root: Path) -> None:
+    """Have a fleet measure one job."""
+    journal = journal_to_write(root, "f", _PLAN, 2, resume=False)
+    journal.begin()
+    journal.add(JobRecord(job="0", pool="p", kind="measured"))
+    journal.close()
+
+
+def test_a_fleet_goes_on_where_it_is_asked_to(tmp_path: Path):
+    measured(tmp_path)
+    again = journal_to_write(tmp_path, "f", _PLAN, 2, resume=True)
+    assert again.document == read_journal(tmp_path, "f")
+    with pytest.raises(IrbenchError):
+        journal_to_write(tmp_path, "f", _PLAN, 2, resume=False)
+
+
+def test_another_plan_does_not_go_into_the_same_journal(tmp_path: Path):
+    measured(tmp_path)
+    with pytest.raises(IrbenchError, match="matrix") as refusal:
+        journal_to_write(tmp_path, "f", {**_PLAN, "matrix": [{"batch": [1, 16]}]}, 2, resume=True)
+    assert (refusal.value.exit_code, "--name" in refusal.value.hint) == (ExitCode.USAGE, True)
