@@ -168,7 +168,7 @@ class _Keeper:
             async with self._started_somewhere() as started:
                 yield started
         except (OSError, asyncssh.Error) as error:
-            hint = "Look at its network and at the log of its sshd; it is tried again."
+            hint = "Look at its network, and at the log of its sshd."
             reason = f"the connection was cut ({first_line(error)})"
             raise Unreachable(self._target.name, reason, hint, lasts=False) from error
 
