@@ -123,7 +123,7 @@ def served_cell(name: str, service_ms: float) -> CellLaunch:
     """Return what a cell with one slot and a fixed service time does with requests in regular groups of two."""
     loads: list[ServedLoad] = []
     for rate in (10.0, 40.0):
-        count = 200
+        count = 600
         due_ns = np.repeat(np.arange(count // 2, dtype=np.int64) * round(2e9 / rate), 2)
         ends_ns = due_ns + np.tile([1, 2], count // 2) * round(service_ms * MS)
         slot = np.zeros(count, np.int64)

@@ -28,6 +28,7 @@ from irbench.spi import (
     Pass,
     Quantizer,
     StreamAdvisor,
+    TrainingBackend,
 )
 
 BACKENDS = "irbench.backends"
@@ -160,6 +161,19 @@ def installed_backends() -> tuple[str, ...]:
     """Return the names of the backends whose runtime is installed, sorted."""
     described: dict[str, Description] = describe_all(BACKENDS)
     return tuple(name for name, description in described.items() if description.version is not None)
+
+
+def trainer() -> str:
+    """Return the name of the first backend that trains models.
+
+    Raises:
+        IrbenchError: No backend does.
+    """
+    trains = (name for name, item in load_all(BACKENDS).items() if isinstance(item, TrainingBackend))
+    name = next(trains, None)
+    if name is None:
+        raise IrbenchError("No backend that trains models is there.", hint="See which there are: irbench backends")
+    return name
 
 
 def references_in_order() -> tuple[str, ...]:

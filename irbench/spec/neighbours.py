@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from irbench.system.isolation import Control
+from irbench.system.controls import Control
 
 Pressure = Literal["cpu", "l3", "bandwidth"]
 PRESSURES: tuple[Pressure, ...] = get_args(Pressure)

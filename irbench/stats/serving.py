@@ -8,7 +8,7 @@ Inference Rules", appendix "Early Stopping Criterion".
 
 **Requests of one queue are not independent**: those behind the same slow one wait together, and miss together. n
 requests say as much as n / tau independent ones, where tau is the integrated autocorrelation time of their latencies
-(of their ranks, which outliers do not move), summed over lags as long as sums of neighbouring pairs are positive:
+(of their ranks in each launch, which outliers do not move), summed over lags as long as sums of neighbouring pairs are positive:
 Geyer, "Practical Markov Chain Monte Carlo", Statistical Science 7 (1992). Both n and k are divided by it. The slowest
 twentieth of all requests may cluster more than the others, so the time of being one of them counts where it is longer.
 Misses themselves are not looked at, because a few bursts of them, or none, say nothing of how they cluster.
@@ -94,8 +94,8 @@ def autocorrelation_time(launches: Sequence[NDArray[np.float64]]) -> float:
         launches: Values in the order of arrival, one array for each launch; may be infinite.
     """
     sizes = [launch.size for launch in launches]
-    ranks = _ranks(np.concatenate(launches))
-    centred = np.split(ranks - ranks.mean(), np.cumsum(sizes)[:-1])
+    ranks = [_ranks(launch) for launch in launches]
+    centred = [own - own.mean() for own in ranks]
     most = max(2, min(sizes) // 2)
     sums = np.sum([_autocovariances(series, most) for series in centred], axis=0)
     if sums[0] <= 0:

@@ -15,14 +15,11 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
 
 from irbench.errors import IrbenchError
+from irbench.system.controls import Control
 from irbench.system.host import parse_cpu_list, read_text
 
-Control = Literal["affinity", "nice", "cpuset", "weight", "memory-node", "cache", "memory-bandwidth"]
-CONTROLS: tuple[Control, ...] = get_args(Control)
-"""What may hold a program back."""
 _PREFIX = "irbench-"
 _LOWEST_NICE = 19
 _LEAST_WEIGHT = {"cpu.weight": "1", "cpu.shares": "2"}

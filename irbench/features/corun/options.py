@@ -20,7 +20,7 @@ from irbench.options.run import (
     RunOptions,
 )
 from irbench.spec import PRESSURES
-from irbench.system.isolation import CONTROLS, Control
+from irbench.system.controls import CONTROLS, Control
 
 _MOST = 100
 DEFAULT_INTENSITIES = (0, 25, 50, 75, 100)

@@ -23,7 +23,8 @@ from irbench.runs.results import Run
 from irbench.spec import PRESSURES, CorunPlan, Neighbour, NeighbourKind
 from irbench.spec.neighbours import FULL
 from irbench.system import host
-from irbench.system.isolation import Control, remove_left_groups, require_possible
+from irbench.system.controls import Control
+from irbench.system.isolation import remove_left_groups, require_possible
 
 _STRESS_NG = "stress-ng"
 

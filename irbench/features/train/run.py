@@ -15,7 +15,7 @@ from irbench.features.train.keywords import TrainKeywords
 from irbench.features.train.loss_checks import checked
 from irbench.features.train.options import SYNTHETIC, TRAIN, TrainOptions
 from irbench.features.train.schedule import EqualLaunches
-from irbench.features.train.training_rows import BACKEND, TrainingRows
+from irbench.features.train.training_rows import TrainingRows
 from irbench.measure.lock import measuring
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
@@ -69,7 +69,7 @@ def measure_training(model: str | Path, options: TrainOptions, shared: RunOption
     host.require_linux()
     refuse_within_a_worker()
     _require_device(options)
-    shared = replace(shared, models=(str(model),), backends=(f"{BACKEND}:{options.device}",))
+    shared = replace(shared, models=(str(model),), backends=(f"{registry.trainer()}:{options.device}",))
     refuse_contradictions(shared)
     refuse_several_values(shared, ("threads",))
     request = _with_timing(requested(shared), shared, options)
@@ -88,7 +88,11 @@ def measure_training(model: str | Path, options: TrainOptions, shared: RunOption
 
 def _rows(trained: TrainedModel, options: TrainOptions, request: RunRequest) -> tuple[TrainingRows, ModelFacts]:
     facts: ModelFacts = call_in_worker(
-        "irbench.worker.training:describe_model", BACKEND, trained, deadline_s=_MODEL_DEADLINE_S, returns=ModelFacts
+        "irbench.worker.training:describe_model",
+        registry.trainer(),
+        trained,
+        deadline_s=_MODEL_DEADLINE_S,
+        returns=ModelFacts,
     )
     data = _data(options, trained, facts, request.seed)
     require_batches(data, options.batch)
@@ -106,7 +110,7 @@ def _data(options: TrainOptions, trained: TrainedModel, facts: ModelFacts, seed:
             hint="Make its samples in a function that returns a tf.data.Dataset: --data file.py:function.",
         )
     if options.data != SYNTHETIC:
-        return images_in(Path(options.data), facts.classes, BACKEND)
+        return images_in(Path(options.data), facts.classes, registry.trainer())
     height, width, channels = facts.input_shape
     classes = classes_for(facts.classes)
     return SyntheticImages((height, width, channels), classes, options.samples, seed, options.image_format).written()
@@ -137,8 +141,8 @@ def _require_device(options: TrainOptions) -> None:
     asked = "--device gpu" if options.device == "gpu" else "--gpu-thread-mode" if options.gpu_thread_mode else ""
     if not asked:
         return
-    registry.require_installed(BACKEND)
-    description = registry.describe(registry.BACKENDS, BACKEND)
+    registry.require_installed(registry.trainer())
+    description = registry.describe(registry.BACKENDS, registry.trainer())
     if "gpu" not in probes.probe(description).devices:
         raise IrbenchError(
             f"{asked} needs a GPU, and TensorFlow finds none here.",

@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
+from irbench.core import registry
 from irbench.core.record import Failure
 from irbench.features.train.options import TrainOptions
 from irbench.runner.plan import PlannedGroup
@@ -24,7 +25,6 @@ from irbench.stats.factorial import half_of
 from irbench.stats.training import BATCH_SETTING
 from irbench.system.file_states import digest, is_file
 
-BACKEND = "tf"
 GPU_THREAD_MODE = "gpu_thread_mode"
 OBJECTIVES: Mapping[str, Objective] = {"step-time": "latency", "samples/s": "fps", "cost": "cost"}
 _OF_FLOAT_BYTES = 4
@@ -98,8 +98,15 @@ class TrainingRows:
             options={} if mode is None else {GPU_THREAD_MODE: mode},
             varied=varied,
         )
-        name = "-".join((BACKEND, self._options.device, f"b{batch}", *varied.values()))
-        return Cell(name, self._artifact(settings), BACKEND, self._options.device, load, workload=batches.index(batch))
+        name = "-".join((registry.trainer(), self._options.device, f"b{batch}", *varied.values()))
+        return Cell(
+            name,
+            self._artifact(settings),
+            registry.trainer(),
+            self._options.device,
+            load,
+            workload=batches.index(batch),
+        )
 
     def _varies(self, name: str) -> bool:
         return len(self.settings[name]) > 1
