@@ -8,10 +8,10 @@ Inference Rules", appendix "Early Stopping Criterion".
 
 **Requests of one queue are not independent**: those behind the same slow one wait together, and miss together. n
 requests say as much as n / tau independent ones, where tau is the integrated autocorrelation time of their latencies
-(of their ranks in each launch, which outliers do not move), summed over lags as long as sums of neighbouring pairs are positive:
-Geyer, "Practical Markov Chain Monte Carlo", Statistical Science 7 (1992). Both n and k are divided by it. The slowest
-twentieth of all requests may cluster more than the others, so the time of being one of them counts where it is longer.
-Misses themselves are not looked at, because a few bursts of them, or none, say nothing of how they cluster.
+(of their ranks in each launch, which outliers do not move), summed over lags as long as sums of neighbouring pairs are
+positive: Geyer, "Practical Markov Chain Monte Carlo", Statistical Science 7 (1992). Both n and k are divided by it. The
+slowest twentieth of all requests may cluster more than the others, so the time of being one of them counts where it is
+longer. Misses themselves are not looked at, because a few bursts of them, or none, say nothing of how they cluster.
 
 **The knee** of a row lies between the highest rate that passes and the lowest that fails. It is found by bisection on
 the logarithm of the rate, below the rate at which the row answers requests that are all there.
