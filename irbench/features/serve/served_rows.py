@@ -126,16 +126,21 @@ class _Serving:
         try:
             with setting.worker(row.cell) as worker:
                 warmed = self._warmed(row, worker, setting)
-                if self._plan.searches:
-                    self._search(row, worker, warmed, served)
-                served.extend(self._serve(row, worker, self._load(rate, warmed)) for rate in self._rates())
+                try:
+                    self._give(row, worker, warmed, served)
+                finally:
+                    self._keep(row, warmed, served)
         except CellFailed as failed:
-            if served:
-                self._keep(row, warmed, served)
             return failed
-        self._keep(row, warmed, served)
         row.state = "ok"
         return None
+
+    def _give(self, row: _Served, worker: CellWorker, warmed: Warmed, served: list[ServedLoad]) -> None:
+        """Give a row its loads; those that ended are in ``served`` also where a later one fails."""
+        if self._plan.searches:
+            self._search(row, worker, warmed, served)
+        for rate in self._rates():
+            served += [self._serve(row, worker, self._load(rate, warmed))]
 
     def _rates(self) -> list[float]:
         """Return the rates of a launch in random order; one that stands for none where requests follow answers."""
@@ -144,6 +149,8 @@ class _Serving:
         return self._rounds.random.sample(self._plan.rates_per_s, len(self._plan.rates_per_s)) or [0.0]
 
     def _keep(self, row: _Served, warmed: Warmed, served: Sequence[ServedLoad]) -> None:
+        if not served:
+            return
         row.loads += served
         row.launches += 1
         self._launched.append(
