@@ -14,7 +14,7 @@ import tensorflow as tf
 import tf2onnx.optimizer
 from onnx import defs
 from tf2onnx import optimizer, tf_loader
-from tf2onnx.onnx_opset.tensor import Squeeze
+from tf2onnx.onnx_opset.tensor import Slice, Squeeze
 from tf2onnx.optimizer import back_to_back_optimizer
 from tf2onnx.optimizer.transpose_optimizer import TransposeOptimizer
 from tf2onnx.tfonnx import process_tf_graph
@@ -33,6 +33,7 @@ def _custom_handlers() -> dict[str, tuple[Any, list[Any]]]:
     """Return handlers of TensorFlow operations by name, in the form tf2onnx takes them."""
     return {
         "Erfc": (_erfc, []),
+        "Slice": (_slice, []),
         "Squeeze": (_squeeze, []),
         "XlaDynamicUpdateSlice": (_dynamic_update_slice, []),
     }
@@ -134,6 +135,15 @@ def _dynamic_update_slice(ctx: Any, node: Any, _name: str, _args: Any) -> None:
     grid = constant(np.moveaxis(np.indices(sizes), 0, -1))
     inputs = [tensor, made("Add", [grid, begin]), block]
     ctx.make_node("ScatterND", inputs, outputs=node.output, shapes=[shape], dtypes=[dtype])
+
+
+def _slice(ctx: Any, node: Any, name: str, _args: Any) -> None:
+    """Keep the shape that TensorFlow knows from the sizes; the original forgets it where the begin is computed."""
+    output = node.output[0]
+    shape = ctx.get_shape(output)
+    Slice.version_11(ctx, node, name=name)
+    if shape is not None:
+        ctx.set_shape(output, shape)
 
 
 def _squeeze(ctx: Any, node: Any, name: str, _args: Any) -> None:
