@@ -259,8 +259,10 @@ class Workers:
         planned = tuple(tasks)
         self._cells = tuple(task.cell for task in planned)
         self._session_of = {cell.id: cell.session for cell in self._cells}
-        # by session, as all that follows
-        self._tasks = {task.cell.session: task for task in reversed(planned)}
+        self._tasks: dict[str, CellTask] = {}
+        """By session, as all that follows: those of the first cell of each, in the order of cells."""
+        for task in planned:
+            self._tasks.setdefault(task.cell.session, task)
         self._workers: dict[str, CellWorker] = {}
         self._failures: dict[str, Failure] = {}
         self._started_ns: dict[str, int] = {}

@@ -107,7 +107,8 @@ def test_each_is_counted_alone_while_the_others_stand_still(tmp_path: Path) -> N
         both.start()
     finally:
         both.close()
-    assert set((tmp_path / "states").read_text().split()) == {"T"}
+    states = (tmp_path / "states").read_text().split()
+    assert set(states[states.index("T") :]) == {"T"}  # a process takes a moment to obey the signal
 
 
 def test_one_that_cannot_be_held_back_is_ended(tmp_path: Path) -> None:
