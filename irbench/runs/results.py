@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from irbench.charts.figure import Figure
     from irbench.render.formats.export_formats import FormatName
     from irbench.render.sample_lines import SampleLine
+    from irbench.runs.measurement import StoredRun
 
 _WHOLE = "print(run.to_text(warnings=True))"
 """What shows the warnings of a run whole."""
@@ -367,3 +368,16 @@ def _rows_to_pandas(table: RowTable) -> pd.DataFrame:
 def _pandas_type(column: Column[Any]) -> str:
     never_missing, may_be_missing = _PANDAS_TYPES[column.type]
     return may_be_missing if column.is_nullable else never_missing
+
+
+def finished_run(stored: StoredRun) -> Run:
+    """Return a run that was measured.
+
+    Raises:
+        Interrupted: It ended early; it is in the ``result``.
+    """
+    run = Run(stored.document, stored.folder)
+    if run.interrupted:
+        way = f", and irbench.resume({run.id!r}) continues it" if stored.document.is_resumable else ""
+        raise Interrupted(f"what was measured is stored: irbench.load({run.id!r}){way}", run)
+    return run

@@ -74,6 +74,14 @@ def percentile(values: ArrayLike, percent: float) -> float:
     return float(np.percentile(sample, percent, method="linear"))
 
 
+def ranks_of(values: ArrayLike) -> NDArray[np.float64]:
+    """Return the rank of each value, from 1; equal ones share the mean of theirs."""
+    _, inverse, counts = np.unique(np.asarray(values), return_inverse=True, return_counts=True)
+    mean_ranks = np.cumsum(counts) - (counts - 1) / 2
+    ranks: NDArray[np.float64] = mean_ranks[inverse]
+    return ranks
+
+
 FEWEST_LAUNCHES = 6
 """Of launches that are looked at once: the range of fewer misses their median in more than 5 % of cases."""
 MOST_LAUNCHES = 200

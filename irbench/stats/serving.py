@@ -38,7 +38,7 @@ from irbench.core.serving_row import (
 )
 from irbench.spec.serving import ServiceLevel
 from irbench.stats.figures import calls_to_bound
-from irbench.stats.intervals import FEWEST_LAUNCHES, Looks, interval_at, median, percentile
+from irbench.stats.intervals import FEWEST_LAUNCHES, Looks, interval_at, median, percentile, ranks_of
 
 FINEST = 1.05
 """A search ends where the lowest rate that fails is at most so many times the highest that passes."""
@@ -94,7 +94,7 @@ def autocorrelation_time(launches: Sequence[NDArray[np.float64]]) -> float:
         launches: Values in the order of arrival, one array for each launch; may be infinite.
     """
     sizes = [launch.size for launch in launches]
-    ranks = [_ranks(launch) for launch in launches]
+    ranks = [ranks_of(launch) for launch in launches]
     centred = [own - own.mean() for own in ranks]
     most = max(2, min(sizes) // 2)
     sums = np.sum([_autocovariances(series, most) for series in centred], axis=0)
@@ -104,12 +104,6 @@ def autocorrelation_time(launches: Sequence[NDArray[np.float64]]) -> float:
     pairs = correlations[0 : most - most % 2 : 2] + correlations[1 : most - most % 2 : 2]
     stop = int(np.argmax(pairs <= 0)) if (pairs <= 0).any() else pairs.size
     return max(1.0, 2 * float(pairs[:stop].sum()) - 1)
-
-
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: NDArray[np.float64] = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-    return ranks
 
 
 def _autocovariances(series: NDArray[np.float64], lags: int) -> NDArray[np.float64]:
@@ -167,7 +161,7 @@ def load_figures(loads: Sequence[ServedLoad], level: ServiceLevel | None, confid
         mean_ms=float(answered_ns.mean()) / 1e6 if answered_ns.size else None,
         service_p50_ms=median(service_ns) / 1e6 if service_ns.size else None,
         start_lag_p99_ms=percentile(lags_ns, 99) / 1e6 if lags_ns.size else None,
-        busy_share=median([_busy_share(load) for load in loads]),
+        busy_share=median([_busy_share(load, own) for load, (own, _) in zip(loads, calls, strict=True)]),
         drain_ms=median([max(0, int(load.end_ns.max()) - int(load.due_ns[-1])) / 1e6 for load in loads]),
         refused=sum(int(np.count_nonzero(load.slot == REFUSED)) for load in loads),
         given_up=sum(
@@ -212,8 +206,7 @@ def answered_per_s(load: ServedLoad) -> float:
     return float(np.count_nonzero(answered)) / (max(1, span_ns) / 1e9)
 
 
-def _busy_share(load: ServedLoad) -> float:
-    service_ns, _ = _calls(load)
+def _busy_share(load: ServedLoad, service_ns: NDArray[np.int64]) -> float:
     span_ns = int(load.end_ns.max()) - int(load.due_ns[0])
     return float(service_ns.sum()) / (load.slots * max(1, span_ns))
 

@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.core.soak_row import Growth, LatencyDrift, MemoryTrend, SoakRow, SoakSeries, SoakTable
-from irbench.stats.intervals import median
+from irbench.stats.intervals import median, ranks_of
 
 FEWEST_VALUES = 24
 """With fewer values an autocorrelation is not known well enough for an interval."""
@@ -71,7 +71,7 @@ def trend_of(values: Sequence[float], confidence: float = 0.95) -> Trend | None:
     first, second = np.triu_indices(series.size, 1)
     slopes = np.sort((series[second] - series[first]) / (second - first))
     slope = float(np.median(slopes))
-    residuals = _ranks(series - slope * np.arange(series.size))
+    residuals = ranks_of(series - slope * np.arange(series.size))
     variance = _variance_of_s(series) * max(1.0, *inflations(_autocorrelations(residuals)))
     reach = NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(variance)
     low = max(0, math.floor((slopes.size - reach) / 2) - 1)  # Gilbert counts slopes from 1
@@ -87,13 +87,6 @@ def _variance_of_s(series: NDArray[np.float64]) -> float:
         return count * (count - 1) * (2 * count + 5)
 
     return float(term(series.size) - np.sum(term(ties))) / 18
-
-
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    mean_ranks = np.cumsum(counts) - (counts - 1) / 2
-    ranks: NDArray[np.float64] = mean_ranks[inverse]
-    return ranks
 
 
 def _autocorrelations(ranks: NDArray[np.float64]) -> NDArray[np.float64]:

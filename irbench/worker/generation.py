@@ -13,7 +13,8 @@ from irbench.measure.generation import GenerationSlot
 from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.spec import Artifact, Io, Load, Scalar
 from irbench.spec.generation import GenerationArtifact
-from irbench.spi import Availability, Backend, CacheKeeper, Description, Feed, Phases, Refusal, Session, Slot
+from irbench.spi import Backend, CacheKeeper, Feed, Phases, Refusal, Session, Slot
+from irbench.worker.wrapped_backend import WrappedBackend
 
 
 def generating_if_decoder(backend: Backend, artifact: Artifact | None, io: Io = "copy") -> Backend:
@@ -21,7 +22,7 @@ def generating_if_decoder(backend: Backend, artifact: Artifact | None, io: Io = 
     return GeneratingBackend(backend, io) if isinstance(artifact, GenerationArtifact) else backend
 
 
-class GeneratingBackend:
+class GeneratingBackend(WrappedBackend):
     """Runs generations on another backend, which is given single calls of the decoder.
 
     Args:
@@ -30,30 +31,8 @@ class GeneratingBackend:
     """
 
     def __init__(self, backend: Backend, io: Io = "copy") -> None:
-        self._backend = backend
+        super().__init__(backend)
         self._io = io
-
-    @property
-    def name(self) -> str:
-        """That of the other backend."""
-        return self._backend.name
-
-    @property
-    def consumes(self) -> tuple[str, ...]:
-        """What the other backend reads."""
-        return self._backend.consumes
-
-    def describe(self) -> Description:
-        """Describe the other backend."""
-        return self._backend.describe()
-
-    def probe(self) -> Availability:
-        """Look at the machine through the other backend."""
-        return self._backend.probe()
-
-    def import_runtime(self, load: Load, device: str) -> None:
-        """Import the runtime of the other backend."""
-        self._backend.import_runtime(load, device)
 
     def compile(self, artifact: Artifact, load: Load, device: str, phases: Phases) -> Session:
         """Compile the decoder of a :class:`GenerationArtifact`."""

@@ -15,9 +15,7 @@ from irbench.measure.kernel_evidence import PhaseLog
 from irbench.spec import Artifact, Io, Load, Scalar
 from irbench.spec.training import INPUT, STEP, ModelFacts, TrainedModel, TrainingArtifact
 from irbench.spi import (
-    Availability,
     Backend,
-    Description,
     Feed,
     Outputs,
     Phases,
@@ -26,6 +24,7 @@ from irbench.spi import (
     TrainingSession,
 )
 from irbench.worker.watchdog import own_temporary_files
+from irbench.worker.wrapped_backend import WrappedBackend
 
 
 def training_if_trained(backend: Backend, artifact: Artifact | None) -> Backend:
@@ -33,30 +32,12 @@ def training_if_trained(backend: Backend, artifact: Artifact | None) -> Backend:
     return StepBackend(backend) if isinstance(artifact, TrainingArtifact) else backend
 
 
-class StepBackend:
+class StepBackend(WrappedBackend):
     """Runs training steps as inferences of another backend."""
 
     def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+        super().__init__(backend)
         self._trains = _training(backend)
-
-    @property
-    def name(self) -> str:
-        """That of the other backend."""
-        return self._backend.name
-
-    @property
-    def consumes(self) -> tuple[str, ...]:
-        """What the other backend reads."""
-        return self._backend.consumes
-
-    def describe(self) -> Description:
-        """Describe the other backend."""
-        return self._backend.describe()
-
-    def probe(self) -> Availability:
-        """Look at the machine through the other backend."""
-        return self._backend.probe()
 
     def import_runtime(self, load: Load, device: str) -> None:
         """Import what training needs."""

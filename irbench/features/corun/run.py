@@ -13,13 +13,12 @@ from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.errors import IrbenchError
 from irbench.features.corun.keywords import CorunKeywords
 from irbench.features.corun.options import CORUN, CorunOptions
-from irbench.features.run.run import finished_run
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.requests.resolve import require_model
 from irbench.requests.run_requests import allowed_cpus
 from irbench.runs.measurement import StoredRun, measure
-from irbench.runs.results import Run
+from irbench.runs.results import Run, finished_run
 from irbench.spec import PRESSURES, CorunPlan, Neighbour, NeighbourKind
 from irbench.spec.neighbours import FULL
 from irbench.system import host

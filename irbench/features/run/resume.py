@@ -12,7 +12,6 @@ from irbench.core.quantities import plural
 from irbench.core.result import RunDocument
 from irbench.environments.runtime_sources import INSTALLED
 from irbench.errors import IrbenchError
-from irbench.features.run.run import finished_run
 from irbench.features.sweep.state import sweep_of_run
 from irbench.measure.lock import measuring
 from irbench.options.keywords import ResumeKeywords
@@ -35,7 +34,7 @@ from irbench.runner.continuation import (
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runs.measurement import StoredRun, measure_planned, plan_run, refuse_within_a_worker
-from irbench.runs.results import Run
+from irbench.runs.results import Run, finished_run
 from irbench.runs.run_destination import describe_environment, planned_run
 from irbench.runs.stored_plan import environments_obstacle, own_code_obstacle, refuse_stored_folders, stored_options
 from irbench.store.folders import default_root, results_option

@@ -10,8 +10,8 @@ from irbench.options.keywords import RunKeywords
 from irbench.options.option import names_keywords
 from irbench.options.python_words import with_keywords
 from irbench.options.run import RUN, RunOptions, run_options
-from irbench.runs.measurement import StoredRun, describe_plan, measure
-from irbench.runs.results import Interrupted, Run
+from irbench.runs.measurement import describe_plan, measure
+from irbench.runs.results import Run, finished_run
 
 
 @names_keywords(RUN)
@@ -44,19 +44,6 @@ def run(*models: Model, progress: ProgressOption = "auto", **options: Unpack[Run
 def run_with(options: RunOptions, reporter: Reporter) -> Run:
     """Measure what was asked for; returns and raises what :func:`run` does."""
     return finished_run(measure(options, reporter))
-
-
-def finished_run(stored: StoredRun) -> Run:
-    """Return a run that was measured.
-
-    Raises:
-        Interrupted: It ended early; it is in the ``result``.
-    """
-    run = Run(stored.document, stored.folder)
-    if run.interrupted:
-        way = f", and irbench.resume({run.id!r}) continues it" if stored.document.is_resumable else ""
-        raise Interrupted(f"what was measured is stored: irbench.load({run.id!r}){way}", run)
-    return run
 
 
 @names_keywords(RUN)

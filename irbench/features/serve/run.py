@@ -12,7 +12,7 @@ from irbench.features.serve.options import SERVE, ServeOptions
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.runs.measurement import measure
-from irbench.runs.results import Interrupted, Run
+from irbench.runs.results import Run, finished_run
 from irbench.spec.serving import Queueing, ServingPlan
 
 
@@ -43,10 +43,7 @@ def serve(
     with reporting(progress, SERVE) as reporter:
         run_options = RunOptions(models=tuple(map(str, models)), **shared)
         stored = measure(run_options, reporter, plan)
-    run = Run(stored.document, stored.folder)
-    if run.interrupted:
-        raise Interrupted(f"what was measured is stored: irbench.load({run.id!r})", run)
-    return run
+    return finished_run(stored)
 
 
 def serving_plan(options: ServeOptions) -> ServingPlan:

@@ -12,7 +12,7 @@ from irbench.features.soak.options import SOAK, SoakOptions
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.runs.measurement import measure
-from irbench.runs.results import Interrupted, Run
+from irbench.runs.results import Run, finished_run
 from irbench.spec import SoakPlan
 
 
@@ -42,10 +42,7 @@ def soak(
     plan = soak_plan(SoakOptions(**own))
     with reporting(progress, SOAK) as reporter:
         stored = measure(RunOptions(models=tuple(map(str, models)), **shared), reporter, plan)
-    run = Run(stored.document, stored.folder)
-    if run.interrupted:
-        raise Interrupted(f"what was measured is stored: irbench.load({run.id!r})", run)
-    return run
+    return finished_run(stored)
 
 
 def soak_plan(options: SoakOptions) -> SoakPlan:

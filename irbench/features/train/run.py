@@ -24,7 +24,7 @@ from irbench.requests.run_requests import refuse_contradictions, refuse_several_
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runs.measurement import StoredRun, measure_planned, refuse_within_a_worker
-from irbench.runs.results import Interrupted, Run
+from irbench.runs.results import Run, finished_run
 from irbench.runs.run_destination import RunDestination
 from irbench.spec.training import ModelFacts, TrainedModel, TrainingData
 from irbench.system import host
@@ -58,10 +58,7 @@ def train(model: Model, *, progress: ProgressOption = "auto", **options: Unpack[
     own, shared = TRAIN.read(options)
     with reporting(progress, TRAIN) as reporter:
         stored = measure_training(model_name(model), TrainOptions(**own), RunOptions(**shared), reporter)
-    run = Run(stored.document, stored.folder)
-    if run.interrupted:
-        raise Interrupted(f"what was measured is stored: irbench.load({run.id!r})", run)
-    return run
+    return finished_run(stored)
 
 
 def measure_training(model: str | Path, options: TrainOptions, shared: RunOptions, reporter: Reporter) -> StoredRun:

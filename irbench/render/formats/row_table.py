@@ -170,7 +170,7 @@ def row_sources(document: RunDocument) -> Iterator[RowSource]:
         names = distinguish({row.id: name_of(row) for row in soak.rows})
         yield from (RowSource(document, "soak", number, soak, row, names[row.id]) for row in soak.rows)
     for number, serving in enumerate(document.serving):
-        names = {row.id: serving_names(serving)[row.id] for row in serving.rows}
+        names = serving_names(serving)
         yield from (
             RowSource(document, "load", number, serving, row, _loaded(names[row.id], row)) for row in serving.rows
         )
