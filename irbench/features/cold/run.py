@@ -17,6 +17,7 @@ from irbench.measure.clock import Stopwatch, now_ns
 from irbench.runner.plan import GraphRefused, PlannedGroup, with_other_graphs
 from irbench.runner.request import RunRequest
 from irbench.runner.rounds import CellOutcome, Rounds
+from irbench.runner.rows_alone import leave_absent
 from irbench.runner.run_progress import Listener
 from irbench.runner.workers import CellFailed, Setting, checked, runnable_form, setting_of
 from irbench.spec import Artifact, Cell, Group
@@ -141,9 +142,7 @@ class _ColdMeasurement:
         Raises:
             GraphRefused: A cell needs the other form of its graph; nothing was measured.
         """
-        for candidate in self._candidates:
-            if candidate.cell.id in self._planned.absent:
-                candidate.leave(self._planned.absent[candidate.cell.id])
+        leave_absent(self._candidates, self._planned.absent)
         try:
             self._rounds.say(Activity("expected-outputs"))
             self._setting = setting_of(self._planned, self._timing, self._writer.logs, self._scratch)

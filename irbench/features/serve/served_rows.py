@@ -14,11 +14,12 @@ from irbench.core.row import LaunchesStop
 from irbench.core.serving_row import ServingRow, ServingTable
 from irbench.measure.disturbances import snapshot
 from irbench.runner.launch import block_evidence
-from irbench.runner.plan import PlannedGroup, refusal_note
+from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runner.rounds import CellOutcome, Rounds
+from irbench.runner.rows_alone import attempted, leave_absent, warmed_up
 from irbench.runner.run_progress import Listener
-from irbench.runner.workers import CellFailed, CellWorker, Setting, checked, checked_turns, runnable_form, setting_of
+from irbench.runner.workers import CellWorker, Setting, setting_of
 from irbench.spec.serving import SAMPLES_OF_QUERY, OfferedLoad, Queueing, ServingPlan
 from irbench.stats.intervals import FEWEST_LAUNCHES
 from irbench.stats.serving import Probe, answered_per_s, derive_serving_table, loads_by_rate, next_rate, test_level
@@ -26,7 +27,7 @@ from irbench.stats.workload_facts import given_inputs, table_of
 from irbench.store.runs import RunWriter
 from irbench.system import host
 from irbench.system.signals import signals_deferred
-from irbench.worker.cell import PreparedSession, Warmed
+from irbench.worker.cell import Warmed
 
 _FEWEST_REQUESTS = 10
 _MOST_REQUESTS = 1_000_000
@@ -94,9 +95,7 @@ class _Serving:
 
     def run(self) -> ServingTable:
         """Give every row its loads and return the table; the store holds it too."""
-        for row in self._rows:
-            if row.cell.id in self._planned.absent:
-                row.leave(self._planned.absent[row.cell.id])
+        leave_absent(self._rows, self._planned.absent)
         try:
             self._rounds.say(Activity("expected-outputs"))
             self._setting = setting_of(self._planned, self._request.timing, self._writer.logs, self._scratch)
@@ -111,29 +110,20 @@ class _Serving:
 
     def _launch(self, row: _Served) -> None:
         assert self._setting is not None
-        failed = self._attempt(row, self._setting)
-        other = None if failed is None or row.launches else runnable_form(row.cell, failed, self._setting)
-        if failed is not None and other is not None:
-            self._notes = (*self._notes, refusal_note(row.cell, failed.failure.message))
-            row.cell = other
-            failed = self._attempt(row, self._setting)
-        if failed is not None:
-            row.leave(failed.failure, failed.output_error)
+        setting = self._setting
+        notes = attempted(row, lambda: self._attempt(row, setting), setting, may_change=not row.launches)
+        self._notes = (*self._notes, *notes)
 
-    def _attempt(self, row: _Served, setting: Setting) -> CellFailed | None:
+    def _attempt(self, row: _Served, setting: Setting) -> None:
         self._rounds.say(Activity("compile-and-warm-up", row.cell.label))
         served: list[ServedLoad] = []
-        try:
-            with setting.worker(row.cell) as worker:
-                warmed = self._warmed(row, worker, setting)
-                try:
-                    self._give(row, worker, warmed, served)
-                finally:
-                    self._keep(row, warmed, served)
-        except CellFailed as failed:
-            return failed
-        row.state = "ok"
-        return None
+        with setting.worker(row.cell) as worker:
+            host_class = "irbench.worker.cell_hosts:ServingHost"
+            warmed = warmed_up(row, worker, setting, host_class, verifies=not row.launches)
+            try:
+                self._give(row, worker, warmed, served)
+            finally:
+                self._keep(row, warmed, served)
 
     def _give(self, row: _Served, worker: CellWorker, warmed: Warmed, served: list[ServedLoad]) -> None:
         """Give a row its loads; those that ended are in ``served`` also where a later one fails."""
@@ -166,18 +156,6 @@ class _Serving:
                 served=tuple(served),
             )
         )
-
-    def _warmed(self, row: _Served, worker: CellWorker, setting: Setting) -> Warmed:
-        worker.hold("irbench.worker.cell_hosts:ServingHost")
-        worker.ask("import", "import_runtime")
-        is_first = not row.launches and setting.expected.outputs is not None
-        prepared: PreparedSession = worker.ask("compile", "prepare", is_first)
-        row.effective = prepared.effective
-        if is_first:
-            row.output_error = checked(row.cell, prepared, setting)
-            checked_turns(worker, "verify", prepared, setting)
-        warmed: Warmed = worker.ask("warm-up", "warm_up")
-        return warmed
 
     def _search(self, row: _Served, worker: CellWorker, warmed: Warmed, served: list[ServedLoad]) -> None:
         """Try rates until the highest that keeps the level is known well enough; later launches confirm its ends."""

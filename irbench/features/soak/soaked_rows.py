@@ -12,10 +12,11 @@ from irbench.core.record import Failure
 from irbench.core.result import RunDocument
 from irbench.core.soak_row import SoakRow, SoakSeries, SoakStop, SoakTable
 from irbench.measure.clock import Stopwatch
-from irbench.runner.plan import PlannedGroup, refusal_note
-from irbench.runner.reference import CHANGING, worse
+from irbench.runner.plan import PlannedGroup
+from irbench.runner.reference import CHANGING
 from irbench.runner.request import RunRequest
 from irbench.runner.rounds import CellOutcome
+from irbench.runner.rows_alone import attempted, leave_absent, warmed_up
 from irbench.runner.run_progress import Listener, Progress
 from irbench.runner.workers import (
     CellFailed,
@@ -23,7 +24,6 @@ from irbench.runner.workers import (
     Setting,
     checked,
     checked_turns,
-    runnable_form,
     setting_of,
 )
 from irbench.spec import SoakPlan
@@ -97,9 +97,7 @@ class _Soak:
 
     def run(self) -> SoakTable:
         """Soak every row and return the table; the store holds it too."""
-        for row in self._rows:
-            if row.cell.id in self._planned.absent:
-                row.leave(self._planned.absent[row.cell.id])
+        leave_absent(self._rows, self._planned.absent)
         try:
             self._say(Activity("expected-outputs"))
             self._setting = setting_of(self._planned, self._timing, self._writer.logs, self._scratch)
@@ -114,39 +112,18 @@ class _Soak:
 
     def _soak(self, row: _Soaked) -> None:
         assert self._setting is not None
-        failed = self._attempt(row, self._setting)
-        other = None if failed is None else runnable_form(row.cell, failed, self._setting)
-        if failed is not None and other is not None:
-            self._notes = (*self._notes, refusal_note(row.cell, failed.failure.message))
-            row.cell = other
-            failed = self._attempt(row, self._setting)
-        if failed is None:
-            row.state = "ok"
-        else:
-            row.leave(failed.failure, failed.output_error)
+        setting = self._setting
+        self._notes = (*self._notes, *attempted(row, lambda: self._attempt(row, setting), setting))
         with signals_deferred():  # a row is told where and only where it is stored
             self._commit("unfinished")
 
-    def _attempt(self, row: _Soaked, setting: Setting) -> CellFailed | None:
-        """Soak a row with the form of its graph that it has, and return how it failed."""
+    def _attempt(self, row: _Soaked, setting: Setting) -> None:
+        """Soak a row with the form of its graph that it has."""
         self._say(Activity("compile-and-warm-up", row.cell.label))
-        try:
-            with setting.worker(row.cell) as worker:
-                self._call_in_blocks(row, worker, self._warmed(row, worker, setting))
-                self._verify_again(row, worker, setting)
-        except CellFailed as failed:
-            return failed
-        return None
-
-    def _warmed(self, row: _Soaked, worker: CellWorker, setting: Setting) -> Warmed:
-        worker.hold("irbench.worker.cell_hosts:SoakHost")
-        worker.ask("import", "import_runtime")
-        prepared: PreparedSession = worker.ask("compile", "prepare", setting.expected.outputs is not None)
-        row.effective = prepared.effective
-        row.output_error = checked(row.cell, prepared, setting)
-        row.output_error = worse(row.output_error, checked_turns(worker, "verify", prepared, setting))
-        warmed: Warmed = worker.ask("warm-up", "warm_up")
-        return warmed
+        with setting.worker(row.cell) as worker:
+            warmed = warmed_up(row, worker, setting, "irbench.worker.cell_hosts:SoakHost")
+            self._call_in_blocks(row, worker, warmed)
+            self._verify_again(row, worker, setting)
 
     def _call_in_blocks(self, row: _Soaked, worker: CellWorker, warmed: Warmed) -> None:
         samples = _samples_of_block(self._plan, warmed)
