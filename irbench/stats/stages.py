@@ -38,10 +38,10 @@ def _has_all(launch: CellLaunch, round_: Round, names: tuple[str, ...]) -> bool:
 
 def _stage(name: str, place: int, counted: Rounds, everything: Rounds, timing: Timing) -> StageTime:
     def median_ms(rounds: Rounds) -> float:
-        return float(np.median(_stage_ns(rounds)[:, place])) / 1e6
+        return float(np.median(stage_ns(rounds)[:, place])) / 1e6
 
     def share(rounds: Rounds) -> float:
-        total_ns = _stage_ns(rounds).sum(axis=0)
+        total_ns = stage_ns(rounds).sum(axis=0)
         return float(total_ns[place] / max(1, total_ns.sum()))
 
     shares = [share(rounds) for rounds in by_launch(counted)]
@@ -53,7 +53,7 @@ def _stage(name: str, place: int, counted: Rounds, everything: Rounds, timing: T
     )
 
 
-def _stage_ns(rounds: Rounds) -> NDArray[np.int64]:
+def stage_ns(rounds: Rounds) -> NDArray[np.int64]:
     """Return how long each stage of each call took, int64 of shape (calls, stages)."""
     return np.diff(part_ns(rounds, len(rounds[0][0].stages)), axis=1, prepend=0)
 

@@ -9,14 +9,14 @@ from dataclasses import replace
 import numpy as np
 
 from irbench.core.record import LaunchRecord
-from irbench.core.row import Spans, StepPart
+from irbench.core.row import StepPart
 from irbench.core.training_row import Effect
 from irbench.spec import Group, LossCheck, Timing
 from irbench.spec.training import BEGINNINGS, STEP, TRAINING
 from irbench.stats.factorial import effects_of
-from irbench.stats.figures import Rounds, by_launch, part_ns
-from irbench.stats.intervals import interval_at, looks_of
+from irbench.stats.figures import Rounds, by_launch, span_within
 from irbench.stats.observed import Observed, log_level
+from irbench.stats.stages import stage_ns
 
 BATCH_SETTING = "batch"
 BESIDE = "beside"
@@ -73,7 +73,10 @@ def step_parts(counted: Rounds, timing: Timing) -> tuple[StepPart, ...]:
     launches = [_parts_ms(rounds) for rounds in by_launch(counted)]
     if not all(launches):
         return ()
-    return tuple(StepPart(name, _span([parts[name] for parts in launches], timing)) for name in (*BEGINNINGS, BESIDE))
+    return tuple(
+        StepPart(name, span_within([parts[name] for parts in launches], timing, float, float))
+        for name in (*BEGINNINGS, BESIDE)
+    )
 
 
 def _parts_ms(rounds: Rounds) -> dict[str, float]:
@@ -82,13 +85,8 @@ def _parts_ms(rounds: Rounds) -> dict[str, float]:
         return {}
     medians = [float(np.median(launch.beginnings_ns[name])) / 1e6 for name in BEGINNINGS]
     parts = dict(zip(BEGINNINGS, np.diff(medians, prepend=0.0).tolist(), strict=True))
-    steps_ns = np.diff(part_ns(rounds, len(launch.stages)), axis=1, prepend=0)[:, launch.stages.index(STEP)]
+    steps_ns = stage_ns(rounds)[:, launch.stages.index(STEP)]
     return {**parts, BESIDE: float(np.median(steps_ns)) / 1e6 - medians[-1]}
-
-
-def _span(values: Sequence[float], timing: Timing) -> Spans:
-    interval = interval_at(values, looks_of(timing), timing.confidence)
-    return Spans(interval.value, **interval.ends())
 
 
 def training_effects(

@@ -15,6 +15,7 @@ from irbench.features.fleet.cluster import CallFailed, Cluster, Member, Schedule
 from irbench.features.fleet.messages import TargetFacts, unpacked
 from irbench.features.fleet.opening import opened, with_targets
 from irbench.features.fleet.report import DoctorAnswer, FleetDiagnosis, TargetDiagnosis
+from irbench.features.fleet.supervision import Spoken
 from irbench.features.fleet.targets import FleetFile
 from irbench.measure.clock import Stopwatch, utc_now
 
@@ -22,18 +23,11 @@ _WORKERS_S = 60.0
 _NO_WORKER = "its worker is not there"
 
 
-class _Problems:
-    """Takes in what is wrong with targets."""
-
-    def __init__(self, say: Say) -> None:
-        self.unreachable: dict[str, str] = {}
-        self._say = say
+class _Problems(Spoken):
+    """Takes in what is wrong with targets, which their rows say."""
 
     def refuse(self, name: str, problem: str) -> None:
         self.unreachable[name] = problem
-
-    def notice(self, text: str) -> None:
-        self._say(text)
 
 
 async def diagnosed(fleet: FleetFile, say: Say, *, peak: bool) -> FleetDiagnosis:
@@ -60,9 +54,7 @@ async def diagnosed(fleet: FleetFile, say: Say, *, peak: bool) -> FleetDiagnosis
     return FleetDiagnosis(
         [
             by_name.get(target.name)
-            or TargetDiagnosis(
-                name=target.name, problem=problems.unreachable.get(target.name, "its worker is not there")
-            )
+            or TargetDiagnosis(name=target.name, problem=problems.unreachable.get(target.name, _NO_WORKER))
             for target in fleet.targets
         ]
     )

@@ -15,22 +15,10 @@ import tomli_w
 from irbench.api.progress import Say
 from irbench.errors import IrbenchError
 from irbench.features.fleet.cluster_process import Tls
-from irbench.features.fleet.supervision import cluster_of_own
+from irbench.features.fleet.supervision import Spoken, cluster_of_own
 from irbench.features.fleet.targets import FleetFile, SchedulerAddress, TlsFiles
 
 _PRIVATE = 0o600
-
-
-class _Spoken:
-    def __init__(self, say: Say) -> None:
-        self.unreachable: dict[str, str] = {}
-        self._say = say
-
-    def refuse(self, name: str, problem: str) -> None:
-        self.notice(f"{name}: {problem}")
-
-    def notice(self, text: str) -> None:
-        self._say(text)
 
 
 async def held(fleet: FleetFile, output: Path, say: Say) -> None:
@@ -40,7 +28,7 @@ async def held(fleet: FleetFile, output: Path, say: Say) -> None:
         IrbenchError: No target can be reached, or a file is there already or cannot be written.
     """
     _require_free(output)
-    async with cluster_of_own(fleet, _Spoken(say)) as own:
+    async with cluster_of_own(fleet, Spoken(say)) as own:
         with files_to_join(fleet, own.address, own.tls, output):
             say(f"irbench fleet run PLAN --targets {output}   measures there; Ctrl-C ends it")
             await asyncio.Event().wait()

@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Protocol
 
 import asyncssh
 
+from irbench.api.progress import Say
 from irbench.errors import IrbenchError, first_line
-from irbench.features.fleet.certificates import certificates
 from irbench.features.fleet.cluster import Cluster, joined
 from irbench.features.fleet.cluster_process import ProcessRequest, Tls
 from irbench.features.fleet.launching import (
@@ -23,12 +24,15 @@ from irbench.features.fleet.launching import (
     started_over_ssh,
 )
 from irbench.features.fleet.targets import FleetFile, Target
-from irbench.measure.clock import Stopwatch
+from irbench.measure.clock import Stopwatch, utc_now
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
 _STEADY_S = 60.0
 """A worker that ran for so long is started again at once."""
 _LOOPBACK = "127.0.0.1"
+_CERTIFICATE_NAME = "irbench fleet"
+_VALID = timedelta(days=30)
+"""Before and after now: the clock of a target may be wrong."""
 
 
 class Listener(Protocol):
@@ -43,6 +47,26 @@ class Listener(Protocol):
     def notice(self, text: str) -> None:
         """Take in a line about a target."""
         ...
+
+
+class Spoken:
+    """Says what it is told of targets.
+
+    Args:
+        say: Receives a line for each.
+    """
+
+    def __init__(self, say: Say) -> None:
+        self.unreachable: dict[str, str] = {}
+        self._say = say
+
+    def refuse(self, name: str, problem: str) -> None:
+        """Say it; see :class:`Listener`."""
+        self.notice(f"{name}: {problem}")
+
+    def notice(self, text: str) -> None:
+        """Say it."""
+        self._say(text)
 
 
 @dataclass(frozen=True)
@@ -187,3 +211,31 @@ class _Keeper:
 
     def _request(self, host: str) -> ProcessRequest:
         return ProcessRequest(name=self._target.name, scheduler=_address(host, self._port), tls=self._tls)
+
+
+def certificates() -> Tls:
+    """Return a new key with a certificate that is its own authority, for every part of a cluster."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, _CERTIFICATE_NAME)])
+    now = utc_now()
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _VALID)
+        .not_valid_after(now + _VALID)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    written = certificate.public_bytes(serialization.Encoding.PEM).decode()
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return Tls(written, written, secret.decode())
