@@ -278,7 +278,10 @@ def _further_out(probes: Sequence[Probe], verdict: LevelVerdict, step: float) ->
 
 
 def derive_serving_table(table: ServingTable, records: Sequence[LaunchRecord]) -> ServingTable:
-    """Return a table whose figures follow from the requests of its launches: a row for each load of each cell."""
+    """Return a table whose figures follow from the requests of its launches: a row for each load of each cell.
+
+    A cell that failed after some loads has one more row, which says why.
+    """
     own = [record for record in records if record.group == table.group]
     cells = {row.id: row for row in reversed(table.rows)}
     served = {cell: _served_in(own, cell) for cell in reversed(cells)}
@@ -301,7 +304,8 @@ def _rows_of(row: ServingRow, served: Sequence[ServedLoad], table: ServingTable)
     if not by_load:
         return [replace(row, load=None)]
     figures = (load_figures(launches, table.level, table.confidence) for _, launches in sorted(by_load.items()))
-    return [replace(row, load=load) for load in figures]
+    rows = [replace(row, load=load) for load in figures]
+    return [*rows, replace(row, load=None)] if row.failure is not None else rows
 
 
 def _limit_of(cell: str, served: Sequence[ServedLoad], rows: Sequence[ServingRow]) -> LoadLimit | None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from cold_and_soak_runs import served_cell, serving_example
 
-from irbench.core.record import REFUSED, ServedLoad
+from irbench.core.record import REFUSED, Failure, LaunchRecord, ServedLoad
 from irbench.core.serving_row import LevelTest
 from irbench.spec.serving import OfferedLoad, ServiceLevel
 from irbench.stats.serving import (
     Probe,
     autocorrelation_time,
     binomial_cdf,
+    derive_serving_table,
     latency_ns,
     level_verdict,
     load_figures,
@@ -124,6 +127,17 @@ def test_a_search_closes_in_on_the_rate_from_which_on_requests_miss(limit_per_s:
 def test_a_search_gives_up_where_no_load_is_kept() -> None:
     probes = [Probe(rate, LevelTest(1000, 500, "fail"), 99) for rate in (70.0, 35.0, 17.5, 8.7, 4.4, 2.2)]
     assert next_rate(probes, capacity_per_s=100.0) is None
+
+
+def test_a_row_that_failed_after_some_loads_says_why_below_them() -> None:
+    (table,) = serving_example().serving
+    failure = Failure("serve", "It crashed with SIGSEGV.")
+    failed = replace(table, rows=tuple(replace(row, state="failed", failure=failure) for row in table.rows))
+    records = [LaunchRecord(0, 0, (served_cell("ort", 5),), {}, ())]
+    derived = derive_serving_table(failed, records)
+    rows = [row for row in derived.rows if row.id == "ort"]
+    assert [None if row.load is None else row.load.rate_per_s for row in rows] == [10, 40, None]
+    assert derive_serving_table(derived, records) == derived
 
 
 def test_a_search_goes_further_out_where_the_closest_rates_are_undecided() -> None:
