@@ -12,6 +12,7 @@ NOT_MEASURED = "-"
 _FEWEST_DIGITS = 2
 _USUAL_DIGITS = 3
 _MOST_DIGITS = 4
+_LONGEST_LISTING = 4
 _LEAST, _LARGEST = 1e-9, 1e15
 """Beyond these, which no machine measures, numbers have an exponent."""
 _MOST_APART = 8
@@ -52,6 +53,15 @@ def listing(names: Iterable[str]) -> str:
     """Return names separated by commas, the last by ``and``."""
     *rest, last = names
     return f"{', '.join(rest)} and {last}" if rest else last
+
+
+def shortened(names: Iterable[str], noun: str) -> str:
+    """Return names like :func:`listing`, but of more than four only the first three: ``A, B, C and 9 more rows``."""
+    names = tuple(names)
+    if len(names) <= _LONGEST_LISTING:
+        return listing(names)
+    shown = names[: _LONGEST_LISTING - 1]
+    return f"{', '.join(shown)} and {len(names) - len(shown)} more {noun}s"
 
 
 def binary_size(count: int) -> str:

@@ -17,7 +17,7 @@ In documents it is ``{"code": "too-slow", "facts": {"p90_ms": 61.2}}``. It is fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from operator import attrgetter
@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeAlias, get
 
 import msgspec
 from msgspec import StructMeta
+
+from irbench.core.quantities import shortened
 
 _ROW = "row"
 ExampleFacts: TypeAlias = Mapping[str, Any]
@@ -50,6 +52,10 @@ class Context:
     def name(self, cell: RowId) -> str:
         """Return what a row is called."""
         return self.names.get(cell, cell)
+
+    def listed(self, cells: Iterable[RowId]) -> str:
+        """Return what rows are called, as a list that ends with how many more there are where it would fill lines."""
+        return shortened(map(self.name, cells), "row")
 
 
 class _NoticeType(StructMeta):

@@ -92,7 +92,7 @@ class TwoModes(Warn):
     example_facts: ClassVar[ExampleFacts] = {"rows": (SlowRow("ort", slow_launches=3, launches=6, slower=0.082),)}
 
     def brief(self, context: Context) -> str:
-        return f"Launches of {listing(context.name(row.cell) for row in self.rows)} run at one of two speeds."
+        return f"Launches of {context.listed(row.cell for row in self.rows)} run at one of two speeds."
 
     def detail(self, context: Context) -> str:
         return _slower(self.rows, context)
@@ -127,7 +127,7 @@ class WaitsOnItself(Warn):
     example_facts: ClassVar[ExampleFacts] = {"rows": (WaitingRow("tf", share=0.24, running=1.9, threads=2),)}
 
     def brief(self, context: Context) -> str:
-        names = listing(context.name(row.cell) for row in self.rows)
+        names = context.listed(row.cell for row in self.rows)
         return f"Threads of {names} compete with each other for processors."
 
     def detail(self, context: Context) -> str:
@@ -256,7 +256,7 @@ class LaunchesDepend(Warn):
     example_facts: ClassVar[ExampleFacts] = {"cells": ("ort",)}
 
     def brief(self, context: Context) -> str:
-        return f"Consecutive launches of {listing(map(context.name, self.cells))} are correlated."
+        return f"Consecutive launches of {context.listed(self.cells)} are correlated."
 
     def detail(self, context: Context) -> str:
         return "Something changed slowly during the run: the interval describes that time, and may not hold at another."

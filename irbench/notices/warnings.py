@@ -394,7 +394,7 @@ class ExcludedBlocksMatter(Warn):
     example_facts: ClassVar[ExampleFacts] = {"rows": (ExcludedBlocksRow("ort", True, 1.082, "faster", "undecided"),)}
 
     def brief(self, context: Context) -> str:
-        names = listing(context.name(row.cell) for row in self.rows)
+        names = context.listed(row.cell for row in self.rows)
         return f"Including the disturbed blocks would change the speedup of {names}."
 
     def detail(self, context: Context) -> str:

@@ -33,7 +33,7 @@ def footer(result: GroupResult, context: Context, hidden: Collection[str] = ()) 
     if _assumes_one_mode(result):
         yield "few launches: intervals assume a unimodal distribution of launch speeds"
     for text, cells in _marked(result).items():
-        yield f"* {text}: {', '.join(context.name(cell) for cell in cells)}"
+        yield f"* {text}: {context.listed(cells)}"
     yield from step_legend(result)
     yield from dict.fromkeys(note.text(context) for note in result.notes)
 

@@ -49,8 +49,8 @@ def entry_of(document: RunDocument, folder: str) -> RunEntry:
         complete=document.complete,
         name=str(document.plan.get("name") or ""),
         note=str(document.plan.get("note") or ""),
-        batches=tuple(dict.fromkeys(cell.batch for cell in cells)),
-        streams=tuple(dict.fromkeys(cell.requested.streams for cell in cells)),
+        batches=tuple(sorted({cell.batch for cell in cells})),
+        streams=tuple(sorted({cell.requested.streams for cell in cells})),
         threads=next((cell.requested.threads for cell in cells), None),
         precisions=tuple(
             dict.fromkeys(str(cell.effective.get("precision", cell.requested.precision)) for cell in cells)

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import pairwise, takewhile
 from operator import eq
 
-from irbench.core.quantities import age
+from irbench.core.quantities import age, shortened
 from irbench.render.outcome_texts import outcomes_text
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.store.entries import RunEntry
@@ -73,7 +73,7 @@ _FIELDS = (
         TableColumn("threads", drops=10), lambda entry, _: "native" if entry.threads is None else str(entry.threads)
     ),
     _Field(TableColumn("launches", drops=8), lambda entry, _: str(entry.launches)),
-    _Field(TableColumn("rows", words=True, folds=True, drops=4), lambda entry, _: ", ".join(entry.rows)),
+    _Field(TableColumn("rows", words=True, folds=True, drops=4), lambda entry, _: shortened(entry.rows, "row")),
     _Field(TableColumn("outcome", words=True, folds=True, least=_OUTCOME_WIDTH), lambda entry, _: outcomes_text(entry)),
     _Field(TableColumn("machine", words=True, folds=True, drops=11), lambda entry, _: entry.machine, optional=True),
     _Field(TableColumn("note", words=True, folds=True, drops=7), lambda entry, _: entry.note, optional=True),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irbench.core.quantities import binary_size, listing, percent, percents_apart, plural, size_text, times
+from irbench.core.quantities import binary_size, listing, percent, percents_apart, plural, shortened, size_text, times
 from irbench.options.values import cpu_list
 from irbench.system.host import parse_cpu_list
 
@@ -45,6 +45,11 @@ def test_one_of_a_thing_is_singular_and_any_other_number_plural(count: int, noun
 
 def test_a_listing_ends_in_and():
     assert [listing("a"), listing("ab"), listing("abc")] == ["a", "a and b", "a, b and c"]
+
+
+def test_a_long_listing_counts_what_it_leaves_out():
+    assert shortened("abcd", "row") == "a, b, c and d"
+    assert shortened("abcde", "row") == "a, b, c and 2 more rows"
 
 
 def test_a_share_is_in_percent_and_a_ratio_a_factor():
