@@ -379,6 +379,11 @@ class SlowLaunches(Warn):
     example_facts: ClassVar[ExampleFacts] = {"rows": (SlowRow("ort", slow_launches=1, launches=6, slower=0.082),)}
 
     def brief(self, context: Context) -> str:
+        most = percent(max(row.slower for row in self.rows))
+        names = context.listed(row.cell for row in self.rows)
+        return f"Single launches of {names} were up to {most} slower than the others."
+
+    def detail(self, context: Context) -> str:
         return _slower(self.rows, context)
 
     def remedy(self, context: Context) -> str:
