@@ -20,14 +20,17 @@ _LENGTH = "Inference-Header-Content-Length"
 
 
 @contextmanager
-def model_server(model: Path, *, binary: bool = False, wrong: bool = False) -> Iterator[str]:
+def model_server(model: Path, *, binary: bool = False, wrong: bool = False, statistics: bool = False) -> Iterator[str]:
     """Serve a model, and yield its address.
 
     Args:
         model: An ONNX file.
         binary: Whether tensors are sent as bytes behind the JSON.
         wrong: Whether answers are off.
+        statistics: Whether it counts its answers as Triton does: each waits 2 ms and computes 3 ms, so it says.
     """
+    extensions = [*["binary_tensor_data"] * binary, *["statistics"] * statistics]
+    answered: list[None] = []
     graph = onnx.load(model)
     evaluator = ReferenceEvaluator(graph)
 
@@ -39,7 +42,9 @@ def model_server(model: Path, *, binary: bool = False, wrong: bool = False) -> I
 
         def do_GET(self) -> None:
             if self.path == "/v2":
-                self._answer({"name": "test", "extensions": ["binary_tensor_data"] if binary else []})
+                self._answer({"name": "test", "extensions": extensions})
+            elif self.path == "/v2/models/net/stats" and statistics:
+                self._answer({"model_stats": [{"name": "net", "inference_stats": _counted(len(answered))}]})
             elif self.path == "/v2/models/net":
                 inputs = [{"name": each.name, "datatype": "FP32", "shape": [-1]} for each in graph.graph.input]
                 self._answer({"name": "net", "inputs": inputs})
@@ -51,6 +56,7 @@ def model_server(model: Path, *, binary: bool = False, wrong: bool = False) -> I
             self._infer(_tensors(body, int(self.headers.get(_LENGTH, len(body)))))
 
         def _infer(self, feed: dict[str, Any]) -> None:
+            answered.append(None)
             answers = [np.asarray(answer) + (1 if wrong else 0) for answer in evaluator.run(None, feed)]
             names = [spec.name for spec in graph.graph.output]
             outputs = [_described(*each, binary=binary) for each in zip(names, answers, strict=True)]
@@ -74,6 +80,11 @@ def model_server(model: Path, *, binary: bool = False, wrong: bool = False) -> I
     finally:
         server.shutdown()
         server.server_close()
+
+
+def _counted(answers: int) -> dict[str, Any]:
+    each_ms = {"success": 5, "queue": 2, "compute_input": 1, "compute_infer": 1.5, "compute_output": 0.5}
+    return {name: {"count": answers, "ns": round(answers * ms * 1e6)} for name, ms in each_ms.items()}
 
 
 def _tensors(body: bytes, json_bytes: int) -> dict[str, Any]:

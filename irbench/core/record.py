@@ -180,6 +180,21 @@ REFUSED, GIVEN_UP = -1, -2
 
 
 @dataclass(frozen=True)
+class ServerTimes:
+    """What a model server says of its answers, all of them together.
+
+    Attributes:
+        answers: How many inferences it answered.
+        queue_ns: How long they waited in it.
+        compute_ns: How long it computed: inputs taken, the inference and outputs written.
+    """
+
+    answers: int
+    queue_ns: int
+    compute_ns: int
+
+
+@dataclass(frozen=True)
 class ServedLoad:
     """What became of the requests of one load, in the order in which they were due; int64 of one length.
 
@@ -192,6 +207,8 @@ class ServedLoad:
         end_ns: When it was answered; 0 where it was not.
         slot: Which slot answered it, :data:`REFUSED` or :data:`GIVEN_UP`.
         timeout_ms: After how long one that waited was given up; ``None`` for never.
+        server: What the model server counted meanwhile, others' inferences included; ``None`` where none answers, or it
+            does not tell.
     """
 
     offered: OfferedLoad
@@ -202,6 +219,7 @@ class ServedLoad:
     end_ns: NDArray[np.int64]
     slot: NDArray[np.int64]
     timeout_ms: float | None = None
+    server: ServerTimes | None = None
 
 
 @dataclass(frozen=True)

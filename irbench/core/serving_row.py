@@ -43,6 +43,21 @@ class OverLaunches(WithEnds, Estimated):
 
 
 @dataclass(frozen=True)
+class ServerFigures:
+    """Where the time of a call goes that a model server answers: means, in milliseconds.
+
+    Attributes:
+        queue_ms: It waited in the server's queue.
+        compute_ms: The server computed.
+        network_ms: What is left of the call: the way there and back, and reading and writing messages.
+    """
+
+    queue_ms: float
+    compute_ms: float
+    network_ms: float
+
+
+@dataclass(frozen=True)
 class LoadFigures:
     """What became of the requests of one load, over all launches; times in milliseconds.
 
@@ -67,6 +82,7 @@ class LoadFigures:
         given_up: Requests that waited, or were answered, after more than the time-out.
         batch_mean: Requests that a call answered on average.
         level: Whether the service level is kept; null where none was asked for.
+        server: Where the time of calls goes; null where no model server answered, or it does not tell.
     """
 
     rate_per_s: float | None
@@ -84,6 +100,7 @@ class LoadFigures:
     given_up: int
     batch_mean: float
     level: LevelTest | None = None
+    server: ServerFigures | None = None
 
 
 @dataclass(frozen=True)
@@ -126,6 +143,8 @@ class ServingTable(MeasuredTable):
         rounds: Of launches, that were finished.
         group: Its number in the files of launches.
         limits: Of each cell, where rates were given or searched and a service level was asked for.
+        best: The id of the row that passes at a rate at which every other one fails; null where that is not known, or
+            there is no other.
         foreign_share: Which share of the processors other programs used while requests were answered, from 0 to 1; null
             before any was.
     """
@@ -139,6 +158,7 @@ class ServingTable(MeasuredTable):
     stopped_by: LaunchesStop
     rows: tuple[ServingRow, ...] = ()
     limits: tuple[LoadLimit, ...] = ()
+    best: str | None = None
     foreign_share: float | None = None
 
 

@@ -286,7 +286,7 @@ class Run(Plottable, Displayable):
         """Return all charts of a table that have something to show.
 
         Args:
-            table: Its number.
+            table: Its number among all tables of the run.
 
         Raises:
             IrbenchError: There is no such table, samples are damaged, or ``irbench[report]`` is not installed.
@@ -299,9 +299,9 @@ class Run(Plottable, Displayable):
 
         Args:
             name: ``speedups``, ``latencies``, ``launches``, ``timeline``, ``tradeoff``, ``accuracy``, ``tokens``,
-                ``slowdowns`` of :func:`irbench.corun`, or ``fps-batch``, ``fps-threads``, ``fps-streams`` and
-                ``fps-instances`` where rows differ in these; the first by default.
-            table: Number of the table.
+                ``slowdowns`` of :func:`irbench.corun`, ``load-curve`` of :func:`irbench.serve`, or ``fps-batch``,
+                ``fps-threads``, ``fps-streams`` and ``fps-instances`` where rows differ in these; the first by default.
+            table: Number of the table among all tables of the run.
 
         Raises:
             IrbenchError: There is no such table or chart, samples are damaged, or ``irbench[report]`` is not installed.
@@ -312,12 +312,14 @@ class Run(Plottable, Displayable):
     def _figures(self, table: int = 0) -> Iterator[Figure]:
         from irbench.charts.records import chart_rows
         from irbench.charts.tables import figures_of_table
+        from irbench.runs.run_modes import mode_figures
         from irbench.store.runs import read_launches
 
-        if not 0 <= table < len(self.tables):
-            raise IrbenchError(
-                f"The run has no table {table} of speeds.", hint=f"It has {len(self.tables)}, counted from 0."
-            )
+        count = len(self.document.tables)
+        if not 0 <= table < count:
+            raise IrbenchError(f"The run has no table {table}.", hint=f"It has {count}, counted from 0.")
+        if table >= len(self.tables):
+            return mode_figures(self.document, table, table)
         rows = chart_rows(self.document.groups[table], table)
         return figures_of_table(self.document, table, rows, list(read_launches(self.folder, self.document)))
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from irbench.charts.figure import Figure
     from irbench.core.result import RunDocument
     from irbench.render.views import PlainView
     from irbench.runner.plan import PlannedGroup
@@ -30,6 +31,8 @@ class RunMode(NamedTuple):
         measure: The module and the function of the feature that measures it: ``"run.run"``; see :class:`Measure`.
         views: The module and the function of the feature that shows a table; see :class:`Views`.
         follows_speeds: Whether it is measured after the speeds; otherwise in place of them.
+        figures: The module and the function of the feature that makes the charts of a table; empty for none; see
+            :class:`Figures`.
     """
 
     asked_by: Literal["cold", "soak", "serving", "counting"]
@@ -37,6 +40,7 @@ class RunMode(NamedTuple):
     measure: str
     views: str
     follows_speeds: bool = False
+    figures: str = ""
 
 
 class Measure(Protocol):
@@ -62,6 +66,14 @@ class Views(Protocol):
         ...
 
 
+class Figures(Protocol):
+    """Yields the charts of a table of the mode that have something to show."""
+
+    def __call__(self, table: Any, number: int) -> Iterator[Figure]:
+        """Yield the charts of a table; ``number`` is unique in the page, for the keys of its rows."""
+        ...
+
+
 def mode_asked_for(request: RunRequest, *, follows_speeds: bool) -> Measure | None:
     """Return what measures the mode that is asked for in place of speeds, or after them; ``None`` without one."""
     for package, mode in _modes():
@@ -77,6 +89,15 @@ def mode_views(document: RunDocument) -> Iterator[PlainView]:
         for table in getattr(document, mode.tables):
             views: Views = _function(package, mode.views)
             yield from views(table, document.environment, document.plan)
+
+
+def mode_figures(document: RunDocument, place: int, number: int) -> Iterator[Figure]:
+    """Yield the charts of a table that is not of speeds: of the one at ``place`` in all tables of the run."""
+    chosen = document.tables[place]
+    for package, mode in _modes():
+        if mode.figures and any(table is chosen for table in getattr(document, mode.tables)):
+            figures: Figures = _function(package, mode.figures)
+            yield from figures(chosen, number)
 
 
 @cache

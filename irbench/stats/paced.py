@@ -64,6 +64,7 @@ def paced_latency(runs: Sequence[PacedRun]) -> PacedLatency | None:
         p90_since_due=percentile(due_ms, 90) if enough and keeps_up else None,
         late=late,
         count=int(own_ms.size),
+        lag_p99=percentile(np.concatenate([_lag_ns(run) for run in runs]) / 1e6, 99),
     )
 
 
@@ -110,6 +111,13 @@ def _reversed(state: TableState, fast: str, slow: str, rates: Mapping[str, Mappi
 
 def _own_ns(run: PacedRun) -> NDArray[np.int64]:
     return run.completion_ns - run.issue_ns
+
+
+def _lag_ns(run: PacedRun) -> NDArray[np.int64]:
+    """Return how long after each call was due, and its slot had ended the call before, it was issued."""
+    free_ns = np.concatenate([np.zeros(run.concurrency, np.int64), run.completion_ns[: -run.concurrency]])
+    lag_ns: NDArray[np.int64] = run.issue_ns - np.maximum(_due_ns(run), free_ns)
+    return lag_ns
 
 
 def _due_ns(run: PacedRun) -> NDArray[np.int64]:

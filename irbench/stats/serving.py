@@ -33,6 +33,7 @@ from irbench.core.serving_row import (
     LoadFigures,
     LoadLimit,
     OverLaunches,
+    ServerFigures,
     ServingRow,
     ServingTable,
 )
@@ -170,7 +171,19 @@ def load_figures(loads: Sequence[ServedLoad], level: ServiceLevel | None, confid
         ),
         batch_mean=sum(answered) / service_ns.size if service_ns.size else 0.0,
         level=None if level is None else test_level(loads, level, confidence),
+        server=_server_figures(loads, service_ns),
     )
+
+
+def _server_figures(loads: Sequence[ServedLoad], service_ns: NDArray[np.int64]) -> ServerFigures | None:
+    """Return where the time of calls goes that a server answered, by its own means over all that it answered."""
+    told = [load.server for load in loads if load.server is not None]
+    answers = sum(server.answers for server in told)
+    if not answers or not service_ns.size:
+        return None
+    queue_ms = sum(server.queue_ns for server in told) / answers / 1e6
+    compute_ms = sum(server.compute_ns for server in told) / answers / 1e6
+    return ServerFigures(queue_ms, compute_ms, float(service_ns.mean()) / 1e6 - queue_ms - compute_ms)
 
 
 def _percentile_over_launches(loads: Sequence[ServedLoad], percent: float, confidence: float) -> OverLaunches | None:
@@ -286,11 +299,13 @@ def derive_serving_table(table: ServingTable, records: Sequence[LaunchRecord]) -
     cells = {row.id: row for row in reversed(table.rows)}
     served = {cell: _served_in(own, cell) for cell in reversed(cells)}
     rows = [row for cell, loads in served.items() for row in _rows_of(cells[cell], loads, table)]
-    limits = (_limit_of(cell, served[cell], [row for row in rows if row.id == cell]) for cell in served)
+    found = (_limit_of(cell, served[cell], [row for row in rows if row.id == cell]) for cell in served)
+    limits = tuple(limit for limit in found if limit is not None)
     return replace(
         table,
         rows=tuple(rows),
-        limits=tuple(limit for limit in limits if limit is not None),
+        limits=limits,
+        best=best_of(limits),
         foreign_share=_foreign_share(own),
     )
 
@@ -318,6 +333,15 @@ def _limit_of(cell: str, served: Sequence[ServedLoad], rows: Sequence[ServingRow
     passes = [rate for rate, verdict in judged if verdict == "pass" and (fails is None or rate < fails)]
     at_once = [answered_per_s(load) for load in served if load.offered.scenario == "offline"]
     return LoadLimit(cell, max(passes, default=None), fails, median(at_once) if at_once else None)
+
+
+def best_of(limits: Sequence[LoadLimit]) -> str | None:
+    """Return the cell that passes at a rate at which every other one fails; ``None`` without one, or another cell."""
+    if len(limits) < 2:
+        return None
+    best = max(limits, key=lambda limit: limit.passes_per_s or 0.0)
+    others_fail_at = max(limit.fails_per_s or math.inf for limit in limits if limit is not best)
+    return best.cell if (best.passes_per_s or 0.0) >= others_fail_at else None
 
 
 def _foreign_share(records: Sequence[LaunchRecord]) -> float | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench.core.record import Evidence, PacedRun, ServedLoad, Sustained
+from irbench.core.record import Evidence, PacedRun, ServedLoad, ServerTimes, Sustained
 from irbench.measure.call_parts import timed_in_turns
 from irbench.measure.drive import complete_call, turning_slot
 from irbench.measure.kernel_evidence import evidence_between, read_counters
@@ -172,8 +172,16 @@ class SoakBlock:
     resident_bytes: int | None
 
 
+_SERVER_COUNTS = ("answers", "queue_ns", "compute_ns")
 _LONGEST = 2
 """A load lasts at most so many times as long as its requests arrive."""
+
+
+@runtime_checkable
+class _TellsServerTimes(Protocol):
+    """A session whose calls a model server answers, which may say how long they took it."""
+
+    def server_times(self) -> ServerTimes | None: ...
 
 
 class ServingHost(RunHost):
@@ -187,7 +195,16 @@ class ServingHost(RunHost):
         together = SAMPLES_OF_QUERY if offered.scenario == "multistream" else 1
         until_ns = _LONGEST * int(due_ns[-1]) if offered.scenario == "server" else None
         arrivals = Arrivals(due_ns, offered.requests, together, until_ns)
-        return serve(self._calls(), arrivals, offered, queueing, self._task.cell.load.batch)
+        before = self._server_times()
+        load = serve(self._calls(), arrivals, offered, queueing, self._task.cell.load.batch)
+        after = self._server_times()
+        if before is None or after is None:
+            return load
+        answers, queue_ns, compute_ns = (getattr(after, name) - getattr(before, name) for name in _SERVER_COUNTS)
+        return replace(load, server=ServerTimes(answers, queue_ns, compute_ns))
+
+    def _server_times(self) -> ServerTimes | None:
+        return self._session.server_times() if isinstance(self._session, _TellsServerTimes) else None
 
 
 class SoakHost(CellHost):

@@ -76,3 +76,18 @@ def test_a_server_is_given_requests_as_they_arrive(model: Path, tmp_path: Path) 
     assert called.code == 0, called.err
     (row,) = called.document["serving"][0]["rows"]
     assert row["load"]["requests"] >= 20
+    assert row["load"]["server"] is None
+
+
+def test_what_a_server_says_of_its_queue_stands_beside_the_rest_of_a_call(model: Path, tmp_path: Path) -> None:
+    with model_server(model, statistics=True) as address:
+        called = irbench(
+            "serve", model, "--backends", "none", "--cell", f"server={address}", "--rate", "20", "--for", "1s",
+            "--budget", "3s", "--format", "json", "--results", tmp_path,
+        )  # fmt: skip
+    assert called.code == 0, called.err
+    (row,) = called.document["serving"][0]["rows"]
+    server = row["load"]["server"]
+    assert (server["queue_ms"], server["compute_ms"]) == (pytest.approx(2), pytest.approx(3))
+    shown = irbench("show", called.document["run_id"], "--results", tmp_path)
+    assert "server queue ms" in shown.out

@@ -123,7 +123,7 @@ def _write_charts(contents: Contents, folder: Path, form: ChartForm) -> None:
     from irbench.runs.results import Run
 
     runs = (Run(document, run) for document, run in contents.runs)
-    tables = [(run, number) for run in runs for number in range(len(run.tables))]
+    tables = [(run, number) for run in runs for number in range(len(run.document.tables))]
     plots: dict[str, Iterable[Plot]] = {}
     plots |= {f"result-{place + 1}": map(Plot, result.figures()) for place, result in enumerate(contents.results)}
     plots |= {f"table-{place + 1}": run.plots(table=number) for place, (run, number) in enumerate(tables)}

@@ -23,7 +23,7 @@ from irbench.render.speed_table import confidence_of, context_of, group_table, h
 from irbench.render.stage_table import stage_sentences
 from irbench.render.table_title import command_text, origin_lines, title
 from irbench.render.tables_below import tables_below
-from irbench.runs.run_modes import mode_views
+from irbench.runs.run_modes import mode_figures, mode_views
 from irbench.store.runs import read_launches
 
 
@@ -51,7 +51,8 @@ def _run(document: RunDocument, folder: Path, number: int, *, draws: bool) -> Pa
         sections.append(replace(section, parts=(*section.parts, *figures)))
     texts = tuple(PageCode(as_text(view)) for view in mode_views(document))
     if texts:
-        sections.append(PageSection(f"{key}-texts", "", "", texts))
+        charts = _mode_charts(document, f"{key}-texts", number * 1000) if draws else ()
+        sections.append(PageSection(f"{key}-texts", "", "", (*texts, *charts)))
     command = command_text(document)
     facts = [line for line in origin_lines(document) if line != command]
     if problem:
@@ -122,6 +123,14 @@ def _figures(
     rows = chart_rows(document.groups[place], number)
     if figures := tuple(drawn_figures(figures_of_table(document, place, rows, launches), key)):
         yield PageFigures(figures)
+
+
+def _mode_charts(document: RunDocument, key: str, number: int) -> Iterator[PageFigures]:
+    """Yield the charts of each table that is not of speeds."""
+    for place in range(len(document.groups), len(document.tables)):
+        figures = mode_figures(document, place, number + place)
+        if drawn := tuple(drawn_figures(figures, f"{key}-{place}")):
+            yield PageFigures(drawn)
 
 
 def _state(row: CellResult) -> str:

@@ -9,5 +9,7 @@ from irbench.runs.run_modes import RunMode
 from irbench.terminal.commands import Command
 
 COMMANDS = (Command("serve", "Measure", "Give models requests as they arrive: which load a setting holds.", rank=4),)
-RUN_MODE = RunMode("serving", "serving", measure="served_rows.run", views="view.serving_views")
+RUN_MODE = RunMode(
+    "serving", "serving", measure="served_rows.run", views="view.serving_views", figures="charts.figures_of_loads"
+)
 PAGE = "docs/serving.md"

@@ -70,13 +70,15 @@ def level_text(level: ServiceLevel) -> str:
 def _headline(table: ServingTable, names: Mapping[str, str]) -> str:
     if table.level is None:
         return ""
-    held = [_limit_text(limit, names[limit.cell]) for limit in table.limits] or [
+    held = [limit_text(limit, names[limit.cell]) for limit in table.limits] or [
         f"{names[row.id]} {_KEEPS[row.load.level.verdict]}" for row in table.rows if row.load and row.load.level
     ]
+    if table.best is not None:
+        held.append(f"{names[table.best]} holds the highest rate")
     return f"{level_text(table.level)}: {'; '.join(held)}" if held else ""
 
 
-def _limit_text(limit: LoadLimit, name: str) -> str:
+def limit_text(limit: LoadLimit, name: str) -> str:
     """Return up to which rate a row keeps its level, and from which on it does not."""
     passes = "" if limit.passes_per_s is None else f"holds {rate_text(limit.passes_per_s)}/s"
     fails = "" if limit.fails_per_s is None else f"fails at {rate_text(limit.fails_per_s)}/s"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from irbench.core.quantities import NOT_MEASURED, significant
-from irbench.core.serving_row import LevelTest, LoadFigures, OverLaunches, ServingRow, ServingTable
+from irbench.core.serving_row import LevelTest, LoadFigures, OverLaunches, ServerFigures, ServingRow, ServingTable
 from irbench.render.columns.declaration import (
     COUNT,
     COUNT_ALWAYS,
@@ -22,6 +22,8 @@ from irbench.render.figure_texts import ends_text
 
 _load = RowPart[ServingRow, LoadFigures](lambda row: row.load)
 _level = RowPart[ServingRow, LevelTest](lambda row: None if row.load is None else row.load.level)
+
+_server = RowPart[ServingRow, ServerFigures](lambda row: None if row.load is None else row.load.server)
 
 
 def rate_text(rate_per_s: float) -> str:
@@ -94,6 +96,15 @@ LOAD: tuple[Column[Any], ...] = (
         load=_load(lambda load: load.mean_ms)),
     Column("service_p50_ms", NUMBER, "Median duration of the calls that answered requests.",
         load=_load(lambda load: load.service_p50_ms), in_loads=ShownColumn(60, "service p50 ms", drops=4)),
+    Column("server_queue_ms", NUMBER, "Mean time that calls waited in the model server, as it says.",
+        load=_server(lambda server: server.queue_ms),
+        in_loads=ShownColumn(62, "server queue ms", drops=4, is_shown=_any(lambda load: load.server))),
+    Column("server_compute_ms", NUMBER, "Mean time that the model server computed, as it says.",
+        load=_server(lambda server: server.compute_ms),
+        in_loads=ShownColumn(64, "server compute ms", drops=4, is_shown=_any(lambda load: load.server))),
+    Column("network_ms", NUMBER, "What is left of the mean duration of calls: the way to the server and back.",
+        load=_server(lambda server: server.network_ms),
+        in_loads=ShownColumn(66, "network ms", drops=4, is_shown=_any(lambda load: load.server))),
     Column("start_lag_p99_ms", NUMBER, "99th percentile of the time until a call began for which all was there.",
         load=_load(lambda load: load.start_lag_p99_ms), in_loads=ShownColumn(70, "lag p99 ms", drops=5)),
     Column("busy_share", NUMBER, "Share of the time that slots spent in calls.",

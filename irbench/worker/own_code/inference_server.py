@@ -2,6 +2,8 @@
 
 Specification: https://github.com/kserve/open-inference-protocol, ``protocol/inference_rest.md``. Tensors are JSON, or
 bytes behind the JSON where the server lists the extension ``binary_tensor_data`` (Triton and OpenVINO Model Server do).
+Its own statistics are those of the extension ``statistics``: github.com/triton-inference-server/server,
+``docs/protocol/extension_statistics.md``.
 """
 
 from __future__ import annotations
@@ -17,16 +19,19 @@ import msgspec
 import numpy as np
 
 from irbench.core.quantities import listing
+from irbench.core.record import ServerTimes
 from irbench.errors import IrbenchError, first_line
 from irbench.spec import Artifact, Load, Program
 from irbench.spi import Array, Availability, Description, Phases, Session
-from irbench.worker.own_code.sessions import PipelineSession
+from irbench.worker.own_code.sessions import PipelineSession, Stage
 
 STAGES = ("encode", "server", "decode")
 """Parts of each call: the request written, the server's answer awaited and read, and the answer as arrays."""
 _TIMEOUT_S = 120.0
 _LENGTH_HEADER = "Inference-Header-Content-Length"
 _BINARY = "binary_tensor_data"
+_STATISTICS = "statistics"
+_COMPUTE = ("compute_input", "compute_infer", "compute_output")
 _DTYPES: Mapping[str, str] = {
     "BOOL": "bool", "UINT8": "uint8", "UINT16": "uint16", "UINT32": "uint32", "UINT64": "uint64",
     "INT8": "int8", "INT16": "int16", "INT32": "int32", "INT64": "int64",
@@ -65,9 +70,20 @@ class ServerBackend:
         with phases("compile"):
             model = ServedModel(self._url)
             model.require(artifact)
-        return PipelineSession(
-            dict(zip(STAGES, (model.encode, model.send, model.decode), strict=True)), artifact, load, device
-        )
+        return ServerSession(model, artifact, load, device)
+
+
+class ServerSession(PipelineSession):
+    """Calls of a model server as stages, and what the server says of them."""
+
+    def __init__(self, model: ServedModel, artifact: Artifact, load: Load, device: str) -> None:
+        stages: dict[str, Stage] = dict(zip(STAGES, (model.encode, model.send, model.decode), strict=True))
+        super().__init__(stages, artifact, load, device)
+        self._model = model
+
+    def server_times(self) -> ServerTimes | None:
+        """Return the sums over all answers of the server so far; ``None`` where it does not tell."""
+        return self._model.times()
 
 
 class Message(NamedTuple):
@@ -99,7 +115,8 @@ class ServedModel:
         self._host, self._path = parts.netloc, parts.path.rstrip("/")
         self._own = threading.local()
         server = self._asked("/v2")
-        self._is_binary = _BINARY in server.get("extensions", ())
+        extensions = server.get("extensions", ())
+        self._is_binary, self._tells_times = _BINARY in extensions, _STATISTICS in extensions
         described = self._asked(self._path)
         self.inputs: Mapping[str, str] = {
             tensor["name"]: tensor["datatype"] for tensor in described.get("inputs") or ()
@@ -157,6 +174,18 @@ class ServedModel:
                 outputs[tensor["name"]] = np.frombuffer(answer.body, dtype, count, place).reshape(shape)
                 place += size
         return outputs
+
+    def times(self) -> ServerTimes | None:
+        """Return what the server counted of the model so far, by the extension ``statistics`` of Triton."""
+        if not self._tells_times:
+            return None
+        try:
+            (own, *_) = self._asked(f"{self._path}/stats")["model_stats"]
+            sums = {name: (part["count"], part["ns"]) for name, part in own["inference_stats"].items()}
+            compute_ns = sum(sums[name][1] for name in _COMPUTE)
+            return ServerTimes(int(sums["success"][0]), int(sums["queue"][1]), int(compute_ns))
+        except (IrbenchError, KeyError, TypeError, ValueError):  # it lists the extension, and has no such figures
+            return None
 
     def _asked(self, path: str) -> dict[str, Any]:
         return _decoded(self._exchange("GET", path).body, self._url)

@@ -70,6 +70,15 @@ def test_a_stall_shows_in_the_calls_that_wait_for_it() -> None:
     assert found.p90_since_due > 10
 
 
+def test_lag_counts_neither_waiting_for_the_call_before_nor_until_a_call_is_due() -> None:
+    on_time = run([1, 35, 1, 1, 1, 1])
+    late = replace(on_time, issue_ns=on_time.issue_ns + 2 * MS, completion_ns=on_time.completion_ns + 2 * MS)
+    for measured, lag_ms in ((on_time, 0), (late, 2)):
+        found = paced_latency([measured])
+        assert found is not None
+        assert found.lag_p99 == pytest.approx(lag_ms, abs=0.11)
+
+
 def test_what_cannot_keep_the_pace_has_no_latency_since_due() -> None:
     found = paced_latency([run([12] * 60)])
     assert found is not None

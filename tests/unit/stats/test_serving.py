@@ -11,11 +11,12 @@ import pytest
 from cold_and_soak_runs import served_cell, serving_example
 
 from irbench.core.record import REFUSED, Failure, LaunchRecord, ServedLoad
-from irbench.core.serving_row import LevelTest
+from irbench.core.serving_row import LevelTest, LoadLimit
 from irbench.spec.serving import OfferedLoad, ServiceLevel
 from irbench.stats.serving import (
     Probe,
     autocorrelation_time,
+    best_of,
     binomial_cdf,
     derive_serving_table,
     latency_ns,
@@ -122,6 +123,15 @@ def test_a_search_closes_in_on_the_rate_from_which_on_requests_miss(limit_per_s:
     broken = min(probe.rate_per_s for probe in probes if not probe.looks_kept)
     assert kept <= limit_per_s < broken <= 1.05 * kept
     assert len(probes) <= 12
+
+
+def test_the_best_row_passes_at_a_rate_at_which_every_other_one_fails() -> None:
+    slow, fast, near = LoadLimit("slow", 10.0, 12.0), LoadLimit("fast", 30.0, 33.0), LoadLimit("near", 28.0, 31.0)
+    assert best_of([slow, fast]) == "fast"
+    assert best_of([slow, fast, near]) is None
+    assert best_of([fast, LoadLimit("undecided", 10.0, None)]) is None
+    assert best_of([LoadLimit("neither", None, 5.0), LoadLimit("does", None, 6.0)]) is None
+    assert best_of([fast]) is None
 
 
 def test_a_search_gives_up_where_no_load_is_kept() -> None:
