@@ -14,6 +14,7 @@ import msgspec
 
 import irbench
 from benchmarks.backbone_check import CheckRequest, GraphError
+from benchmarks.optimizers.structure import structure_digest
 from benchmarks.optimizers.subjects import EXPORTED, OTHERS, OWN, Exporter, Subject
 from irbench.errors import IrbenchError, first_line
 from irbench.exporter.foreign import from_onnx_file
@@ -42,11 +43,13 @@ class MadeGraph:
         name: The optimiser, or :data:`benchmarks.optimizers.subjects.EXPORTED`.
         operators: How often each operator occurs, constants left out; none where it failed.
         failure: Why there is no graph.
+        structure: A digest that graphs share which differ in names or in the order of nodes alone.
     """
 
     name: str
     operators: Mapping[str, int] = field(default_factory=dict[str, int])
     failure: str = ""
+    structure: str = ""
 
     @property
     def nodes(self) -> int:
@@ -157,7 +160,8 @@ def _counted(name: str, path: Path) -> MadeGraph:
         operators = read_inventory(path).operators
     except IrbenchError as error:
         return MadeGraph(name, failure=error.message)
-    return MadeGraph(name, {key: count for key, count in operators.items() if key != "Constant"})
+    without_constants = {key: count for key, count in operators.items() if key != "Constant"}
+    return MadeGraph(name, without_constants, structure=structure_digest(path))
 
 
 def _compared(unit: Unit, folder: Path, subject: Subject) -> Unit:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from benchmarks.backbone_check import MASKS, GraphError
 from benchmarks.optimizers.graphs import BACKENDS, MadeGraph, State, Unit, state_of
-from benchmarks.optimizers.speeds import MEASURED_GRAPHS, Speeds, measured_as
+from benchmarks.optimizers.speeds import MEASURED_GRAPHS, Speeds, graphs_to_measure, measured_as
 from benchmarks.optimizers.standing import behind_in_nodes, behind_in_speed, fused
-from benchmarks.optimizers.subjects import EXPORTED, OPTIMIZERS
+from benchmarks.optimizers.subjects import EXPORTED, EXPORTERS, OPTIMIZERS, SUBJECTS
 from irbench.core.quantities import NOT_MEASURED, error_size, significant
 from irbench.core.row import CellResult
 from irbench.render.figure_texts import speedup_cell
@@ -54,13 +54,13 @@ def answer_table(units: Sequence[Unit]) -> TextTable:
 
 
 def speed_table(measured: Sequence[Measured]) -> TextTable:
-    """Return a row of speedups over the exported graph for each unit that was measured."""
+    """Return a row of speedups over the exported graph for each unit, or why it has none."""
     columns = (
         *(TableColumn("model", words=True), TableColumn("exporter", words=True), TableColumn("exported ms")),
         *(TableColumn(name) for name in MEASURED_GRAPHS[1:]),
         TableColumn("launches"),
     )
-    rows = [_speed_row(item.unit, item.speeds) for item in measured if item.speeds is not None]
+    rows = [_speed_row(item.unit, item.speeds) for item in measured if not item.unit.failure]
     return TextTable(columns, tuple(rows))
 
 
@@ -106,7 +106,10 @@ def as_page(measured: Sequence[Measured], notes: Mapping[tuple[str, ...], str], 
     why = [f"- {', '.join(models)}: {reason}." for models, reason in reasons if models]
     return _PAGE.format(
         versions=", ".join(f"{name} {version}" for name, version in versions.items()),
+        made=len(units),
+        asked=len(SUBJECTS) * len(EXPORTERS),
         seconds=_seconds(measured),
+        certainty=_certainty(measured),
         masks=f"masks of {', '.join(MASKS)}",
         nodes=node_table(units).as_markdown(),
         fused=fused_table(units).as_markdown(),
@@ -121,6 +124,14 @@ def _seconds(measured: Sequence[Measured]) -> str:
     """Return how long the tables of speeds took, as a range."""
     found = [item.speeds.table.seconds for item in measured if item.speeds is not None]
     return f"{min(found, default=0.0):.0f} to {max(found, default=0.0):.0f} s"
+
+
+def _certainty(measured: Sequence[Measured]) -> str:
+    """Return of how many speedups it is open whether the graph is faster than the exported one."""
+    rows = [row for item in measured if item.speeds is not None for row in item.speeds.table.cells]
+    spans = [row.speedup for row in rows if row.speedup is not None and row.speedup.low is not None]
+    unclear = sum(not span.excludes_one for span in spans)
+    return f"{unclear} of the {len(spans)} intervals hold 1, so that they show no difference from the exported graph."
 
 
 def _table(units: Sequence[Unit], cell_of: Callable[[Unit, MadeGraph], str]) -> TextTable:
@@ -180,7 +191,10 @@ def _masks(error: GraphError) -> str:
     return f" (wrong with masks of {', '.join(error.wrong_masks)})" if len(error.wrong_masks) > 1 else ""
 
 
-def _speed_row(unit: Unit, speeds: Speeds) -> Row:
+def _speed_row(unit: Unit, speeds: Speeds | None) -> Row:
+    if speeds is None:
+        differ = len(graphs_to_measure(unit)) > 1
+        return Row((unit.model, unit.exporter), sentence="not timed" if differ else "no graph differs")
     rows = {speeds.names[row.id]: row for row in speeds.table.cells}
     measured = measured_as(unit)
     cells = (_speed(name, measured.get(name), rows) for name in MEASURED_GRAPHS[1:])
@@ -203,7 +217,8 @@ again: every model of every exporter is kept when it is done. Models of torchvis
 weights, written by both of PyTorch's exporters (`dynamo=True`, and `dynamo=False` with opset 17) with dynamic batches
 and lengths; those of transformers have 4 layers of width 256, and vit_b_16 has 4 of its 12 layers. Biases of 0 and
 factors of 1, which optimisers remove and trained models do not have, are replaced by random ones. Every optimiser is
-called as its documentation does, with its defaults; irbench gets no sizes either. Versions: {versions}.
+called as its documentation does, with its defaults; irbench gets no sizes either. {made} of {asked} graphs are done.
+Versions: {versions}.
 
 - **onnxscript**: `optimizer.optimize`, then `rewriter.rewrite` with its default rules. The exporter of `dynamo=True`
   has called the former already. **onnxscript ort_fusions**: `rewriter.ort_fusions.optimize_for_ort`.
@@ -240,8 +255,8 @@ them differs. On OpenVINO, what it cannot read as exported counts as well.
 Speedups over the exported graph on ONNX Runtime, two threads, batch 1 (64 tokens; decoders with a cache one token after
 63), with their 95 % intervals, or ranges where there were too few launches: one table of `irbench run` for each model,
 all rows interleaved, {seconds} each. ONNX Runtime optimises every graph at its highest level when it loads it, so that
-the exported one's row is that of its own optimiser. A graph that answers wrongly is not measured, and of graphs with
-the same operators one is. Only models are shown of which a graph differs from the exported one.
+the exported one's row is that of its own optimiser. A graph that answers wrongly is not measured, and of graphs
+that differ in names or in the order of nodes alone one is. {certainty}
 
 {speeds}
 

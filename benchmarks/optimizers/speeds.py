@@ -43,10 +43,10 @@ def graphs_to_measure(unit: Unit) -> list[str]:
 
 
 def measured_as(unit: Unit) -> dict[str, str]:
-    """Return which graph is measured for each that answers rightly: the first with as many of every operator."""
-    operators = {graph.name: graph.operators for graph in unit.graphs}
+    """Return which graph is measured for each that answers rightly: the first of the same structure."""
+    structures = {graph.name: graph.structure for graph in unit.graphs}
     sound = [name for name in MEASURED_GRAPHS if state_of(unit.errors, name, "ort") == "equal"]
-    return {name: next(other for other in sound if operators[other] == operators[name]) for name in sound}
+    return {name: next(other for other in sound if structures[other] == structures[name]) for name in sound}
 
 
 def measure(bench: Workbench, folder: Path, unit: Unit, subject: Subject, budget: str) -> str:

@@ -12,13 +12,15 @@ import pytest
 from click.testing import CliRunner
 from documents import cell, group, speedup
 from onnx import helper, numpy_helper
+from written_graphs import graph
 
 from benchmarks.backbone_check import MASKS, GraphError
 from benchmarks.optimizers import __main__ as program
 from benchmarks.optimizers.graphs import MadeGraph, Unit, folder_of, state_of, stored
-from benchmarks.optimizers.page import Measured, answer_table, as_page, fused_table, node_table, problems
+from benchmarks.optimizers.page import Measured, answer_table, as_page, fused_table, node_table, problems, speed_table
 from benchmarks.optimizers.speeds import Speeds, graphs_to_measure
 from benchmarks.optimizers.standing import behind_in_nodes, behind_in_speed, fused
+from benchmarks.optimizers.structure import structure_digest
 from benchmarks.optimizers.subjects import EXPORTED, SUBJECTS
 from benchmarks.optimizers.written_graphs import finish
 
@@ -39,7 +41,8 @@ def lost(name: str, backend: str = "ort") -> GraphError:
 
 
 def unit(*errors: GraphError, **nodes: int) -> Unit:
-    graphs = tuple(MadeGraph(name, {"MatMul": count}) for name, count in {**NODES, **nodes}.items())
+    counts = {**NODES, **nodes}.items()
+    graphs = tuple(MadeGraph(name, {"MatMul": count}, structure=str(count)) for name, count in counts)
     told = {(error.level, error.backend) for error in errors}
     others = [right(name, at) for name in NODES for at in ("ort", "openvino") if (name, at) not in told]
     return Unit("bert", "dynamo", graphs, (*errors, *others))
@@ -153,8 +156,51 @@ def test_graphs_that_answer_wrongly_are_not_measured():
     assert graphs_to_measure(unit(wrong("onnxslim", "zeros"))) == [EXPORTED, "irbench basic", "irbench extended"]
 
 
-def test_of_graphs_with_the_same_operators_one_is_measured():
+def test_of_graphs_with_the_same_structure_one_is_measured():
     assert graphs_to_measure(unit(onnxslim=200, **{"irbench extended": 160})) == [EXPORTED, "irbench basic"]
+
+
+def structure_of(folder: Path, body: str, **weights: object) -> str:
+    onnx.save(graph(f"(float[2,2] x) => (float[2,2] y) {{ {body} }}", **weights), folder / "model.onnx")
+    return structure_digest(folder / "model.onnx")
+
+
+def test_names_order_and_the_place_of_constants_are_no_part_of_a_structure(tmp_path: Path):
+    weight = np.eye(2, dtype=np.float32)
+    first = structure_of(tmp_path, "a = MatMul(x, w) b = Relu(x) y = Sub(a, b)", w=weight)
+    values = "{1.0, 0.0, 0.0, 1.0}"
+    other = f"p = Relu(x) k = Constant<value = float[2,2] {values}>() q = MatMul(x, k) y = Sub(q, p)"
+    assert structure_of(tmp_path, other) == first
+
+
+@pytest.mark.parametrize(
+    ("body", "weight"),
+    [
+        ("a = MatMul(x, w) b = Relu(x) y = Sub(b, a)", np.eye(2)),
+        ("a = MatMul(x, w) b = Relu(a) y = Sub(a, b)", np.eye(2)),
+        ("a = MatMul(x, w) b = Relu(x) y = Sub(a, b)", np.ones((2, 2))),
+        ("a = MatMul(x, w) b = LeakyRelu(x) y = Sub(a, b)", np.eye(2)),
+    ],
+)
+def test_the_same_number_of_operators_makes_no_equal_structure(tmp_path: Path, body: str, weight: np.ndarray):
+    first = structure_of(tmp_path, "a = MatMul(x, w) b = Relu(x) y = Sub(a, b)", w=np.eye(2, dtype=np.float32))
+    assert structure_of(tmp_path, body, w=weight.astype(np.float32)) != first
+
+
+def test_branches_and_attributes_are_part_of_a_structure(tmp_path: Path):
+    def branching(operation: str) -> str:
+        branches = "then_branch = g () => (float[2,2] t) { t = OPERATION(x) }, "
+        branches += "else_branch = h () => (float[2,2] e) { e = Neg(x) }"
+        text = f"c = Cast<to = 9>(s) y = If(c)<{branches}>"
+        return structure_of(tmp_path, text.replace("OPERATION", operation), s=np.float32(1))
+
+    assert branching("Relu") == branching("Relu") != branching("Abs")
+    assert structure_of(tmp_path, "y = Softmax<axis = 0>(x)") != structure_of(tmp_path, "y = Softmax<axis = 1>(x)")
+
+
+def test_a_graph_that_was_not_timed_says_so():
+    assert row(speed_table([Measured(unit())]))[2] == "not timed"
+    assert row(speed_table([Measured(unit(**dict.fromkeys(NODES, 200)))]))[2] == "no graph differs"
 
 
 def test_a_graph_that_stays_as_exported_is_as_fast_as_that():
