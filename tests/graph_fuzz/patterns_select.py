@@ -88,6 +88,15 @@ def chain_of_casts(b: Builder) -> list[Value]:
 
 
 @pattern("remove_redundant", opset=13)
+def pad_by_nothing(b: Builder) -> list[Value]:
+    """A Pad that adds no element, or takes some away at one end and adds others at the other end."""
+    c = b.choices
+    x = source(b, [c.any_of("batch", 2), 3, 4])
+    pads = c.exact("pads", [0] * 6, [0, 0, 1, 0, 0, -1], [0, -1, 0, 0, 1, 0], [0, 0, 0, 0, 0, 2])
+    return [b.op("Pad", x, b.constant(np.array(pads, np.int64)), mode=c.any_of("constant", "edge"))]
+
+
+@pattern("remove_redundant", opset=13)
 def equal_operations(b: Builder) -> list[Value]:
     """The same operation twice, with outputs that are omitted, attributes and constants that hardly differ."""
     c = b.choices

@@ -30,7 +30,7 @@ from .signatures import Entry, changes, fits, keeps, signature
 
 __all__ = ["FAILURES", "Outcome", "Route", "level_routes", "pass_route", "precision_routes", "travel"]
 
-FAILURES = ("invalid graph", "wrong answer", "crash", "other signature")
+FAILURES = ("invalid graph", "wrong answer", "crash", "other signature", "larger graph")
 """Outcomes that no graph may lead to; the others are ``equal``, ``unchanged`` and ``refused``."""
 
 Levels = dict[tuple[str, ...], bytes]
@@ -110,12 +110,15 @@ class _Traveller:
             self._model, passes = load(self._source), []
             self._content = self._bytes()
         outcomes = self._raise_opset(sorted(wanted, reverse=True))
+        nodes = _operations(self._model).total()
         for place, graph_pass in enumerate(passes):
             if self._opset < graph_pass.opset:
                 outcomes.append(self._outcome(graph_pass.name, "refused", "opset"))
             else:
                 outcomes.append(self._apply(graph_pass.name, graph_pass))
             done = self._route.passes[: place + 1]
+            if done in LEVELS.values():
+                nodes = self._required_nodes(graph_pass.name, nodes)
             if done in (*LEVELS.values(), self._route.passes):
                 self._levels[done] = self._bytes()
         if self._route.conversion:
@@ -195,6 +198,14 @@ class _Traveller:
             return self._outcome(name, "unchanged")
         self._idle.clear()
         return self._checked(name)
+
+    def _required_nodes(self, name: str, most: int) -> int:
+        """Return how many nodes a level leaves; raises :class:`_Failed` where the level below has fewer."""
+        nodes = _operations(self._model).total()
+        if nodes > most:
+            reason = f"{nodes} nodes, {most} at the level below"
+            raise _Failed(self._outcome(name, "larger graph", reason, self._content))
+        return nodes
 
     def _convert(self, conversion: str) -> Outcome:
         self._precision = conversion.partition("-")[0]

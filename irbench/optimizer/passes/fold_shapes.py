@@ -5,13 +5,15 @@
                                                                               0 then is a size that is copied
 3. Expand(x, t), the result as large as x                                  -> x
 4. Any other operation on constants, but random ones, those of vendors     -> its value (onnxscript's constant folding;
-   and quantisation                                                           not in graphs that split into sequences)
+   and quantisation                                                           not in graphs that split into sequences;
+                                                                              ConstantOfShape too where it is small)
 
 Dynamic dimensions may stay dynamic: their sizes are followed by name.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -19,7 +21,7 @@ import numpy as np
 
 from irbench.onnx.shapes import infer, reshape_target, reshaped
 from irbench.onnx.sizes import Elements, sizes_of
-from irbench.optimizer.pass_tools.edit import add_constant, clean, is_random, replace
+from irbench.optimizer.pass_tools.edit import add_constant, clean, is_random, replace, weight
 from irbench.optimizer.passes import Rewrite
 from irbench.spi import Pass
 
@@ -48,10 +50,20 @@ def _fold_once(model: ir.Model) -> bool:
     changed += [_drop_expand(node) for node in model.graph if (node.domain, node.op_type) == ("", "Expand")]
     if all(node.op_type != "SplitToSequence" for node in model.graph):  # the library fails on some of them
         limits = {"input_size_limit": _MAX_INPUT_ELEMENTS, "output_size_limit": _MAX_OUTPUT_ELEMENTS}
-        folded = fold_constants(model, **limits, should_fold=lambda node: False if is_random(node) else None)
+        folded = fold_constants(model, **limits, should_fold=_should_fold)
         changed.append(bool(folded.modified))
     clean(model)
     return any(changed)
+
+
+def _should_fold(node: ir.Node) -> bool | None:
+    """Whether a node of constants is computed; ``None`` leaves it to the library, which keeps every ConstantOfShape."""
+    if is_random(node):
+        return False
+    if (node.domain, node.op_type) != ("", "ConstantOfShape"):
+        return None
+    sizes = weight(node.inputs[0])
+    return sizes is not None and math.prod(sizes.tolist()) <= _MAX_OUTPUT_ELEMENTS
 
 
 def _fold_elements(value: ir.Value, elements: Elements) -> bool:

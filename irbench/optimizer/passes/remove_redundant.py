@@ -3,7 +3,7 @@
 1. A chain of Transpose, Reshape, Unsqueeze, Squeeze, Flatten   -> the fewest of Transpose and Reshape that do the same
 2. Cast(x) to the type of x                                     -> x
 3. Cast(Cast(x)), every value of x exact in between             -> Cast(x)
-4. Identity(x)                                                  -> x
+4. Identity(x), Pad(x) by nothing                               -> x
 5. The same small constant, or the same operation on the same    -> stored or computed once (onnx-ir)
    inputs and with the same outputs, twice                          but random ones and those of vendors
 6. What no output needs                                         -> nothing (onnx-ir)
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import sizes_of
 from irbench.optimizer.pass_tools import layout as layouts
-from irbench.optimizer.pass_tools.edit import LAYOUT, clean, insert, is_node, is_random, only_reader, replace
+from irbench.optimizer.pass_tools.edit import LAYOUT, clean, insert, is_node, is_random, only_reader, replace, weight
 from irbench.optimizer.pass_tools.layout import write_steps
 from irbench.optimizer.passes import Rewrite
 from irbench.spi import Pass
@@ -195,8 +195,14 @@ def _drop_dead(node: ir.Node | None) -> None:
 
 def _drop_identities(model: ir.Model) -> bool:
     """Apply rule 4."""
-    identities = [node for node in model.graph.all_nodes() if is_node(node.outputs[0], "Identity")]
-    return sum([_drop_identity(node) for node in identities]) > 0
+    return sum([_drop_identity(node) for node in list(model.graph.all_nodes()) if _is_identity(node)]) > 0
+
+
+def _is_identity(node: ir.Node) -> bool:
+    if is_node(node.outputs[0], "Pad"):
+        pads = weight(node.inputs[1])
+        return pads is not None and not pads.any()
+    return is_node(node.outputs[0], "Identity")
 
 
 def _drop_identity(node: ir.Node) -> bool:

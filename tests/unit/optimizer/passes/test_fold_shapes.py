@@ -127,6 +127,21 @@ def test_rule_4_computes_a_table_of_positions():
     assert applied(fold_shapes, model, {"x": random(2, 6)}) == ["Add"]
 
 
+def windows(length):
+    """Return a mask of two kinds of places, as Swin's exporters write it, that is added to an input."""
+    body = "z = ConstantOfShape (sizes)  m = ScatterND (z, places, ones)  y = Add (x, m)"
+    numbers = {"sizes": np.array([length]), "places": np.array([[0], [2]]), "ones": np.ones(2, np.float32)}
+    return make(body, "float[batch,1] x", f"float[batch,{length}] y", **numbers)
+
+
+def test_rule_4_computes_a_mask_that_begins_with_zeros_of_a_known_shape():
+    assert applied(fold_shapes, windows(6), {"x": random(2, 1)}) == ["Add"]
+
+
+def test_rule_4_leaves_zeros_of_which_the_file_would_grow():
+    assert kept(fold_shapes, windows(1 << 19))
+
+
 KEPT = ["RandomNormalLike (k)", "Bernoulli (k)", "Dropout (k, s, true)", "DequantizeLinear (q, s)"]
 
 

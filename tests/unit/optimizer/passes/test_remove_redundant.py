@@ -138,6 +138,24 @@ def test_rule_4_drops_what_only_renames_within_a_branch():
     assert sorted(node.op_type for node in model.graph.all_nodes()) == ["Identity", "If", "Neg", "Relu"]
 
 
+def padded(pads):
+    text = '(float[2,4] x) => (float[2,4] y) { a = Pad <mode: string = "reflect"> (x, pads)  y = Relu (a) }'
+    return graph(text, {"pads": np.array(pads)}, 18)
+
+
+def test_rule_4_drops_a_pad_by_nothing():
+    assert applied(remove_redundant, padded([0, 0, 0, 0]), {"x": random(2, 4)}) == ["Relu"]
+
+
+def test_rule_4_keeps_a_pad_that_moves_elements():
+    assert kept(remove_redundant, padded([0, 1, 0, -1]))
+
+
+def test_rule_4_keeps_a_pad_of_which_only_the_caller_knows_by_how_much():
+    text = "(float[2,4] x, int64[4] pads) => (float[n,m] y) { a = Pad (x, pads)  y = Relu (a) }"
+    assert kept(remove_redundant, graph(text, {}, 18))
+
+
 def test_rule_4_keeps_two_outputs_of_one_value():
     model = graph("(float[3] x) => (float[3] y, float[3] z) { y = Relu (x)  z = Identity (y) }")
     assert kept(remove_redundant, model)
