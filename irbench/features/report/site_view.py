@@ -176,7 +176,7 @@ class _View:
         content = self._content
         moment = content.runs[0].document.created[:10] if content.runs else ""
         counts = (
-            plural(len(content.cells), "cell"),
+            plural(len(content.cells), "row"),
             plural(len(self.models), "model"),
             plural(len(content.runs), "run"),
             plural(len(self.machines), "machine"),
@@ -265,7 +265,7 @@ class _View:
         runs = Counter(fingerprint(run.document.environment) for run in self._content.runs)
         columns: list[_Column[str]] = [
             _Column("machine", self._machine_link),
-            _Column("cells", lambda machine: PageCell(str(cells[machine])), is_words=False),
+            _Column("rows", lambda machine: PageCell(str(cells[machine])), is_words=False),
             _Column("runs", lambda machine: PageCell(str(runs[machine])), is_words=False),
             _Column("newest", lambda machine: PageCell(self._newest[machine].document.created[:10])),
         ]
