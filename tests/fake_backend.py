@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -58,6 +59,8 @@ KNOWN = (
 OPENING_MS = 40
 DRIFT_AT = 30
 _AXES_OF_CACHE = 4
+PRESSING = "presses"
+"""A word in the command line of a neighbour that slows down scripted models with ``pressed=1``."""
 STARVED_NS = 1_000_000_000
 """Longer than any round."""
 
@@ -103,14 +106,35 @@ class FakeAsyncSlot(FakeSlot):
         self._session.clock.complete_after(wait_ns + self._session.next_call_ns(), lambda: done(None))
 
 
-def pressure_in(folder: str) -> float:
-    """Return the intensities of all neighbours that run now, added up: a file each, named after its process."""
-    running = 0.0
-    for file in Path(folder).glob("*.pressure") if folder else ():
-        with contextlib.suppress(OSError, ValueError):
-            state = Path(f"/proc/{file.stem}/stat").read_text().rpartition(")")[2].split()[0]
-            running += 0 if state == "T" else float(file.read_text()) / 100
-    return running
+def pressure_of_neighbours() -> float:
+    """Return the intensities of all neighbours that are not frozen, added up: the last word of their command lines.
+
+    They press from the moment in which they are started, and none while it has yet to obey the signal that stops it.
+    """
+    workers = children_of(os.getppid())
+    commands = (command for worker in workers for command in children_of(worker))
+    return sum(pressure_of(command) for command in commands)
+
+
+def children_of(process: int) -> list[int]:
+    """Return the process ids of the children of all threads of a process."""
+    found: list[int] = []
+    for thread in Path(f"/proc/{process}/task").iterdir():
+        with contextlib.suppress(OSError):
+            found += map(int, (thread / "children").read_text().split())
+    return found
+
+
+def pressure_of(process: int) -> float:
+    """Return the intensity of one neighbour as a share; 0 of one that is frozen or gone, and of other processes."""
+    folder = Path(f"/proc/{process}")
+    try:
+        words = (folder / "cmdline").read_text().split("\0")[:-1]
+        status = dict(line.split(":\t", 1) for line in (folder / "status").read_text().splitlines() if ":\t" in line)
+    except OSError:
+        return 0.0
+    stops = status["State"].startswith("T") or int(status["ShdPnd"], 16) & 1 << (signal.SIGSTOP - 1)
+    return 0.0 if stops or PRESSING not in words else int(words[-1]) / 100
 
 
 class FakeSession:
@@ -162,7 +186,10 @@ class FakeSession:
         """Return how long the next call lasts: longer before the script's number of them was made."""
         self._calls += 1
         cold = self._cold_factor if self._calls <= self._cold_calls else 1
-        return int(self.call_ns * cold * (1 + pressure_in(self._options.get("pressed", ""))))
+        return int(self.call_ns * cold * (1 + self._pressure()))
+
+    def _pressure(self) -> float:
+        return pressure_of_neighbours() if self._options.get("pressed") == "1" else 0.0
 
     def cached_ns(self, feed: Feed) -> int:
         """Return what the positions of a decoder's cache add to a call: the third of the four axes of its inputs."""

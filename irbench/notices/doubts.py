@@ -231,10 +231,13 @@ class UnsteadyRow(msgspec.Struct, frozen=True):
 
 
 class NotSteady(Warn):
+    """``beside_commands``: whether rows become slower beside commands, which may have started late."""
+
     code = "not-steady"
     says = "a row gets faster or slower within its launches"
 
     rows: tuple[UnsteadyRow, ...]
+    beside_commands: bool = False
     example_facts: ClassVar[ExampleFacts] = {"rows": (UnsteadyRow("tf-xla", -0.042),)}
 
     def brief(self, context: Context) -> str:
@@ -245,6 +248,8 @@ class NotSteady(Warn):
         return f"Speed changes within launches, from earlier to later blocks: {rows}."
 
     def remedy(self, context: Context) -> str:
+        if self.beside_commands:
+            return "What runs beside them was not ready yet, or presses harder later: --neighbour-warmup lets it start."
         return "The figures include part of the warm-up, or the clock frequency changed: --sustain shows a later speed."
 
 

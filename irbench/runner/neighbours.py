@@ -84,13 +84,15 @@ class Neighbours:
         self._ended = ExitStack()
 
     def start(self) -> None:
-        """Start them, and count what each does alone.
+        """Start them, wait until they are ready, and count what each does alone.
 
         Raises:
             NeighbourEnded: One of them could not start, or ended by itself.
         """
         for process in dict.fromkeys(neighbour.process for neighbour in self._planned):
-            self._processes[process] = self._ended.enter_context(self._start(process))
+            self._processes[process] = started = self._ended.enter_context(self._start(process))
+            if process.warm_up_s:
+                started.beside(FULL, partial(sleep, process.warm_up_s))
         for neighbour in self._planned:
             alone_s = _ALONE_CALLS_S if neighbour.kind == "model" else _ALONE_S
             _, self.alone[neighbour] = self._processes[neighbour.process].beside(

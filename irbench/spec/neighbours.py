@@ -30,6 +30,7 @@ class Neighbour:
         rate: Calls per second of a model; ``None`` calls it again as soon as it has answered.
         controls: What keeps it away from the model.
         apart: Processors that the model does not use, where controls move it.
+        warm_up_s: How long a command runs in each launch before the first block; the others say when they are ready.
     """
 
     kind: NeighbourKind
@@ -40,6 +41,7 @@ class Neighbour:
     rate: float | None = None
     controls: tuple[Control, ...] = ()
     apart: tuple[int, ...] = ()
+    warm_up_s: float = 0.0
 
     @property
     def name(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import fake_backend
 import models
 import pytest
 from fake_runs import ENOUGH, FASTEST
@@ -20,9 +21,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return models.mlp(tmp_path_factory.mktemp("model")).path
 
 
-def pressing(folder: Path) -> str:
-    """Return a command that tells scripted models how hard it presses, by a file named after its process."""
-    return f"sh -c 'echo {{intensity}} > {folder}/$$.pressure; exec sleep 1000'"
+PRESSING = ("--with", f"sh -c 'sleep 1000; :' {fake_backend.PRESSING} {{intensity}}", "--set", "fake-a.pressed=1",
+            "--neighbour-warmup", "1ms")  # fmt: skip
+"""A command that slows scripted models down by its intensity, from the moment in which it is started."""
 
 
 def corun(model: Path, *arguments: object) -> Called:
@@ -36,10 +37,9 @@ def rows(called: Called) -> list[dict[str, Any]]:
 
 @pytest.mark.ci
 def test_a_neighbour_slows_a_row_down_as_much_as_it_presses_and_not_at_all_while_it_is_frozen(
-    model: Path, tmp_path: Path
+    model: Path,
 ) -> None:
-    called = corun(model, "--with", pressing(tmp_path), "--intensity", "50,100", "--set", f"fake-a.pressed={tmp_path}",
-                   *ENOUGH)  # fmt: skip
+    called = corun(model, *PRESSING, "--intensity", "50,100", *ENOUGH)
     assert called.code == 0, called.err
     alone, again, half, full = rows(called)
     assert alone["latency_ms"]["p50"] == pytest.approx(0.3, rel=1e-3)
@@ -50,9 +50,8 @@ def test_a_neighbour_slows_a_row_down_as_much_as_it_presses_and_not_at_all_while
 
 
 @pytest.mark.ci
-def test_the_tail_is_that_beside_the_neighbour_too(model: Path, tmp_path: Path) -> None:
-    called = corun(model, "--with", pressing(tmp_path), "--intensity", "100", "--set", f"fake-a.pressed={tmp_path}",
-                   "--tail", *ENOUGH)  # fmt: skip
+def test_the_tail_is_that_beside_the_neighbour_too(model: Path) -> None:
+    called = corun(model, *PRESSING, "--intensity", "100", "--tail", *ENOUGH)
     assert called.code == 0, called.err
     assert [row["latency_ms"]["p99"] for row in rows(called)] == pytest.approx([0.3, 0.3, 0.6], rel=1e-3)
 
@@ -102,3 +101,4 @@ def test_stress_ng_that_is_not_installed_is_named_with_what_installs_it(
     called = corun(model, "--with", "stress-ng --cpu 1")
     assert called.code == 2
     assert "apt install stress-ng" in called.err
+        (("--with", "cpu", "--neighbour-warmup", "5s"), "--neighbour-warmup"),

@@ -61,6 +61,8 @@ class CorunKeywords(TypedDict, total=False):
         name: Name the run, for irbench show NAME (for example ``"before"``).
         note: Store a note with the run (for example ``"without the patch"``).
         results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
+        neighbour_warmup: How long a command that runs beside models runs in each launch before the first block (for
+            example ``"90s", or 90``; default: 1s).
             or has runs, or your data folder).
     """
 
@@ -94,3 +96,4 @@ class CorunKeywords(TypedDict, total=False):
     name: str | None
     note: str | None
     results: str | PathLike[str] | None
+    neighbour_warmup: str | float | timedelta | None

@@ -107,6 +107,12 @@ class CorunOptions:
     neighbour_cpus: tuple[int, ...] | None = option(
         kinds.CPUS,
         "Processors for what runs beside the models.",
+    neighbour_warmup: float | None = option(
+        kinds.DURATION,
+        "How long a command that runs beside models runs in each launch before the first block.",
+        metavar="1s|10s",
+        default_text=f"{DEFAULT_WARM_UP_S:g}s",
+    )
         default_text="those that the models do not use, if there are any; of cpu, those that they use",
     )
     isolate: tuple[Control, ...] = option(
@@ -128,8 +134,8 @@ CORUN = CommandOptions(
         ),
         MODELS_AND_INPUTS: ("imports", "shape", "data", "value", "seed"),
         HOW_IT_RUNS: ("cpus", "neighbour_cpus", "isolate", "set", "io"),
-        ALSO_MEASURED: ("tail",),
-        HOW_LONG: ("thorough", "within", "deadline", "warmup", "no_lock"),
+        ALSO_MEASURED: ("tail", "counters", "timeline"),
+        HOW_LONG: ("thorough", "within", "deadline", "warmup", "neighbour_warmup", "no_lock"),
         OUTPUT: ("name", "note", "results"),
     },
     changes={

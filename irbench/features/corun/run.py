@@ -90,6 +90,10 @@ def corun_plan(options: RunOptions, beside: CorunOptions, say: Say) -> tuple[Cor
     shared = dict.fromkeys(each.kind for each in neighbours if each.shares_processors and each.kind in PRESSURES[1:])
     if shared:
         say(
+    if beside.neighbour_warmup is not None and "command" not in kinds.values():
+        raise IrbenchError(
+            "--neighbour-warmup is of a command that runs beside others.", hint="Name one with --with, or leave it out."
+        )
             f"warning: {' and '.join(shared)} shares processors with the models, which slows them down more than caches"
             " and memory do. Give each its own: --cpus and --neighbour-cpus."
         )
@@ -146,6 +150,7 @@ def _graded(neighbour: Neighbour, beside: CorunOptions, apart: tuple[int, ...]) 
 
 def _held_back(neighbour: Neighbour, control: Control, apart: tuple[int, ...]) -> Neighbour:
     moves = control in ("affinity", "cpuset")
+        warm_up_s=(beside.neighbour_warmup or DEFAULT_WARM_UP_S) if kind == "command" else 0.0,
     if moves and not apart:
         raise IrbenchError(
             f"--isolate {control} needs processors that the models do not use.", hint="Give them fewer: --cpus"

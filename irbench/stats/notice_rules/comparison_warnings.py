@@ -169,7 +169,9 @@ def _trends(state: TableState) -> Iterator[Warn]:
         if len(trends) >= _FEWEST_TRENDS and one_way and abs(middle) > _TREND:
             rows.append(UnsteadyRow(cell, slower=math.expm1(middle)))
     if rows:
-        yield NotSteady(rows=tuple(rows))
+        beside = {cell.id: cell.load.beside for cell in state.group.cells}
+        late = any(row.slower > 0 and (own := beside[row.cell]) and own.kind == "command" for row in rows)
+        yield NotSteady(rows=tuple(rows), beside_commands=late)
 
 
 _SUSTAINED_MOVES = 0.03

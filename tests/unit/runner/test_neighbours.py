@@ -111,6 +111,24 @@ def test_each_is_counted_alone_while_the_others_stand_still(tmp_path: Path) -> N
     assert set(states[states.index("T") :]) == {"T"}  # a process takes a moment to obey the signal
 
 
+def test_a_command_runs_for_its_warm_up_before_it_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = Neighbour("command", f"sh -c 'echo $$ > {tmp_path}/it; exec sleep 1000'", cpus=(LAST,), warm_up_s=7.0)
+    running: list[tuple[float, bool]] = []
+
+    def wait(seconds: float) -> None:
+        (host,) = workers()
+        running.append((seconds, host.status() != psutil.STATUS_STOPPED))
+
+    monkeypatch.setattr("irbench.runner.neighbours.sleep", wait)
+    started = neighbours(tmp_path, command)
+    try:
+        started.start()
+    finally:
+        started.close()
+    assert (7.0, True) in running
+    assert running.index((7.0, True)) < len(running) - 1  # what comes later is the count
+
+
 def test_one_that_cannot_be_held_back_is_ended(tmp_path: Path) -> None:
     refused = neighbours(tmp_path, Neighbour("cpu", cpus=(LAST,), controls=("affinity",), apart=(4095,)))
     with pytest.raises(IrbenchError, match="affinity"):

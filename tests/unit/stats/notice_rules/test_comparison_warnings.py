@@ -6,7 +6,7 @@ from launches import BLOCK_NS, MS, block, even, group, launch, measured, synchro
 from warned import pair, warnings
 
 from irbench.core.record import Sustained
-from irbench.spec import Timing
+from irbench.spec import Neighbour, Timing
 from irbench.stats.modes import split_in_two
 from irbench.stats.notice_rules.comparison_warnings import neighbour_chance
 
@@ -99,6 +99,15 @@ def test_a_cell_that_gets_faster_within_every_launch_is_told_so():
     found = warnings(group("base", "cell"), drifting(0.95, 0.94, 0.96, 0.93, 0.95, 0.94))
     (row,) = found["not-steady"]["rows"]
     assert (row["cell"], row["slower"]) == ("cell", pytest.approx(-0.055, abs=1e-3))
+
+
+@pytest.mark.parametrize(("kind", "late"), [("command", True), ("bandwidth", False)])
+def test_a_cell_that_gets_slower_beside_a_command_may_have_met_it_before_it_was_ready(kind, late):
+    alone = group("base", "cell")
+    base, cell = alone.cells
+    beside = replace(cell, load=replace(cell.load, beside=Neighbour(kind)))
+    found = warnings(replace(alone, cells=(base, beside)), drifting(1.5, 1.6, 1.5, 1.6, 1.5, 1.6))
+    assert found["not-steady"].get("beside_commands", False) is late
 
 
 def test_disturbed_blocks_make_no_trend():
