@@ -15,8 +15,9 @@ from irbench.errors import IrbenchError
 from irbench.measure.bandwidth import ONE_THREAD
 from irbench.measure.clock import sleep
 from irbench.measure.disturbances import PROC, read_processes, tree
+from irbench.runner.plan import PlannedGroup
 from irbench.runner.workers import START_DEADLINE_S, CellFailed, CellWorker
-from irbench.spec import Deadline, Neighbour
+from irbench.spec import Deadline, Neighbour, Timing
 from irbench.spec.neighbours import FULL
 from irbench.system.isolation import Isolation, isolated
 from irbench.worker.cell import CellTask
@@ -55,6 +56,14 @@ def busy_neighbours(cpus: Sequence[int], logs: Path) -> Iterator[None]:
         busy.work(FULL)
         yield
         busy.ask("counted")
+
+
+def neighbour_tasks(planned: PlannedGroup, timing: Timing) -> dict[str, CellTask]:
+    """Return what is called of each model that rows run beside, by its name."""
+    return {
+        name: CellTask(cell, other.group.workload_of(cell), timing)
+        for name, (other, cell) in planned.neighbours.items()
+    }
 
 
 class Neighbours:

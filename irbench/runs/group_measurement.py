@@ -19,7 +19,7 @@ from irbench.runner.continuation import GroupSoFar, without_unfinished
 from irbench.runner.launch import Launch
 from irbench.runner.launch_schedule import UNTIL_PRECISE, LaunchSchedule, launched, most_launches
 from irbench.runner.launch_state import GroupTooLarge, LaunchInputs, LaunchPlan
-from irbench.runner.neighbours import busy_neighbours
+from irbench.runner.neighbours import busy_neighbours, neighbour_tasks
 from irbench.runner.plan import GraphRefused, PlannedGroup, with_other_graphs
 from irbench.runner.prepare import same_inputs, swept_sizes
 from irbench.runner.reference import ReferenceOutputs, expected_outputs, mismatch, references
@@ -34,7 +34,6 @@ from irbench.stats.summary import summarise
 from irbench.store.runs import RunWriter
 from irbench.system import host
 from irbench.system.signals import signals_deferred
-from irbench.worker.cell import CellTask
 
 
 def run(
@@ -178,10 +177,7 @@ class GroupMeasurement:
             expected=self._expected,
             cpus=host.allowance(self.request.cpus).cpus,
             others=self.planned.others,
-            neighbours={
-                name: CellTask(cell, other.group.workload_of(cell), self._timing)
-                for name, (other, cell) in self.planned.neighbours.items()
-            },
+            neighbours=neighbour_tasks(self.planned, self._timing),
         )
 
     def _try_launch(self, planned: Next) -> Next:

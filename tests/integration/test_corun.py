@@ -8,10 +8,13 @@ from typing import Any
 import fake_backend
 import models
 import pytest
+from counting_calls import install_perf
 from fake_runs import ENOUGH, FASTEST
 from front_door import Called, irbench
 
 import irbench as public
+from irbench.runner.neighbours import Neighbours
+from irbench.spec import Neighbour
 
 pytestmark = pytest.mark.usefixtures("known_backends")
 
@@ -65,6 +68,27 @@ def test_pressure_of_its_own_is_counted_in_its_rows_alone(model: Path, tmp_path:
     assert none.neighbour_gb_per_s == pytest.approx(0, abs=1e-6)
     assert full.neighbour_gb_per_s > 0
     assert public.load(run.id, results=tmp_path).tables[0].rows == run.tables[0].rows
+
+
+@pytest.mark.ci
+def test_each_condition_is_counted_and_its_neighbour_works_meanwhile(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_perf(tmp_path, monkeypatch)
+    worked: list[str | None] = []
+    beside = Neighbours.beside
+
+    def watched(self: Neighbours, neighbour: Neighbour | None, action: Any) -> Any:
+        worked.append(None if neighbour is None else neighbour.label)
+        return beside(self, neighbour, action)
+
+    monkeypatch.setattr("irbench.features.counters.run.Neighbours.beside", watched)
+    called = corun(model, "--with", "cpu", "--intensity", "100", "--counters", "software", *FASTEST)
+    assert called.code == 0, called.err
+    (table,) = called.document["counters"]
+    assert [row["label"] for row in table["rows"]] == ["fake-a", "fake-a again", "fake-a beside cpu 100%"]
+    assert all(row["launches"] for row in table["rows"])
+    assert worked[-3:].count("cpu 100%") == 1
 
 
 @pytest.mark.ci

@@ -51,6 +51,10 @@ class CorunKeywords(TypedDict, total=False):
         io: What is timed: copy includes copying inputs and outputs, bound does not (for example ``"copy" or "bound"``;
             default: copy).
         tail: Also measure p99, from 1,000 consecutive calls per launch; p99.9 takes 5 launches or more.
+        counters: Also count with perf, in launches of their own: software, ipc, cache, branch, topdown, topdown-l2, or
+            events that perf list names (for example ``"software", or ["cache", "branch"]``).
+        timeline: With ``counters``: also show counts over time, in steps of this length (for example ``"100ms", or
+            0.1``).
         thorough: 10 to 20 launches, intervals down to 0.5%, up to 15 minutes per table.
         within: Differences up to this count as the same (for example ``"2%", or 0.02``; default: 2%).
         deadline: Time limit for one step of a backend, after which it counts as failed (for example ``"90s", or 90``;
@@ -88,6 +92,8 @@ class CorunKeywords(TypedDict, total=False):
     set: Mapping[str, Mapping[str, object]] | None
     io: Literal["copy", "bound"] | None
     tail: bool | None
+    counters: str | Iterable[str] | None
+    timeline: str | float | timedelta | None
     thorough: bool | None
     within: str | float | None
     deadline: str | float | timedelta | None

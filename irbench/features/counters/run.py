@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count, pairwise
@@ -30,6 +31,7 @@ from irbench.perf_events.obstacles import Obstacle, Said, ToplevFailed
 from irbench.perf_events.perf_output import CountedPhase, PerfReading, read_intervals, read_perf
 from irbench.perf_events.topdown import shares_of
 from irbench.runner.continuation import as_begun
+from irbench.runner.neighbours import Neighbours, neighbour_tasks
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.reference import ReferenceOutputs
 from irbench.runner.request import RunRequest
@@ -104,10 +106,23 @@ class _Launch:
     def _infer(self, worker: CellWorker, warmed: Warmed) -> None:
         sample_ns = warmed.calls_per_sample * warmed.completion_ns
         samples = max(_FEWEST_INFERENCES, math.ceil(_COUNTED_NS / sample_ns))
-        infer = partial(worker.ask, "measure", "block", samples, extra_s=_SLOWDOWN * samples * sample_ns / 1e9)
-        self._count(worker, "inference", infer)
-        if self._counting.toplev is not None and self._step_ms is None:
-            self._count_deeper(worker, infer)
+        take = partial(worker.ask, "measure", "block", samples, extra_s=_SLOWDOWN * samples * sample_ns / 1e9)
+        with self._beside(take) as infer:
+            self._count(worker, "inference", infer)
+            if self._counting.toplev is not None and self._step_ms is None:
+                self._count_deeper(worker, infer)
+
+    @contextmanager
+    def _beside(self, action: Callable[[], SoakBlock]) -> Iterator[Callable[[], SoakBlock]]:
+        """Start what runs beside the cell, and let it work only while the action is done."""
+        setting, neighbour = self._setting, self._cell.load.beside
+        if neighbour is None:
+            yield action
+            return
+        tasks = neighbour_tasks(setting.planned, setting.timing)
+        with closing(Neighbours((neighbour,), tasks, setting.logs, lambda: setting.deadline)) as neighbours:
+            neighbours.start()
+            yield lambda: neighbours.beside(neighbour, action)[0]
 
     def _count(self, worker: CellWorker, phase: CountedPhase, action: Callable[[], Any]) -> Any:
         """Do something in the worker while the counters run, and keep what they came to."""

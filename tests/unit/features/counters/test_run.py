@@ -34,6 +34,6 @@ class _Worker:
 def test_a_warm_up_of_many_calls_has_the_time_that_they_take(tmp_path: Path) -> None:
     setting: Any = SimpleNamespace(timing=Timing(warm_up=0.0, warm_up_calls=500), worker=_Worker)
     counting: Any = SimpleNamespace(arguments=(), toplev=None)
-    cell: Any = None
+    cell: Any = SimpleNamespace(load=SimpleNamespace(beside=None))
     counted.count_cell(cell, setting, counting, tmp_path)
     assert _Worker.last.extra_s["warm_up"] >= 500 * 0.7
