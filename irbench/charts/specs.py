@@ -46,6 +46,24 @@ _SETTING_TITLES: Mapping[Setting, str] = {
 
 
 @dataclass(frozen=True)
+class CallWords:
+    """What the figures of rows are called.
+
+    Attributes:
+        time: How long a call takes.
+        rate: How many samples pass in a second.
+    """
+
+    time: str
+    rate: str
+
+
+INFERENCES = CallWords("latency", "FPS")
+STEPS = CallWords("step time", "samples/s")
+"""Calls that are training steps."""
+
+
+@dataclass(frozen=True)
 class RatioWords:
     """What a chart of ratios is called.
 
@@ -101,18 +119,18 @@ def ratio_figure(records: Sequence[Record], words: RatioWords) -> Figure:
     )
 
 
-def distribution_figure(records: Sequence[Record]) -> Figure:
+def distribution_figure(records: Sequence[Record], words: CallWords) -> Figure:
     """Return the cumulative share of calls by latency, a line for each row."""
     latency = alt.X(
         "latency_ms:Q",
-        title="latency in ms",
+        title=f"{words.time} in ms",
         scale=alt.Scale(type="log", nice=False),
         axis=log_axis(number_of(row["latency_ms"]) for row in records),
     )
     share = alt.Y("share:Q", title="share of calls", axis=alt.Axis(format="%"))
     return Figure(
         "latencies",
-        "Latency of calls",
+        f"{words.time.capitalize()} of calls",
         "A line is the share of calls that took at most so long: further left is faster, steeper is steadier.",
         _row_lines(records, latency, share, interpolate="step-after"),
         f"Lines of {names_of(records)}.",
@@ -129,9 +147,9 @@ def _row_lines(records: Sequence[Record], x: alt.X, y: alt.Y, **line: Any) -> al
     return chart
 
 
-def load_figure(records: Sequence[Record], setting: Setting) -> Figure:
+def load_figure(records: Sequence[Record], setting: Setting, words: CallWords = INFERENCES) -> Figure:
     """Return FPS against a setting, a line for what else rows have in common."""
-    shown = described(records, lambda row: f"{row['row']}: {significant(number_of(row['value']))} FPS")
+    shown = described(records, lambda row: f"{row['row']}: {significant(number_of(row['value']))} {words.rate}")
     where = alt.X(
         "setting:O", title=_SETTING_TITLES[setting], sort=_settings(records), axis=alt.Axis(labelAngle=0, format="d")
     )
@@ -141,13 +159,13 @@ def load_figure(records: Sequence[Record], setting: Setting) -> Figure:
         base.mark_line(strokeWidth=1.5, aria=False).encode(y="value:Q")
         + base.mark_rule(strokeWidth=2, aria=False).encode(y="low:Q", y2="high:Q")
         + base.mark_point(filled=True, size=60).encode(
-            y=alt.Y("value:Q", title="FPS", scale=alt.Scale(domain=[0, _top(records)], clamp=True)),
+            y=alt.Y("value:Q", title=words.rate, scale=alt.Scale(domain=[0, _top(records)], clamp=True)),
             description="text:N",
         )
     )
     return Figure(
         f"fps-{setting}",
-        f"FPS against {_SETTING_TITLES[setting]}",
+        f"{words.rate} against {_SETTING_TITLES[setting]}",
         "Rows on one line differ in nothing else. A bar is the interval over launches, cut where it leaves the chart.",
         chart.properties(height=USUAL_HEIGHT),
         spoken(shown),
@@ -194,12 +212,13 @@ def sensitivity_figure(records: Sequence[Record]) -> Figure:
     )
 
 
-def tradeoff_figure(records: Sequence[Record]) -> Figure:
+def tradeoff_figure(records: Sequence[Record], words: CallWords = INFERENCES) -> Figure:
     """Return FPS against latency, the size of a point its memory, with those that no other row beats in both."""
     shown = described(
         records,
         lambda row: (
-            f"{row['row']}: {significant(number_of(row['p50_ms']))} ms, {significant(number_of(row['fps']))} FPS,"
+            f"{row['row']}: {significant(number_of(row['p50_ms']))} ms,"
+            f" {significant(number_of(row['fps']))} {words.rate},"
             f" {significant(number_of(row['memory_mb']))} MB"
         ),
     )
@@ -207,8 +226,8 @@ def tradeoff_figure(records: Sequence[Record]) -> Figure:
     best = sorted((row for row in shown if row["is_best"]), key=lambda row: number_of(row["p50_ms"]))
     scale = alt.Scale(type="log", nice=False, padding=16)
     latencies, rates = ([number_of(row[name]) for row in records] for name in ("p50_ms", "fps"))
-    x = alt.X("p50_ms:Q", title="median latency in ms", scale=scale, axis=log_axis(latencies))
-    y = alt.Y("fps:Q", title="FPS", scale=scale, axis=log_axis(rates))
+    x = alt.X("p50_ms:Q", title=f"median {words.time} in ms", scale=scale, axis=log_axis(latencies))
+    y = alt.Y("fps:Q", title=words.rate, scale=scale, axis=log_axis(rates))
     chart = alt.Chart(data_of(best)).mark_line(strokeDash=[4, 4], color=INK, aria=False).encode(
         x="p50_ms:Q", y="fps:Q"
     ) + base.mark_point(filled=True, opacity=0.8).encode(
@@ -220,10 +239,10 @@ def tradeoff_figure(records: Sequence[Record]) -> Figure:
     )
     return Figure(
         "tradeoff",
-        "Latency, throughput and memory",
+        f"{words.time.capitalize()}, throughput and memory",
         "Up and left is better. No row is better in both than those on the dashed line.",
         chart.properties(height=USUAL_HEIGHT),
-        f"No row has both a lower latency and more FPS than {names_of(best)}.",
+        f"No row has both a lower {words.time} and more {words.rate} than {names_of(best)}.",
     )
 
 
@@ -251,7 +270,7 @@ def accuracy_figure(records: Sequence[Record]) -> Figure:
     )
 
 
-def launches_figure(records: Sequence[Record]) -> Figure:
+def launches_figure(records: Sequence[Record], words: CallWords) -> Figure:
     """Return the median latency of each launch, by row."""
     shown = described(
         records, lambda row: f"{row['row']}, launch {row['launch']}: {significant(number_of(row['value']))} ms"
@@ -260,7 +279,7 @@ def launches_figure(records: Sequence[Record]) -> Figure:
         alt.Chart(data_of(shown))
         .mark_tick(thickness=2, size=14, color=PALETTE[0])
         .encode(
-            x=alt.X("value:Q", title="median latency of a launch in ms", scale=alt.Scale(zero=False)),
+            x=alt.X("value:Q", title=f"median {words.time} of a launch in ms", scale=alt.Scale(zero=False)),
             y=row_axis(shown),
             description="text:N",
         )
@@ -275,7 +294,7 @@ def launches_figure(records: Sequence[Record]) -> Figure:
     )
 
 
-def timeline_figure(records: Sequence[Record]) -> Figure:
+def timeline_figure(records: Sequence[Record], words: CallWords) -> Figure:
     """Return each row in each block, in the order of measurement, coloured by what disturbed the block."""
     numbered = [{**row, "place": place} for place, row in enumerate(records)]
     shown = described(
@@ -292,7 +311,7 @@ def timeline_figure(records: Sequence[Record]) -> Figure:
             x=alt.X("place:Q", title="in the order of measurement", axis=alt.Axis(labels=False, ticks=False)),
             y=alt.Y(
                 "relative:Q",
-                title="latency relative to the row's median",
+                title=f"{words.time} relative to the row's median",
                 scale=alt.Scale(type="log", nice=False, padding=8),
                 axis=log_axis(number_of(row["relative"]) for row in records),
             ),

@@ -8,7 +8,7 @@ from irbench.charts import records, specs
 from irbench.charts.figure import Figure
 from irbench.charts.records import ChartRow
 from irbench.core.record import LaunchRecord
-from irbench.core.result import RunDocument
+from irbench.core.result import GroupResult, RunDocument
 
 _MOST_SPEEDUPS = 500
 
@@ -25,6 +25,7 @@ def figures_of_table(
         launches: The raw samples of the run; ``None`` where they are not to be had.
     """
     table = document.groups[number]
+    words = _words(table)
     speedups = records.speedups(rows[:_MOST_SPEEDUPS])
     baseline = next((row.label for row in rows if row.result.id == table.baseline), "the baseline")
     if slowdowns := records.slowdowns(rows):
@@ -33,9 +34,9 @@ def figures_of_table(
         yield specs.speedup_figure(speedups, baseline)
     for setting in records.SETTINGS:
         if loads := records.loads(rows, setting):
-            yield specs.load_figure(loads, setting)
+            yield specs.load_figure(loads, setting, words)
     if len(tradeoffs := records.tradeoffs(rows)) > 1:
-        yield specs.tradeoff_figure(tradeoffs)
+        yield specs.tradeoff_figure(tradeoffs, words)
     if accuracies := records.accuracies(rows):
         yield specs.accuracy_figure(accuracies)
     if launches is not None:
@@ -45,12 +46,16 @@ def figures_of_table(
 def _of_samples(
     document: RunDocument, number: int, rows: Sequence[ChartRow], launches: Sequence[LaunchRecord]
 ) -> Iterator[Figure]:
-    samples = records.samples(document, number, rows, launches)
+    samples, words = records.samples(document, number, rows, launches), _words(document.groups[number])
     if samples.tokens:
         yield specs.token_figure(samples.tokens)
     if samples.distribution:
-        yield specs.distribution_figure(samples.distribution)
+        yield specs.distribution_figure(samples.distribution, words)
     if len({record["launch"] for record in samples.launches}) > 1:
-        yield specs.launches_figure(samples.launches)
+        yield specs.launches_figure(samples.launches, words)
     if samples.blocks:
-        yield specs.timeline_figure(samples.blocks)
+        yield specs.timeline_figure(samples.blocks, words)
+
+
+def _words(table: GroupResult) -> specs.CallWords:
+    return specs.STEPS if table.is_training else specs.INFERENCES

@@ -16,6 +16,7 @@ from irbench.spec.cells import IO_TEXTS
 SEPARATOR = " · "
 COMPARED_BY: Mapping[Objective, str] = {"latency": "latency", "fps": "FPS", "cost": "processor time per sample"}
 """What the objectives are called."""
+_STEPS_COMPARED_BY: Mapping[Objective, str] = {**COMPARED_BY, "latency": "step time", "fps": "samples/s"}
 _MOST_VALUES = 4
 _PROGRAM = "irbench"
 """Readers copy commands into a terminal, and a run from elsewhere may name any."""
@@ -171,7 +172,7 @@ def compared_how(result: GroupResult) -> str:
 def _compared_by(result: GroupResult) -> str:
     if _compares_means(result):
         return "time per step" if result.is_training else "time per inference"
-    return COMPARED_BY[result.objective]
+    return (_STEPS_COMPARED_BY if result.is_training else COMPARED_BY)[result.objective]
 
 
 def _compares_means(result: GroupResult) -> bool:
