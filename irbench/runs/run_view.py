@@ -16,7 +16,8 @@ from irbench.render.footer import incomplete, reason
 from irbench.render.interval_plot import interval_plot
 from irbench.render.line_wrapping import wrap, wrap_message
 from irbench.render.outcome_texts import best_text
-from irbench.render.speed_table import GroupView
+from irbench.render.slowdown_matrix import slowdown_matrix
+from irbench.render.speed_table import GroupView, confidence_of
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import title
 from irbench.render.views import Block, PlainView, Sentence
@@ -70,6 +71,8 @@ class DocumentView:
             memory_view(group, *facts) if memory else GroupView(group, *facts, intervals=intervals, warnings=warnings)
             for group in document.groups
         ]
+        matrix = slowdown_matrix(document.groups, confidence_of(document.plan))
+        self._groups += () if memory or matrix is None else (matrix,)
         self._groups += mode_views(document)
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:

@@ -106,6 +106,7 @@ def test_a_neighbour_that_ends_early_ends_the_run_with_one_line(model: Path) -> 
         (("--with", "no-such-program --at all"), "no-such-program"),
         (("--with", "no_such_model"), "no_such_model"),
         (("--with", "cpu", "--rate", "20"), "--rate"),
+        (("--with", "cpu", "--neighbour-warmup", "5s"), "--neighbour-warmup"),
         (("--with", "cpu", "--neighbour-cpus", "4095"), "--neighbour-cpus"),
     ],
 )
@@ -125,4 +126,3 @@ def test_stress_ng_that_is_not_installed_is_named_with_what_installs_it(
     called = corun(model, "--with", "stress-ng --cpu 1")
     assert called.code == 2
     assert "apt install stress-ng" in called.err
-        (("--with", "cpu", "--neighbour-warmup", "5s"), "--neighbour-warmup"),

@@ -22,7 +22,7 @@ Examples:
   irbench corun model.onnx --with cpu
   irbench corun model.onnx --with l3,bandwidth --cpus 0 --neighbour-cpus 1
   irbench corun resnet50 --with bert_base --rate 20
-  irbench corun resnet50 lstm --with resnet50,lstm
+  irbench corun resnet50 lstm bert_base
   irbench corun model.onnx --with 'stress-ng --cpu 1 --cpu-load {intensity}'
 """
 
@@ -49,7 +49,8 @@ def command(
 
     One session is measured alone, alone once more, and beside each neighbour at each intensity; neighbours are frozen
     in between. A slowdown is of pairs within a block, with a confidence interval. A model that is named by --with is
-    measured beside the others, too: both sides have a table.
+    measured beside the others, too: both sides have a table. Several models without --with are measured each beside
+    each, and a table below all shows which slows which down.
     """
     from irbench.features.corun.run import corun_with
     from irbench.terminal.console import command_line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from os import PathLike
-from typing import Any, Literal, Required, TypedDict
+from typing import Any, Literal, TypedDict
 
 from irbench.options.input_request import Data
 
@@ -16,7 +16,7 @@ class CorunKeywords(TypedDict, total=False):
     Attributes:
         beside: What runs beside the models: cpu, l3, bandwidth (pressure from a program of irbench's own), another
             model, or a command, in which {intensity} stands for the intensity (for example ``["bandwidth",
-            "resnet50"]``).
+            "resnet50"]``; default: of several models, each beside each).
         intensity: Shares of the time in which pressure is put on, in percent (for example ``[0, 50, 100]``; default:
             0,25,50,75,100).
         rate: How often a model that runs beside others is called in a second (for example ``1000``; default: as soon as
@@ -61,16 +61,16 @@ class CorunKeywords(TypedDict, total=False):
             default: 300s, or with ``budget`` half of what is left if that is less, at least 30s).
         warmup: How long each row warms up in every launch: a time (2s), or a number of calls (500) (for example ``"2s",
             or 500 for calls``; default: until calls get no faster).
+        neighbour_warmup: How long a command that runs beside models runs in each launch before the first block (for
+            example ``"90s", or 90``; default: 1s).
         no_lock: Measure even if another irbench is measuring on this machine.
         name: Name the run, for irbench show NAME (for example ``"before"``).
         note: Store a note with the run (for example ``"without the patch"``).
         results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
-        neighbour_warmup: How long a command that runs beside models runs in each launch before the first block (for
-            example ``"90s", or 90``; default: 1s).
             or has runs, or your data folder).
     """
 
-    beside: Required[str | Iterable[str]]
+    beside: str | Iterable[str] | None
     intensity: str | int | Iterable[int] | None
     rate: float | None
     backends: str | Iterable[str] | None
@@ -98,8 +98,8 @@ class CorunKeywords(TypedDict, total=False):
     within: str | float | None
     deadline: str | float | timedelta | None
     warmup: str | int | timedelta | None
+    neighbour_warmup: str | float | timedelta | None
     no_lock: bool | None
     name: str | None
     note: str | None
     results: str | PathLike[str] | None
-    neighbour_warmup: str | float | timedelta | None

@@ -24,6 +24,8 @@ from irbench.system.controls import CONTROLS, Control
 
 _MOST = 100
 DEFAULT_INTENSITIES = (0, 25, 50, 75, 100)
+DEFAULT_WARM_UP_S = 1.0
+"""Of a command: a shell's is ready much earlier, and a program of Python's that imports much is not."""
 
 
 def neighbour_names(given: Any) -> tuple[str, ...]:
@@ -90,7 +92,8 @@ class CorunOptions:
         f"What runs beside the models: {', '.join(PRESSURES)} (pressure from a program of irbench's own), another"
         " model, or a command, in which {intensity} stands for the intensity.",
         flag="--with",
-        required=True,
+        default=(),
+        default_text="of several models, each beside each",
     )
     intensity: tuple[int, ...] = option(
         _INTENSITIES,
@@ -104,15 +107,15 @@ class CorunOptions:
         metavar="CALLS",
         default_text="as soon as it has answered",
     )
-    neighbour_cpus: tuple[int, ...] | None = option(
-        kinds.CPUS,
-        "Processors for what runs beside the models.",
     neighbour_warmup: float | None = option(
         kinds.DURATION,
         "How long a command that runs beside models runs in each launch before the first block.",
         metavar="1s|10s",
         default_text=f"{DEFAULT_WARM_UP_S:g}s",
     )
+    neighbour_cpus: tuple[int, ...] | None = option(
+        kinds.CPUS,
+        "Processors for what runs beside the models.",
         default_text="those that the models do not use, if there are any; of cpu, those that they use",
     )
     isolate: tuple[Control, ...] = option(

@@ -12,7 +12,7 @@ from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.errors import IrbenchError
 from irbench.features.corun.keywords import CorunKeywords
-from irbench.features.corun.options import CORUN, CorunOptions
+from irbench.features.corun.options import CORUN, DEFAULT_WARM_UP_S, CorunOptions
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.requests.resolve import require_model
@@ -59,8 +59,19 @@ def corun_with(options: RunOptions, beside: CorunOptions, reporter: Reporter) ->
     if not options.models:
         raise IrbenchError("No model is named.", hint="Name one; irbench models lists them.")
     remove_left_groups()
-    plan, named = corun_plan(options, beside, reporter.say)
+    plan, named = corun_plan(options, replace(beside, beside=_named(options, beside)), reporter.say)
     return measure(_with_models(options, named), reporter, plan)
+
+
+def _named(options: RunOptions, beside: CorunOptions) -> tuple[str, ...]:
+    """Return what runs beside the models; unless that is said, each of several models beside each."""
+    if not beside.beside and len(dict.fromkeys(options.models)) == 1:
+        raise IrbenchError(
+            "Nothing is named that runs beside the model.",
+            hint=f"Name it: --with {PRESSURES[0]}, another model or a command; or name several models, which are"
+            " measured beside each other.",
+        )
+    return beside.beside or options.models
 
 
 def _with_models(options: RunOptions, named: Sequence[str]) -> RunOptions:
@@ -79,6 +90,10 @@ def corun_plan(options: RunOptions, beside: CorunOptions, say: Say) -> tuple[Cor
         raise IrbenchError(
             "--rate is of a model that runs beside others.", hint="Name one with --with, or leave it out."
         )
+    if beside.neighbour_warmup is not None and "command" not in kinds.values():
+        raise IrbenchError(
+            "--neighbour-warmup is of a command that runs beside others.", hint="Name one with --with, or leave it out."
+        )
     used = host.allowance(allowed_cpus(options.cpus)).cpus
     free = tuple(sorted(set(host.allowance().cpus) - set(used)))
     require_possible(beside.isolate)
@@ -90,10 +105,6 @@ def corun_plan(options: RunOptions, beside: CorunOptions, say: Say) -> tuple[Cor
     shared = dict.fromkeys(each.kind for each in neighbours if each.shares_processors and each.kind in PRESSURES[1:])
     if shared:
         say(
-    if beside.neighbour_warmup is not None and "command" not in kinds.values():
-        raise IrbenchError(
-            "--neighbour-warmup is of a command that runs beside others.", hint="Name one with --with, or leave it out."
-        )
             f"warning: {' and '.join(shared)} shares processors with the models, which slows them down more than caches"
             " and memory do. Give each its own: --cpus and --neighbour-cpus."
         )
@@ -139,6 +150,7 @@ def _neighbour(
         cpus=cpus,
         shares_processors=bool(set(cpus) & set(used)),
         rate=beside.rate if kind == "model" else None,
+        warm_up_s=(beside.neighbour_warmup or DEFAULT_WARM_UP_S) if kind == "command" else 0.0,
     )
 
 
@@ -150,7 +162,6 @@ def _graded(neighbour: Neighbour, beside: CorunOptions, apart: tuple[int, ...]) 
 
 def _held_back(neighbour: Neighbour, control: Control, apart: tuple[int, ...]) -> Neighbour:
     moves = control in ("affinity", "cpuset")
-        warm_up_s=(beside.neighbour_warmup or DEFAULT_WARM_UP_S) if kind == "command" else 0.0,
     if moves and not apart:
         raise IrbenchError(
             f"--isolate {control} needs processors that the models do not use.", hint="Give them fewer: --cpus"

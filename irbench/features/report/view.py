@@ -19,6 +19,7 @@ from irbench.pages.html import WITHOUT_SAMPLES, drawn_figures, entry_of, heading
 from irbench.pages.result import PageResult
 from irbench.pages.values import Page, PageCode, PageEntry, PageFigures, PageGrid, PageSection
 from irbench.render.footer import footer, incomplete, mismatches, not_applicable, whole_warnings
+from irbench.render.slowdown_matrix import slowdown_matrix
 from irbench.render.speed_table import confidence_of, context_of, group_table, headline
 from irbench.render.stage_table import stage_sentences
 from irbench.render.table_title import command_text, origin_lines, title
@@ -49,6 +50,7 @@ def _run(document: RunDocument, folder: Path, number: int, *, draws: bool) -> Pa
         section = _table(document, place, f"{key}t{place}", number * 1000 + place)
         figures = _figures(document, place, section.key, number * 1000 + place, launches) if draws else ()
         sections.append(replace(section, parts=(*section.parts, *figures)))
+    sections[:0] = _slowdowns(document, f"{key}-slowdowns")
     texts = tuple(PageCode(as_text(view)) for view in mode_views(document))
     if texts:
         charts = _mode_charts(document, f"{key}-texts", number * 1000) if draws else ()
@@ -113,6 +115,15 @@ def _below(result: GroupResult, key: str, confidence: float) -> Iterator[PageGri
     for place, table in enumerate(tables_below(result, confidence) if result.is_training else ()):
         rows = tuple(page_row(row, len(table.columns)) for row in table.rows)
         yield PageGrid(key=f"{key}-below-{place}", headings=headings_of(table), rows=rows)
+
+
+def _slowdowns(document: RunDocument, key: str) -> Iterator[PageSection]:
+    """Yield the slowdowns of all tables of a co-run, which come first: they are its answer."""
+    if (matrix := slowdown_matrix(document.groups, confidence_of(document.plan))) is not None:
+        table = matrix.table
+        rows = tuple(page_row(row, len(table.columns)) for row in table.rows)
+        grid = PageGrid(key=f"{key}-grid", headings=headings_of(table), rows=rows)
+        yield PageSection(key, matrix.title, plain(matrix.headline), (grid,))
 
 
 def _figures(
