@@ -33,13 +33,15 @@ def slowdown_matrix(groups: Sequence[GroupResult], confidence: float) -> PlainVi
     names = _names(tables)
     rows = [_strongest(group) for group in tables]
     neighbours = {name: each for row in rows for name, (each, _) in row.items()}
+    again = [_alone(group, again=True) for group in tables]
     columns = (
         TableColumn(ends_heading("slowdown of", _speedups(rows), confidence), words=True),
+        TableColumn("alone once more", folds=True),
         *(TableColumn(f"beside {neighbour.label}", folds=True) for neighbour in neighbours.values()),
     )
     shown = tuple(
-        Row((name, *(_text(row[beside][1]) if beside in row else NOT_MEASURED for beside in neighbours)))
-        for name, row in zip(names, rows, strict=True)
+        Row((name, _text(alone), *(_text(row[beside][1]) if beside in row else NOT_MEASURED for beside in neighbours)))
+        for name, alone, row in zip(names, again, rows, strict=True)
     )
     return PlainView(_TITLE, _worst(names, rows), TextTable(columns, shown), ())
 
@@ -64,13 +66,13 @@ def _names(tables: Sequence[GroupResult]) -> list[str]:
     """Return what tables are called: their models, with what else tells them apart."""
     alone = {place: _alone(group) for place, group in enumerate(tables)}
     settings = distinguish({place: name_of(cell) for place, cell in alone.items()})
-    if len(set(settings.values())) == 1:
+    if len({group.model for group in tables}) == len(tables):
         return [group.model for group in tables]
     return [f"{group.model}{SEPARATOR}{settings[place]}" for place, group in enumerate(tables)]
 
 
-def _alone(group: GroupResult) -> CellResult:
-    return next(cell for cell in group.cells if cell.requested.beside is None and not cell.id.endswith(AGAIN))
+def _alone(group: GroupResult, *, again: bool = False) -> CellResult:
+    return next(cell for cell in group.cells if cell.requested.beside is None and cell.id.endswith(AGAIN) == again)
 
 
 def _speedups(rows: Sequence[_Cells]) -> list[Spans]:
@@ -94,6 +96,6 @@ def _worst(names: Sequence[str], rows: Sequence[_Cells]) -> str:
         if cell.speedup is not None and cell.speedup.verdict == "slower" and (slowdown := slowdown_of(cell)) is not None
     ]
     if not sure:
-        return "No slowdown is certain."
+        return "No slowdown is certain, from as many launches as there are."
     _, name, neighbour, cell = max(sure, key=lambda each: each[0])
     return f"{name} is slowed down most, beside {neighbour.label}: {_text(cell)}"
