@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from documents import cell, group, speedup
 
 from irbench.core.result import GroupResult
-from irbench.core.row import CellResult
+from irbench.core.row import CellResult, Verdict
 from irbench.render.slowdown_matrix import slowdown_matrix
 from irbench.spec import Neighbour
 
@@ -19,7 +20,7 @@ A, B, HALF, FULL = (
 )
 
 
-def row(neighbour: Neighbour, slowdown: float, verdict: str = "slower", **changes: object) -> CellResult:
+def row(neighbour: Neighbour, slowdown: float, verdict: Verdict = "slower", **changes: Any) -> CellResult:
     made = cell("ort", **changes)
     faster = speedup(1 / slowdown, 1 / (slowdown * 1.1), 1 / (slowdown * 0.9), verdict)
     return replace(
@@ -27,7 +28,7 @@ def row(neighbour: Neighbour, slowdown: float, verdict: str = "slower", **change
     )
 
 
-def table(model: str, *rows: CellResult, **changes: object) -> GroupResult:
+def table(model: str, *rows: CellResult, **changes: Any) -> GroupResult:
     alone = cell("ort", **changes)
     again = replace(alone, id=f"{alone.id}-again", speedup=speedup(1 / 1.01, 1 / 1.03, 1 / 0.98, "same"))
     return group(*rows, again, alone, model=model)
