@@ -31,6 +31,10 @@ def in_small(command: str) -> str:
         return f"{within} --budget 10s --batch 1 --optimize none --backends ort"
     if command.startswith("irbench train"):
         return f"{re.sub(' --(xla|prefetch) [^ ]+', '', command)} --samples 200 --launches 1"
+    if command.startswith("irbench serve"):
+        return f"{command} --backends ort --for 1s --budget 20s"
+    if command.startswith("irbench corun"):
+        return f"{command} --backends ort --intensity 100 --quick --budget 20s"
     if command.startswith("irbench profile"):
         return f"{command} --launches 1"
     if command.startswith("irbench replay"):

@@ -15,6 +15,7 @@ import models
 import numpy as np
 import onnx
 import pytest
+from decoders import write_decoder
 from followed_documents import understand
 from onnx import TensorProto, helper
 from small_calls import in_small
@@ -111,14 +112,15 @@ FOLLOWED_ELSEWHERE = (
     "irbench bisect ",
     "irbench reduce ",
     "irbench sweep ",
+    "irbench fleet ",
     "irbench run --resume",
 )
-"""Commands that measure a machine for minutes, download runtimes, measure many tables, or need a difference or an
-interrupted run; tests of their own follow them."""
+"""Commands that measure a machine for minutes, download runtimes, measure many tables or on many machines, or need a
+difference or an interrupted run; tests of their own follow them."""
 
 
 def prepare_inputs(folder: Path) -> None:
-    """Write the models and the data that the documents name: one on real inputs, a decode loop, and two alike."""
+    """Write the models and the data that the documents name: one on real inputs, decoders, and two alike."""
     value = partial(helper.make_tensor_value_info, elem_type=TensorProto.FLOAT, shape=[1, 8])
     cast = helper.make_node("Cast", ["sr"], ["rate"], to=TensorProto.FLOAT)
     rate = helper.make_tensor_value_info("sr", TensorProto.INT64, [])
@@ -138,6 +140,7 @@ def prepare_inputs(folder: Path) -> None:
     np.savez(folder / "speech" / "one.npz", sound=np.ones((1, 8), np.float32))
     models.mlp(folder).path.rename(folder / "fp32.onnx")
     shutil.copy(folder / "fp32.onnx", folder / "int8.onnx")
+    write_decoder(folder / "decoder.onnx")
 
 
 @pytest.mark.slow
