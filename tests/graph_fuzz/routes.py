@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -110,7 +111,7 @@ class _Traveller:
             self._model, passes = load(self._source), []
             self._content = self._bytes()
         outcomes = self._raise_opset(sorted(wanted, reverse=True))
-        nodes = _operations(self._model).total()
+        nodes: float = math.inf  # the first level may write an Einsum as several operations
         for place, graph_pass in enumerate(passes):
             if self._opset < graph_pass.opset:
                 outcomes.append(self._outcome(graph_pass.name, "refused", "opset"))
@@ -199,7 +200,7 @@ class _Traveller:
         self._idle.clear()
         return self._checked(name)
 
-    def _required_nodes(self, name: str, most: int) -> int:
+    def _required_nodes(self, name: str, most: float) -> int:
         """Return how many nodes a level leaves; raises :class:`_Failed` where the level below has fewer."""
         nodes = _operations(self._model).total()
         if nodes > most:

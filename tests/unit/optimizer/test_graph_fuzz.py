@@ -26,6 +26,7 @@ from graph_fuzz.written import WRITTEN
 from written_graphs import graph
 
 from irbench.core import registry
+from irbench.optimizer.pass_tools.edit import insert
 
 _SEED = 0
 _PASSES = sorted({name for route in level_routes() for name in route.passes})
@@ -208,6 +209,26 @@ class _BreaksProducts:
             if before is not None and before.op_type == "Relu":
                 node.replace_input_with(0, before.inputs[0])
         return bool(nodes)
+
+
+class _AddsNodes:
+    """A pass that applies one more Relu in front of each Neg."""
+
+    name, summary, opset, vendor = "fuse_rms_normalization", "", 13, None
+
+    def __call__(self, model: ir.Model, /) -> bool:
+        for node in [node for node in model.graph if node.op_type == "Neg"]:
+            node.replace_input_with(0, insert(node, "Relu", [node.inputs[0]]))
+        return True
+
+
+def test_a_level_that_leaves_more_nodes_than_the_level_below_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = registry.graph_pass
+    monkeypatch.setattr(registry, "graph_pass", lambda name: _AddsNodes() if name == _AddsNodes.name else known(name))
+    content = graph("(float[2,4] x) => (float[2,4] y) { a = Relu(x) y = Neg(a) }").SerializeToString()
+    (route,) = level_routes()
+    (failed,) = (outcome for outcome in travel(Judge(content), route, ()) if outcome.is_failure)
+    assert (failed.kind, failed.reason) == ("larger graph", "3 nodes, 2 at the level below")
 
 
 def test_what_fails_is_shrunk_to_the_nodes_that_matter(monkeypatch: pytest.MonkeyPatch) -> None:
