@@ -7,12 +7,13 @@ STAMP := $(VENV)/.installed-cpu
 KERAS_HUB_STAMP := $(VENV)/.installed-keras-hub
 OPTIMIZERS := build/optimizers
 KNOWN_SPEED := build/known_speed
+LOADGEN := build/loadgen
 
 # Tests wait for processes, budgets and deadlines: a third worker on two cores uses that time.
 WORKERS := 3
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15
 
-.PHONY: help setup demo test test-ci test-real test-laws test-all test-long test-zoo picture bench bench-truth bench-busy bench-fusions bench-backbones bench-optimizers bench-real zoo zoo-keras-hub site lint types pyright generated docs lock clean
+.PHONY: help setup demo test test-ci test-real test-laws test-all test-long test-zoo picture bench bench-truth bench-serving bench-busy bench-fusions bench-backbones bench-optimizers bench-real zoo zoo-keras-hub site lint types pyright generated docs lock clean
 
 # Tests start hundreds of processes. Each would compile what it imports, TensorFlow in five seconds, where nothing
 # keeps bytecode: it is kept within the environment, also on machines where Python is told to write none.
@@ -57,6 +58,10 @@ bench: $(STAMP) ## Measure what irbench itself costs and gains; leave the machin
 bench-truth: $(STAMP) ## Check the numbers against known speeds and known work; leave the machine alone for 90 minutes
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation --upgrade --target $(KNOWN_SPEED) ./tests/known_speed
 	PYTHONPATH=$(CURDIR)/$(KNOWN_SPEED) $(BIN)/python -m benchmarks.truth $(ARGUMENTS)
+
+bench-serving: $(LOADGEN)/.installed ## Check what requests wait against queues that theory knows, beside MLPerf's LoadGen; 5 minutes on a quiet machine
+	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation --upgrade --target $(KNOWN_SPEED) ./tests/known_speed
+	PYTHONPATH=$(CURDIR)/$(KNOWN_SPEED) $(BIN)/python -m benchmarks.serving_truth --loadgen $(LOADGEN)/bin/python $(ARGUMENTS)
 
 bench-busy: $(STAMP) ## Check what is claimed on a busy machine beside real programs, on an otherwise quiet one; 45 minutes
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation --upgrade --target $(KNOWN_SPEED) ./tests/known_speed
@@ -126,6 +131,8 @@ lock: $(BIN)/uv ## Write the hashed lock files again
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
 		--python-version 3.11 --constraint requirements.lock benchmarks/optimizers/requirements.in \
 		-o requirements-optimizers.lock
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+		--python-version 3.11 benchmarks/serving/requirements.in -o requirements-loadgen.lock
 
 clean: ## Remove the environment and every cache of the tools
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
@@ -155,4 +162,10 @@ $(KERAS_HUB_STAMP): requirements-keras-hub.lock $(STAMP)
 $(OPTIMIZERS)/.installed: requirements-optimizers.lock $(STAMP)
 	$(BIN)/uv venv -q --allow-existing --python $(BIN)/python $(OPTIMIZERS)
 	$(BIN)/uv pip sync -q --python $(OPTIMIZERS)/bin/python --require-hashes requirements-optimizers.lock
+	@touch $@
+
+# MLPerf's LoadGen, which nothing of irbench imports.
+$(LOADGEN)/.installed: requirements-loadgen.lock $(STAMP)
+	$(BIN)/uv venv -q --allow-existing --python $(BIN)/python $(LOADGEN)
+	$(BIN)/uv pip sync -q --python $(LOADGEN)/bin/python --require-hashes requirements-loadgen.lock
 	@touch $@

@@ -15,7 +15,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"irbench", "irbench_tf", "irbench_ort", "irbench_openvino", "irbench_zoo"}
-LOCKS = ("requirements.lock", "requirements-gpu.lock", "requirements-keras-hub.lock", "requirements-optimizers.lock")
+LOCKS = ("requirements.lock", "requirements-gpu.lock", "requirements-keras-hub.lock", "requirements-optimizers.lock",
+         "requirements-loadgen.lock")  # fmt: skip
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -59,7 +60,7 @@ def test_no_file_names_a_registry(name: str) -> None:
 def test_every_locked_distribution_has_a_hash(name: str) -> None:
     text = (ROOT / name).read_text()
     pins = re.findall(r"^[a-z0-9][\w.-]*==.*\\\n((?:    --hash=sha256:\w{64}.*\n)+)", text, re.MULTILINE)
-    assert len(pins) == len(re.findall(r"^[a-z0-9][\w.-]*==", text, re.MULTILINE)) > 20
+    assert 0 < len(pins) == len(re.findall(r"^[a-z0-9][\w.-]*==", text, re.MULTILINE))
 
 
 def test_the_two_builds_of_onnxruntime_are_never_locked_together() -> None:
@@ -72,7 +73,8 @@ def test_the_two_builds_of_onnxruntime_are_never_locked_together() -> None:
 
 def test_what_only_some_models_of_the_zoo_need_is_locked_apart_and_in_the_versions_of_the_others() -> None:
     usual, hub = (
-        dict(re.findall(r"^([a-z0-9][\w.-]*)==(\S+)", (ROOT / name).read_text(), re.MULTILINE)) for name in LOCKS[::2]
+        dict(re.findall(r"^([a-z0-9][\w.-]*)==(\S+)", (ROOT / name).read_text(), re.MULTILINE))
+        for name in (LOCKS[0], LOCKS[2])
     )
     assert "keras-hub" in hub
     assert "keras-hub" not in usual

@@ -48,6 +48,16 @@ def test_each_rate_is_a_load_whose_latency_includes_waiting(model: Path, tmp_pat
     assert len(lines) == 2
 
 
+def test_a_call_for_each_request_lasts_as_long_as_asked_whatever_batch_the_model_has(
+    model: Path, tmp_path: Path
+) -> None:
+    called = serve(
+        model, "--scenario", "single", "--batch", 8, "--for", "2s", "--format", "json", "--results", tmp_path
+    )  # fmt: skip
+    (row,) = rows(called)
+    assert row["load"]["requests"] == pytest.approx(6 * 2 / 0.005, rel=0.1)
+
+
 def test_a_search_finds_the_highest_rate_that_keeps_the_level(model: Path, tmp_path: Path) -> None:
     called = serve(model, "--slo", "p90<=20ms", "--for", "20s", "--format", "json", "--results", tmp_path)
     (limit,) = called.document["serving"][0]["limits"]

@@ -196,11 +196,17 @@ class _Serving:
 
     def _load(self, rate_per_s: float, warmed: Warmed) -> OfferedLoad:
         """Return a load; that of one rate has the same arrivals for all rows of a round."""
-        per_s = rate_per_s or self._batch * 1e9 / warmed.completion_ns
-        requests = self._requests(per_s * self._plan.seconds)
+        requests = self._requests((rate_per_s or self._answers_per_s(warmed)) * self._plan.seconds)
         if self._plan.scenario == "multistream":
             requests = SAMPLES_OF_QUERY * max(1, requests // SAMPLES_OF_QUERY)
         return OfferedLoad(self._plan.scenario, requests, rate_per_s, self._request.seed * 1000 + self._rounds.finished)
+
+    def _answers_per_s(self, warmed: Warmed) -> float:
+        """Return about how many requests are answered per second where they follow answers, or are all there."""
+        if self._plan.scenario == "single":
+            return 1e9 / warmed.call_ns
+        together = SAMPLES_OF_QUERY if self._plan.scenario == "multistream" else self._batch
+        return min(together, self._batch) * 1e9 / warmed.completion_ns
 
     def _requests(self, wanted: float) -> int:
         return min(_MOST_REQUESTS, max(_FEWEST_REQUESTS, round(wanted)))
