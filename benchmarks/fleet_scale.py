@@ -17,13 +17,13 @@ from typing import Any
 from benchmarks.fleet_simulation import simulate, uniform_jobs
 from irbench import __version__
 from irbench.api.progress import Reporter
-from irbench.features.fleet import worker_tasks
 from irbench.features.fleet.cluster import Member
 from irbench.features.fleet.coordinator import Coordinator
 from irbench.features.fleet.job_queue import JobQueue
 from irbench.features.fleet.jobs import Job, Shipments
 from irbench.features.fleet.journal import Journal, JournalDocument
 from irbench.features.fleet.messages import JobOutcome, JobRequest, TableOutcome, TargetFacts, packed, unpacked
+from irbench.features.fleet.on_target import tasks
 from irbench.features.fleet.progress import FleetProgress
 from irbench.features.fleet.targets import FleetFile, Target
 from irbench.features.plan.expansion import SweepCell, SweepTable
@@ -47,9 +47,9 @@ class _ScriptedCluster:
 
     async def call(self, member: Member, function: Callable[..., Any], *args: Any, measures: bool = False) -> Any:  # noqa: ARG002
         await asyncio.sleep(0)
-        if function is worker_tasks.describe:
+        if function is tasks.describe:
             return packed(_facts(member.name))
-        if function is worker_tasks.missing_files:
+        if function is tasks.missing_files:
             return []
         request = unpacked(args[0], JobRequest, "The benchmark")
         tables = tuple(TableOutcome(table.id, "01KAAAAAAAAAAAAAAAAAAAAAAA") for table in request.tables)

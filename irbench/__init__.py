@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from irbench.features.doctor.report import Diagnosis
     from irbench.features.doctor.run import doctor
     from irbench.features.export.run import ExportedModel, export
+    from irbench.features.fleet.keywords import FleetKeywords
+    from irbench.features.fleet.report import Fleet
+    from irbench.features.fleet.run import fleet
     from irbench.features.history.report import RunHistory
     from irbench.features.history.run import history
     from irbench.features.inspect.report import GraphDifference, GraphInspection
@@ -82,6 +85,8 @@ __all__ = [
     "CorunKeywords",
     "Diagnosis",
     "ExportedModel",
+    "Fleet",
+    "FleetKeywords",
     "GraphCost",
     "GraphDifference",
     "GraphInspection",
@@ -123,6 +128,7 @@ __all__ = [
     "doctor",
     "export",
     "export_runs",
+    "fleet",
     "history",
     "import_runs",
     "inspect",
@@ -160,6 +166,8 @@ _MODULES = {
     "CorunKeywords": "features.corun.keywords",
     "Diagnosis": "features.doctor.report",
     "ExportedModel": "features.export.run",
+    "Fleet": "features.fleet.report",
+    "FleetKeywords": "features.fleet.keywords",
     "GraphCost": "features.cost.report",
     "GraphDifference": "features.inspect.report",
     "GraphInspection": "features.inspect.report",
@@ -200,6 +208,7 @@ _MODULES = {
     "doctor": "features.doctor.run",
     "export": "features.export.run",
     "export_runs": "features.results.run",
+    "fleet": "features.fleet.run",
     "history": "features.history.run",
     "import_runs": "features.results.run",
     "inspect": "features.inspect.run",

@@ -16,7 +16,7 @@ def job_processes(ancestor: int) -> list[psutil.Process]:
     found = []
     for process in psutil.Process(ancestor).children(recursive=True):
         try:
-            if "irbench.features.fleet.job_process" in process.cmdline():
+            if "irbench.features.fleet.on_target.job_process" in process.cmdline():
                 found.append(process)
         except psutil.Error:
             continue

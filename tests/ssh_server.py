@@ -7,7 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from pathlib import Path
 PROGRAM = shutil.which("sshd") or shutil.which("/usr/sbin/sshd")
 _CONFIGURATION = """
 Port {port}
-ListenAddress 127.0.0.1
+ListenAddress {address}
 HostKey {folder}/host
 AuthorizedKeysFile {folder}/user.pub
 PidFile none
@@ -30,6 +30,7 @@ class SshServer:
     """Where it is, and with which keys it is reached."""
 
     folder: Path
+    address: str
     port: int
     process: subprocess.Popen[bytes]
 
@@ -38,7 +39,7 @@ class SshServer:
         return f"""
 [[targets]]
 name = "{name}"
-host = "{getpass.getuser()}@127.0.0.1"
+host = "{getpass.getuser()}@{self.address}"
 port = {port or self.port}
 identity = "{self.folder}/{identity}"
 known-hosts = "{self.folder}/{known}"
@@ -47,8 +48,14 @@ python = "{sys.executable}"
 
 
 @contextmanager
-def ssh_server(folder: Path) -> Iterator[SshServer]:
-    """Yield a server that is ready."""
+def ssh_server(folder: Path, address: str = "127.0.0.1", prefix: Sequence[str] = ()) -> Iterator[SshServer]:
+    """Yield a server that is ready.
+
+    Args:
+        folder: Where its keys lie.
+        address: Where it is reached.
+        prefix: The command that runs it; of another network, for example.
+    """
     assert PROGRAM is not None
     for key in ("host", "user", "stranger"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key], check=True)
@@ -56,17 +63,17 @@ def ssh_server(folder: Path) -> Iterator[SshServer]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     kind, key, *_ = (folder / "host.pub").read_text().split()
-    (folder / "known").write_text(f"[127.0.0.1]:{port} {kind} {key}\n")
+    (folder / "known").write_text(f"[{address}]:{port} {kind} {key}\n")
     (folder / "nobody").write_text("")
-    (folder / "sshd_config").write_text(_CONFIGURATION.format(port=port, folder=folder))
+    (folder / "sshd_config").write_text(_CONFIGURATION.format(address=address, port=port, folder=folder))
     with suppress(OSError):  # sshd asks for it where it runs as root
         Path("/run/sshd").mkdir(exist_ok=True)
-    process = subprocess.Popen([PROGRAM, "-D", "-e", "-f", folder / "sshd_config"], stderr=subprocess.PIPE)
+    process = subprocess.Popen([*prefix, PROGRAM, "-D", "-e", "-f", folder / "sshd_config"], stderr=subprocess.PIPE)
     with process:
         assert process.stderr is not None
         while b"listening" not in (line := process.stderr.readline()):
             assert line, "sshd did not start"
         try:
-            yield SshServer(folder, port, process)
+            yield SshServer(folder, address, port, process)
         finally:
             process.terminate()

@@ -11,7 +11,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from irbench.core.plain_text import plain, plain_lines
+from irbench.core.plain_text import plain_lines
 from irbench.render.line_wrapping import wrap_message
 from irbench.render.progress_texts import activity_text, at_most_text, outlook_text, progress_line
 from irbench.render.sanitized import Sanitized
@@ -74,7 +74,7 @@ class LiveDisplay:
         with contextlib.suppress(OSError):
             if text:
                 self._live.start()
-                self._live.update(Text(plain(text), style="dim", no_wrap=True, overflow="ellipsis"), refresh=True)
+                self._live.update(Text(plain_lines(text), style="dim", no_wrap=True, overflow="ellipsis"), refresh=True)
             else:
                 self._live.update(Text(""))
                 self._live.stop()

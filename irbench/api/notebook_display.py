@@ -7,7 +7,7 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from irbench.core.plain_text import plain, plain_lines
+from irbench.core.plain_text import plain_lines
 
 if TYPE_CHECKING:
     from irbench.runner.run_progress import Progress
@@ -41,11 +41,14 @@ class NotebookDisplay:
         """Show what is done at the moment in place of what was; nothing ends that."""
         from IPython.display import display
 
-        line = plain(text)
-        data = {"text/plain": line, "text/html": f"<div style='opacity:.8'>{html.escape(line)}</div>" if line else ""}
+        lines = plain_lines(text)
+        data = {
+            "text/plain": lines,
+            "text/html": f"<div style='opacity:.8;white-space:pre-wrap'>{html.escape(lines)}</div>" if lines else "",
+        }
         if self._handle is not None:
             self._handle.update(data, raw=True)
-        elif line:
+        elif lines:
             self._handle = display(data, raw=True, display_id=True)
 
     def __enter__(self) -> Self:

@@ -8,6 +8,7 @@ import errno
 import os
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
@@ -39,6 +40,16 @@ def write_atomically(path: Path, data: bytes) -> None:
     """
     with replacing(path) as file:
         file.write(data)
+
+
+def require_room(folder: Path, size_bytes: int) -> None:
+    """Refuse where no file of a size can be written.
+
+    Raises:
+        OSError: The disk, a quota or a limit of this process leaves less.
+    """
+    with tempfile.TemporaryFile(dir=folder) as file:
+        os.posix_fallocate(file.fileno(), 0, size_bytes)
 
 
 @contextlib.contextmanager

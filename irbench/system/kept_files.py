@@ -40,7 +40,7 @@ def kept_file(folder: str, name: str, save: Callable[[Path], object]) -> Path:
             with (staging / name).open("rb") as written:
                 os.fsync(written.fileno())
             (staging / name).replace(file)
-        _remove_unused(file)
+        remove_unused(file)
     except OSError as error:
         raise IrbenchError(
             f"{file} cannot be written: {error.strerror or error}.", hint="Make room there, or set IRBENCH_HOME."
@@ -48,7 +48,7 @@ def kept_file(folder: str, name: str, save: Callable[[Path], object]) -> Path:
     return file
 
 
-def _remove_unused(newest: Path) -> None:
+def remove_unused(newest: Path) -> None:
     """Remove the files beside the newest that were neither kept again nor read for long."""
     now_s = newest.stat().st_mtime
     for file in newest.parent.iterdir():

@@ -130,8 +130,42 @@ def test_a_target_with_other_versions_is_refused_and_named(place: Place):
     place.write_targets('[requires]\nnumpy = "<1"\n')
     called = irbench(*place.command("--format", "json"))
     assert called.code == ExitCode.USAGE
-    assert all("numpy" in target["problem"] for target in called.document["targets"])
+    assert all(target["problem"]["subject"] == "numpy" for target in called.document["targets"])
     assert {table["kind"] for table in called.document["tables"]} == {"no-target"}
+
+
+def with_room(folder: Path, blocks: int) -> Path:
+    """Write a Python that can write no file of more than some blocks of 512 bytes, as on a full disk."""
+    python = folder / "python-without-room"
+    python.write_text(f'#!/bin/sh\nulimit -f {blocks}\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o700)
+    return python
+
+
+def test_a_target_whose_disk_is_full_leaves_its_jobs_to_the_others_and_says_why(place: Place):
+    text = place.targets.read_text()
+    place.targets.write_text(text.replace('name = "left"', f'name = "left"\npython = "{with_room(place.folder, 1)}"'))
+    called = irbench(*place.command("--format", "json"))
+    assert called.code == ExitCode.FAILED_CELL, called.err
+    place.require_each_table_once(called.document)
+    assert {table["target"] for table in called.document["tables"]} == {"right"}
+    problems = {target["name"]: target["problem"] for target in called.document["targets"]}
+    assert problems["right"] is None
+    assert (problems["left"]["code"], "too large" in problems["left"]["said"]) == ("unwritable", True)
+
+
+def test_a_full_disk_of_this_machine_ends_the_call_in_a_line_and_what_was_measured_is_taken_in_later(place: Place):
+    python = with_room(place.folder, 8)
+    with dask_cluster(1) as (address, _):
+        words = ("fleet", "run", place.folder / "plan.toml", "--scheduler", address, "--results", place.results)
+        call = subprocess.run((python, "-m", "irbench", *words), capture_output=True, text=True, check=False)
+        *_, error, hint = call.stderr.splitlines()
+        assert (call.returncode, "too large" in error, "--resume" in hint) == (ExitCode.USAGE, True, True)
+        assert not list_runs(place.results).entries
+        assert list(Path(os.environ["IRBENCH_HOME"]).glob("fleet/jobs/*/runs.tar.gz"))
+        called = irbench(*words, "--resume", "--format", "json")
+    assert called.code == ExitCode.OK, called.err
+    place.require_each_table_once(called.document)
 
 
 def test_two_targets_on_one_machine_are_one_too_many_unless_that_is_meant(place: Place):

@@ -4,30 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
+from importlib import metadata
 from pathlib import Path
 
+from irbench import __version__
 from irbench.errors import IrbenchError, one_line
-from irbench.features.fleet import worker_tasks
-from irbench.features.fleet.admission import problem_of_target
 from irbench.features.fleet.cluster import CallFailed, Cluster, Member, SchedulerLost, TargetLost
 from irbench.features.fleet.job_queue import Assignment, Gone, JobQueue
 from irbench.features.fleet.jobs import Job, Shipments
-from irbench.features.fleet.journal import JobRecord, Journal, TargetRecord
+from irbench.features.fleet.journal import End, JobRecord, Journal, Unwritable
 from irbench.features.fleet.messages import JobOutcome, JobRequest, SentFile, TargetFacts, packed, unpacked
+from irbench.features.fleet.on_target import tasks
+from irbench.features.fleet.problems import TargetProblem, problem_of_target
 from irbench.features.fleet.progress import FleetProgress
 from irbench.features.fleet.targets import FleetFile
 from irbench.features.results.run import bring_in
-from irbench.measure.clock import Stopwatch
+from irbench.measure.clock import Stopwatch, utc_now
+from irbench.system.file_access import require_room
 from irbench.system.locks import temporary_folder
 
 _LOOK_S = 1.0
 _BUSY_S = 30.0
 _PIECE_BYTES = 1 << 22
+_ROOM_FACTOR = 10
+"""So much larger than its archive is a run while it is taken in, at most."""
 
-_LOST_TEXT = "the target is not there any more; its job is tried again"
+
+class _UnknownFile(Exception):
+    """A target asks for a file that is none of its job's."""
 
 
 @dataclass
@@ -49,7 +56,7 @@ class Coordinator:
     journal: Journal
     results: Path
     progress: FleetProgress
-    unreachable: dict[str, str] = field(default_factory=dict)
+    unreachable: dict[str, TargetProblem] = field(default_factory=dict)
     """Why targets are not there, by name."""
 
     def __post_init__(self) -> None:
@@ -61,6 +68,7 @@ class Coordinator:
         self._watch = Stopwatch()
         self._importing = asyncio.Lock()
         self._said_gone = 0
+        self._last_words: dict[str, str] = {}
         self._wake = asyncio.Event()
 
     async def run(self, cluster: Cluster) -> None:
@@ -77,6 +85,7 @@ class Coordinator:
                     self._begin(cluster, assignment)
                 self._record_gone()
                 if self.queue.is_over and not (self._work or self._clearing):
+                    self._record_absent()
                     return
                 await self._something()
                 self._raise_problems()
@@ -92,29 +101,33 @@ class Coordinator:
         woken.cancel()
         self._wake.clear()
 
-    def refuse(self, name: str, problem: str) -> None:
+    def refuse(self, name: str, problem: TargetProblem) -> None:
         """Take in that a target may not measure, and why."""
-        self.progress.say(f"{name}: {problem}")
+        self.progress.refused(name, problem)
         self.queue.refused(name)
         self._see_target(name, problem=problem)
         self._wake.set()
 
-    def notice(self, text: str) -> None:
-        """Take in a line about a target."""
-        self.progress.say(text)
+    def not_there(self, name: str, problem: TargetProblem) -> None:
+        """Take in why a target is not there, which is tried again."""
+        self.progress.not_there(name, problem)
+
+    def worker_ended(self, name: str, said: str) -> None:
+        """Take in that a worker ended, with what it said last."""
+        self.progress.worker_ended(name, said)
 
     @property
     def _kinds(self) -> tuple[dict[str, asyncio.Task[None]], ...]:
         return (self._work, self._looking, self._clearing)
 
     def _tasks(self) -> tuple[asyncio.Task[None], ...]:
-        return tuple(task for tasks in self._kinds for task in tasks.values())
+        return tuple(task for running in self._kinds for task in running.values())
 
     def _raise_problems(self) -> None:
-        for tasks in self._kinds:
-            for name, task in tuple(tasks.items()):
+        for running in self._kinds:
+            for name, task in tuple(running.items()):
                 if task.done():
-                    del tasks[name]
+                    del running[name]
                     task.result()
 
     async def _see(self, cluster: Cluster) -> None:
@@ -130,47 +143,51 @@ class Coordinator:
                 self._looking[name] = asyncio.create_task(self._admit(cluster, member))
 
     def _leave(self, name: str) -> None:
-        for tasks in self._kinds:
-            if (task := tasks.pop(name, None)) is not None:
+        for running in self._kinds:
+            if (task := running.pop(name, None)) is not None:
                 task.cancel()
         if self.queue.is_here(name):
-            self.progress.say(f"{name}: {_LOST_TEXT}" if self.queue.job_of(name) else f"{name}: left")
+            self.progress.left(name, with_job=self.queue.job_of(name) is not None)
             self.queue.left(name, self._watch.elapsed_s)
 
     async def _admit(self, cluster: Cluster, member: Member) -> None:
         """Ask a target what it is, and let it measure or not."""
         try:
-            facts = unpacked(await cluster.call(member, worker_tasks.describe), TargetFacts, member.name)
+            facts = unpacked(await cluster.call(member, tasks.describe), TargetFacts, member.name)
         except SchedulerLost:
             raise
         except TargetLost:
             return
         except (CallFailed, IrbenchError):
-            self.refuse(member.name, "it does not answer as this irbench does: install the same version there")
+            self.refuse(member.name, await problem_of_answer(cluster, member))
             return
         others = {machine: name for name, machine in self._machines.items() if name != member.name}
-        problem = problem_of_target(facts, member, self.fleet, others)
-        if problem:
+        problem = problem_of_target(facts, self.fleet, others, measures=member.measures)
+        if problem is not None:
             self.refuse(member.name, problem)
             return
         self._machines[member.name] = facts.machine
-        self._see_target(member.name, facts)
-        self.progress.say(f"{member.name}: ready ({facts.processor}, {facts.processors} processors)")
+        ahead_s = clock_ahead_s(facts)
+        self._see_target(
+            member.name,
+            machine=facts.machine,
+            processor=facts.processor,
+            processors=facts.processors,
+            clock_ahead_s=ahead_s,
+        )
+        self.progress.ready(member.name, facts, ahead_s)
         self.queue.joined(member.name)
 
-    def _see_target(self, name: str, facts: TargetFacts | None = None, problem: str = "") -> None:
+    def _see_target(self, name: str, *, problem: TargetProblem | None = None, **facts: object) -> None:
         prices = {target.name: target.price_per_hour for target in self.fleet.targets}
-        self.journal.see(
-            TargetRecord(
-                name=name,
-                pool=self.queue.pools[name],
-                price_per_hour=prices.get(name),
-                machine="" if facts is None else facts.machine,
-                processor="" if facts is None else facts.processor,
-                processors=0 if facts is None else facts.processors,
-                problem=problem,
-            )
-        )
+        pool, price = self.queue.pools[name], prices.get(name)
+        self.journal.see(name, pool=pool, price_per_hour=price, problem=problem, **facts)
+
+    def _record_absent(self) -> None:
+        """Record why targets were never there in this call."""
+        for name, problem in self.unreachable.items():
+            if name not in self._machines:
+                self._see_target(name, problem=problem)
 
     def _begin(self, cluster: Cluster, assignment: Assignment) -> None:
         self.progress.begun(assignment.target, assignment.job)
@@ -178,72 +195,79 @@ class Coordinator:
         self._work[assignment.target] = asyncio.create_task(self._measure(cluster, member, assignment.job))
 
     async def _measure(self, cluster: Cluster, member: Member, job: Job) -> None:
+        end: End | None = None
         try:
             request = self.shipments.request(job, self.journal.document.name)
-            problem = await self._send_files(cluster, member, request)
-            if problem:
-                outcome = JobOutcome(kind="refused", message=problem)
-            else:
-                answer = await cluster.call(member, worker_tasks.measure, packed(request), measures=True)
+            outcome = await self._send_files(cluster, member, request)
+            if outcome is None:
+                answer = await cluster.call(member, tasks.measure, packed(request), measures=True)
                 outcome = unpacked(answer, JobOutcome, member.name)
         except SchedulerLost:
             raise
         except TargetLost:
             return  # which is taken in with the next look at the cluster
         except CallFailed:
-            outcome = JobOutcome(kind="refused", message="the target could not begin the job")
+            end, outcome = "not-begun", JobOutcome(kind="refused")
+        except _UnknownFile:
+            end, outcome = "unknown-file", JobOutcome(kind="refused")
         except IrbenchError as error:
             outcome = JobOutcome(kind="refused", message=error.message, hint=error.hint)
-        if await self._take(member.name, job, outcome):
+        if await self._take(member.name, job, outcome, end):
             self._clearing[member.name] = asyncio.create_task(self._clear(cluster, member, job))
 
     async def _clear(self, cluster: Cluster, member: Member, job: Job) -> None:
         """Have a target remove what it kept of a job; one that is not there any more keeps it."""
         with suppress(TargetLost, CallFailed):
-            await cluster.call(member, worker_tasks.clear, job.id)
+            await cluster.call(member, tasks.clear, job.id)
 
-    async def _send_files(self, cluster: Cluster, member: Member, request: JobRequest) -> str:
-        """Send what a target lacks, and return why that failed; empty where it did not."""
-        missing = await cluster.call(member, worker_tasks.missing_files, packed(request))
+    async def _send_files(self, cluster: Cluster, member: Member, request: JobRequest) -> JobOutcome | None:
+        """Send what a target lacks, and return what comes of the job where that failed."""
+        missing = await cluster.call(member, tasks.missing_files, packed(request))
         known = {file.sha256: file for file in request.files}
         for sha256 in missing:
             if sha256 not in known:
-                return "it asks for a file that is not part of the job"
-            problem = await self._send(cluster, member, known[sha256])
-            if problem:
-                return problem
-        return ""
+                raise _UnknownFile
+            failure = await self._send(cluster, member, known[sha256], request.job)
+            if failure is not None:
+                return failure
+        return None
 
-    async def _send(self, cluster: Cluster, member: Member, file: SentFile) -> str:
-        self.progress.say(f"{member.name}: {file.place} is sent ({file.size_bytes / 1e6:.1f} MB)")
+    async def _send(self, cluster: Cluster, member: Member, file: SentFile, job: str) -> JobOutcome | None:
+        self.progress.sent(member.name, file)
         with self.shipments.source(file.sha256).open("rb") as content:
             for offset in range(0, max(file.size_bytes, 1), _PIECE_BYTES):
                 piece = content.read(_PIECE_BYTES)
-                problem: str = await cluster.call(member, worker_tasks.take_piece, packed(file), offset, piece)
-                if problem:
-                    return one_line(str(problem))
-        return ""
+                answer = await cluster.call(member, tasks.take_piece, packed(file), job, offset, piece)
+                if answer != b"":
+                    return unpacked(answer, JobOutcome, member.name)
+        return None
 
-    async def _take(self, name: str, job: Job, outcome: JobOutcome) -> bool:
+    async def _take(self, name: str, job: Job, outcome: JobOutcome, end: End | None) -> bool:
         """Take in what came of a job, and return whether it is done: its runs are stored before the journal says so."""
+        self._last_words[job.id] = one_line(outcome.message)
         if outcome.kind == "busy":
-            self.progress.say(f"{name}: {outcome.message} Asked again in {_BUSY_S:.0f} s")
+            self.progress.busy(name, outcome.message, _BUSY_S)
             self.queue.busy(name, self._watch.elapsed_s + _BUSY_S)
             return False
         if outcome.kind == "died":
-            self.progress.say(f"{name}: {one_line(outcome.message)}")
+            self.progress.died(name, outcome.message)
             self.queue.died(name)
+            return False
+        if outcome.kind == "unwritable":
+            self.refuse(name, TargetProblem(code="unwritable", said=one_line(outcome.message)))
             return False
         if outcome.archive:
             async with self._importing:
                 try:
                     await asyncio.to_thread(self._import, outcome.archive)
+                except Unwritable:
+                    raise
                 except IrbenchError as error:
                     outcome = JobOutcome(kind="refused", message=error.message, hint=error.hint)
         record = JobRecord(
             job=job.id,
             pool=job.pool,
-            kind="measured" if outcome.kind == "measured" else "refused",
+            kind=end or ("measured" if outcome.kind == "measured" else "refused"),
             target=name,
             labels=tuple(table.label for table in job.tables),
             tables=outcome.tables,
@@ -256,30 +280,51 @@ class Coordinator:
         return record.is_done
 
     def _import(self, archive: bytes) -> None:
-        self.results.mkdir(parents=True, exist_ok=True)
-        with temporary_folder(self.results, ".fleet-") as folder:
-            path = folder / "runs.tar.gz"
-            path.write_bytes(archive)
-            bring_in((path,), self.results)
+        try:
+            self.results.mkdir(parents=True, exist_ok=True)
+            with temporary_folder(self.results, ".fleet-") as folder:
+                path = folder / "runs.tar.gz"
+                path.write_bytes(archive)
+                try:
+                    bring_in((path,), self.results)
+                except IrbenchError:
+                    require_room(folder, _ROOM_FACTOR * len(archive))
+                    raise
+        except OSError as error:
+            raise Unwritable(self.results, error) from error
 
     def _record_gone(self) -> None:
         for gone in self.queue.gone[self._said_gone :]:
-            record = _record_of(gone, self._reasons())
+            record = _record_of(gone, self._last_words.get(gone.job.id, ""))
             self.journal.add(record)
             self.progress.ended("", gone.job, record)
         self._said_gone = len(self.queue.gone)
 
-    def _reasons(self) -> Mapping[str, str]:
-        """Return what is known of each target that may not measure."""
-        known = {name: record.problem for name, record in self.journal.document.targets.items() if record.problem}
-        return {**self.unreachable, **known}
+
+def clock_ahead_s(facts: TargetFacts) -> float | None:
+    """Return by how much the clock of a target is ahead of this machine's; ``None`` where it says no time."""
+    try:
+        return (datetime.fromisoformat(facts.utc) - utc_now()).total_seconds()
+    except (ValueError, TypeError):
+        return None
 
 
-def _record_of(gone: Gone, reasons: Mapping[str, str]) -> JobRecord:
-    return JobRecord(
-        job=gone.job.id,
-        pool=gone.job.pool,
-        kind=gone.reason,
-        labels=tuple(table.label for table in gone.job.tables),
-        message=reasons.get(gone.job.pool, "") if gone.reason == "no-target" else "",
-    )
+async def problem_of_answer(cluster: Cluster, member: Member) -> TargetProblem:
+    """Return why a target answers otherwise than this irbench: by its version, which any irbench can be asked for.
+
+    Raises:
+        SchedulerLost: The scheduler is gone.
+    """
+    try:
+        there = one_line(str(await cluster.call(member, metadata.version, "irbench")))
+    except (CallFailed, TargetLost):
+        there = ""
+    if there in ("", __version__):
+        return TargetProblem(code="answers-otherwise")
+    return TargetProblem(code="irbench-version", there=there, needed=__version__)
+
+
+def _record_of(gone: Gone, said: str) -> JobRecord:
+    labels = tuple(table.label for table in gone.job.tables)
+    message = said if gone.reason == "deaths" else ""
+    return JobRecord(job=gone.job.id, pool=gone.job.pool, kind=gone.reason, labels=labels, message=message)

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
 
 import msgspec
 
 from irbench.api.progress import Say
 from irbench.errors import IrbenchError
-from irbench.features.fleet import worker_tasks
-from irbench.features.fleet.admission import problem_of_target
 from irbench.features.fleet.cluster import CallFailed, Cluster, Member, SchedulerLost, TargetLost
+from irbench.features.fleet.coordinator import clock_ahead_s, problem_of_answer
 from irbench.features.fleet.messages import TargetFacts, unpacked
-from irbench.features.fleet.opening import opened, with_targets
+from irbench.features.fleet.on_target import tasks
+from irbench.features.fleet.problems import TargetProblem, problem_of_target
+from irbench.features.fleet.progress import Spoken
 from irbench.features.fleet.report import DoctorAnswer, FleetDiagnosis, TargetDiagnosis
-from irbench.features.fleet.supervision import Spoken
+from irbench.features.fleet.supervision import opened, with_targets
 from irbench.features.fleet.targets import FleetFile
-from irbench.measure.clock import Stopwatch, utc_now
+from irbench.measure.clock import Stopwatch
 
 _WORKERS_S = 60.0
-_NO_WORKER = "its worker is not there"
+_NO_WORKER = TargetProblem(code="no-answer")
 
 
 class _Problems(Spoken):
     """Takes in what is wrong with targets, which their rows say."""
 
-    def refuse(self, name: str, problem: str) -> None:
+    def refuse(self, name: str, problem: TargetProblem) -> None:
         self.unreachable[name] = problem
 
 
@@ -48,7 +48,7 @@ async def diagnosed(fleet: FleetFile, say: Say, *, peak: bool) -> FleetDiagnosis
     for member, diagnosis in zip(members, found, strict=True):
         problem = diagnosis.problem
         if diagnosis.facts is not None:
-            problem = problem or problem_of_target(diagnosis.facts, member, fleet, machines)
+            problem = problem or problem_of_target(diagnosis.facts, fleet, machines, measures=member.measures)
             machines.setdefault(diagnosis.facts.machine, member.name)
         by_name[member.name] = msgspec.structs.replace(diagnosis, problem=problem)
     return FleetDiagnosis(
@@ -74,14 +74,15 @@ async def _members(fleet: FleetFile, cluster: Cluster, problems: _Problems) -> t
 async def _diagnosed(cluster: Cluster, member: Member, *, peak: bool) -> TargetDiagnosis:
     facts = None
     try:
-        facts = unpacked(await cluster.call(member, worker_tasks.describe), TargetFacts, member.name)
-        ahead_s = (datetime.fromisoformat(facts.utc) - utc_now()).total_seconds()
-        told = await cluster.call(member, worker_tasks.diagnose, peak, measures=True)
+        facts = unpacked(await cluster.call(member, tasks.describe), TargetFacts, member.name)
+        ahead_s = clock_ahead_s(facts)
+        told = await cluster.call(member, tasks.diagnose, peak, measures=True)
         answer = msgspec.json.decode(told if isinstance(told, bytes) else b"", type=DoctorAnswer)
     except SchedulerLost:
         raise
     except TargetLost:
-        return TargetDiagnosis(name=member.name, facts=facts, problem="it left")
+        return TargetDiagnosis(name=member.name, facts=facts, problem=TargetProblem(code="cut"))
     except (CallFailed, IrbenchError, ValueError):
-        return TargetDiagnosis(name=member.name, facts=facts, problem="its irbench does not answer as this one does")
+        problem = await problem_of_answer(cluster, member)
+        return TargetDiagnosis(name=member.name, facts=facts, problem=problem)
     return TargetDiagnosis(name=member.name, facts=facts, doctor=answer, clock_ahead_s=ahead_s)

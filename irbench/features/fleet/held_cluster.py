@@ -15,7 +15,8 @@ import tomli_w
 from irbench.api.progress import Say
 from irbench.errors import IrbenchError
 from irbench.features.fleet.cluster_process import Tls
-from irbench.features.fleet.supervision import Spoken, cluster_of_own
+from irbench.features.fleet.progress import Spoken
+from irbench.features.fleet.supervision import cluster_of_own
 from irbench.features.fleet.targets import FleetFile, SchedulerAddress, TlsFiles
 
 _PRIVATE = 0o600

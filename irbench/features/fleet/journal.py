@@ -11,7 +11,7 @@ import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -19,6 +19,7 @@ from irbench import __version__
 from irbench.errors import IrbenchError
 from irbench.features.fleet.job_queue import GivenUp
 from irbench.features.fleet.messages import TableOutcome
+from irbench.features.fleet.problems import TargetProblem
 from irbench.features.sweep.state import require_name
 from irbench.measure.clock import utc_now
 from irbench.system.document_damage import damage_text
@@ -30,17 +31,23 @@ _FILE = "journal.json"
 _MOST_BYTES = 1 << 28
 
 
+End: TypeAlias = Literal["measured", "refused", "not-begun", "unknown-file"] | GivenUp
+"""How a job ended."""
+
+
 class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a job.
 
     Attributes:
-        kind: ``measured``, ``refused`` by its target, or why it was given up.
+        kind: ``measured``; ``refused`` by its target; ``not-begun`` where its target failed to; ``unknown-file`` where
+            that asked for a file that is none of the job's; or why it was given up.
         target: That measured or refused it; empty where none did.
+        message: What its target said of it, as errors of irbench or of its system have it.
     """
 
     job: str
     pool: str
-    kind: Literal["measured", "refused"] | GivenUp
+    kind: End
     target: str = ""
     labels: tuple[str, ...] = ()
     tables: tuple[TableOutcome, ...] = ()
@@ -57,16 +64,19 @@ class TargetRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A target as it was seen last.
 
     Attributes:
-        problem: Why it may not measure; empty where it may.
+        price_per_hour: In the call before, by which all its rows are priced.
+        clock_ahead_s: By how much its clock is ahead of this machine's; ``None`` where nobody knows.
+        problem: Why it may not measure, or was not there; ``None`` where it may.
     """
 
     name: str
-    pool: str
+    pool: str = ""
     price_per_hour: float | None = None
     machine: str = ""
     processor: str = ""
     processors: int = 0
-    problem: str = ""
+    clock_ahead_s: float | None = None
+    problem: TargetProblem | None = None
 
 
 class JournalDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,6 +96,16 @@ class JournalDocument(msgspec.Struct, frozen=True, kw_only=True):
     planned: int
     jobs: Mapping[str, JobRecord] = {}
     targets: Mapping[str, TargetRecord] = {}
+
+
+class Unwritable(IrbenchError):
+    """The folder of results cannot be written, so that no more can be taken in."""
+
+    def __init__(self, folder: Path, error: OSError) -> None:
+        super().__init__(
+            f"{folder} cannot be written: {error.strerror or error}.",
+            hint="Free some space there, and go on with --resume: targets keep what was not taken in.",
+        )
 
 
 class Journal:
@@ -112,7 +132,7 @@ class Journal:
                 hint="Wait until it has finished, or choose another name with --name.",
             ) from error
         except OSError as error:
-            raise self._unwritable(error) from error
+            raise Unwritable(self.folder, error) from error
 
     def close(self) -> None:
         """Let other processes go on with the fleet; one that nothing has come of leaves nothing."""
@@ -128,22 +148,19 @@ class Journal:
         self.document = msgspec.structs.replace(self.document, jobs={**self.document.jobs, record.job: record})
         self._write()
 
-    def see(self, record: TargetRecord) -> None:
-        """Take in what is known of a target."""
-        self.document = msgspec.structs.replace(self.document, targets={**self.document.targets, record.name: record})
-        self._write()
+    def see(self, name: str, **facts: Any) -> None:
+        """Take in what is known of a target: fields of :class:`TargetRecord`, beside those that are known."""
+        known = self.document.targets.get(name, TargetRecord(name=name))
+        seen = msgspec.structs.replace(known, **facts)
+        if seen != self.document.targets.get(name):
+            self.document = msgspec.structs.replace(self.document, targets={**self.document.targets, name: seen})
+            self._write()
 
     def _write(self) -> None:
         try:
             write_atomically(self.folder / _FILE, msgspec.json.encode(self.document))
         except OSError as error:
-            raise self._unwritable(error) from error
-
-    def _unwritable(self, error: OSError) -> IrbenchError:
-        return IrbenchError(
-            f"{self.folder} cannot be written: {error.strerror or error}.",
-            hint="Free some space there, or name another folder with `--results` or IRBENCH_RESULTS.",
-        )
+            raise Unwritable(self.folder, error) from error
 
 
 def journal_to_write(root: Path, name: str, plan: Mapping[str, Any], planned: int, *, resume: bool) -> Journal:

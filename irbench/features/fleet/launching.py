@@ -13,8 +13,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-from irbench.errors import IrbenchError, first_line
+from irbench import __version__
+from irbench.errors import first_line
 from irbench.features.fleet.cluster_process import ProcessRequest
+from irbench.features.fleet.problems import TargetProblem
 from irbench.features.fleet.targets import Target
 
 _START_S = 60.0
@@ -38,16 +40,12 @@ class Started(Protocol):
         ...
 
 
-class Unreachable(IrbenchError):
-    """A target could not be started.
+class Unreachable(Exception):
+    """A process could not be started on a target, or the connection to it was cut."""
 
-    Attributes:
-        lasts: Whether trying again would not help.
-    """
-
-    def __init__(self, target: str, reason: str, hint: str, *, lasts: bool) -> None:
-        super().__init__(f"{target} cannot be used: {reason}.", hint=hint)
-        self.lasts = lasts
+    def __init__(self, problem: TargetProblem) -> None:
+        super().__init__(problem.text())
+        self.problem = problem
 
 
 class _LocalProcess:
@@ -81,7 +79,6 @@ async def started_here(
     Raises:
         Unreachable: It does not start.
     """
-    name = request.name or "the scheduler"
     try:
         process = await asyncio.create_subprocess_exec(
             python or sys.executable,
@@ -95,12 +92,12 @@ async def started_here(
         )
     except OSError as error:
         said = error.strerror or first_line(error)
-        raise Unreachable(name, f"{python}: {said}", "Check `python` of this target.", lasts=True) from error
+        raise Unreachable(TargetProblem(code="python-missing", subject=python, said=said)) from error
     assert process.stdin is not None
     assert process.stdout is not None
     try:
         process.stdin.write(_line(request))
-        address = await _answer(name, process.stdout, process.stderr)
+        address = await _answer(process.stdout, process.stderr)
         yield _LocalProcess(process, address)
     finally:
         with contextlib.suppress(OSError):
@@ -139,18 +136,14 @@ async def connected(target: Target) -> AsyncIterator[Any]:
             _CONNECT_S,
         )
     except asyncssh.HostKeyNotVerifiable as error:
-        hint = f"If you trust it: ssh-keyscan -p {target.port} {host} >> ~/.ssh/known_hosts, and compare the key."
-        raise Unreachable(target.name, f"the host key of {host} is not a known one", hint, lasts=True) from error
+        raise Unreachable(TargetProblem(code="unknown-host-key", host=host, port=target.port)) from error
     except asyncssh.PermissionDenied as error:
-        hint = "Add the public key to ~/.ssh/authorized_keys there, or name another with `identity`."
-        raise Unreachable(target.name, f"{target.host} accepts no key of yours", hint, lasts=True) from error
+        raise Unreachable(TargetProblem(code="no-key-accepted", host=target.host)) from error
     except (asyncssh.KeyImportError, ValueError, FileNotFoundError) as error:
-        hint = "Check `identity` and `known-hosts`."
-        raise Unreachable(target.name, f"a key cannot be read: {first_line(error)}", hint, lasts=True) from error
+        raise Unreachable(TargetProblem(code="key-unreadable", said=first_line(error))) from error
     except (OSError, asyncssh.Error, TimeoutError) as error:
-        reason = getattr(error, "strerror", None) or first_line(error)
-        hint = f"Try: ssh -p {target.port} {target.host}"
-        raise Unreachable(target.name, f"{host} is not reached ({reason})", hint, lasts=False) from error
+        said = getattr(error, "strerror", None) or first_line(error)
+        raise Unreachable(TargetProblem(code="not-reached", host=target.host, port=target.port, said=said)) from error
     async with connection:
         yield connection
 
@@ -166,7 +159,7 @@ async def started_over_ssh(connection: Any, request: ProcessRequest, target: Tar
     command = f"exec env {shlex.join(words)} -m {_MODULE}"
     async with connection.create_process(command, encoding=None) as process:
         process.stdin.write(_line(request))
-        address = await _answer(target.name, process.stdout, process.stderr)
+        address = await _answer(process.stdout, process.stderr)
         try:
             yield _RemoteProcess(process, address)
         finally:
@@ -186,16 +179,14 @@ def _line(request: ProcessRequest) -> bytes:
     return msgspec.json.encode(request) + b"\n"
 
 
-async def _answer(name: str, output: Any, errors: Any) -> str:
+async def _answer(output: Any, errors: Any) -> str:
     """Return the address that a process answers with."""
     try:
         line: bytes = await asyncio.wait_for(output.readline(), _START_S)
     except TimeoutError as error:
-        raise Unreachable(name, "it does not answer", "Look at its load and its network.", lasts=False) from error
+        raise Unreachable(TargetProblem(code="no-answer")) from error
     if not line.endswith(b"\n"):
-        said = await _tail(errors)
-        hint = "Install it there, and name its Python with `python`: pip install 'irbench[fleet]'"
-        raise Unreachable(name, f"irbench does not start there{f' ({said})' if said else ''}", hint, lasts=True)
+        raise Unreachable(TargetProblem(code="not-started", needed=__version__, said=await _tail(errors)))
     return line.decode(errors="replace").strip()
 
 

@@ -68,15 +68,21 @@ class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         kind: ``busy`` where somebody else measures on the machine, ``refused`` where nothing of it can be measured, and
-            ``died`` where its process was killed.
+            ``died`` where its process was killed, and ``unwritable`` where the target can keep no files: it is the
+            target's fault and not the job's.
         archive: The runs, as ``irbench results export`` writes them; empty where there is none.
     """
 
-    kind: Literal["measured", "busy", "refused", "died"]
+    kind: Literal["measured", "busy", "refused", "died", "unwritable"]
     tables: tuple[TableOutcome, ...] = ()
     message: str = ""
     hint: str = ""
     archive: bytes = b""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every table was measured, or lies beyond the end of its curve."""
+        return self.kind == "measured" and not any(table.message for table in self.tables)
 
 
 class TargetFacts(msgspec.Struct, frozen=True, kw_only=True):

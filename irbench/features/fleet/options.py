@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irbench.options import kinds
@@ -15,7 +15,7 @@ class FleetOptions:
     """What is asked of a fleet besides its plan."""
 
     targets: Path | None = option(
-        kinds.FILE,
+        replace(kinds.FILE, example='"fleet.toml"'),
         "The machines that measure.",
         metavar="FILE.toml",
         default_text="this machine",
@@ -37,4 +37,4 @@ class FleetOptions:
     results: Path | None = like("results")
 
 
-FLEET = CommandOptions("fleet", FleetOptions, in_python=False)
+FLEET = CommandOptions("fleet", FleetOptions)

@@ -15,10 +15,12 @@ from irbench.api.display import Displayable
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult, Spans, distinguish, is_too_slow, name_of
 from irbench.errors import ExitCode, IrbenchError
-from irbench.features.fleet.journal import JobRecord, JournalDocument, TargetRecord
+from irbench.features.fleet.journal import End, JobRecord, JournalDocument, TargetRecord
 from irbench.features.fleet.messages import TargetFacts
 from irbench.features.fleet.options import FLEET
+from irbench.features.fleet.problems import TargetProblem
 from irbench.notices.notes import Reference
+from irbench.runs.results import Run
 from irbench.store.listing import find_run
 from irbench.store.runs import load_document
 
@@ -49,12 +51,12 @@ class TargetDiagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """What was found out about a target.
 
     Attributes:
-        problem: Why it may not measure; empty where it may.
+        problem: Why it may not measure; ``None`` where it may.
         clock_ahead_s: By how much its clock is ahead of this machine's; ``None`` where nobody knows.
     """
 
     name: str
-    problem: str = ""
+    problem: TargetProblem | None = None
     facts: TargetFacts | None = None
     doctor: DoctorAnswer | None = None
     clock_ahead_s: float | None = None
@@ -99,13 +101,14 @@ class FleetTable:
     Attributes:
         target: That measured it; empty where none did.
         run: The id of the run that holds it; empty where none does.
-        problem: Why it was not measured; empty where it was.
+        kind: How its job ended; see :class:`JobRecord`.
+        problem: What its target said of why it was not measured; empty where it said nothing.
     """
 
     label: str
     pool: str
     target: str
-    kind: str
+    kind: End
     run: str = ""
     exit_code: int = 0
     problem: str = ""
@@ -194,7 +197,7 @@ def _cost_ends(row: MachineRow) -> tuple[float, float]:
     return (_cost(row) * row.fps.value / ends.high, _cost(row) * row.fps.value / ends.low)
 
 
-class FleetReport(Displayable):
+class Fleet(Displayable):
     """A fleet, as far as it has measured.
 
     Attributes:
@@ -204,9 +207,39 @@ class FleetReport(Displayable):
 
     _command = FLEET
 
-    def __init__(self, overview: FleetOverview) -> None:
+    def __init__(self, overview: FleetOverview, root: Path) -> None:
         self.name = overview.name
         self.overview = overview
+        self._root = root
+
+    @property
+    def targets(self) -> tuple[TargetRecord, ...]:
+        """Its machines."""
+        return self.overview.targets
+
+    @property
+    def tables(self) -> tuple[FleetTable, ...]:
+        """Its tables on each pool, and why one was not measured."""
+        return self.overview.tables
+
+    @property
+    def rows(self) -> tuple[MachineRow, ...]:
+        """The same rows of different machines beside each other, the fastest first."""
+        return self.overview.rows
+
+    @property
+    def cheapest(self) -> tuple[tuple[MachineRow, ...], ...]:
+        """What costs the least of each model in each table; several rows where their intervals overlap."""
+        return self.overview.cheapest
+
+    def runs(self) -> tuple[Run, ...]:
+        """Return the run of each measured table.
+
+        Raises:
+            IrbenchError: A run is gone or damaged.
+        """
+        folders = (find_run(self._root, table.run) for table in self.tables if table.run)
+        return tuple(Run(load_document(folder), folder) for folder in folders)
 
     @property
     def exit_code(self) -> int:
@@ -217,7 +250,9 @@ class FleetReport(Displayable):
             return int(ExitCode.USAGE)
         if ExitCode.DIFFERENT in codes:
             return int(ExitCode.DIFFERENT)
-        failed = any(table.problem for table in tables) or any(target.problem for target in self.overview.targets)
+        failed = any(table.problem or table.kind != "measured" for table in tables) or any(
+            target.problem for target in self.overview.targets
+        )
         return int(ExitCode.FAILED_CELL if codes - {ExitCode.OK} or failed else ExitCode.OK)
 
     def to_json(self) -> str:
@@ -229,7 +264,7 @@ class FleetReport(Displayable):
     def __repr__(self) -> str:
         """Return its name and how much was measured."""
         done = sum(bool(table.run) for table in self.overview.tables)
-        return f"<FleetReport {self.name!r}: {done} of {len(self.overview.tables)} tables measured>"
+        return f"<Fleet {self.name!r}: {done} of {len(self.overview.tables)} tables measured>"
 
     def __rich__(self) -> RenderableType:
         """Return the tables as ``irbench fleet`` prints them; called by rich."""
@@ -238,13 +273,13 @@ class FleetReport(Displayable):
         return FleetView(self.overview)
 
 
-def report_of(document: JournalDocument, root: Path) -> FleetReport:
+def report_of(document: JournalDocument, root: Path) -> Fleet:
     """Return what a journal says, with the figures of its runs in a folder of results."""
     tables = tuple(table for record in document.jobs.values() for table in _tables(record))
     targets = tuple(sorted(document.targets.values(), key=lambda target: target.name))
     prices = {target.name: target.price_per_hour for target in targets}
     rows = sorted(_rows(tables, prices, root), key=_place)
-    return FleetReport(FleetOverview(document.name, document.planned, targets, tables, tuple(rows)))
+    return Fleet(FleetOverview(document.name, document.planned, targets, tables, tuple(rows)), root)
 
 
 def _tables(record: JobRecord) -> Iterator[FleetTable]:

@@ -1,28 +1,32 @@
-"""Measuring a plan on every target of a fleet, and going on where it stopped."""
+"""``irbench.fleet``: measure a plan on every target, and go on where it stopped."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
 
-from irbench.api.progress import Reporter
+from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError, require_libraries
 from irbench.features.fleet.job_queue import JobQueue
 from irbench.features.fleet.jobs import Job, Shipments, jobs_of, refuse_own_code
 from irbench.features.fleet.journal import Journal, fleet_names, journal_to_write, read_journal
-from irbench.features.fleet.options import FleetOptions
+from irbench.features.fleet.keywords import FleetKeywords
+from irbench.features.fleet.options import FLEET, FleetOptions
 from irbench.features.fleet.progress import FleetProgress
-from irbench.features.fleet.report import FleetReport, report_of
+from irbench.features.fleet.report import Fleet, report_of
 from irbench.features.fleet.targets import FleetFile, read_targets, this_machine
 from irbench.features.plan.expansion import SweepTable, in_order, select
-from irbench.features.plan.reading import SweepPlan
+from irbench.features.plan.reading import PlanSource, SweepPlan, read_plan
 from irbench.features.plan.table_options import SweepSetup
+from irbench.options.option import names_keywords
+from irbench.runs.results import Interrupted
 from irbench.store.folders import default_root
 from irbench.system import host
 
@@ -49,7 +53,32 @@ def fleet_file(targets: Path | None, scheduler: str | None) -> FleetFile:
     return fleet
 
 
-def run_fleet(plan: SweepPlan, call: FleetOptions, reporter: Reporter) -> tuple[FleetReport, bool]:
+@names_keywords(FLEET)
+def fleet(plan: PlanSource, *, progress: ProgressOption = "auto", **options: Unpack[FleetKeywords]) -> Fleet:
+    """Measure every table of a plan on every target, and collect the runs here; without targets, on this machine.
+
+    Args:
+        plan: A TOML file, the name of a plan that comes with irbench, or what such a file holds.
+        progress: As :func:`irbench.run` takes it.
+        options: Where is measured, and how.
+
+    Returns:
+        The fleet with its targets, its tables and its rows machine by machine; what could not be measured has the
+        reason.
+
+    Raises:
+        IrbenchError: The plan, the targets or the scheduler are not usable; or no target can be reached.
+        Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
+    """
+    call = FLEET.from_keywords(options)
+    with reporting(progress, FLEET) as reporter:
+        result, ended = run_fleet(read_plan(plan), call, reporter)
+    if not ended:
+        raise Interrupted("what was measured is stored: call irbench.fleet with resume=True to go on", result)
+    return result
+
+
+def run_fleet(plan: SweepPlan, call: FleetOptions, reporter: Reporter) -> tuple[Fleet, bool]:
     """Measure what is left of a plan on every target.
 
     Returns:
@@ -60,7 +89,7 @@ def run_fleet(plan: SweepPlan, call: FleetOptions, reporter: Reporter) -> tuple[
     """
     host.require_linux()
     require_extra()
-    fleet = fleet_file(call.targets, call.scheduler)
+    machines = fleet_file(call.targets, call.scheduler)
     expansion = select(plan.expansion, call.only, call.skip)
     refuse_own_code(expansion.tables)
     root = call.results or default_root()
@@ -70,7 +99,7 @@ def run_fleet(plan: SweepPlan, call: FleetOptions, reporter: Reporter) -> tuple[
     journal = journal_to_write(root, setup.name, plan.document, len(plan.expansion.tables), resume=call.resume)
     journal.begin()
     try:
-        asyncio.run(_Fleet(fleet, tables, setup, shipments, journal, call.patience, reporter).run())
+        _complete(_Call(machines, tables, setup, shipments, journal, call.patience, reporter).run())
         ended = True
     except KeyboardInterrupt:
         ended = False
@@ -79,7 +108,32 @@ def run_fleet(plan: SweepPlan, call: FleetOptions, reporter: Reporter) -> tuple[
     return report_of(journal.document, root), ended
 
 
-class _Fleet:
+def _complete(work: Coroutine[Any, Any, None]) -> None:
+    """Wait until work is done; beside an event loop that runs here, as in a notebook, in a thread of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(work)
+        return
+    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
+
+    async def named() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        begun.set_result((asyncio.get_running_loop(), task))
+        await work
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(asyncio.run, named())
+        try:
+            done.result()
+        except KeyboardInterrupt:
+            loop, task = begun.result()
+            loop.call_soon_threadsafe(task.cancel)
+            raise
+
+
+class _Call:
     """One call of a fleet."""
 
     def __init__(
@@ -102,8 +156,11 @@ class _Fleet:
 
     async def run(self) -> None:
         """Measure what is left."""
-        from irbench.features.fleet.opening import opened, with_targets
+        from irbench.features.fleet.supervision import opened, with_targets
 
+        for target in self._fleet.targets:
+            if target.name in self._journal.document.targets:  # what is stored is priced as it is today
+                self._journal.see(target.name, price_per_hour=target.price_per_hour)
         if self._fleet.targets and not self._left(self._jobs(self._pools(self._fleet))):
             self._reporter.say("nothing is left to measure")
             return
@@ -138,7 +195,7 @@ class _Fleet:
         return tuple(job for job in jobs if job.id not in done)
 
 
-def fleet_status(name: str | None, root: Path) -> FleetReport:
+def fleet_status(name: str | None, root: Path) -> Fleet:
     """Return how far a fleet is; ``None`` means the one that measured last.
 
     Raises:

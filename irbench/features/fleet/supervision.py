@@ -1,4 +1,4 @@
-"""A cluster of our own: a scheduler here, and a worker on each target, started again where it ends."""
+"""The cluster of a fleet: one that runs already, or a scheduler here and a worker on each target, kept running."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 import asyncssh
+import msgspec
 
-from irbench.api.progress import Say
 from irbench.errors import IrbenchError, first_line
 from irbench.features.fleet.cluster import Cluster, joined
 from irbench.features.fleet.cluster_process import ProcessRequest, Tls
@@ -23,12 +23,14 @@ from irbench.features.fleet.launching import (
     started_here,
     started_over_ssh,
 )
+from irbench.features.fleet.problems import TargetProblem
 from irbench.features.fleet.targets import FleetFile, Target
 from irbench.measure.clock import Stopwatch, utc_now
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
 _STEADY_S = 60.0
 """A worker that ran for so long is started again at once."""
+_WORKERS_S = 30
 _LOOPBACK = "127.0.0.1"
 _CERTIFICATE_NAME = "irbench fleet"
 _VALID = timedelta(days=30)
@@ -38,35 +40,19 @@ _VALID = timedelta(days=30)
 class Listener(Protocol):
     """What is told of targets that are not there."""
 
-    unreachable: dict[str, str]
+    unreachable: dict[str, TargetProblem]
 
-    def refuse(self, name: str, problem: str) -> None:
+    def refuse(self, name: str, problem: TargetProblem) -> None:
         """Take in that a target may not measure, and why."""
         ...
 
-    def notice(self, text: str) -> None:
-        """Take in a line about a target."""
+    def not_there(self, name: str, problem: TargetProblem) -> None:
+        """Take in why a target is not there, which is tried again."""
         ...
 
-
-class Spoken:
-    """Says what it is told of targets.
-
-    Args:
-        say: Receives a line for each.
-    """
-
-    def __init__(self, say: Say) -> None:
-        self.unreachable: dict[str, str] = {}
-        self._say = say
-
-    def refuse(self, name: str, problem: str) -> None:
-        """Say it; see :class:`Listener`."""
-        self.notice(f"{name}: {problem}")
-
-    def notice(self, text: str) -> None:
-        """Say it."""
-        self._say(text)
+    def worker_ended(self, name: str, said: str) -> None:
+        """Take in that a worker ended, with what it said last; it is started again."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -84,6 +70,42 @@ class OwnCluster:
 
 
 @asynccontextmanager
+async def opened(fleet: FleetFile, listener: Listener | None) -> AsyncIterator[Cluster]:
+    """Yield the cluster that a fleet asks for; one that is started, which takes a listener, ends with the block.
+
+    Raises:
+        IrbenchError: It cannot be reached, or no target can be used.
+    """
+    if fleet.scheduler.address:
+        files = fleet.tls
+        tls = None if files is None else Tls(str(files.ca), str(files.cert), str(files.key))
+        async with joined(fleet.scheduler.address, tls) as cluster:
+            yield cluster
+    else:
+        assert listener is not None
+        async with cluster_of_own(fleet, listener) as running:
+            yield running.cluster
+
+
+async def with_targets(fleet: FleetFile, cluster: Cluster) -> FleetFile:
+    """Return a fleet whose targets are the workers of a cluster that measure, where its file names none.
+
+    Raises:
+        IrbenchError: No worker measures.
+    """
+    if fleet.targets:
+        return fleet
+    for _ in range(_WORKERS_S):
+        names = sorted({member.name for member in (await cluster.members()).values() if member.measures})
+        if names:
+            return msgspec.structs.replace(fleet, targets=tuple(Target(name=name) for name in names))
+        await asyncio.sleep(1)
+    raise IrbenchError(
+        "No worker of the cluster measures.", hint="Start some: dask worker ADDRESS --nthreads 1 --resources measure=1"
+    )
+
+
+@asynccontextmanager
 async def cluster_of_own(fleet: FleetFile, listener: Listener) -> AsyncIterator[OwnCluster]:
     """Yield a cluster with a worker on each target; all of it ends with the block.
 
@@ -92,7 +114,10 @@ async def cluster_of_own(fleet: FleetFile, listener: Listener) -> AsyncIterator[
     """
     tls = certificates()
     async with AsyncExitStack() as stack:
-        scheduler = await stack.enter_async_context(started_here(_scheduler(fleet, tls)))
+        try:
+            scheduler = await stack.enter_async_context(started_here(_scheduler(fleet, tls)))
+        except Unreachable as reason:
+            raise _refusal(("The scheduler", reason.problem)) from reason
         port = scheduler.address.rpartition(":")[2]
         address = _address(_own_address(fleet), port)
         cluster = await stack.enter_async_context(joined(address, tls))
@@ -126,15 +151,24 @@ def _address(host: str, port: str) -> str:
 async def _require_one(keepers: Sequence[_Keeper], tasks: Sequence[asyncio.Task[None]]) -> None:
     """Wait until some worker runs, or none does; a task of a keeper that ends before has failed, and says why."""
     waiting: set[asyncio.Future[Any]] = {*(keeper.first for keeper in keepers), *tasks}
-    problems: list[Unreachable] = []
+    problems: list[tuple[str, TargetProblem]] = []
     while len(problems) < len(keepers):
         done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         outcomes = [future.result() for future in done]
         if None in outcomes:
             return
         problems += outcomes
-    first, *others = problems
-    raise IrbenchError(first.message, hint=first.hint, details=[f"{other.message} {other.hint}" for other in others])
+    raise _refusal(*problems)
+
+
+def _refusal(first: tuple[str, TargetProblem], *others: tuple[str, TargetProblem]) -> IrbenchError:
+    name, problem = first
+    remedy = problem.remedy()
+    return IrbenchError(
+        f"{name} cannot be used: {problem.text()}.",
+        hint=f"{remedy[:1].upper()}{remedy[1:]}.",
+        details=[f"{other} cannot be used: {reason.text()}: {reason.remedy()}" for other, reason in others],
+    )
 
 
 class _Keeper:
@@ -151,35 +185,47 @@ class _Keeper:
         self._port = port
         self._tls = tls
         self._listener = listener
-        self.first: asyncio.Future[Unreachable | None] = asyncio.get_running_loop().create_future()
+        self.first: asyncio.Future[tuple[str, TargetProblem] | None] = asyncio.get_running_loop().create_future()
         self.others_go_on = asyncio.Event()
 
     async def keep(self) -> None:
+        """Start the worker whenever it is not there, until that would not help any more."""
+        try:
+            await self._keep()
+        except Exception as error:
+            if not self.others_go_on.is_set():
+                raise
+            said = f"{type(error).__name__}: {first_line(error)}"
+            self._listener.refuse(self._target.name, TargetProblem(code="failed", said=said))
+
+    async def _keep(self) -> None:
+        name = self._target.name
         pause_s = _FIRST_PAUSE_S
         while True:
             watch = Stopwatch()
             try:
                 async with self._started() as started:
                     self._tell_first(None)
-                    self._listener.unreachable.pop(self._target.name, None)
+                    self._listener.unreachable.pop(name, None)
                     said = await started.ended()
-                self._listener.notice(f"{self._target.name}: its worker ended{f' ({said})' if said else ''}")
-            except Unreachable as problem:
+                self._listener.worker_ended(name, said)
+            except Unreachable as reason:
+                problem = reason.problem
                 self._tell_first(problem)
                 await self.others_go_on.wait()
-                is_news = self._listener.unreachable.get(self._target.name) != problem.message
-                self._listener.unreachable[self._target.name] = problem.message
+                is_news = self._listener.unreachable.get(name) != problem
+                self._listener.unreachable[name] = problem
                 if problem.lasts:
-                    self._listener.refuse(self._target.name, f"{problem.message} {problem.hint}")
+                    self._listener.refuse(name, problem)
                     return
                 if is_news:
-                    self._listener.notice(f"{problem.message} {problem.hint}")
+                    self._listener.not_there(name, problem)
             pause_s = _FIRST_PAUSE_S if watch.elapsed_s > _STEADY_S else min(2 * pause_s, _LONGEST_PAUSE_S)
             await asyncio.sleep(pause_s)
 
-    def _tell_first(self, problem: Unreachable | None) -> None:
+    def _tell_first(self, problem: TargetProblem | None) -> None:
         if not self.first.done():
-            self.first.set_result(problem)
+            self.first.set_result(None if problem is None else (self._target.name, problem))
 
     @asynccontextmanager
     async def _started(self) -> AsyncIterator[Started]:
@@ -192,9 +238,7 @@ class _Keeper:
             async with self._started_somewhere() as started:
                 yield started
         except (OSError, asyncssh.Error) as error:
-            hint = "Look at its network, and at the log of its sshd."
-            reason = f"the connection was cut ({first_line(error)})"
-            raise Unreachable(self._target.name, reason, hint, lasts=False) from error
+            raise Unreachable(TargetProblem(code="cut", said=first_line(error))) from error
 
     @asynccontextmanager
     async def _started_somewhere(self) -> AsyncIterator[Started]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -10,18 +10,11 @@ from rich.text import Text
 
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant, size_text
 from irbench.core.row import Spans
+from irbench.features.fleet.problems import TargetProblem
+from irbench.features.fleet.progress import END_TEXTS, LARGEST_SKEW_S, clock_text
 from irbench.features.fleet.report import FleetOverview, FleetTable, MachineRow, TargetDiagnosis
 from irbench.render.figure_texts import are_ranges, ends_text
 from irbench.render.table import ListingTable, Row, TableColumn, TextTable
-
-_KINDS: Mapping[str, str] = {
-    "measured": "measured in part",
-    "refused": "not possible there",
-    "deaths": "its process was killed again and again",
-    "busy": "somebody else measured there for too long",
-    "no-target": "no target was there",
-}
-"""What is said of a table that has no run, by the end of its job."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +27,7 @@ class FleetView:
         """Yield the lines; called by rich."""
         yield Text(_counts(self.overview), style="bold")
         yield ListingTable(_targets(self.overview))
+        yield from map(Text, _skews(self.overview))
         missing = [table for table in self.overview.tables if not table.run or table.problem]
         if missing:
             yield Text()
@@ -69,7 +63,7 @@ def _targets(overview: FleetOverview) -> TextTable:
                 str(target.processors or NOT_MEASURED),
                 significant(target.price_per_hour),
                 str(measured.count(target.name)),
-                target.problem or NOT_MEASURED,
+                _problem(target.problem),
             )
         )
         for target in overview.targets
@@ -77,8 +71,18 @@ def _targets(overview: FleetOverview) -> TextTable:
     return TextTable(columns, tuple(rows))
 
 
+def _skews(overview: FleetOverview) -> Iterator[str]:
+    for target in overview.targets:
+        if target.clock_ahead_s is not None and abs(target.clock_ahead_s) > LARGEST_SKEW_S:
+            yield f"{target.name}: {clock_text(target.clock_ahead_s)}; times of its runs are its own"
+
+
+def _problem(problem: TargetProblem | None) -> str:
+    return NOT_MEASURED if problem is None else f"{problem.text()}: {problem.remedy()}"
+
+
 def _missing(table: FleetTable) -> str:
-    why = table.problem.rstrip(".") or _KINDS[table.kind]
+    why = table.problem.rstrip(".") or END_TEXTS[table.kind]
     hint = f". {table.hint}" if table.hint else ""
     return f"{table.target or table.pool}: {table.label}: {why}{hint}"
 
@@ -165,4 +169,4 @@ def _diagnosis(target: TargetDiagnosis) -> tuple[str, ...]:
     if facts is not None:
         machine = (facts.processor, str(facts.processors), size_text(facts.memory_bytes))
     clock = NOT_MEASURED if target.clock_ahead_s is None else f"{target.clock_ahead_s:+.0f} s"
-    return (target.name, *machine, clock, target.problem or NOT_MEASURED)
+    return (target.name, *machine, clock, _problem(target.problem))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+from datetime import timedelta
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -13,16 +15,18 @@ pytest.importorskip("distributed")
 
 from irbench import __version__
 from irbench.api.progress import Reporter
-from irbench.features.fleet import target_files, worker_tasks
-from irbench.features.fleet.cluster import Member, SchedulerLost
+from irbench.features.fleet import coordinator
+from irbench.features.fleet.cluster import CallFailed, Member, SchedulerLost
 from irbench.features.fleet.coordinator import Coordinator
 from irbench.features.fleet.job_queue import JobQueue
 from irbench.features.fleet.jobs import Job
-from irbench.features.fleet.journal import Journal, JournalDocument, journal_to_write, read_journal
+from irbench.features.fleet.journal import Journal, JournalDocument, Unwritable, journal_to_write, read_journal
 from irbench.features.fleet.messages import JobOutcome, JobRequest, TableOutcome, TargetFacts, packed
+from irbench.features.fleet.on_target import files, tasks
 from irbench.features.fleet.progress import FleetProgress
 from irbench.features.fleet.targets import FleetFile, Target
 from irbench.features.plan.expansion import SweepCell, SweepTable
+from irbench.measure.clock import utc_now
 
 pytestmark = pytest.mark.usefixtures("own_home")
 _JOB = "0123456789ab"
@@ -32,15 +36,20 @@ TABLE = SweepTable((SweepCell({"models": "a.onnx"}),), ())
 class Cluster:
     """A cluster of one target, which answers a job with an outcome or an exception."""
 
-    def __init__(self, answer: JobOutcome | Exception) -> None:
+    def __init__(self, answer: JobOutcome | Exception, facts: TargetFacts | str) -> None:
         self.answer = answer
+        self.facts = facts
 
     async def members(self) -> dict[str, Member]:
         return {"tls://a:1": Member("a", "tls://a:1", measures=True)}
 
     async def call(self, _: Member, function: Any, *arguments: Any, measures: bool = False) -> Any:
-        if function is worker_tasks.describe:
-            return packed(facts())
+        if function is tasks.describe:
+            if isinstance(self.facts, str):
+                raise CallFailed
+            return packed(self.facts)
+        if function is metadata.version:
+            return self.facts
         if measures:
             if isinstance(self.answer, Exception):
                 raise self.answer
@@ -48,7 +57,7 @@ class Cluster:
         return function(*arguments)
 
 
-def facts() -> TargetFacts:
+def facts(utc: str = "") -> TargetFacts:
     return TargetFacts(
         irbench_version=__version__,
         python="3.12",
@@ -57,7 +66,7 @@ def facts() -> TargetFacts:
         processors=1,
         memory_bytes=1,
         distributions={"distributed": metadata.version("distributed")},
-        utc="",
+        utc=utc,
     )
 
 
@@ -68,16 +77,26 @@ class Shipments:
         return JobRequest(job=job.id, name=name, tables=(), files=(), places={})
 
 
-def run(results: Path, answer: JobOutcome | Exception) -> JournalDocument:
-    """Have the target measure one job, of which it has a folder, and return what the journal says."""
-    folder = target_files.job_folder(_JOB)
+def run(
+    results: Path, answer: JobOutcome | Exception, told: TargetFacts | str | None = None, said: list[str] | None = None
+) -> JournalDocument:
+    """Have the target measure one job, of which it has a folder, and return what the journal says.
+
+    Args:
+        results: Where runs are stored.
+        answer: To the job.
+        told: What the target says of itself; its version of irbench where that answers in no way that this one reads.
+        said: Takes the lines that are told.
+    """
+    folder = files.job_folder(_JOB)
     folder.mkdir(parents=True)
     (folder / "launches").write_text("")
     journal: Journal = journal_to_write(results, "f", {}, 1, resume=False)
     journal.begin()
     shipments: Any = Shipments()
-    cluster: Any = Cluster(answer)
-    progress = FleetProgress(Reporter(lambda _: None, lambda _: None), 1)
+    cluster: Any = Cluster(answer, facts() if told is None else told)
+    say = [].append if said is None else said.append
+    progress = FleetProgress(Reporter(say, lambda _: None), 1)
     queue = JobQueue((Job(_JOB, "a", (TABLE,), 1.0),), {"a": "a"})
     fleet = FleetFile((Target(name="a"),))
     try:
@@ -100,7 +119,7 @@ def test_a_scheduler_that_is_gone_ends_the_call_and_no_job_is_recorded(tmp_path:
 def test_a_target_removes_the_folder_of_a_job_that_the_journal_has(tmp_path: Path):
     document = run(tmp_path, JobOutcome(kind="measured"))
     assert document.jobs[_JOB].is_done
-    assert not target_files.job_folder(_JOB).exists()
+    assert not files.job_folder(_JOB).exists()
 
 
 @pytest.mark.parametrize(
@@ -113,4 +132,61 @@ def test_a_target_removes_the_folder_of_a_job_that_the_journal_has(tmp_path: Pat
 def test_a_target_keeps_what_it_has_of_a_job_that_is_tried_again(tmp_path: Path, outcome: JobOutcome):
     document = run(tmp_path, outcome)
     assert not document.jobs[_JOB].is_done
-    assert target_files.job_folder(_JOB).exists()
+    assert files.job_folder(_JOB).exists()
+
+
+def test_an_old_irbench_that_answers_otherwise_is_refused_with_both_versions(tmp_path: Path):
+    said: list[str] = []
+    document = run(tmp_path, JobOutcome(kind="measured"), "0.0.9", said)
+    problem = document.targets["a"].problem
+    assert problem is not None
+    assert (problem.code, problem.there, problem.needed) == ("irbench-version", "0.0.9", __version__)
+    assert any("0.0.9" in line and __version__ in line for line in said)
+    assert document.jobs[_JOB].kind == "no-target"
+
+
+@pytest.mark.parametrize("hours", [-24, 24])
+def test_a_clock_that_is_a_day_off_is_told_and_the_target_measures(tmp_path: Path, hours: int):
+    said: list[str] = []
+    utc = (utc_now() + timedelta(hours=hours)).isoformat()
+    document = run(tmp_path, JobOutcome(kind="measured"), facts(utc), said)
+    assert document.jobs[_JOB].is_done
+    assert document.targets["a"].clock_ahead_s == pytest.approx(hours * 3600, abs=60)
+    assert any("clock" in line for line in said)
+
+
+def test_what_cannot_be_stored_here_ends_the_call_in_a_line_and_its_target_keeps_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(coordinator, "require_room", full)
+    outcome = JobOutcome(kind="measured", tables=(TableOutcome("t", "r"),), archive=b"cut short")
+    with pytest.raises(Unwritable, match="No space left"):
+        run(tmp_path, outcome)
+    document = read_journal(tmp_path, "f")
+    assert document is not None
+    assert not document.jobs
+    assert files.job_folder(_JOB).exists()
+
+
+def test_an_archive_that_is_damaged_is_a_job_that_is_not_done_where_the_disk_has_room(tmp_path: Path):
+    outcome = JobOutcome(kind="measured", tables=(TableOutcome("t", "r"),), archive=b"cut short")
+    document = run(tmp_path, outcome)
+    assert document.jobs[_JOB].kind == "refused"
+    assert files.job_folder(_JOB).exists()
+
+
+def test_the_last_words_of_a_process_that_is_killed_again_and_again_are_kept(tmp_path: Path):
+    document = run(tmp_path, JobOutcome(kind="died", message="its process ended with signal 9"))
+    assert (document.jobs[_JOB].kind, document.jobs[_JOB].message) == ("deaths", "its process ended with signal 9")
+
+
+def test_a_target_that_can_keep_no_files_measures_nothing_more_and_its_job_is_left_to_others(tmp_path: Path):
+    said: list[str] = []
+    document = run(tmp_path, JobOutcome(kind="unwritable", message="/home: No space left on device"), said=said)
+    problem = document.targets["a"].problem
+    assert problem is not None
+    assert (problem.code, problem.said) == ("unwritable", "/home: No space left on device")
+    assert document.jobs[_JOB].kind == "no-target"

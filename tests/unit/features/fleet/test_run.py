@@ -14,7 +14,7 @@ pytest.importorskip("distributed")
 pytest.importorskip("asyncssh")
 
 from irbench.api.progress import Reporter
-from irbench.features.fleet import coordinator, opening
+from irbench.features.fleet import coordinator, supervision
 from irbench.features.fleet.journal import JobRecord, read_journal
 from irbench.features.fleet.options import FleetOptions
 from irbench.features.fleet.run import run_fleet
@@ -31,10 +31,12 @@ class Measured:
     def __init__(self, fleet: Any, queue: Any, shipments: Any, journal: Any, results: Path, progress: Any) -> None:
         self.queue, self.journal = queue, journal
         self.totals.append((progress.done, progress.total))
+        self.prices = {target.name: target.price_per_hour for target in fleet.targets}
 
     async def run(self, _: object) -> None:
         for job in self.queue.jobs:
             self.journal.add(JobRecord(job=job.id, pool=job.pool, kind="measured"))
+            self.journal.see(job.pool, pool=job.pool, price_per_hour=self.prices[job.pool])
 
 
 @asynccontextmanager
@@ -51,7 +53,7 @@ def test_calls_that_measure_parts_of_a_plan_count_in_jobs_and_keep_the_tables_of
         "".join(f'[[matrix]]\nmodels = "mlp.onnx"\nbackends = "ort"\n{batches}' for batches in (curve, table))
     )
     monkeypatch.setattr(coordinator, "Coordinator", Measured)
-    monkeypatch.setattr(opening, "opened", no_cluster)
+    monkeypatch.setattr(supervision, "opened", no_cluster)
     Measured.totals = []
     plan = read_plan(str(tmp_path / "plan.toml"))
     for only, resume in ((("batch=16",), False), ((), True)):
@@ -61,3 +63,20 @@ def test_calls_that_measure_parts_of_a_plan_count_in_jobs_and_keep_the_tables_of
         assert journal is not None
         assert journal.planned == 4
     assert Measured.totals == [(0, 1), (1, 2)]
+
+
+def test_what_was_stored_before_is_priced_as_the_targets_are_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    models.mlp(tmp_path)
+    (tmp_path / "plan.toml").write_text('[[matrix]]\nmodels = "mlp.onnx"\nbackends = "ort"\n')
+    monkeypatch.setattr(coordinator, "Coordinator", Measured)
+    monkeypatch.setattr(supervision, "opened", no_cluster)
+    Measured.totals = []
+    plan = read_plan(str(tmp_path / "plan.toml"))
+    targets = tmp_path / "fleet.toml"
+    prices = []
+    for price, resume in ((0.5, False), (0.25, True), (0.25, True)):
+        targets.write_text(f'[[targets]]\nname = "a"\nprice-per-hour = {price}\n')
+        call = FleetOptions(targets=targets, resume=resume, results=tmp_path / "results")
+        report, _ = run_fleet(plan, call, Reporter(lambda _: None, lambda _: None))
+        prices.append([target.price_per_hour for target in report.overview.targets])
+    assert prices == [[0.5], [0.25], [0.25]]

@@ -16,6 +16,8 @@ import asyncssh
 
 from irbench.errors import IrbenchError
 from irbench.features.fleet import supervision
+from irbench.features.fleet.launching import Unreachable
+from irbench.features.fleet.problems import TargetProblem
 from irbench.features.fleet.targets import FleetFile, SchedulerAddress, Target
 
 FAILURES = [
@@ -27,14 +29,17 @@ FAILURES = [
 
 class Listener:
     def __init__(self) -> None:
-        self.unreachable: dict[str, str] = {}
-        self.notices: list[str] = []
+        self.unreachable: dict[str, TargetProblem] = {}
+        self.told: list[tuple[str, str]] = []
 
-    def refuse(self, name: str, problem: str) -> None:
-        self.notices.append(f"{name}: {problem}")
+    def refuse(self, name: str, problem: TargetProblem) -> None:
+        self.told.append((name, problem.code))
 
-    def notice(self, text: str) -> None:
-        self.notices.append(text)
+    def not_there(self, name: str, problem: TargetProblem) -> None:
+        self.told.append((name, problem.code))
+
+    def worker_ended(self, name: str, said: str) -> None:
+        self.told.append((name, said))
 
 
 class Running:
@@ -71,6 +76,8 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
 
     @asynccontextmanager
     async def connected(target: Target) -> AsyncIterator[Connection]:
+        if "LATE" in target.variables:
+            await asyncio.sleep(0.1)
         yield Connection(failures[target.name])
 
     monkeypatch.setattr(supervision, "started_here", running)
@@ -79,10 +86,10 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
     return failures
 
 
-async def opened(fleet: FleetFile, listener: Listener, notices: int = 0) -> str:
+async def opened(fleet: FleetFile, listener: Listener, told: int = 0) -> str:
     """Return the address of a cluster when so much was told of its targets."""
     async with asyncio.timeout(30), supervision.cluster_of_own(fleet, listener) as own:
-        while len(listener.notices) < notices:
+        while len(listener.told) < told:
             await asyncio.sleep(0.01)
         return own.address
 
@@ -103,14 +110,31 @@ def test_a_target_that_fails_after_it_was_connected_is_told_while_the_others_go_
 ):
     reached["far"] = failure
     listener = Listener()
-    asyncio.run(opened(FleetFile((Target(name="near"), Target(name="far", host="h"))), listener, notices=1))
+    asyncio.run(opened(FleetFile((Target(name="near"), Target(name="far", host="h"))), listener, told=1))
     assert list(listener.unreachable) == ["far"]
+
+
+def test_a_scheduler_that_does_not_start_ends_the_call_in_a_line(monkeypatch: pytest.MonkeyPatch):
+    def refused(*_: object) -> Any:
+        raise Unreachable(TargetProblem(code="no-answer"))
+
+    monkeypatch.setattr(supervision, "started_here", refused)
+    with pytest.raises(IrbenchError, match="scheduler"):
+        asyncio.run(opened(FleetFile((Target(name="near"),)), Listener()))
 
 
 def test_what_nobody_foresaw_ends_the_call_with_it(reached: dict[str, Exception]):
     reached["far"] = ZeroDivisionError()
     with pytest.raises(ZeroDivisionError):
         asyncio.run(opened(FleetFile((Target(name="far", host="h"),)), Listener()))
+
+
+def test_a_target_whose_keeping_fails_as_nobody_foresaw_is_told_while_the_others_go_on(reached: dict[str, Exception]):
+    reached["far"] = ZeroDivisionError("by zero")
+    listener = Listener()
+    fleet = FleetFile((Target(name="near"), Target(name="far", host="h", variables={"LATE": "1"})))
+    asyncio.run(opened(fleet, listener, told=1))
+    assert listener.told == [("far", "failed")]
 
 
 @pytest.mark.parametrize(("host", "address"), [("::1", "tls://[::1]:8786"), ("10.0.0.1", "tls://10.0.0.1:8786")])

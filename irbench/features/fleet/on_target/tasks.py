@@ -14,16 +14,18 @@ import psutil
 
 from irbench import __version__
 from irbench.errors import IrbenchError, first_line
-from irbench.features.fleet import target_files
 from irbench.features.fleet.messages import JobOutcome, JobRequest, SentFile, TargetFacts, packed, unpacked
-from irbench.features.fleet.target_files import ARCHIVE, ERRORS, FILES, OUTCOME, REQUEST, TURN
+from irbench.features.fleet.on_target import files
+from irbench.features.fleet.on_target.files import ARCHIVE, ERRORS, FILES, OUTCOME, REQUEST, TURN
 from irbench.measure.clock import utc_now
 from irbench.system import host
-from irbench.system.file_access import write_atomically
+from irbench.system.file_access import require_room, write_atomically
 from irbench.system.locks import waiting_for
 
 _COORDINATOR = "The coordinator"
 _LONGEST_ERRORS_BYTES = 4000
+_LEAST_ROOM_BYTES = 1 << 20
+"""Where a job fails and its folder has not even this much room, that is why."""
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 """The same in all containers of a machine, whatever they are called."""
 
@@ -34,7 +36,7 @@ def describe() -> bytes:
         TargetFacts(
             irbench_version=__version__,
             python=platform.python_version(),
-            machine=target_files.machine_digest(_content(_BOOT_ID) or platform.node()),
+            machine=files.machine_digest(_content(_BOOT_ID) or platform.node()),
             processor=host.cpu_info().get("model name") or platform.machine(),
             processors=os.cpu_count() or 0,
             memory_bytes=psutil.virtual_memory().total,
@@ -46,36 +48,38 @@ def describe() -> bytes:
 
 def missing_files(request: bytes) -> list[str]:
     """Return the contents of a :class:`JobRequest` that are not here."""
-    return list(target_files.missing(unpacked(request, JobRequest, _COORDINATOR).files))
+    return list(files.missing(unpacked(request, JobRequest, _COORDINATOR).files))
 
 
-def take_piece(file: bytes, offset: int, piece: bytes) -> str:
-    """Write a piece of a :class:`SentFile`, and return why that failed; empty where it did not."""
-    sent = unpacked(file, SentFile, _COORDINATOR)
+def take_piece(file: bytes, job: str, offset: int, piece: bytes) -> bytes:
+    """Write a piece of a :class:`SentFile`, and return the :class:`JobOutcome` where that failed, otherwise nothing."""
     try:
-        target_files.take_piece(sent.sha256, offset, piece, sent.size_bytes)
+        files.take_piece(unpacked(file, SentFile, _COORDINATOR), job, offset, piece)
     except (IrbenchError, OSError) as error:
-        return _reason(error)
-    return ""
+        return packed(_failure(error))
+    return b""
 
 
 def measure(request: bytes) -> bytes:
     """Measure a :class:`JobRequest`, or go on with it, and return its :class:`JobOutcome`."""
     try:
         asked = unpacked(request, JobRequest, _COORDINATOR)
-        folder = target_files.job_folder(asked.job)
+        folder = files.job_folder(asked.job)
         folder.mkdir(parents=True, exist_ok=True)
         with waiting_for(folder / TURN):  # a worker that was given up may not have noticed yet
-            target_files.lay_out(asked, folder / FILES)
+            files.lay_out(asked, folder / FILES)
             write_atomically(folder / REQUEST, request)
-            return packed(_measured(folder))
+            outcome = _measured(folder)
+            if outcome.kind != "busy" and not outcome.is_complete:
+                require_room(folder, _LEAST_ROOM_BYTES)
+            return packed(outcome)
     except (IrbenchError, OSError) as error:
-        return packed(JobOutcome(kind="refused", message=_reason(error)))
+        return packed(_failure(error))
 
 
 def clear(job: str) -> bool:
     """Remove what is here of a job that is done, and return whether nothing is left; files that it was sent stay."""
-    folder = target_files.job_folder(job)
+    folder = files.job_folder(job)
     shutil.rmtree(folder, ignore_errors=True)
     return not folder.exists()
 
@@ -90,7 +94,7 @@ def diagnose(peak: bool) -> bytes:
 
 def _measured(folder: Path) -> JobOutcome:
     (folder / OUTCOME).unlink(missing_ok=True)
-    command = (sys.executable, "-m", "irbench.features.fleet.job_process", str(folder), str(os.getpid()))
+    command = (sys.executable, "-m", "irbench.features.fleet.on_target.job_process", str(folder), str(os.getpid()))
     with (folder / ERRORS).open("w+b") as errors:
         code = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, env=_environment(), check=False
@@ -118,10 +122,11 @@ def _death(code: int, errors: Path) -> str:
     return f"its process ended with {how}{': ' if said else ''}{said[-1] if said else ''}"
 
 
-def _reason(error: Exception) -> str:
+def _failure(error: IrbenchError | OSError) -> JobOutcome:
     if isinstance(error, OSError):
-        return f"{error.filename or 'A file'}: {error.strerror or first_line(error)}"
-    return first_line(error)
+        where = f"{error.filename}: " if error.filename else ""
+        return JobOutcome(kind="unwritable", message=f"{where}{error.strerror or first_line(error)}")
+    return JobOutcome(kind="refused", message=error.message, hint=error.hint)
 
 
 def _content(path: str) -> str:

@@ -13,7 +13,7 @@ from irbench.api.progress import Reporter
 from irbench.errors import IrbenchError
 from irbench.features.fleet.jobs import with_places
 from irbench.features.fleet.messages import JobOutcome, JobRequest, TableOutcome, packed, unpacked
-from irbench.features.fleet.target_files import ARCHIVE, FILES, LOCK, OUTCOME, PROGRESS, REQUEST
+from irbench.features.fleet.on_target.files import ARCHIVE, FILES, LOCK, OUTCOME, PROGRESS, REQUEST
 from irbench.features.plan.expansion import Expansion
 from irbench.features.plan.reading import SweepPlan
 from irbench.features.sweep.options import SweepOptions

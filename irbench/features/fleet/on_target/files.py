@@ -14,6 +14,7 @@ from irbench.features.fleet.messages import JobRequest, SentFile
 from irbench.system.file_access import sync_folder
 from irbench.system.file_states import digest, is_file
 from irbench.system.home import home
+from irbench.system.kept_files import remove_unused
 
 REQUEST, OUTCOME, ARCHIVE, PROGRESS, ERRORS = "request.bin", "outcome.bin", "runs.tar.gz", "progress.log", "stderr.log"
 FILES, LOCK, TURN = "files", "lock", "turn"
@@ -29,40 +30,51 @@ def missing(files: Sequence[SentFile]) -> tuple[str, ...]:
     return tuple(sha256 for sha256 in wanted if not is_file(_kept(sha256)))
 
 
-def take_piece(sha256: str, offset: int, piece: bytes, size_bytes: int) -> None:
+def take_piece(file: SentFile, job: str, offset: int, piece: bytes) -> None:
     """Write a piece of a file, of which pieces arrive in order; it is here when the last one has come and all is right.
+
+    Args:
+        file: What is sent.
+        job: For which: others may be sent the same at once, where targets share a folder.
+        offset: Of the piece.
+        piece: Its bytes.
 
     Raises:
         IrbenchError: The content is another one than was announced.
         OSError: The disk is full, for example.
     """
-    place = _kept(sha256)
-    part = place.with_name(f"{sha256}.part")
+    place = _kept(file.sha256)
+    part = place.with_name(f"{file.sha256}.{_checked(job)}.part")
     place.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with part.open("r+b" if offset else "wb") as file:
-            file.seek(offset)
-            file.write(piece)
-            file.truncate()
-            if offset + len(piece) < size_bytes:
+        with part.open("r+b" if offset else "wb") as taken:
+            taken.seek(offset)
+            taken.write(piece)
+            taken.truncate()
+            if offset + len(piece) < file.size_bytes:
                 return
-            file.flush()
-            os.fsync(file.fileno())
+            taken.flush()
+            os.fsync(taken.fileno())
     except OSError:
         part.unlink(missing_ok=True)
         raise
-    if digest(part) != sha256:
+    if digest(part) != file.sha256:
         part.unlink()
         raise IrbenchError("A file arrived damaged.", hint="Start the fleet again.")
     part.replace(place)
     sync_folder(place.parent)
+    remove_unused(place)
 
 
 def job_folder(job: str) -> Path:
     """Return the folder of a job; it may have to be made."""
+    return home() / "fleet" / "jobs" / _checked(job)
+
+
+def _checked(job: str) -> str:
     if _JOB.fullmatch(job) is None:
         raise IrbenchError(f"{job!r} is not the id of a job.")
-    return home() / "fleet" / "jobs" / job
+    return job
 
 
 def lay_out(request: JobRequest, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The process of a job: ``python -m irbench.features.fleet.job_process FOLDER PARENT``.
+"""The process of a job: ``python -m irbench.features.fleet.on_target.job_process FOLDER PARENT``.
 
 It ends with the worker that started it, whose process id is the second argument.
 """
@@ -17,7 +17,7 @@ def main() -> None:
     die_with_parent()
     if os.getppid() != int(sys.argv[2]):  # it ended before the kernel was told
         return
-    from irbench.features.fleet.measured_job import measure_job  # takes a second, in which nobody would watch
+    from irbench.features.fleet.on_target.measured_job import measure_job  # takes a second, in which nobody would watch
 
     measure_job(Path(sys.argv[1]))
 
