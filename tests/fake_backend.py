@@ -54,11 +54,14 @@ KNOWN = (
     "cold_calls",
     "cold_factor",
     "serves",
+    "keeps_bytes",
     *OPTIONS,
 )
 OPENING_MS = 40
 DRIFT_AT = 30
 _AXES_OF_CACHE = 4
+_MOST_KEPT = 100
+"""Calls of which the script keeps memory."""
 PRESSING = "presses"
 """A word in the command line of a neighbour that slows down scripted models with ``pressed=1``."""
 STARVED_NS = 1_000_000_000
@@ -148,6 +151,8 @@ class FakeSession:
             RealClock() if load.options.get("clock") == "real" else VirtualClock().install()
         )
         self._position_us = float(load.options.get("position_us", "0"))
+        self._keeps_bytes = int(load.options.get("keeps_bytes", "0"))
+        self._kept: list[Array] = []
         self._runs = 0
         self._calls = 0
         self._cold_calls = int(load.options.get("cold_calls", "0"))
@@ -185,6 +190,8 @@ class FakeSession:
     def next_call_ns(self) -> int:
         """Return how long the next call lasts: longer before the script's number of them was made."""
         self._calls += 1
+        if self._calls <= _MOST_KEPT:
+            self._kept.append(np.ones(self._keeps_bytes, np.uint8))
         cold = self._cold_factor if self._calls <= self._cold_calls else 1
         return int(self.call_ns * cold * (1 + self._pressure()))
 

@@ -113,25 +113,41 @@ def slowdowns(rows: Iterable[ChartRow]) -> list[Record]:
     return beside if len({record["intensity"] for record in beside}) > 1 else []
 
 
+@dataclass(frozen=True)
+class Throughput:
+    """How much a row does in a second, with its interval or range over launches, where there is one."""
+
+    value: float
+    spans: WithEnds | None
+
+
+def throughput_of(row: CellResult) -> Throughput | None:
+    """Return the tokens per second of a generation, and the frames per second of others; ``None`` without figures."""
+    if row.generation is not None:
+        tokens = row.generation.tokens_per_s
+        return Throughput(tokens.value, tokens)
+    return None if row.fps is None else Throughput(row.fps, row.fps_over_launches)
+
+
 def loads(rows: Sequence[ChartRow], setting: Setting) -> list[Record]:
-    """Return FPS against a setting; empty where no two rows with figures differ in it."""
+    """Return the throughput against a setting; empty where no two rows with figures differ in it."""
     rows_with_load = [
         {
             "key": row.key,
             "row": row.label,
             "series": _other_settings(row, setting),
             "setting": value,
-            "value": row.result.fps,
-            **ends_of(row.result.fps_over_launches, row.result.fps),
+            "value": rate.value,
+            **ends_of(rate.spans, rate.value),
         }
         for row in rows
-        if row.result.fps is not None and (value := _setting(row.result, setting)) is not None
+        if (rate := throughput_of(row.result)) is not None and (value := _setting(row.result, setting)) is not None
     ]
     return rows_with_load if len({record["setting"] for record in rows_with_load}) > 1 else []
 
 
 def tradeoffs(rows: Iterable[ChartRow]) -> list[Record]:
-    """Return latency, FPS, memory and accuracy of each row, and whether no other row is better in both speeds."""
+    """Return latency, throughput and memory of each row, and whether no other row is better in both speeds."""
     measured_rows = [row for row in rows if row.result.latency_ms is not None and row.result.fps is not None]
     return [
         {
@@ -139,12 +155,12 @@ def tradeoffs(rows: Iterable[ChartRow]) -> list[Record]:
             "row": row.label,
             "series": row.series,
             "p50_ms": latency.p50,
-            "fps": row.result.fps,
+            "rate": rate.value,
             "memory_mb": (row.result.peak_memory_bytes or {}).get("process", 0) / 1e6,
             "is_best": not any(_is_better(other.result, row.result) for other in measured_rows),
         }
         for row in measured_rows
-        if (latency := row.result.latency_ms) is not None
+        if (latency := row.result.latency_ms) is not None and (rate := throughput_of(row.result)) is not None
     ]
 
 
@@ -155,11 +171,11 @@ def accuracies(rows: Iterable[ChartRow]) -> list[Record]:
             "key": row.key,
             "row": row.label,
             "series": str(row.result.effective.get("precision", row.result.requested.precision)),
-            "fps": row.result.fps,
+            "rate": rate.value,
             "accuracy": row.result.accuracy.value,
         }
         for row in rows
-        if row.result.accuracy is not None and row.result.fps is not None
+        if row.result.accuracy is not None and (rate := throughput_of(row.result)) is not None
     ]
 
 

@@ -61,6 +61,8 @@ class CallWords:
 INFERENCES = CallWords("latency", "FPS")
 STEPS = CallWords("step time", "samples/s")
 """Calls that are training steps."""
+GENERATIONS = CallWords("latency", "tokens/s")
+"""Calls that generate tokens."""
 
 
 @dataclass(frozen=True)
@@ -218,18 +220,18 @@ def tradeoff_figure(records: Sequence[Record], words: CallWords = INFERENCES) ->
         records,
         lambda row: (
             f"{row['row']}: {significant(number_of(row['p50_ms']))} ms,"
-            f" {significant(number_of(row['fps']))} {words.rate},"
+            f" {significant(number_of(row['rate']))} {words.rate},"
             f" {significant(number_of(row['memory_mb']))} MB"
         ),
     )
     base = alt.Chart(data_of(shown))
     best = sorted((row for row in shown if row["is_best"]), key=lambda row: number_of(row["p50_ms"]))
     scale = alt.Scale(type="log", nice=False, padding=16)
-    latencies, rates = ([number_of(row[name]) for row in records] for name in ("p50_ms", "fps"))
+    latencies, rates = ([number_of(row[name]) for row in records] for name in ("p50_ms", "rate"))
     x = alt.X("p50_ms:Q", title=f"median {words.time} in ms", scale=scale, axis=log_axis(latencies))
-    y = alt.Y("fps:Q", title=words.rate, scale=scale, axis=log_axis(rates))
+    y = alt.Y("rate:Q", title=words.rate, scale=scale, axis=log_axis(rates))
     chart = alt.Chart(data_of(best)).mark_line(strokeDash=[4, 4], color=INK, aria=False).encode(
-        x="p50_ms:Q", y="fps:Q"
+        x="p50_ms:Q", y="rate:Q"
     ) + base.mark_point(filled=True, opacity=0.8).encode(
         x=x,
         y=y,
@@ -246,14 +248,16 @@ def tradeoff_figure(records: Sequence[Record], words: CallWords = INFERENCES) ->
     )
 
 
-def accuracy_figure(records: Sequence[Record]) -> Figure:
-    """Return accuracy against FPS, by precision."""
-    shown = described(records, lambda row: f"{row['row']}: accuracy {row['accuracy']:.4g}, {row['fps']:.4g} FPS")
+def accuracy_figure(records: Sequence[Record], words: CallWords) -> Figure:
+    """Return accuracy against throughput, by precision."""
+    shown = described(
+        records, lambda row: f"{row['row']}: accuracy {row['accuracy']:.4g}, {row['rate']:.4g} {words.rate}"
+    )
     chart = (
         alt.Chart(data_of(shown))
         .mark_point(filled=True, size=80)
         .encode(
-            x=alt.X("fps:Q", title="FPS", scale=alt.Scale(zero=False)),
+            x=alt.X("rate:Q", title=words.rate, scale=alt.Scale(zero=False)),
             y=alt.Y("accuracy:Q", title="accuracy", scale=alt.Scale(zero=False)),
             color=alt.Color("series:N", title="precision", scale=alt.Scale(range=list(PALETTE))),
             shape=alt.Shape("series:N", title="precision"),

@@ -25,7 +25,7 @@ def figures_of_table(
         launches: The raw samples of the run; ``None`` where they are not to be had.
     """
     table = document.groups[number]
-    words = _words(table)
+    words = words_of(table)
     speedups = records.speedups(rows[:_MOST_SPEEDUPS])
     baseline = next((row.label for row in rows if row.result.id == table.baseline), "the baseline")
     if slowdowns := records.slowdowns(rows):
@@ -38,7 +38,7 @@ def figures_of_table(
     if len(tradeoffs := records.tradeoffs(rows)) > 1:
         yield specs.tradeoff_figure(tradeoffs, words)
     if accuracies := records.accuracies(rows):
-        yield specs.accuracy_figure(accuracies)
+        yield specs.accuracy_figure(accuracies, words)
     if launches is not None:
         yield from _of_samples(document, number, records.fastest(rows), launches)
 
@@ -46,7 +46,7 @@ def figures_of_table(
 def _of_samples(
     document: RunDocument, number: int, rows: Sequence[ChartRow], launches: Sequence[LaunchRecord]
 ) -> Iterator[Figure]:
-    samples, words = records.samples(document, number, rows, launches), _words(document.groups[number])
+    samples, words = records.samples(document, number, rows, launches), words_of(document.groups[number])
     if samples.tokens:
         yield specs.token_figure(samples.tokens)
     if samples.distribution:
@@ -57,5 +57,8 @@ def _of_samples(
         yield specs.timeline_figure(samples.blocks, words)
 
 
-def _words(table: GroupResult) -> specs.CallWords:
+def words_of(table: GroupResult) -> specs.CallWords:
+    """Return what a call of a table is called, and how many of what it makes in a second."""
+    if any(row.generation is not None for row in table.cells):
+        return specs.GENERATIONS
     return specs.STEPS if table.is_training else specs.INFERENCES

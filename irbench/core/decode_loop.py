@@ -89,6 +89,11 @@ class DecodeLoop:
         return sum(array.nbytes for name, array in self._state.items() if name not in self._encoded)
 
     @property
+    def kept_bytes(self) -> int:
+        """The size of the logits that are kept for verification; 0 where none are."""
+        return 0 if self._kept is None else self._kept.size_bytes
+
+    @property
     def place(self) -> int:
         """Which graph is called next, by its place among those of the artifact."""
         return self._place
@@ -187,6 +192,11 @@ class _KeptLogits:
         tokens = np.take_along_axis(largest, order, axis=-1)
         self._top_tokens.append(tokens)
         self._top.append(np.take_along_axis(values, tokens, axis=-1))
+
+    @property
+    def size_bytes(self) -> int:
+        """What all of them take."""
+        return sum(array.nbytes for array in (*self._all, *self._top, *self._top_tokens))
 
     def arrays(self) -> tuple[Array, Array, Array]:
         """Return the largest logits, their tokens, and all logits of the first tokens."""

@@ -271,6 +271,8 @@ class CellLaunch:
         beginnings_ns: How long beginnings of a training step took on a batch in memory, int64, by what each adds to the
             one before; the last is the whole step. Empty for anything else.
         served: The loads of ``irbench serve``, in the order in which they were given; empty without it.
+        token_memory_bytes: Of a generation, the resident memory of the process after each token of its first text,
+            int64, without what verification keeps; of its first process. Empty for anything else.
     """
 
     cell: str
@@ -290,6 +292,7 @@ class CellLaunch:
     neighbour_alone: NeighbourActivity | None = None
     beginnings_ns: Mapping[str, NDArray[np.int64]] = field(default_factory=dict[str, NDArray[np.int64]])
     served: tuple[ServedLoad, ...] = ()
+    token_memory_bytes: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def worst_error(self) -> OutputError | None:

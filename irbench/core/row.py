@@ -148,6 +148,8 @@ class Generated:
             ``a + b * length``, by the median slope over the tokens of each launch. Null with few tokens.
         position_us: Microseconds that each position in the cache adds: ``b``.
         cache_bytes: Size of a stream's caches at the end of a call; null where that is not known.
+        position_bytes: Memory that each position in the cache adds to the process, in the first text that it generates:
+            what a runtime keeps besides the cache included. Null with few tokens, and where it is not known.
     """
 
     new_tokens: int
@@ -158,6 +160,7 @@ class Generated:
     fixed_ms: Spans | None = None
     position_us: Spans | None = None
     cache_bytes: int | None = None
+    position_bytes: Spans | None = None
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from irbench.core.decode_loop import DecodeLoop
 from irbench.measure.call_parts import FinishedCall
 from irbench.measure.clock import now_ns
+from irbench.measure.kernel_evidence import resident_bytes
 from irbench.spi import Array, DecoderSlot, Feed, Outputs, Slot
 
 
@@ -16,6 +17,10 @@ class GenerationSlot:
     Args:
         slots: What runs each graph, in the order in which they are called.
         loop: Says which graph is called with what, and which tokens are chosen.
+
+    Attributes:
+        memory_bytes: The resident memory of the process after each token of the first answer, without what verification
+            keeps of it; empty before, and where the kernel does not report it.
     """
 
     parts: tuple[str, ...] = ()
@@ -25,6 +30,7 @@ class GenerationSlot:
         self._loop = loop
         self._feed: Feed = ()
         self._finished: list[FinishedCall] = []
+        self.memory_bytes: list[int] = []
 
     def stage(self, feed: Feed, /) -> None:
         """Keep a prompt; the decoder's own inputs are staged call by call, which is timed too."""
@@ -32,7 +38,7 @@ class GenerationSlot:
 
     def run(self) -> None:
         """Generate all tokens."""
-        self._generate(keeps_logits=False)
+        self._generate()
 
     def fetch(self) -> Outputs:
         """Return the tokens, int64 of shape (batch, new tokens)."""
@@ -41,7 +47,8 @@ class GenerationSlot:
     def answer(self, feed: Feed) -> tuple[Array, ...]:
         """Generate once, untimed, and return what verification compares; see :meth:`DecodeLoop.answers`."""
         self.stage(feed)
-        self._generate(keeps_logits=True)
+        is_first = not self.memory_bytes
+        self._generate(keeps_logits=True, after_token=self._note_memory if is_first else None)
         return self._loop.answers()
 
     @property
@@ -49,7 +56,12 @@ class GenerationSlot:
         """The size of the caches at the end of the last generation."""
         return slot.cache_bytes if isinstance(slot := self._slots[-1], DecoderSlot) else self._loop.cache_bytes
 
-    def _generate(self, *, keeps_logits: bool) -> None:
+    def _note_memory(self) -> None:
+        resident = resident_bytes()
+        if resident is not None:
+            self.memory_bytes.append(resident - self._loop.kept_bytes)
+
+    def _generate(self, *, keeps_logits: bool = False, after_token: Callable[[], None] | None = None) -> None:
         slots, loop, moments = self._slots, self._loop, list[int]()
         begun = now_ns()
         loop.begin(self._feed, keeps_logits=keeps_logits)
@@ -62,6 +74,8 @@ class GenerationSlot:
             loop.take(slot.fetch())
             if loop.generated > len(moments):
                 moments.append(now_ns() - begun)
+                if after_token is not None:
+                    after_token()
         self._finished.append((begun + moments[-1], moments))
 
     def take_finished(self) -> list[FinishedCall]:

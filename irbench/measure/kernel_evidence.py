@@ -99,6 +99,18 @@ def _own_folder() -> tuple[Path, ...]:
     return (PROC_SELF,)
 
 
+_RESIDENT = 1
+"""The field of ``/proc/PID/statm`` that counts resident pages; see proc(5)."""
+
+
+def resident_bytes(process: Path = PROC_SELF) -> int | None:
+    """Return a process's resident memory in bytes; ``None`` where the kernel does not report it."""
+    try:
+        return int((process / "statm").read_text().split()[_RESIDENT]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError, ValueError):
+        return None
+
+
 def private_memory_bytes(folders: Iterable[Path] = (PROC_SELF,)) -> int | None:
     """Return the memory that no other process shares (USS), of several processes together; ``None`` where unknown.
 

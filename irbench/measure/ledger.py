@@ -24,11 +24,14 @@ class Window:
         issue_ns: int64, negative for requests in flight when the window opened.
         completion_ns: int64, ascending; the window closes at the last.
         open_ns: Issue of each request that was in flight when the window closed, int64; empty where there is one only.
+        part_ns: When each part of a request was complete after its begin, int64: all parts of the first request, then
+            of the next; empty without parts, and where they are not counted together with requests.
     """
 
     issue_ns: NDArray[np.int64]
     completion_ns: NDArray[np.int64]
     open_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    part_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 class Ledger(Protocol):
@@ -183,8 +186,8 @@ def joined_window(times_ns: Sequence[NDArray[np.int64]], window: CommonWindow) -
     """Return what several processes did in their common window.
 
     Args:
-        times_ns: Of each process, issue and completion of its requests on a clock that all share, int64 of shape
-            (requests, 2).
+        times_ns: Of each process, issue and completion of its requests on a clock that all share, and when each of
+            their parts was complete after the begin; int64 of shape (requests, 2 + parts).
         window: When it opens and closes.
 
     Raises:
@@ -201,6 +204,7 @@ def joined_window(times_ns: Sequence[NDArray[np.int64]], window: CommonWindow) -
         raise ValueError(f"only {max(0, len(bounds) - 1)} of {window.calls} calls of one of its instances follow")
     merged = np.concatenate(ordered)
     merged = merged[np.argsort(merged[:, 1], kind="stable")]
-    timed = merged[(merged[:, 1] > bounds[0]) & (merged[:, 1] <= bounds[-1])] - bounds[0]
+    timed = merged[(merged[:, 1] > bounds[0]) & (merged[:, 1] <= bounds[-1])]
+    issue_ns, completion_ns = timed[:, :2].T - bounds[0]
     is_open = (merged[:, 0] < bounds[-1]) & (merged[:, 1] > bounds[-1])
-    return Window(timed[:, 0].copy(), timed[:, 1].copy(), merged[is_open, 0] - bounds[0])
+    return Window(issue_ns.copy(), completion_ns.copy(), merged[is_open, 0] - bounds[0], timed[:, 2:].ravel())

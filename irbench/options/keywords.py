@@ -57,9 +57,9 @@ class RunKeywords(TypedDict, total=False):
         baseline: Row that speedups are relative to: ort, or ort@batch=8,threads=2 (also streams, instances, precision,
             optimize, model) (for example ``"ort@streams=1"``; default: tf, otherwise the first).
         apart: Give every model and batch a table of its own.
-        objective: What rows are compared by: the median latency, FPS, or cost, the processor time per sample (for
-            example ``"latency", "fps", "cost" or "tokens/s"``; default: fps with streams, instances or several batches,
-            otherwise latency).
+        objective: What rows are compared by: the median latency, FPS, or cost, the processor time per sample; tokens/s
+            with ``generate`` (for example ``"latency", "fps", "cost" or "tokens/s"``; default: fps with streams,
+            instances or several batches, otherwise latency).
         max_latency: Only rows whose p90 latency is at most this may be the best; compared by FPS without ``objective``
             (for example ``"50ms", or 0.05``).
         min_accuracy: Minimum share of samples whose top-1 class is that of the reference; rows below it are not

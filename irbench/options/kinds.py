@@ -11,7 +11,7 @@ from irbench.options import conditions, own_code, values
 from irbench.options import input_request as asked_inputs
 from irbench.options.values import run_name
 from irbench.perf_events.event_names import parse_counters
-from irbench.spec import Io, Objective, Precision, shape_text
+from irbench.spec import AskedObjective, Io, Precision, shape_text
 
 T = TypeVar("T")
 
@@ -61,19 +61,14 @@ class Kind(Generic[T]):
         return self.read is values.flag
 
 
-def one_of(literal: Any, synonyms: Mapping[str, str] | None = None) -> Kind[Any]:
-    """Return the kind of one word of a ``Literal``, or of several words.
-
-    Args:
-        literal: The words.
-        synonyms: Other words, by which the user may mean one of these.
-    """
-    words = (*(get_args(literal) or literal), *(synonyms or ()))
+def one_of(literal: Any) -> Kind[Any]:
+    """Return the kind of one word of a ``Literal``, or of several words."""
+    words = tuple(get_args(literal) or literal)
     quoted = [f'"{word}"' for word in words]
     return Kind(
         " or ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]])),
         f"Literal[{', '.join(quoted)}]",
-        values.one_of(*words, synonyms=synonyms),
+        values.one_of(*words),
         words=words,
     )
 
@@ -176,7 +171,7 @@ BACKENDS = Kind('["ort", "openvino:gpu"]', _NAMES, values.names, "a,b", type_nam
 LEVELS = Kind('["none", "int8"]', _NAMES, values.names, "a,b", type_name="levels", written=list)
 PRECISIONS = Kind('["fp32", "bf16"]', _NAMES, values.names, "a,b", type_name="precisions", written=list)
 PRECISION = one_of(Precision)
-OBJECTIVE = one_of(Objective, {"tokens/s": "fps"})
+OBJECTIVE = one_of(AskedObjective)
 IO = one_of(Io)
 COUNT = Kind("20", "str | int", values.count, "20")
 BATCH = Kind("8", "str | int", values.count, "8")

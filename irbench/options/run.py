@@ -13,7 +13,7 @@ from irbench.options.input_request import DataSource, InputRequest
 from irbench.options.option import CommandOptions, field_of, flag, option, read_keywords
 from irbench.options.own_code import Metric, Programs
 from irbench.options.values import Constants, Feedback, Settings, Shapes, Sweep, Varied
-from irbench.spec import Io, Objective, PythonEnvironment, WarmUpLength
+from irbench.spec import AskedObjective, Io, PythonEnvironment, WarmUpLength
 
 COMMON = "Common options"
 MODELS_AND_INPUTS = "Models and inputs"
@@ -130,7 +130,6 @@ class RunOptions:
         default_text="off",
         excludes={
             "shapes": "a generation has a prompt and caches that grow",
-            "instances": "a generation runs in one process",
             "cells": "a decoder is called by irbench",
             "min_accuracy": _SINGLE_CALLS,
             "metric": _SINGLE_CALLS,
@@ -187,9 +186,10 @@ class RunOptions:
         default_text="tf, otherwise the first",
     )
     apart: bool = flag("Give every model and batch a table of its own.")
-    objective: Objective | None = option(
+    objective: AskedObjective | None = option(
         kinds.OBJECTIVE,
-        "What rows are compared by: the median latency, FPS, or cost, the processor time per sample.",
+        "What rows are compared by: the median latency, FPS, or cost, the processor time per sample; tokens/s with"
+        " --generate.",
         default_text="fps with streams, instances or several batches, otherwise latency",
     )
     max_latency: float | None = option(

@@ -74,13 +74,13 @@ def pair(value: Iterable[str]) -> tuple[str, str]:
     return texts[0], texts[1]
 
 
-def one_of(*words: str, synonyms: Mapping[str, str] | None = None) -> Callable[[str], str]:
-    """Return what reads one of these words; of one that has a synonym it returns that."""
+def one_of(*words: str) -> Callable[[str], str]:
+    """Return what reads one of these words."""
 
     def read(value: str) -> str:
         if not isinstance(value, str) or value not in words:
             raise ValueError(f"{value!r} is not one of {', '.join(words)}")
-        return (synonyms or {}).get(value, value)
+        return value
 
     return read
 

@@ -69,6 +69,11 @@ def refuse_contradictions(options: RunOptions) -> None:
         raise IrbenchError(
             "--prompt is for generations.", hint="Say how many tokens follow it: --generate 128, for example."
         )
+    if options.generate is None and options.objective == "tokens/s":
+        raise IrbenchError(
+            "`--objective tokens/s` is for generations.",
+            hint="Say how many tokens each call generates, `--generate 128` for example, or use `--objective fps`.",
+        )
     _refuse_name(options.name)
     options.inputs.require_data()
 

@@ -50,13 +50,14 @@ _MUST_AGREE = ("precision", "device")
 
 
 def joined_prepared(prepared: Sequence[PreparedSession]) -> PreparedSession:
-    """Return the answers of all processes, and what the runtime of the first read back."""
+    """Return the answers of all processes, and what is known of the first."""
     for name in _MUST_AGREE:
         settings = dict.fromkeys(str(own.effective.get(name)) for own in prepared)
         if len(settings) > 1:
             raise CallFailed(f"Its instances differ in {name}: {', '.join(settings)}.", exit_code=ExitCode.FAILED_CELL)
     answers = tuple(answer for own in prepared for answer in own.outputs)
-    return PreparedSession(prepared[0].effective, answers, max(own.first_inference_s for own in prepared))
+    first_inference_s = max(own.first_inference_s for own in prepared)
+    return replace(prepared[0], outputs=answers, first_inference_s=first_inference_s)
 
 
 def joined_warmed(warmed: Sequence[Warmed]) -> Warmed:
@@ -115,7 +116,7 @@ def joined_shares(shares: Sequence[Share], window: CommonWindow) -> Window:
 def as_round(block: int, window: Window, shares: Sequence[Share]) -> Round:
     """Return a common window as a round of the cell."""
     evidence = _joined_evidence([share.evidence for share in shares])
-    return Round(block, window.issue_ns, window.completion_ns, evidence, window.open_ns)
+    return Round(block, window.issue_ns, window.completion_ns, evidence, window.open_ns, window.part_ns)
 
 
 def as_sustained(cell: str, window: Window) -> Sustained:

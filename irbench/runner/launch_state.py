@@ -160,6 +160,7 @@ class CellProgress:
             private_memory_bytes=private,
             warm_up=self.speed.warm_up,
             stages=self.prepared.stages,
+            token_memory_bytes=self.prepared.token_memory_bytes,
             neighbour_alone=self.neighbour_alone,
             beginnings_ns=self.beginnings_ns,
         )

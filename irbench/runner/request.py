@@ -27,6 +27,7 @@ from irbench.spec import (
     PythonEnvironment,
     SoakPlan,
     Timing,
+    asked_objective,
 )
 from irbench.spec.serving import ServingPlan
 from irbench.stats.eligibility import compares_all
@@ -214,4 +215,5 @@ def as_asked(options: RunOptions) -> RunRequest:
 def _goal(options: RunOptions) -> Goal | None:
     if options.objective is None and options.max_latency is None:
         return None
-    return Goal(options.objective or "fps", None if options.max_latency is None else 1e3 * options.max_latency)
+    limit_ms = None if options.max_latency is None else 1e3 * options.max_latency
+    return Goal(asked_objective(options.objective or "fps"), limit_ms)

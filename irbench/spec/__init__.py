@@ -4,6 +4,7 @@ from irbench.spec.cells import (
     AGAIN,
     Accuracy,
     AccuracyLimit,
+    AskedObjective,
     Bound,
     Cell,
     Goal,
@@ -18,6 +19,7 @@ from irbench.spec.cells import (
     PythonEnvironment,
     Roof,
     Workload,
+    asked_objective,
     objective_of,
 )
 from irbench.spec.feeding import DISTRIBUTIONS, Distribution, Feeding, Number
@@ -50,6 +52,7 @@ __all__ = [
     "Accuracy",
     "AccuracyLimit",
     "Artifact",
+    "AskedObjective",
     "Bound",
     "Bundle",
     "Cell",
@@ -82,6 +85,7 @@ __all__ = [
     "Timing",
     "WarmUpLength",
     "Workload",
+    "asked_objective",
     "is_named_as_mask",
     "is_named_as_padding",
     "names_in",

@@ -179,6 +179,8 @@ class InferenceWork:
 
 
 Objective = Literal["latency", "fps", "cost"]
+AskedObjective = Literal[Objective, "tokens/s"]
+"""What may be asked for: the most tokens per second are the most texts per second, as all rows generate as many."""
 Precision = Literal["fp32", "bf16", "fp16", "int8", "native"]
 Io = Literal["copy", "bound"]
 IO_TEXTS: Mapping[Io, str] = {"copy": "copies included", "bound": "copies excluded"}
@@ -374,6 +376,11 @@ class Group:
         loads = [cell.load for cell in self.cells]
         concurrent = any(load.concurrency > 1 for load in loads)
         return objective_of(self.goal, concurrent=concurrent, batches=(load.batch for load in loads))
+
+
+def asked_objective(word: AskedObjective) -> Objective:
+    """Return what rows are compared by where a user asks for it."""
+    return "fps" if word == "tokens/s" else word
 
 
 def objective_of(goal: Goal | None, *, concurrent: bool, batches: Iterable[int]) -> Objective:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from irbench.core.row import Generated, Spans
 from irbench.spec import Cell, Scalar, Timing, Workload
 from irbench.stats.figures import Rounds, by_launch, frames_per_second, part_ns, span_over_launches, span_within
-from irbench.stats.soak import trend_of
+from irbench.stats.soak import FEWEST_VALUES, trend_of
 
 
 def prompt_of(workload: Workload) -> int:
@@ -43,6 +43,8 @@ def generated(
 
     held = effective.get("cache_bytes")
     lines = [line for rounds in by_launch(counted) if (line := _line(rounds, prompt)) is not None]
+    texts = (rounds[0][0].token_memory_bytes for rounds in by_launch(counted))
+    grown = [each for each in map(bytes_of_position, texts) if each is not None]
     return Generated(
         new_tokens=new_tokens,
         prompt=prompt,
@@ -52,6 +54,7 @@ def generated(
         fixed_ms=span_within([fixed_ns / 1e6 for fixed_ns, _ in lines], timing, float, float) if lines else None,
         position_us=span_within([each_ns / 1e3 for _, each_ns in lines], timing, float, float) if lines else None,
         cache_bytes=held if isinstance(held, int) else None,
+        position_bytes=span_within(grown, timing, float, float) if grown else None,
     )
 
 
@@ -79,6 +82,19 @@ def _token_ns(rounds: Rounds) -> NDArray[np.int64]:
 def between_tokens_ns(rounds: Rounds) -> NDArray[np.int64]:
     """Return the time from each token to the next, int64 of shape (calls, new tokens - 1)."""
     return np.diff(_token_ns(rounds), axis=1)
+
+
+def bytes_of_position(memory_bytes: NDArray[np.int64]) -> float | None:
+    """Return what each token adds to the memory of a process on average; ``None`` of few tokens.
+
+    Memory grows by large steps, so that the slope between most tokens is 0: the mean counts all of it. It begins at the
+    second token, the first call of the size that all later ones have.
+
+    Args:
+        memory_bytes: After each token of a text, int64.
+    """
+    tokens = memory_bytes.size - 2
+    return None if tokens < FEWEST_VALUES else float(memory_bytes[-1] - memory_bytes[1]) / tokens
 
 
 def _line(rounds: Rounds, prompt: int) -> tuple[float, float] | None:

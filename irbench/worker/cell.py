@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from irbench.core import registry
 from irbench.core.feeds import lay_out, logical_inputs
@@ -31,7 +32,7 @@ from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats.launch_planning import calls_per_sample, fewest_warm_up_calls
 from irbench.worker.feed_turns import feeds_of_samples, require_loop, takes_turns, turns_of_streams
 from irbench.worker.generation import generating_if_decoder
-from irbench.worker.inference import infer
+from irbench.worker.inference import infer, token_memory_bytes
 from irbench.worker.training import training_if_trained
 from irbench.worker.warming import Warming, WarmUpRequest, median_completion_ns
 from irbench.worker.watchdog import own_temporary_files
@@ -89,12 +90,14 @@ class PreparedSession:
             graph gives a sequence; empty when they were not asked for.
         first_inference_s: How long the first inference took, in seconds; it may have been slower than others are.
         stages: Names of the stages of each call, in order; empty where it has none.
+        token_memory_bytes: Resident memory after each token of the first text, int64; empty where none is generated.
     """
 
     effective: Mapping[str, Scalar]
     outputs: tuple[tuple[Any, ...], ...]
     first_inference_s: float = 0.0
     stages: tuple[str, ...] = ()
+    token_memory_bytes: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 @dataclass(frozen=True)
@@ -173,7 +176,8 @@ class CellHost:
         answers = self._given((first, *_answer_all(self._slots[1:], self._feeds[1:]))) if with_outputs else ()
         self._driver = self._make_driver()
         effective = {str(name): plain_scalar(value) for name, value in self._session.effective.items()}
-        return PreparedSession(effective, answers, self._first_inference_s, part_names(self._slots))
+        memory_bytes = token_memory_bytes(self._slots[0])
+        return PreparedSession(effective, answers, self._first_inference_s, part_names(self._slots), memory_bytes)
 
     def _compile(self, artifact: Artifact) -> Session:
         return self._backend.compile(artifact, self._task.cell.load, self._task.cell.device, self._phases)

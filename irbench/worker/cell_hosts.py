@@ -6,16 +6,15 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from irbench.core.record import Evidence, PacedRun, ServedLoad, ServerTimes, Sustained
-from irbench.measure.call_parts import timed_in_turns
+from irbench.measure.call_parts import part_times_ns, timed_in_turns
 from irbench.measure.drive import complete_call, turning_slot
-from irbench.measure.kernel_evidence import evidence_between, read_counters
+from irbench.measure.kernel_evidence import evidence_between, read_counters, resident_bytes
 from irbench.measure.ledger import CommonWindow, SharedLedger, WindowCounters
 from irbench.measure.pacing import CallSchedule, issue_on_schedule, join_paced, start_soon
 from irbench.measure.serving import Arrivals, arrival_times_ns, serve
@@ -110,8 +109,9 @@ class Share:
     """What one process did in a common window.
 
     Attributes:
-        times_ns: Issue and completion of each request, in nanoseconds of the clock that all processes share, int64 of
-            shape (requests, 2); those before the window opened and after it closed included.
+        times_ns: Issue and completion of each request, in nanoseconds of the clock that all processes share, and when
+            each of its parts was complete after its begin; int64 of shape (requests, 2 + parts), by completion. Those
+            before the window opened and after it closed are included.
     """
 
     times_ns: NDArray[np.int64]
@@ -140,7 +140,11 @@ class InstanceHost(RunHost):
         ledger = SharedLedger(self._counters, number, window, self._task.cell.load.streams)
         before = read_counters()
         cast("FollowingDriver", self._driver).follow(ledger, first + number * window.calls - window.settle_calls)
-        return Share(ledger.times_ns(), evidence_between(before, read_counters()))
+        evidence = evidence_between(before, read_counters())
+        times_ns = ledger.times_ns()
+        times_ns = times_ns[np.argsort(times_ns[:, 1], kind="stable")]
+        part_ns = part_times_ns(self._slots, len(times_ns)).reshape(len(times_ns), -1)
+        return Share(np.hstack([times_ns, part_ns]), evidence)
 
     def take_paced_share(self, schedule: CallSchedule, first: int = 0) -> NDArray[np.int64]:
         """Make this process's calls of a schedule that all of them share.
@@ -150,10 +154,6 @@ class InstanceHost(RunHost):
         """
         number = self._place.number
         return self._on_schedule(schedule, first + number * (schedule.calls // schedule.processes), number)
-
-
-_RESIDENT = 1
-"""The field of ``/proc/PID/statm`` that counts resident pages; see proc(5)."""
 
 
 @dataclass(frozen=True)
@@ -227,11 +227,3 @@ class SoakHost(CellHost):
         calls = samples * calls_per_sample + 2 * streams - 1
         median_ns = round(float(np.median(round_.latency_ns)) / calls_per_sample)
         return SoakBlock(calls, round_.evidence.wall_ns, median_ns, resident_bytes())
-
-
-def resident_bytes(process: Path = Path("/proc/self")) -> int | None:
-    """Return a process's resident memory in bytes; ``None`` where the kernel does not report it."""
-    try:
-        return int((process / "statm").read_text().split()[_RESIDENT]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError, ValueError):
-        return None

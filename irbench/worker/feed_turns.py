@@ -12,8 +12,8 @@ from irbench.spec import Artifact, Bundle, Feeding, shape_text
 from irbench.spi import Feed, Outputs
 
 EQUAL_SHAPES = (
-    "--feedback needs equal shapes and dtypes. A cache that grows with each step has none: export the model with a "
-    "cache of a fixed size."
+    "--feedback needs equal shapes and dtypes. A decoder whose cache grows with each token is measured by --generate"
+    " 128, for example, which feeds it back; any other state needs a fixed size in the model."
 )
 
 

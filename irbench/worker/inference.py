@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from irbench.measure.generation import GenerationSlot
 from irbench.measure.kernel_evidence import PhaseLog
@@ -22,6 +23,11 @@ def infer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
     slot.stage(feed)
     slot.run()
     return tuple(output if isinstance(output, list) else np.asarray(output) for output in slot.fetch())
+
+
+def token_memory_bytes(slot: Slot) -> NDArray[np.int64]:
+    """Return the resident memory of the process after each token of a slot's first answer; empty without tokens."""
+    return np.array(slot.memory_bytes if isinstance(slot, GenerationSlot) else (), np.int64)
 
 
 class OpenSession:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -124,6 +125,7 @@ def test_prompts_come_from_data(decoder: Path, tmp_path: Path) -> None:
         (("--generate", "4", "--prompt", "0"), "--prompt"),
         (("--generate", "4", "--cold"), "cannot be combined"),
         (("--prompt", "4"), "--generate"),
+        (("--objective", "tokens/s"), "--generate"),
         (("--generate", "4", "--feedback", "present.0.key=past"), "no such pair"),
     ],
 )
@@ -174,6 +176,60 @@ def test_generations_are_tuned_for_tokens_per_second(decoder: Path) -> None:
     words = tuned["command"]
     assert words[words.index("--generate") + 1] == "3"
     assert words[words.index("--prompt") + 1] == "4"
+
+
+def test_a_cache_that_grows_cannot_be_fed_back_outside_of_a_generation(decoder: Path) -> None:
+    pairs = [f"present.0.{part}=past_key_values.0.{part}" for part in ("key", "value")]
+    called = irbench(
+        "run",
+        decoder,
+        "--backends",
+        "fake-a",
+        "--quick",
+        "--shape",
+        "tokens=1",
+        "--shape",
+        "past=8",
+        *(f"--feedback={pair}" for pair in pairs),
+    )
+    said = " ".join(called.err.split())
+    assert called.code == 2
+    assert "present.0.key" in said
+    assert "past_key_values.0.key" in said
+    assert "--generate" in said
+
+
+@pytest.mark.ci
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="each instance has a processor of its own")
+def test_processes_side_by_side_generate_the_sum_of_their_tokens(decoder: Path) -> None:
+    clock = ("--set", "fake-a.clock=real", "--set", "fake-a.call_us=2000")  # virtual time is each process's own
+    counts = ("--instances", "1,2", "--threads", "1", "--generate", "30", "--prompt", "4")
+    called = irbench("run", decoder, "--backends", "fake-a", "--format", "json", *fake_runs.FASTEST, *counts, *clock)
+    assert called.code == 0, called.err
+    cells = {cell["requested"]["instances"]: cell for cell in called.document["groups"][0]["cells"]}
+    for cell in cells.values():
+        generation = cell["generation"]
+        assert cell["output_error"]["top1_agreement"] == 1
+        assert generation["new_tokens"] == 30
+        assert generation["tokens_per_s"]["value"] == pytest.approx(30 * cell["fps"], rel=1e-6)
+        assert generation["token_ms"]["value"] >= 2, "a token takes as long as in one process at least"
+        assert generation["first_token_ms"]["value"] < cell["latency_ms"]["p50"]
+
+
+@pytest.mark.ci
+def test_memory_that_a_backend_keeps_for_each_token_is_told_by_position(decoder: Path) -> None:
+    settings = ("--set", "fake-a.keeps_bytes=1000000")
+    called = fake_runs.run(decoder, "--generate", "60", "--prompt", "4", *settings)
+    assert called.code == 0, called.err
+    keeping, plain = (fake_runs.cell(called, name)["generation"]["position_bytes"] for name in ("fake-a", "fake-b"))
+    assert keeping["value"] - plain["value"] == pytest.approx(1e6, rel=0.6)
+
+
+def test_a_search_for_tokens_of_calls_that_generate_none_is_refused(decoder: Path) -> None:
+    called = irbench("tune", decoder, "--backends", "fake-a", "--objective", "tokens/s")
+    assert called.code == 2
+    assert "--generate" in called.err
+    assert "Traceback" not in called.err
 
 
 def test_a_search_of_several_prompts_is_refused(decoder: Path) -> None:

@@ -40,9 +40,9 @@ class AbKeywords(TypedDict, total=False):
         seed: Seed for inputs and for the measurement order (for example ``0``; default: 0).
         instances: Processes that run the model side by side, each on its own processors: compared by throughput (for
             example ``[1, 8]``; default: 1).
-        objective: What rows are compared by: the median latency, FPS, or cost, the processor time per sample (for
-            example ``"latency", "fps", "cost" or "tokens/s"``; default: fps with streams, instances or several batches,
-            otherwise latency).
+        objective: What rows are compared by: the median latency, FPS, or cost, the processor time per sample; tokens/s
+            with --generate (for example ``"latency", "fps", "cost" or "tokens/s"``; default: fps with streams,
+            instances or several batches, otherwise latency).
         within: Differences up to this count as the same (for example ``"2%", or 0.02``; default: 2%).
         allow_mixed: Also compare rows whose precision a runtime changed by itself, and mark them.
         cpus: Processors for the backends to use (for example ``[0, 1], or "0-3,8"``; default: all available).

@@ -19,7 +19,7 @@ from irbench.features.sweep.execution import curve_points, is_left_out
 from irbench.features.sweep.options import SWEEP
 from irbench.features.sweep.state import StateFile
 from irbench.runs.results import Run
-from irbench.spec import Objective
+from irbench.spec import AskedObjective, Objective, asked_objective
 from irbench.store.entries import RunEntry
 from irbench.store.listing import find_run, list_runs
 from irbench.store.runs import load_document
@@ -147,9 +147,9 @@ def _label(table: SweepTable, differing: Sequence[str]) -> str:
 
 def _objective(table: SweepTable, differing: Sequence[str]) -> Objective | None:
     """Return what was asked for, or what tables differ in leaves; ``None`` for what their rows were compared by."""
-    objectives: tuple[Objective, ...] = table.values("objective")
+    objectives: tuple[AskedObjective, ...] = table.values("objective")
     if objectives:
-        return objectives[0]
+        return asked_objective(objectives[0])
     by_throughput = table.values("max-latency") or any(key in _OF_THROUGHPUT for key in differing)
     return "fps" if by_throughput else None
 

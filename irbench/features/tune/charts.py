@@ -10,6 +10,7 @@ import altair as alt
 from irbench.charts import records, specs
 from irbench.charts.figure import INK, PALETTE, USUAL_HEIGHT, Figure, data_of, described, number_of, spoken
 from irbench.charts.records import ChartRow, Record, chart_rows, ends_of
+from irbench.charts.tables import words_of
 from irbench.core.quantities import significant
 from irbench.core.record import LaunchRecord
 from irbench.core.result import RunDocument
@@ -17,11 +18,7 @@ from irbench.core.row import CellResult, WithEnds
 from irbench.spec import Objective
 from irbench.store.runs import read_launches
 
-_AXES: dict[Objective, str] = {
-    "fps": "FPS",
-    "latency": "median latency in ms",
-    "cost": "times as little processor time as the first",
-}
+_COST = "times as little processor time as the first"
 _MOST_TRIED = 300
 
 
@@ -35,9 +32,9 @@ def figures_of_search(document: RunDocument, folder: Path) -> Iterator[Figure]:
         rows = chart_rows(table, number)
         tried = trials(rows, list(read_launches(folder, document)), number, table.objective)
         if tried:
-            yield search_figure(tried, table.objective)
+            yield search_figure(tried, table.objective, words_of(table))
         if len(points := records.tradeoffs(rows)) > 1:
-            yield specs.tradeoff_figure(points)
+            yield specs.tradeoff_figure(points, words_of(table))
 
 
 def figures_of_confirmation(document: RunDocument) -> Iterator[Figure]:
@@ -66,13 +63,14 @@ def trials(
     mine = (record for record in launches if record.group == number)
     first = dict.fromkeys(launch.cell for record in mine for launch in record.cells)
     by_cell = {row.result.id: row for row in rows}
-    tried = [by_cell[cell] for cell in first if cell in by_cell and _figure(by_cell[cell].result, objective)[0]]
+    tried = [by_cell[cell] for cell in first if cell in by_cell and _figure(by_cell[cell].result, objective)]
     sign = -1 if objective == "latency" else 1
     trial_records: list[Record] = []
     best: float | None = None
     for place, row in enumerate(tried[:_MOST_TRIED]):
-        value, spans = _figure(row.result, objective)
-        assert value is not None
+        figure = _figure(row.result, objective)
+        assert figure is not None
+        value, spans = figure
         best = value if best is None or sign * value > sign * best else best
         trial_records.append(
             {"key": row.key, "row": row.label, "series": row.result.backend, "place": place + 1, "value": value,
@@ -81,21 +79,23 @@ def trials(
     return trial_records
 
 
-def _figure(row: CellResult, objective: Objective) -> tuple[float | None, WithEnds | None]:
-    """Return a row's figure of the objective with its ends over launches."""
+def _figure(row: CellResult, objective: Objective) -> tuple[float, WithEnds | None] | None:
+    """Return a row's figure of the objective with its ends over launches; ``None`` without one."""
     if objective == "fps":
-        return row.fps, row.fps_over_launches
+        rate = records.throughput_of(row)
+        return None if rate is None else (rate.value, rate.spans)
     if objective == "latency":
-        return None if row.latency_ms is None else row.latency_ms.p50, row.p50_over_launches
-    return None if row.speedup is None else row.speedup.value, row.speedup
+        return None if row.latency_ms is None else (row.latency_ms.p50, row.p50_over_launches)
+    return None if row.speedup is None else (row.speedup.value, row.speedup)
 
 
-def search_figure(tried: Sequence[Record], objective: Objective) -> Figure:
+def search_figure(tried: Sequence[Record], objective: Objective, words: specs.CallWords) -> Figure:
     """Return the settings that were tried, by the order of their first launches, and the best until each."""
+    axes: dict[Objective, str] = {"fps": words.rate, "latency": f"median {words.time} in ms", "cost": _COST}
+    title = axes[objective]
     shown = described(
-        tried, lambda row: f"{row['place']}. {row['row']}: {significant(number_of(row['value']))} {_AXES[objective]}"
+        tried, lambda row: f"{row['place']}. {row['row']}: {significant(number_of(row['value']))} {title}"
     )
-    title = _AXES[objective]
     values = [number_of(row["value"]) for row in tried]
     span = alt.Scale(type="log", domain=[min(values) / 2, max(values) * 2], nice=False, clamp=True)
     order = alt.X(

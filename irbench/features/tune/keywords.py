@@ -15,8 +15,8 @@ class TuneKeywords(TypedDict, total=False):
     """The keywords of :func:`irbench.tune`; ``None`` is the default of each.
 
     Attributes:
-        objective: What is to be the best: the median latency, FPS, or cost, the processor time per sample; with
-            ``generate`` tokens/s, which is FPS (for example ``"latency", "fps", "cost" or "tokens/s"``; default: fps).
+        objective: What is to be the best: the median latency, FPS, or cost, the processor time per sample; tokens/s
+            with ``generate`` (for example ``"latency", "fps", "cost" or "tokens/s"``; default: fps).
         max_latency: Only settings whose p90 latency is at most this (for example ``"50ms", or 0.05``).
         min_accuracy: Minimum share of samples whose top-1 class is that of the reference; rows below it are not
             measured (for example ``"99%", or 0.99``).

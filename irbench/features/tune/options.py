@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from irbench.options import kinds
 from irbench.options.option import CommandOptions, option
 from irbench.options.run import OUTPUT, RunOptions
-from irbench.spec import Objective
+from irbench.spec import AskedObjective, Objective, asked_objective
 
 TUNE_BUDGET_S = 300.0
 
@@ -26,10 +26,10 @@ class TuneOptions:
 
     model: str
     run: RunOptions = field(default_factory=RunOptions)
-    objective: Objective = option(
+    objective: AskedObjective = option(
         kinds.OBJECTIVE,
-        "What is to be the best: the median latency, FPS, or cost, the processor time per sample; with --generate"
-        " tokens/s, which is FPS.",
+        "What is to be the best: the median latency, FPS, or cost, the processor time per sample; tokens/s with"
+        " --generate.",
         default="fps",
     )
     max_latency: float | None = option(kinds.LATENCY, "Only settings whose p90 latency is at most this.")
@@ -52,6 +52,11 @@ class TuneOptions:
         default_text=f"{_UP_TO_ALL}; 1 for latency",
     )
     optimize: tuple[str, ...] | None = option(kinds.LEVELS, "Optimisation levels to try.", default_text="none,extended")
+
+    @property
+    def compared_by(self) -> Objective:
+        """What settings are compared by."""
+        return asked_objective(self.objective)
 
 
 TUNE = CommandOptions(

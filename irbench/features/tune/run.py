@@ -97,7 +97,7 @@ def tune_with(options: TuneOptions, reporter: Reporter) -> Tuning:
     host.require_linux()
     refuse_within_a_worker()
     run = replace(options.run, models=(options.model,))
-    refuse_contradictions(run)
+    refuse_contradictions(replace(run, objective=options.objective))
     requested(run)
     require_models(run.models, everything=False, imports=run.imports)
     with measuring(f"tune {Path(options.model).name}", insist=run.no_lock) as lock, scratch_folder() as folder:
@@ -158,7 +158,7 @@ class _Tuner:
         )
         batches = tuple(dict.fromkeys(rows.space.batches))
         limit_ms = _milliseconds(options.max_latency)
-        searched_for = searched_text(options.objective, is_generation=options.run.generate is not None)
+        searched_for = searched_text(options.compared_by, is_generation=options.run.generate is not None)
         self._reporter.say(searching_text(len(rows.space.cells), batches, searched_for, limit_ms, options.budget))
         return self._measured(request, replace(kept, group=replace(kept.group, baseline=self._defaults[0])), schedule)
 
@@ -213,7 +213,7 @@ class _Tuner:
         rest_s = self._watch.elapsed_s - table.seconds
         return TuningReport(
             model=options.model,
-            objective=options.objective,
+            objective=options.compared_by,
             max_latency_ms=_milliseconds(options.max_latency),
             conclusion="nothing",
             front=front_of(self._cells, tables, self._rows.request.timing.within),

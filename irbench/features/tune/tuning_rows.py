@@ -129,7 +129,7 @@ def tuning_rows(options: TuneOptions, scratch: Path, say: Say) -> TuningRows:
     has_batches = fixed_batch(bundles[0]) is None and run.generate is None
     processors = host.allowance(run.cpus).threads
     tried = searched_values(options, run, processors, has_batches=has_batches, reads_onnx=_reads_onnx(run))
-    advice = {} if run.generate else _advice(simplest(run, tried), options.objective, scratch / "advice")
+    advice = {} if run.generate else _advice(simplest(run, tried), options.compared_by, scratch / "advice")
     every = every_combination(options, run, tried)
     say(f"preparing {plural(len(tried.optimize) * len(tried.batch or (1,)), 'graph')}")
     request = replace(_with_advice(requested(every), advice), is_part_of="tune")
@@ -271,7 +271,7 @@ def searched_values(
     options: TuneOptions, run: RunOptions, processors: int, *, has_batches: bool, reads_onnx: bool
 ) -> SearchedValues:
     """Return what is tried: what the user gave, else the usual values; ``run`` names its backends."""
-    usual = usual_values(options.objective, processors)
+    usual = usual_values(options.compared_by, processors)
     if run.data is not None and len(run.batch or ()) > 1:
         raise IrbenchError(
             "Batches of `--data` are different inputs, which cannot be compared.",
@@ -279,7 +279,6 @@ def searched_values(
         )
     if run.generate is not None:
         refuse_several_values(run, ("batch", "prompt"))
-        usual = replace(usual, instances=(1,))
     return SearchedValues(
         batch=run.batch or (usual.batch if has_batches and run.data is None else None),
         streams=options.streams or usual.streams,

@@ -27,6 +27,10 @@ def _knows_caches(result: GroupResult) -> bool:
     return any(cell.generation is not None and cell.generation.cache_bytes is not None for cell in result.cells)
 
 
+def _knows_memory(result: GroupResult) -> bool:
+    return any(cell.generation is not None and cell.generation.position_bytes is not None for cell in result.cells)
+
+
 def _legend(result: GroupResult, _context: Context) -> Iterator[str]:
     for new_tokens in sorted({cell.generation.new_tokens for cell in result.cells if cell.generation is not None}):
         yield f"{plural(new_tokens, 'token')} generated in each call, which p50 is the time of"
@@ -67,6 +71,10 @@ _POSITION = OverLaunches("position", "_us", _generation(lambda of: of.position_u
     "What each position in the cache adds to a token's time: `b` of `a + b x length`.",
     "Null: the fit is one over launches.")  # fmt: skip
 
+_MEMORY = OverLaunches("position", "_bytes", _generation(lambda of: of.position_bytes),
+    "Memory that each position adds to the process in its first text.",
+    "Null: it is read once in each launch.")  # fmt: skip
+
 GENERATION = (
     Column("new_tokens", COUNT, "Tokens that each call generates, with --generate.",
         speed=_generation(lambda of: of.new_tokens)),
@@ -98,9 +106,17 @@ GENERATION = (
         speed=_generation(lambda of: of.cache_bytes),
         in_speeds=ShownSpeed(205, "cache MB", lambda held: significant(held / 1e6), drops=5, is_shown=_knows_caches,
             when=_WHEN, explained="the size of a stream's caches at the end of a call, 10^6 bytes")),
+    Column("position_bytes", NUMBER, "Memory that each position in the cache adds to a process, in its first text.",
+        speed=_value(lambda of: of.position_bytes),
+        in_speeds=ShownSpeed(206, "kB/position", lambda grown: significant(grown / 1e3), drops=6, spans=_MEMORY.spans,
+            is_shown=_knows_memory, when=_WHEN,
+            explained="what each position in the cache adds to the resident memory of a process, 10^3 bytes: its "
+            "growth over its first text from the second token on, with what a runtime keeps besides the cache, and "
+            "without what verification keeps")),
     *_FIRST.columns,
     *_TOKEN.columns,
     *_RATE.columns,
     *_FIXED.columns,
     *_POSITION.columns,
+    *_MEMORY.columns,
 )  # fmt: skip

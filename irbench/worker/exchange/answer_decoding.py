@@ -179,7 +179,7 @@ def expected_of(method: str) -> ExpectedReply:
         "prepare": ExpectedReply(PreparedSession, lambda prepared: 0 <= prepared.first_inference_s < math.inf),
         "warm_up": ExpectedReply(Warmed, _is_warm_up),
         "take_round": ExpectedReply(Round, _is_round),
-        "take_share": ExpectedReply(Share, lambda share: _are_times(share.times_ns, columns=2)),
+        "take_share": ExpectedReply(Share, lambda share: _are_shared(share.times_ns)),
         "take_paced_share": ExpectedReply(np.ndarray, lambda times_ns: _are_times(times_ns, columns=3)),
         "tail": ExpectedReply(np.ndarray, _are_times),
         "beginnings": ExpectedReply(dict[str, np.ndarray], lambda taken: all(map(_are_times, taken.values()))),
@@ -202,6 +202,14 @@ def _are_times(array: Any, columns: int | None = None) -> bool:
     """Whether an array holds times in nanoseconds, at least one: int64 along one axis, or of so many columns."""
     axes = () if columns is None else (columns,)
     return bool(array.dtype == "int64" and array.ndim == 1 + len(axes) and array.shape[1:] == axes and array.size)
+
+
+def _are_shared(times_ns: Any) -> bool:
+    """Whether an array has an issue and a completion in each row, and maybe parts."""
+    return bool(times_ns.ndim == _AXES_OF_SHARE and _are_times(times_ns, max(2, times_ns.shape[1])))
+
+
+_AXES_OF_SHARE = 2
 
 
 def _are_pairs(run: Round | PacedRun) -> bool:

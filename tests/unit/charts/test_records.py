@@ -62,6 +62,21 @@ def test_no_other_row_beats_those_on_the_front_in_latency_and_fps():
     assert {record["row"]: record["is_best"] for record in tradeoffs(rows)} == {"a": True, "b": True, "c": False}
 
 
+def test_the_throughput_of_generations_is_in_tokens():
+    tables = pytest.importorskip("irbench.charts.tables", reason="pip install 'irbench[report]'", exc_type=ImportError)
+    tokens = Spans(320.0, low=300.0, high=340.0)
+    rows = [
+        cell("ort", id=f"x{streams}", fps=10.0, requested=Requested(2, streams, "fp32"),
+             generation=Generated(32, 8, Spans(1.0), Spans(1.0), tokens))
+        for streams in (1, 4)
+    ]  # fmt: skip
+    shown = chart_rows(group(*rows), 0)
+    assert [point["rate"] for point in tradeoffs(shown)] == [320.0, 320.0]
+    assert [(point["value"], point["high"]) for point in loads(shown, "streams")] == [(320.0, 340.0)] * 2
+    assert tables.words_of(group(*rows)).rate == "tokens/s"
+    assert tables.words_of(group(cell("ort"))).rate == "FPS"
+
+
 def test_rows_without_figures_are_in_no_chart():
     rows = chart_rows(group(cell("ort"), failed("openvino")), 0)
     assert [row.label for row in fastest(rows)] == ["ort"]

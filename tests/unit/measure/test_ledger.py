@@ -72,6 +72,17 @@ def test_short_windows_are_as_long_as_what_completes_in_them(scatter: float, pro
     assert np.mean(found_ns) == pytest.approx(1e6 * np.exp(scatter**2 / 2) / processes, rel=0.012)
 
 
+def test_the_parts_of_calls_stay_with_them() -> None:
+    tokens_ns = np.array([[30, 100]])
+    times = [
+        np.hstack([own, np.repeat(tokens_ns * place, len(own), axis=0)])
+        for place, own in enumerate((regular(100, 20), regular(100, 20, 50)), start=1)
+    ]
+    window = joined_window(times, CommonWindow(0, settle_calls=2, calls=5))
+    assert window.part_ns.reshape(-1, 2).tolist() == [[60, 200], [30, 100]] * 5
+    assert window.part_ns.size == 2 * window.issue_ns.size
+
+
 @pytest.fixture
 def descriptor() -> Iterator[int]:
     made = os.memfd_create("test")

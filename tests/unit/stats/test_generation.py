@@ -12,6 +12,7 @@ from irbench.core.record import LaunchRecord, OutputError, Round
 from irbench.core.row import CellResult
 from irbench.spec import Bundle, Group, InputSpec, TensorSpec, Timing, Workload
 from irbench.stats.eligibility import Admission
+from irbench.stats.generation import bytes_of_position
 from irbench.stats.summary import summarise
 
 MS = 1_000_000
@@ -53,6 +54,12 @@ def test_first_token_next_tokens_and_what_each_position_adds_are_told_apart() ->
     assert found.fixed_ms.value == pytest.approx(FIXED_MS, rel=1e-3)
     assert found.position_us.value == pytest.approx(POSITION_US, rel=1e-3)
     assert found.position_us.low is not None, "five launches give an interval"
+
+
+def test_memory_of_a_position_is_the_growth_from_the_second_token_on() -> None:
+    grown_bytes = np.array([5e8, 6e8, *(6e8 + 1_000 * 40 * (token // 40) for token in range(1, 81))]).astype(np.int64)
+    assert bytes_of_position(grown_bytes) == 1_000, "all of it counts, though most tokens add nothing"
+    assert bytes_of_position(grown_bytes[:20]) is None
 
 
 def test_tokens_per_second_count_every_token_of_the_time() -> None:

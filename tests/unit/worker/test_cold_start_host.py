@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from irbench.measure.kernel_evidence import resident_bytes
 from irbench.worker import cold_start_host
-from irbench.worker.cell_hosts import resident_bytes
 
 MEGABYTES_50 = 50_000_000
 
@@ -24,7 +24,7 @@ def test_a_process_knows_the_files_that_it_mapped_and_imported():
 def test_resident_memory_rises_by_what_is_written_to():
     # in a process of its own: one that ran many tests may hand back memory at any time
     code = (
-        "import numpy; from irbench.worker.cell_hosts import resident_bytes\n"
+        "import numpy; from irbench.measure.kernel_evidence import resident_bytes\n"
         f"before = resident_bytes(); held = numpy.ones({MEGABYTES_50}, numpy.uint8); print(before, resident_bytes())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
