@@ -130,6 +130,8 @@ def _certainty(measured: Sequence[Measured]) -> str:
     """Return of how many speedups it is open whether the graph is faster than the exported one."""
     rows = [row for item in measured if item.speeds is not None for row in item.speeds.table.cells]
     spans = [row.speedup for row in rows if row.speedup is not None and row.speedup.low is not None]
+    if not spans:
+        return ""
     unclear = sum(not span.excludes_one for span in spans)
     return f"{unclear} of the {len(spans)} intervals hold 1, so that they show no difference from the exported graph."
 
