@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import numpy as np
 from irbench.core.record import Failure, LaunchRecord, Round
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult
-from irbench.spec import Artifact, Bundle, Cell, Group, Load, Timing, Workload
+from irbench.spec import Artifact, Bundle, Cell, Goal, Group, Load, Timing, Workload
 from irbench.spec.training import INPUT, STEP
 from irbench.stats.eligibility import Admission
 from irbench.stats.summary import summarise
@@ -29,7 +30,7 @@ def cell(batch: int, **varied: str) -> Cell:
     return Cell(name, artifact, "tf", "cpu", Load(batch=batch, varied=varied), workload=batch // 64, loss=FALLING)
 
 
-Steps = list[tuple[Cell, tuple[float, float]]]
+Steps = list[tuple[Cell, tuple[float | Sequence[float], float]]]
 
 
 def table(
@@ -43,6 +44,7 @@ def table(
         tuple(Workload(bundle, {"batch": batch}) for batch in batches),
         tuple(replace(each, workload=batches.index(each.load.batch)) for each in cells),
         cells[0].id,
+        Goal("fps"),
     )
     beginnings = {
         name: np.full(5, round(time_ms * MS), np.int64)
@@ -63,14 +65,15 @@ def table(
     return summarise(group, records, Timing(), Admission(), stopped_by="launches", seconds=1.0)
 
 
-def rounds(input_ms: float, compute_ms: float) -> list[Round]:
-    moments_ns = np.rint(np.cumsum([[input_ms, compute_ms]] * CALLS, axis=1) * MS).astype(np.int64)
+def rounds(input_ms: float | Sequence[float], compute_ms: float) -> list[Round]:
+    waits_ms = np.broadcast_to(input_ms, CALLS)
+    moments_ns = np.rint(np.cumsum([(wait, compute_ms) for wait in waits_ms], axis=1) * MS).astype(np.int64)
     return [
         replace(launches.synchronous(block, moments_ns[:, -1].tolist()), part_ns=moments_ns.ravel())
         for block in range(5)
     ]
 
 
-def row(input_ms: float, compute_ms: float) -> CellResult:
+def row(input_ms: float | Sequence[float], compute_ms: float) -> CellResult:
     (only,) = table([(cell(32), (input_ms, compute_ms))]).cells
     return only

@@ -165,11 +165,12 @@ class Generated:
 
 @dataclass(frozen=True)
 class StepPart:
-    """A part of a training step: medians over launches.
+    """A training step, or a part of it: medians over launches.
 
     Attributes:
-        name: ``host``, ``forward``, ``backward`` and ``optimizer``, of steps on a batch that is in memory already; and
-            ``beside``: by how much the same step takes longer while the pipeline works beside it.
+        name: ``whole``, ``input`` and ``compute``, the means of all steps, of which the first is the sum of the others;
+            ``host``, ``forward``, ``backward`` and ``optimizer``, of steps on a batch that is in memory already; and
+            ``beside``: by how much compute takes longer while the pipeline works beside it.
         ms: Milliseconds of a step; below 0 where a difference of two times is lost in what they scatter.
     """
 

@@ -12,10 +12,19 @@ from irbench.core.row import CellResult, Spans, row_names
 from irbench.core.training_row import Effect
 from irbench.render.figure_texts import ends_heading, ends_text
 from irbench.render.table import Row, TableColumn, TextTable
-from irbench.spec import Cell, LossCheck
-from irbench.spec.training import INPUT, STEP
+from irbench.spec import Cell, LossCheck, Objective
+from irbench.spec.training import BEGINNINGS, INPUT
+from irbench.stats.training import BESIDE, COMPUTE, WHOLE
 
-_PARTS = ("forward", "backward", "optimizer", "beside", "host")
+_HEADINGS = {WHOLE: "step"}
+_ALWAYS = (WHOLE, INPUT, COMPUTE)
+_HOST, *_PASSES = BEGINNINGS
+_WHERE_WIDE = (*_PASSES, BESIDE, _HOST)
+"""Parts in the order in which they are left out of narrow tables, the last ones first."""
+_RATIOS: Mapping[Objective, tuple[str, str]] = {
+    "fps": ("times as fast", "samples per second"),
+    "cost": ("times as cheap", "samples per second of the processor"),
+}
 
 
 def loss_line(cell: Cell, outcome: LossCheck | Failure, steps: int) -> str:
@@ -36,16 +45,18 @@ def step_table(result: GroupResult, confidence: float = 0.95) -> TextTable | Non
     Returns:
         ``None`` for rows that are no training steps.
     """
-    rows = [cell for cell in result.cells if result.is_training and cell.stages]
+    rows = [cell for cell in result.cells if result.is_training and cell.step_parts]
     if not rows:
         return None
-    stages = [stage.ms for cell in rows for stage in cell.stages]
+    parts = [{part.name: part.ms for part in cell.step_parts} for cell in rows]
+    headings = {
+        name: ends_heading(f"{_HEADINGS.get(name, name)} ms", [own.get(name) for own in parts], confidence)
+        for name in (*_ALWAYS, *_WHERE_WIDE)
+    }
     columns = (
         TableColumn("row", words=True),
-        TableColumn(ends_heading("step ms", [own for cell in rows if (own := cell.p50_over_launches)], confidence)),
-        TableColumn(ends_heading("input ms", stages, confidence)),
-        TableColumn(ends_heading("compute ms", stages, confidence)),
-        *(TableColumn(name, drops=place) for place, name in enumerate(_PARTS, start=1)),
+        *(TableColumn(headings[name]) for name in _ALWAYS),
+        *(TableColumn(headings[name], drops=place) for place, name in enumerate(_WHERE_WIDE, start=1)),
         TableColumn("first step s", drops=7),
         TableColumn("peak MB", drops=8),
         TableColumn("loss", drops=9),
@@ -59,10 +70,10 @@ def step_legend(result: GroupResult) -> Iterator[str]:
     if step_table(result) is None:
         return
     yield (
-        "step: input + compute, in the blocks · input: waiting for the batch · compute: the compiled step until its"
-        " loss is known"
+        "step: input + compute, means of all steps in the blocks · input: waiting for the batch · compute: the compiled"
+        " step until its loss is known"
     )
-    if any(cell.step_parts for cell in result.cells):
+    if any(part.name == BESIDE for cell in result.cells for part in cell.step_parts):
         yield (
             "host, forward, backward, optimizer: of steps on a batch in memory, from interleaved beginnings of the step"
             " · beside: what compute takes longer in the blocks, where the pipeline works beside it"
@@ -74,22 +85,24 @@ def step_legend(result: GroupResult) -> Iterator[str]:
             ", averaged over the other settings" if len({*chain(*(own.settings for own in result.effects))}) > 1 else ""
         )
         alone = "; each interval alone" if any(effect.confidence is not None for effect in result.effects) else ""
-        yield f"effects: ratios of speeds{others}, over {plural(rounds, 'launch')} of all rows{alone}"
+        speeds = _RATIOS.get(result.objective, _RATIOS["fps"])[1]
+        yield f"effects: ratios of {speeds}{others}, over {plural(rounds, 'launch')} of all rows{alone}"
     unknown = sum(effect.value is None for effect in result.effects)
     if unknown:
-        yield f"{plural(unknown, 'effect')} of pairs cannot be told from others by these rows"
+        yield f"{plural(unknown, 'effect')} cannot be told from others by these rows"
     if any(effect.pairs_left_out for effect in result.effects):
-        yield "effects take for granted that settings do not change each other's: too few rows to tell"
+        yield "assumed: settings do not interact; there are too few rows to tell"
 
 
 def effect_table(result: GroupResult, confidence: float = 0.95) -> TextTable | None:
     """Return what each setting changes, then each pair of settings; ``None`` where settings do not vary."""
     if all(effect.value is None for effect in result.effects):
         return None
+    heading = _RATIOS.get(result.objective, _RATIOS["fps"])[0]
     columns = (
         TableColumn("setting", words=True),
         TableColumn("instead of", words=True),
-        TableColumn(ends_heading("times as fast", result.effects, confidence)),
+        TableColumn(ends_heading(heading, result.effects, confidence)),
     )
     return TextTable(columns, tuple(_effect_row(effect) for effect in result.effects if effect.value is not None))
 
@@ -99,7 +112,7 @@ def _effect_row(effect: Effect) -> Row:
     value = f"{_ratio(effect.value)}{ends_text(effect.ends, _ratio)}"
     settings = " and ".join(_settings(effect.settings))
     first = ", ".join(effect.first.values())
-    return Row((settings, first if len(effect.settings) == 1 else "apart", value))
+    return Row((settings, first if len(effect.settings) == 1 else "each alone", value))
 
 
 def _settings(values: Mapping[str, str]) -> list[str]:
@@ -111,7 +124,6 @@ def _ratio(value: float) -> str:
 
 
 def _step_row(cell: CellResult, name: str) -> Row:
-    stages = {stage.name: stage.ms for stage in cell.stages}
     parts = {part.name: part.ms for part in cell.step_parts}
     peak = (cell.peak_memory_bytes or {}).get("process")
     phases = cell.phases_ms
@@ -119,10 +131,7 @@ def _step_row(cell: CellResult, name: str) -> Row:
     return Row(
         (
             name,
-            _span(cell.p50_over_launches),
-            _span(stages.get(INPUT)),
-            _span(stages.get(STEP)),
-            *(NOT_MEASURED if part not in parts else significant(parts[part].value) for part in _PARTS),
+            *(_span(parts.get(part)) for part in (*_ALWAYS, *_WHERE_WIDE)),
             NOT_MEASURED if first is None else significant(first / 1e3),
             NOT_MEASURED if peak is None else f"{peak / 1e6:,.0f}",
             NOT_MEASURED if cell.loss is None else _loss(cell.loss),

@@ -74,8 +74,9 @@ class RunRow:
         compile_ms: Compilation.
         ready_ms: Process start to first output; of a cold start the median over launches.
         stages: Stages of your own code, in order: each with its name, its time of a call (`ms`) and its share of all.
-        step_parts: Parts of a training step: each with its name and its time (`ms`): `host`, `forward`, `backward`,
-            `optimizer`, and `beside`, by how much the step takes longer while its input pipeline works.
+        step_parts: A training step and its parts: each with its name and its time (`ms`). `whole`, `input` and
+            `compute` are means of all steps; `host`, `forward`, `backward` and `optimizer` are of steps on a batch in
+            memory; `beside` is by how much compute takes longer while the input pipeline works.
         loss: How the loss went before training steps were timed: of each step, the means of the `first` and the `last`
             quarter, and what that was held against.
         environment: What the table calls the Python whose runtime was measured; ``None`` for the one that irbench ran

@@ -53,6 +53,13 @@ def half_of(settings: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
     ]
 
 
+def undetermined(rows: Sequence[Levels]) -> tuple[str, ...]:
+    """Return the settings whose effect these rows do not determine, even where settings do not interact."""
+    settings = varied_settings(rows)
+    fit = _Fit(Design(settings, with_pairs=False), tuple(rows))
+    return tuple(dict.fromkeys(name for chosen in _singles(settings) if fit.weights(chosen) is None for name in chosen))
+
+
 @dataclass(frozen=True)
 class Design:
     """Which terms the log speed of a row is the sum of.

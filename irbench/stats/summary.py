@@ -48,7 +48,7 @@ from irbench.stats.orders import order_doubt
 from irbench.stats.paced import paced_latency, paced_over_launches, paced_runs
 from irbench.stats.speedups import speedups
 from irbench.stats.stages import stage_times
-from irbench.stats.training import step_parts, training_effects
+from irbench.stats.training import is_training, step_parts, training_effects
 from irbench.stats.winner import LeadEstimate, doubt, find_winner
 from irbench.stats.workload_facts import achieved, bound_shapes, given_inputs, table_of
 
@@ -222,6 +222,7 @@ def _with_figures(
     def spans(figure: Callable[[Rounds], float]) -> Spans:
         return span_over_launches(rounds, everything, figure, timing)
 
+    stages = stage_times(rounds, everything, timing)
     rate, share = achieved(cell, str(first.effective.get("precision")), fps(rounds))
     return replace(
         row,
@@ -238,8 +239,8 @@ def _with_figures(
         paced_p50_over_launches=paced_over_launches(paced, 50, timing),
         paced_p90_over_launches=paced_over_launches(paced, 90, timing),
         generation=generated(rounds, everything, cell, prompt_of(workload), first.effective, timing),
-        stages=stage_times(rounds, everything, timing),
-        step_parts=step_parts(rounds, timing),
+        stages=stages,
+        step_parts=step_parts(rounds, timing) if stages and is_training(cell) else (),
         launches_measured=sum(own.cell == cell.id for record in records for own in record.cells),
         launch_spread=launch_spread(launch_levels(launches, cell.id)),
         phases_ms=phases_ms(first),

@@ -11,14 +11,15 @@ import numpy as np
 from irbench.core.record import LaunchRecord
 from irbench.core.row import StepPart
 from irbench.core.training_row import Effect
-from irbench.spec import Group, LossCheck, Timing
-from irbench.spec.training import BEGINNINGS, STEP, TRAINING
+from irbench.spec import Cell, Group, LossCheck, Timing
+from irbench.spec.training import BEGINNINGS, INPUT, TRAINING
 from irbench.stats.factorial import effects_of
-from irbench.stats.figures import Rounds, by_launch, span_within
+from irbench.stats.figures import Rounds, by_launch, positive_span, span_within
 from irbench.stats.observed import Observed, log_level
 from irbench.stats.stages import stage_ns
 
 BATCH_SETTING = "batch"
+WHOLE, COMPUTE = "whole", "compute"
 BESIDE = "beside"
 """The part of a step that is there only while the input pipeline works beside it."""
 _ERRORS = 3.0
@@ -60,33 +61,48 @@ def is_near(check: LossCheck) -> bool:
     return check.last <= check.reference + check.allowed
 
 
-def step_parts(counted: Rounds, timing: Timing) -> tuple[StepPart, ...]:
-    """Return the parts of a row's steps; none where they were not taken apart.
+def is_training(cell: Cell) -> bool:
+    """Whether a cell's calls are training steps."""
+    return cell.artifact is not None and cell.artifact.kind == TRAINING
 
-    A part is the difference of the medians of two beginnings of the step in a launch. What the step takes longer in
-    the blocks, with the pipeline beside it, than on a batch in memory is a part too.
+
+def step_parts(counted: Rounds, timing: Timing) -> tuple[StepPart, ...]:
+    """Return what a row's steps take, waiting for input and computing, and the parts of the latter if they are known.
+
+    The first three are means, so that they add up, and a pipeline counts that stalls in few steps. Other parts are the
+    differences of the medians of two beginnings of the step in a launch. What compute takes longer in the blocks, with
+    the pipeline beside it, than the whole step on a batch in memory is a part too.
 
     Args:
-        counted: Its rounds that count, at least one.
+        counted: Its rounds that count, at least one, with a moment for the end of each stage.
         timing: The protocol's numbers.
     """
-    launches = [_parts_ms(rounds) for rounds in by_launch(counted)]
-    if not all(launches):
-        return ()
-    return tuple(
-        StepPart(name, span_within([parts[name] for parts in launches], timing, float, float))
+    launches = [_means_ms(rounds) for rounds in by_launch(counted)]
+    means = tuple(
+        StepPart(name, positive_span([parts[name] for parts in launches], timing)) for name in (WHOLE, INPUT, COMPUTE)
+    )
+    differences = [_differences_ms(rounds) for rounds in by_launch(counted)]
+    if not all(differences):
+        return means
+    parts = (
+        StepPart(name, span_within([parts[name] for parts in differences], timing, float, float))
         for name in (*BEGINNINGS, BESIDE)
     )
+    return (*means, *parts)
 
 
-def _parts_ms(rounds: Rounds) -> dict[str, float]:
+def _means_ms(rounds: Rounds) -> dict[str, float]:
+    input_ms, compute_ms = (stage_ns(rounds).mean(axis=0) / 1e6).tolist()
+    return {WHOLE: input_ms + compute_ms, INPUT: input_ms, COMPUTE: compute_ms}
+
+
+def _differences_ms(rounds: Rounds) -> dict[str, float]:
     launch = rounds[0][0]
-    if STEP not in launch.stages or not all(name in launch.beginnings_ns for name in BEGINNINGS):
+    if not all(name in launch.beginnings_ns for name in BEGINNINGS):
         return {}
     medians = [float(np.median(launch.beginnings_ns[name])) / 1e6 for name in BEGINNINGS]
     parts = dict(zip(BEGINNINGS, np.diff(medians, prepend=0.0).tolist(), strict=True))
-    steps_ns = stage_ns(rounds)[:, launch.stages.index(STEP)]
-    return {**parts, BESIDE: float(np.median(steps_ns)) / 1e6 - medians[-1]}
+    return {**parts, BESIDE: _means_ms(rounds)[COMPUTE] - medians[-1]}
 
 
 def training_effects(
@@ -94,10 +110,11 @@ def training_effects(
 ) -> tuple[Effect, ...]:
     """Return what each setting of training steps changes; nothing for a group of anything else.
 
-    Of each launch, speeds count relative to those of one row, so that launches may have different rows: of the first
-    that is in all launches, or in most.
+    Speeds are what rows are compared by: samples per second, or per second of the processor. In each launch they count
+    relative to those of one row, so that launches may have different rows: of the first that is in all launches, or in
+    most.
     """
-    if not all(cell.artifact is not None and cell.artifact.kind == TRAINING for cell in group.cells):
+    if not all(map(is_training, group.cells)):
         return ()
     settings = {cell.id: {BATCH_SETTING: str(cell.load.batch), **cell.load.varied} for cell in group.cells}
     failed = {cell for record in records for cell in record.failures}

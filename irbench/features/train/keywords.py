@@ -40,13 +40,13 @@ class TrainKeywords(TypedDict, total=False):
         threads: Threads of the process, or native: the runtime's default (for example ``4, or "native"``; default: the
             available physical cores).
         cpus: Processors for the backends to use (for example ``[0, 1], or "0-3,8"``; default: all available).
-        check_steps: Steps in which the loss must fall before a row is timed (for example ``20``; default: 32).
+        check_steps: Steps in which the loss must fall before a row is timed, at least 8 (for example ``20``; default:
+            32).
         loss_distance: How far above the loss of fp32 another row may end these steps, as a share of what that fell by
             (for example ``"2%", or 0.02``; default: 25%).
         launches: Launches of each row (for example ``20``; default: 4).
-        objective: What rows are compared by: the time of a step, samples per second, or processor time per sample (for
-            example ``"step-time", "samples/s" or "cost"``; default: samples/s with several batches, otherwise
-            step-time).
+        objective: What rows are compared by: samples per second, or processor time per sample (for example
+            ``"samples/s" or "cost"``; default: samples/s).
         within: Differences up to this count as the same (for example ``"2%", or 0.02``; default: 2%).
         budget: Time limit for the whole run (for example ``"90s", or 90``; default: 20m).
         deadline: Time limit for one step of a backend, after which it counts as failed (for example ``"90s", or 90``;
@@ -80,7 +80,7 @@ class TrainKeywords(TypedDict, total=False):
     check_steps: str | int | None
     loss_distance: str | float | None
     launches: str | int | None
-    objective: Literal["step-time", "samples/s", "cost"] | None
+    objective: Literal["samples/s", "cost"] | None
     within: str | float | None
     budget: str | float | timedelta | None
     deadline: str | float | timedelta | None

@@ -24,7 +24,7 @@ from irbench.worker.failures import WorkerTimedOut
 
 Outcome: TypeAlias = LossCheck | Failure
 _USUAL = TrainingSettings()
-_LEARN_MORE = "Give more --check-steps or another --learning-rate; a model that does not train has no speed."
+_TRAIN_LONGER = "Give more --check-steps or another --learning-rate; a model that does not train has no speed."
 
 
 def checked(planned: PlannedGroup, options: TrainOptions, deadline_s: float, say: Say) -> PlannedGroup:
@@ -80,7 +80,7 @@ def not_falling(check: LossCheck) -> Failure:
     if not all(map(math.isfinite, check.losses)):
         return Failure("accuracy", f"the loss is not a number after {steps}", "Give a smaller --learning-rate.")
     message = f"the loss does not fall: {significant(check.first)} to {significant(check.last)} in {steps}"
-    return Failure("accuracy", message, _LEARN_MORE)
+    return Failure("accuracy", message, _TRAIN_LONGER)
 
 
 def too_far(check: LossCheck) -> Failure:

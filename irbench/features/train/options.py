@@ -12,7 +12,7 @@ from irbench.spec.training import ImageFormat, Switch, TrainingPrecision
 
 SYNTHETIC = "synthetic"
 GpuThreadMode: TypeAlias = Literal["global", "gpu_private", "gpu_shared"]
-Compared: TypeAlias = Literal["step-time", "samples/s", "cost"]
+Compared: TypeAlias = Literal["samples/s", "cost"]
 DesignSize: TypeAlias = Literal["full", "half"]
 
 
@@ -58,8 +58,10 @@ class TrainOptions:
         " a tf.data.Dataset of single samples with labels.",
         default=SYNTHETIC,
     )
-    samples: int = option(kinds.COUNT, "Synthetic images.", default=2000)
-    image_format: ImageFormat = option(kinds.one_of(ImageFormat), "Format of synthetic images.", default="png")
+    samples: int | None = option(kinds.COUNT, "Synthetic images.", default_text="2000")
+    image_format: ImageFormat | None = option(
+        kinds.one_of(ImageFormat), "Format of synthetic images.", default_text="png"
+    )
     loss: str = option(
         kinds.text('"sparse_categorical_crossentropy"', "NAME"),
         "Loss, as Keras names it.",
@@ -75,7 +77,9 @@ class TrainOptions:
     learning_rate: float | None = option(
         kinds.POSITIVE, "Learning rate of the optimizer.", default_text="the optimizer's own"
     )
-    check_steps: int = option(kinds.COUNT, "Steps in which the loss must fall before a row is timed.", default=32)
+    check_steps: int = option(
+        kinds.COUNT, "Steps in which the loss must fall before a row is timed, at least 8.", default=32
+    )
     loss_distance: float = option(
         kinds.SHARE,
         "How far above the loss of fp32 another row may end these steps, as a share of what that fell by.",
@@ -83,10 +87,10 @@ class TrainOptions:
         default_text="25%",
     )
     launches: int = option(kinds.COUNT, "Launches of each row.", default=4)
-    objective: Compared | None = option(
+    objective: Compared = option(
         kinds.one_of(Compared),
-        "What rows are compared by: the time of a step, samples per second, or processor time per sample.",
-        default_text="samples/s with several batches, otherwise step-time",
+        "What rows are compared by: samples per second, or processor time per sample.",
+        default="samples/s",
     )
 
 

@@ -15,7 +15,7 @@ from irbench.features.train.keywords import TrainKeywords
 from irbench.features.train.loss_checks import checked
 from irbench.features.train.options import SYNTHETIC, TRAIN, TrainOptions
 from irbench.features.train.schedule import EqualLaunches
-from irbench.features.train.training_rows import TrainingRows
+from irbench.features.train.training_rows import TrainingRows, combinations_of
 from irbench.measure.lock import measuring
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
@@ -34,6 +34,9 @@ from irbench.worker.scratch import scratch_folder
 _BUDGET_S = 1200.0
 _MODEL_DEADLINE_S = 300.0
 _FEWEST_STEPS = 5
+_FEWEST_CHECKED = 8
+"""Steps of which a quarter scatters."""
+_SAMPLES = 2000
 _ROUND_S, _SETTLE_S = 0.1, 0.1
 """Steps of a round, and those before it: while others ran, the pipeline stood still with batches that were made."""
 
@@ -65,6 +68,7 @@ def measure_training(model: str | Path, options: TrainOptions, shared: RunOption
     """Check what is asked for, then the losses of all rows, and measure those that train; see :func:`train`."""
     host.require_linux()
     refuse_within_a_worker()
+    _refuse_what_does_nothing(options)
     _require_device(options)
     shared = replace(shared, models=(str(model),), backends=(f"{registry.trainer()}:{options.device}",))
     refuse_contradictions(shared)
@@ -110,7 +114,9 @@ def _data(options: TrainOptions, trained: TrainedModel, facts: ModelFacts, seed:
         return images_in(Path(options.data), facts.classes, registry.trainer())
     height, width, channels = facts.input_shape
     classes = classes_for(facts.classes)
-    return SyntheticImages((height, width, channels), classes, options.samples, seed, options.image_format).written()
+    return SyntheticImages(
+        (height, width, channels), classes, options.samples or _SAMPLES, seed, options.image_format or "png"
+    ).written()
 
 
 def _with_timing(request: RunRequest, shared: RunOptions, options: TrainOptions) -> RunRequest:
@@ -131,6 +137,24 @@ def _with_timing(request: RunRequest, shared: RunOptions, options: TrainOptions)
         allow_mixed=True,
         is_part_of="train",
     )
+
+
+def _refuse_what_does_nothing(options: TrainOptions) -> None:
+    """Refuse options that change nothing, before anything is loaded.
+
+    Raises:
+        IrbenchError: There is one, the loss is checked in too few steps, or a half tells nothing of a setting.
+    """
+    of_images = {"--samples": options.samples, "--image-format": options.image_format}
+    for flag, value in of_images.items():
+        if value is not None and options.data != SYNTHETIC:
+            raise IrbenchError(f"{flag} is an option of synthetic images.", hint="Leave it out, or leave out --data.")
+    if options.check_steps < _FEWEST_CHECKED:
+        raise IrbenchError(
+            f"--check-steps {options.check_steps} is too few to tell whether a loss falls.",
+            hint=f"Give {_FEWEST_CHECKED} or more.",
+        )
+    combinations_of(options)
 
 
 def _require_device(options: TrainOptions) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from irbench.core import registry
+from irbench.core.quantities import listing
 from irbench.core.record import Failure
-from irbench.features.train.options import TrainOptions
+from irbench.errors import IrbenchError
+from irbench.features.train.options import Compared, TrainOptions
 from irbench.runner.plan import PlannedGroup
 from irbench.spec import BATCH, Bundle, Cell, Goal, GraphFiles, Group, Load, Objective, Workload
 from irbench.spec.training import (
@@ -21,13 +23,46 @@ from irbench.spec.training import (
     TrainingData,
     TrainingSettings,
 )
-from irbench.stats.factorial import half_of
+from irbench.stats.factorial import half_of, undetermined
 from irbench.stats.training import BATCH_SETTING
 from irbench.system.file_states import digest, is_file
 
 GPU_THREAD_MODE = "gpu_thread_mode"
-OBJECTIVES: Mapping[str, Objective] = {"step-time": "latency", "samples/s": "fps", "cost": "cost"}
+OBJECTIVES: Mapping[Compared, Objective] = {"samples/s": "fps", "cost": "cost"}
 _OF_FLOAT_BYTES = 4
+
+
+def settings_of(options: TrainOptions) -> dict[str, tuple[str, ...]]:
+    """Return the values of each setting."""
+    values: dict[str, tuple[str, ...]] = {
+        BATCH_SETTING: tuple(map(str, options.batch)),
+        "precision": options.precision,
+        "xla": options.xla,
+        "prefetch": options.prefetch,
+        "cache": options.cache,
+        "workers": options.workers,
+        GPU_THREAD_MODE: options.gpu_thread_mode,
+    }
+    return {name: known for name, known in values.items() if known}
+
+
+def combinations_of(options: TrainOptions) -> list[dict[str, str]]:
+    """Return the settings of each row, in the order of the command line.
+
+    Raises:
+        IrbenchError: One half of the combinations says nothing of one of the settings.
+    """
+    settings = settings_of(options)
+    if options.design == "full":
+        return [dict(zip(settings, values, strict=True)) for values in product(*settings.values())]
+    half = half_of(settings)
+    unknown = undetermined(half)
+    if unknown:
+        raise IrbenchError(
+            f"One half of these combinations does not tell what {listing(unknown)} changes.",
+            hint="Leave out --design half, or vary three settings or more.",
+        )
+    return half
 
 
 class TrainingRows:
@@ -44,42 +79,26 @@ class TrainingRows:
     """
 
     def __init__(
-        self, options: TrainOptions, model: TrainedModel, facts: ModelFacts, data: TrainingData, **load: Any
+        self,
+        options: TrainOptions,
+        model: TrainedModel,
+        facts: ModelFacts,
+        data: TrainingData,
+        *,
+        threads: int | None,
+        cpus: tuple[int, ...] | None,
+        seed: int,
     ) -> None:
         self._options, self._model, self._facts, self._data = options, model, facts, data
-        self._threads, self._cpus, self._seed = load["threads"], load["cpus"], load["seed"]
-
-    @property
-    def settings(self) -> dict[str, tuple[str, ...]]:
-        """The values of each setting."""
-        asked = self._options
-        values: dict[str, tuple[Any, ...]] = {
-            BATCH_SETTING: tuple(map(str, asked.batch)),
-            "precision": asked.precision,
-            "xla": asked.xla,
-            "prefetch": asked.prefetch,
-            "cache": asked.cache,
-            "workers": asked.workers,
-            GPU_THREAD_MODE: asked.gpu_thread_mode,
-        }
-        return {name: known for name, known in values.items() if known}
-
-    def combinations(self) -> list[dict[str, str]]:
-        """Return the settings of each row, in the order of the command line."""
-        settings = self.settings
-        if self._options.design == "half":
-            return half_of(settings)
-        return [dict(zip(settings, values, strict=True)) for values in product(*settings.values())]
+        self._threads, self._cpus, self._seed = threads, cpus, seed
 
     def group(self) -> PlannedGroup:
         """Return the table, whose baseline is the first row."""
         batches = self._options.batch
         bundle = self._bundle()
-        cells = tuple(self._cell(row, batches) for row in self.combinations())
-        objective = self._options.objective
-        goal = Goal(OBJECTIVES[objective]) if objective is not None else None
+        cells = tuple(self._cell(row, batches) for row in combinations_of(self._options))
         workloads = tuple(Workload(bundle, {BATCH: batch}) for batch in batches)
-        return PlannedGroup(Group(workloads, cells, cells[0].id, goal))
+        return PlannedGroup(Group(workloads, cells, cells[0].id, Goal(OBJECTIVES[self._options.objective])))
 
     def _bundle(self) -> Bundle:
         plain = self._artifact(TrainingSettings())
@@ -109,7 +128,7 @@ class TrainingRows:
         )
 
     def _varies(self, name: str) -> bool:
-        return len(self.settings[name]) > 1
+        return len(settings_of(self._options)[name]) > 1
 
     def _artifact(self, settings: TrainingSettings) -> TrainingArtifact:
         path = Path(self._model.source.rpartition(":")[0] or self._model.source)

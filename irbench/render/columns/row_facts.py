@@ -227,8 +227,9 @@ GRAPH = (
         "Stages of your own code, in order: each with its name, its time of a call (`ms`) and its share of all.",
         speed=lambda cell: cell.stages, in_python=True),
     Column("step_parts", FACTS,
-        "Parts of a training step: each with its name and its time (`ms`): `host`, `forward`, `backward`, `optimizer`, "
-        "and `beside`, by how much the step takes longer while its input pipeline works.",
+        "A training step and its parts: each with its name and its time (`ms`). `whole`, `input` and `compute` are "
+        "means of all steps; `host`, `forward`, `backward` and `optimizer` are of steps on a batch in memory; `beside` "
+        "is by how much compute takes longer while the input pipeline works.",
         speed=lambda cell: cell.step_parts, in_python=True),
     Column("loss", FACTS,
         "How the loss went before training steps were timed: of each step, the means of the `first` and the `last` "

@@ -10,12 +10,17 @@ import numpy as np
 import pytest
 from training_steps import FALLING, cell, rounds, row, table
 
+from irbench.core.row import CellResult
 from irbench.spec import Bundle, Group, LossCheck, Timing, Workload
 from irbench.spec.cells import Precision
 from irbench.spec.training import INPUT, STEP
 from irbench.stats.eligibility import Admission
 from irbench.stats.summary import summarise
-from irbench.stats.training import BESIDE, has_fallen, held_against, is_near, loss_check
+from irbench.stats.training import BESIDE, COMPUTE, WHOLE, has_fallen, held_against, is_near, loss_check
+
+
+def parts_ms(row: CellResult) -> dict[str, float]:
+    return {part.name: part.ms.value for part in row.step_parts}
 
 
 def test_input_and_compute_stand_beside_the_whole_step() -> None:
@@ -26,17 +31,25 @@ def test_input_and_compute_stand_beside_the_whole_step() -> None:
 
 
 def test_parts_of_a_step_are_differences_of_its_beginnings_and_add_up_to_compute() -> None:
-    parts = {part.name: part.ms.value for part in row(5.0, 10.0).step_parts}
-    assert parts == pytest.approx({"host": 1.0, "forward": 2.0, "backward": 4.0, "optimizer": 1.0, BESIDE: 2.0})
+    parts = parts_ms(row(5.0, 10.0))
+    assert [parts.pop(name) for name in (WHOLE, INPUT, COMPUTE)] == pytest.approx([15.0, 5.0, 10.0])
     assert sum(parts.values()) == pytest.approx(10.0)
+    assert parts == pytest.approx({"host": 1.0, "forward": 2.0, "backward": 4.0, "optimizer": 1.0, BESIDE: 2.0})
 
 
-def test_a_step_that_was_not_divided_has_no_parts() -> None:
+def test_a_pipeline_that_stalls_in_one_step_of_three_shows_that_in_all_figures() -> None:
+    stalling = (0.0, 0.0, 15.0) * 3
+    assert parts_ms(row(stalling, 10.0))[INPUT] == pytest.approx(5.0)
+    assert parts_ms(row(stalling, 10.0))[WHOLE] == pytest.approx(15.0)
+    (effect,) = table([(cell(32, prefetch="0"), (stalling, 10.0)), (cell(32, prefetch="1"), (0.0, 10.0))]).effects
+    assert effect.value == pytest.approx(1.5)
+
+
+def test_a_step_that_was_not_divided_has_no_parts_of_compute() -> None:
     group = Group((Workload(Bundle("net", (), ()), {"batch": 32}),), (replace(cell(32), workload=0),), "32")
     launch = launches.launch(0, [launches.measured("32", rounds(1.0, 2.0), stages=(INPUT, STEP))])
     result = summarise(group, [launch], Timing(), Admission(), stopped_by="launches", seconds=1.0)
-    assert result.cells[0].step_parts == ()
-    assert result.cells[0].stages
+    assert parts_ms(result.cells[0]) == pytest.approx({WHOLE: 3.0, INPUT: 1.0, COMPUTE: 2.0})
 
 
 def test_effects_are_of_steps_where_batches_are_equal() -> None:

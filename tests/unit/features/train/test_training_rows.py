@@ -54,10 +54,17 @@ def test_half_a_design_has_half_of_the_rows() -> None:
     assert len(planned(**settings).group.cells) == 2 * len(planned(**settings, design="half").group.cells)
 
 
-def test_what_is_compared_follows_from_the_objective_and_otherwise_from_the_batches() -> None:
-    assert planned(xla=("off", "on")).group.objective == "latency"
-    assert planned(batch=(32, 64)).group.objective == "fps"
-    assert planned(xla=("off", "on"), objective="samples/s").group.objective == "fps"
+@pytest.mark.parametrize(
+    "settings", [{"batch": (32, 64), "xla": ("off", "on")}, {"prefetch": ("0", "1", "auto"), "xla": ("off", "on")}]
+)
+def test_half_of_two_settings_is_refused_as_it_tells_nothing_of_either(settings: dict[str, tuple[object, ...]]) -> None:
+    with pytest.raises(IrbenchError, match="xla"):
+        planned(**settings, design="half")
+
+
+def test_what_is_compared_is_samples_per_second_unless_the_objective_is_cost() -> None:
+    assert planned(xla=("off", "on")).group.objective == "fps"
+    assert planned(xla=("off", "on"), objective="cost").group.objective == "cost"
 
 
 def test_a_baseline_that_does_not_train_is_replaced_by_the_next_row() -> None:
