@@ -58,6 +58,15 @@ def test_a_call_for_each_request_lasts_as_long_as_asked_whatever_batch_the_model
     assert row["load"]["requests"] == pytest.approx(6 * 2 / 0.005, rel=0.1)
 
 
+def test_a_run_of_loads_is_exported_and_imported(model: Path, tmp_path: Path) -> None:
+    serve(model, "--rate", "50", "--for", "1s", "--budget", "3s", "--results", tmp_path / "here")
+    archive = tmp_path / "run.tar.gz"
+    assert irbench("results", "export", "latest", "--results", tmp_path / "here", "-o", archive).code == 0
+    called = irbench("results", "import", archive, "--results", tmp_path / "there")
+    assert called.code == 0, called.err
+    assert "requests/s" in irbench("show", "--results", tmp_path / "there").out
+
+
 def test_a_search_finds_the_highest_rate_that_keeps_the_level(model: Path, tmp_path: Path) -> None:
     called = serve(model, "--slo", "p90<=20ms", "--for", "20s", "--format", "json", "--results", tmp_path)
     (limit,) = called.document["serving"][0]["limits"]

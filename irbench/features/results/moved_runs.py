@@ -255,9 +255,11 @@ def _checked(folder: Path) -> _BroughtRun:
 
 def _require_fitting(record: LaunchRecord, document: RunDocument) -> None:
     """Raise ValueError where a launch is of no table of its run."""
-    if not 0 <= record.group < len(document.groups):
+    rows_by_table = {place: {cell.id for cell in table.cells} for place, table in enumerate(document.groups)}
+    rows_by_table |= {table.group: {row.id for row in table.rows} for table in document.serving}
+    rows = rows_by_table.get(record.group)
+    if rows is None:
         raise ValueError(f"the run has no table {record.group}")
-    rows = {cell.id for cell in document.groups[record.group].cells}
     for cell in (*(measured.cell for measured in record.cells), *(measured.cell for measured in record.sustained)):
         if cell not in rows:
             raise ValueError(f"its table has no row {cell!r}")
