@@ -51,6 +51,8 @@ class _ScriptedCluster:
             return packed(_facts(member.name))
         if function is tasks.missing_files:
             return []
+        if function is tasks.clear:
+            return True
         request = unpacked(args[0], JobRequest, "The benchmark")
         tables = tuple(TableOutcome(table.id, "01KAAAAAAAAAAAAAAAAAAAAAAA") for table in request.tables)
         return packed(JobOutcome(kind="measured", tables=tables, archive=self._archive))
