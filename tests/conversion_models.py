@@ -51,6 +51,14 @@ def _cache_update() -> Any:
     return keras.Model([cache, new], keras.layers.Lambda(updated)([cache, new]))
 
 
+def _cache_update_of_any_length() -> Any:
+    import keras
+
+    cache, new = keras.Input((512, 4), name="cache"), keras.Input((None, 4), name="new")
+    written = keras.layers.Lambda(lambda parts: keras.ops.slice_update(parts[0], (0, 3, 0), parts[1]))
+    return keras.Model([cache, new], written([cache, new]))
+
+
 def _squeezed_row() -> Any:
     import keras
     import tensorflow as tf
@@ -259,6 +267,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "exact gelu": _exact_gelu,
     "erfc": _complementary_error,
     "cache update": _cache_update,
+    "cache update of any length": _cache_update_of_any_length,
     "squeezed row": _squeezed_row,
     "recurrent": _recurrent,
     "free length": _free_length,

@@ -99,12 +99,9 @@ def _dynamic_update_slice(ctx: Any, node: Any, _name: str, _args: Any) -> None:
     """
     tensor, block, starts = node.input
     shape, sizes, dtype = ctx.get_shape(tensor), ctx.get_shape(block), ctx.get_dtype(tensor)
-    if (
-        shape is None
-        or sizes is None
-        or any((size < 0) != (width < 0) for size, width in zip(shape, sizes, strict=True))
-    ):
+    if shape is None or sizes is None or any(s < 0 <= width for s, width in zip(shape, sizes, strict=True)):
         raise ValueError(f"{node.name} writes a block of unknown shape into a tensor")
+    sizes = [1 if size == 1 else width for size, width in zip(shape, sizes, strict=True)]  # no other fits
     ctx.remove_node(node.name)
 
     def made(kind: str, inputs: list[str], **attr: Any) -> str:
@@ -113,16 +110,21 @@ def _dynamic_update_slice(ctx: Any, node: Any, _name: str, _args: Any) -> None:
     def constant(values: Any) -> str:
         return str(ctx.make_const(f"{node.name}_{len(ctx.get_nodes())}", np.array(values, np.int64)).output[0])
 
+    def placed(room: str, asked: str) -> str:
+        return made("Min", [made("Max", [asked, constant(0)]), room])
+
     begin = made("Cast", [starts], to=onnx.TensorProto.INT64)
-    room = [size - width for size, width in zip(shape, sizes, strict=True)]
-    begin = made("Min", [made("Max", [begin, constant(0)]), constant(room)])
-    smaller = [axis for axis, left in enumerate(room) if left]
+    smaller = [axis for axis, (size, width) in enumerate(zip(shape, sizes, strict=True)) if size != width]
     if -1 in sizes and len(smaller) > 1:
         raise ValueError(f"{node.name} writes a block of unknown shape into a tensor, smaller along several axes")
     if len(smaller) == 1:
         (axis,) = smaller
-        place, along = made("Slice", [begin, constant([axis]), constant([axis + 1])]), constant([axis])
-        behind = made("Add", [place, constant([sizes[axis]])])
+        along, next_axis = constant([axis]), constant([axis + 1])
+        known = sizes[axis] >= 0
+        width = constant([sizes[axis]]) if known else made("Slice", [made("Shape", [block]), along, next_axis])
+        room = made("Sub", [constant([shape[axis]]), width])
+        place = placed(room, made("Slice", [begin, along, next_axis]))
+        behind = made("Add", [place, width])
         parts = [
             made("Slice", [tensor, constant([0]), place, along]),
             block,
@@ -133,6 +135,7 @@ def _dynamic_update_slice(ctx: Any, node: Any, _name: str, _args: Any) -> None:
         ctx.make_node("Reshape", [joined, constant(stated)], outputs=node.output, shapes=[shape], dtypes=[dtype])
         return
     grid = constant(np.moveaxis(np.indices(sizes), 0, -1))
+    begin = placed(constant(np.subtract(shape, sizes)), begin)
     inputs = [tensor, made("Add", [grid, begin]), block]
     ctx.make_node("ScatterND", inputs, outputs=node.output, shapes=[shape], dtypes=[dtype])
 

@@ -42,6 +42,7 @@ def converted(folder: Path) -> Mapping[str, Any]:
         ("exact gelu", {"Erf": 1, "Div": 1, "Add": 1, "Mul": 2}, {"Erfc", "Sub", "Neg"}),
         ("erfc", {"Erf": 1, "Sub": 1}, {"Erfc"}),
         ("cache update", {"Concat": 2, "Reshape": 2}, {"ScatterND"}),
+        ("cache update of any length", {"Concat": 1, "Reshape": 1}, {"ScatterND"}),
         ("hard sigmoid", {"Transpose": 2, "Conv": 2}, {"Add"}),
         ("grouped convolution", {"Conv": 1}, set()),
         ("free length", {"MatMul": 2}, {"Einsum"}),
