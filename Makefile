@@ -13,7 +13,7 @@ LOADGEN := build/loadgen
 WORKERS := 3
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15
 
-.PHONY: help setup demo test test-ci test-real test-laws test-all test-long test-zoo picture bench bench-truth bench-serving bench-busy bench-fusions bench-backbones bench-optimizers bench-real zoo zoo-keras-hub site lint types pyright generated docs lock clean
+.PHONY: help setup demo test test-ci test-real test-laws test-all test-long test-zoo picture bench bench-truth bench-serving bench-corun bench-busy bench-fusions bench-backbones bench-optimizers bench-real zoo zoo-keras-hub site lint types pyright generated docs lock clean
 
 # Tests start hundreds of processes. Each would compile what it imports, TensorFlow in five seconds, where nothing
 # keeps bytecode: it is kept within the environment, also on machines where Python is told to write none.
@@ -58,6 +58,9 @@ bench: $(STAMP) ## Measure what irbench itself costs and gains; leave the machin
 bench-truth: $(STAMP) ## Check the numbers against known speeds and known work; leave the machine alone for 90 minutes
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation --upgrade --target $(KNOWN_SPEED) ./tests/known_speed
 	PYTHONPATH=$(CURDIR)/$(KNOWN_SPEED) $(BIN)/python -m benchmarks.truth $(ARGUMENTS)
+
+bench-corun: $(STAMP) ## Check the slowdowns beside other programs against what the scheduler and the caches make known; 4 minutes on a quiet machine
+	$(BIN)/python -m benchmarks.beside $(ARGUMENTS)
 
 bench-serving: $(LOADGEN)/.installed ## Check what requests wait against queues that theory knows, beside MLPerf's LoadGen; 5 minutes on a quiet machine
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation --upgrade --target $(KNOWN_SPEED) ./tests/known_speed
