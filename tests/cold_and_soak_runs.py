@@ -16,9 +16,9 @@ from irbench.core.soak_row import SoakRow, SoakSeries, SoakTable
 from irbench.notices import Reference
 from irbench.spec import Timing
 from irbench.spec.serving import OfferedLoad, ServiceLevel
-from irbench.stats.cold_start import derive_cold_table
-from irbench.stats.serving import derive_serving_table
-from irbench.stats.soak import derive_soak_table
+from irbench.stats.run_modes.cold_start import derive_cold_table
+from irbench.stats.run_modes.serving import derive_serving_table
+from irbench.stats.run_modes.soak import derive_soak_table
 
 MS = 1_000_000
 SHAPES = {"image": (1, 224, 224, 3)}

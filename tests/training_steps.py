@@ -15,8 +15,8 @@ from irbench.core.row import CellResult
 from irbench.spec import Artifact, Bundle, Cell, Goal, Group, Load, Timing, Workload
 from irbench.spec.training import INPUT, STEP
 from irbench.stats.eligibility import Admission
+from irbench.stats.run_modes.training import loss_check
 from irbench.stats.summary import summarise
-from irbench.stats.training import loss_check
 
 MS = 1_000_000
 CALLS = 9

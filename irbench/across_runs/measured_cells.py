@@ -28,9 +28,9 @@ from irbench.stats.figures import (
     sustained_by_launch,
     tail_percentiles_ms,
 )
-from irbench.stats.generation import first_token_ms, token_ms
 from irbench.stats.observed import Observed
 from irbench.stats.rederive import observed_launches, planned_timing
+from irbench.stats.run_modes.generation import first_token_ms, token_ms
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from irbench.core.row import CellResult, WithEnds, row_names
 from irbench.render.columns.neighbours import slowdown_of
 from irbench.spi import Array
 from irbench.stats.figures import Rounds
-from irbench.stats.generation import between_tokens_ns
 from irbench.stats.observed import call_latency_ns, sort_blocks
 from irbench.stats.rederive import planned_timing
+from irbench.stats.run_modes.generation import between_tokens_ns
 
 Record: TypeAlias = dict[str, str | float | int | bool | None]
 """What a mark stands for: ``key`` is the row that it belongs to, and ``text`` what it says to a screen reader."""

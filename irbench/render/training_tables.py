@@ -14,7 +14,7 @@ from irbench.render.figure_texts import ends_heading, ends_text
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.spec import Cell, LossCheck, Objective
 from irbench.spec.training import BEGINNINGS, INPUT
-from irbench.stats.training import BESIDE, COMPUTE, WHOLE
+from irbench.stats.run_modes.training import BESIDE, COMPUTE, WHOLE
 
 _HEADINGS = {WHOLE: "step"}
 _ALWAYS = (WHOLE, INPUT, COMPUTE)

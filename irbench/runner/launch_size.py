@@ -22,7 +22,7 @@ from irbench.stats.launch_planning import (
     samples_per_round,
     whole_turns,
 )
-from irbench.stats.paced import paced_calls
+from irbench.stats.run_modes.paced import paced_calls
 from irbench.worker.cell import Warmed
 
 

@@ -15,14 +15,14 @@ from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
 from irbench.notices import Reference
 from irbench.spec import BATCH, Artifact, Bundle, Cell, Group, InputSpec, Load, TensorSpec, Timing, Workload
-from irbench.stats.cold_start import derive_cold_table
 from irbench.stats.counter_figures import derive_counter_table
 from irbench.stats.eligibility import Admission, compares_all, decide_eligibility
 from irbench.stats.figures import frames_per_second, percentile_ms, rounds_that_count
 from irbench.stats.intervals import MOST_LAUNCHES
 from irbench.stats.observed import Observed, observe
-from irbench.stats.serving import derive_serving_table
-from irbench.stats.soak import derive_soak_table
+from irbench.stats.run_modes.cold_start import derive_cold_table
+from irbench.stats.run_modes.serving import derive_serving_table
+from irbench.stats.run_modes.soak import derive_soak_table
 from irbench.stats.summary import summarise
 
 _Kind = TypeVar("_Kind")

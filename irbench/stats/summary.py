@@ -36,19 +36,19 @@ from irbench.stats.figures import (
     sustained_by_launch,
     within_max_latency,
 )
-from irbench.stats.generation import generated, prompt_of
 from irbench.stats.intervals import median
-from irbench.stats.neighbours import beside_neighbour
 from irbench.stats.notice_rules.comparison_warnings import find_warnings
 from irbench.stats.notice_rules.machine_warnings import uneven_load
 from irbench.stats.notice_rules.row_notices import find_notes, marks_of
 from irbench.stats.notice_rules.table_state import TableState
 from irbench.stats.observed import Observed, is_as_loaded, observe
 from irbench.stats.orders import order_doubt
-from irbench.stats.paced import paced_latency, paced_over_launches, paced_runs
+from irbench.stats.run_modes.generation import generated, prompt_of
+from irbench.stats.run_modes.neighbours import beside_neighbour
+from irbench.stats.run_modes.paced import paced_latency, paced_over_launches, paced_runs
+from irbench.stats.run_modes.stages import stage_times
+from irbench.stats.run_modes.training import is_training, step_parts, training_effects
 from irbench.stats.speedups import speedups
-from irbench.stats.stages import stage_times
-from irbench.stats.training import is_training, step_parts, training_effects
 from irbench.stats.winner import LeadEstimate, doubt, find_winner
 from irbench.stats.workload_facts import achieved, bound_shapes, given_inputs, table_of
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.core.soak_row import Growth, SoakSeries
-from irbench.stats.soak import memory_trend
+from irbench.stats.run_modes.soak import memory_trend
 
 BLOCKS, CALLS, PAGE = 120, 100, 4096
 LIMIT = 1000.0

@@ -21,7 +21,7 @@ from irbench.runner.rows_alone import leave_absent
 from irbench.runner.run_progress import Listener
 from irbench.runner.workers import CellFailed, Setting, checked, runnable_form, setting_of
 from irbench.spec import Artifact, Cell, Group
-from irbench.stats.cold_start import derive_cold_table
+from irbench.stats.run_modes.cold_start import derive_cold_table
 from irbench.stats.workload_facts import given_inputs, table_of
 from irbench.store.runs import RunWriter
 from irbench.system import page_cache

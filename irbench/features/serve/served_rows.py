@@ -22,7 +22,14 @@ from irbench.runner.run_progress import Listener
 from irbench.runner.workers import CellWorker, Setting, setting_of
 from irbench.spec.serving import SAMPLES_OF_QUERY, OfferedLoad, Queueing, ServingPlan
 from irbench.stats.intervals import FEWEST_LAUNCHES
-from irbench.stats.serving import Probe, answered_per_s, derive_serving_table, loads_by_rate, next_rate, test_level
+from irbench.stats.run_modes.serving import (
+    Probe,
+    answered_per_s,
+    derive_serving_table,
+    loads_by_rate,
+    next_rate,
+    test_level,
+)
 from irbench.stats.workload_facts import given_inputs, table_of
 from irbench.store.runs import RunWriter
 from irbench.system import host

@@ -27,7 +27,7 @@ from irbench.runner.workers import (
     setting_of,
 )
 from irbench.spec import SoakPlan
-from irbench.stats.soak import derive_soak_table
+from irbench.stats.run_modes.soak import derive_soak_table
 from irbench.stats.workload_facts import given_inputs, table_of
 from irbench.store.runs import RunWriter
 from irbench.system.signals import signals_deferred

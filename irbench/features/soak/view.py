@@ -17,7 +17,7 @@ from irbench.render.table import Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
 from irbench.render.verdicts import style_of
 from irbench.render.views import PlainView
-from irbench.stats.soak import FEWEST_VALUES, blocks_left_out
+from irbench.stats.run_modes.soak import FEWEST_VALUES, blocks_left_out
 
 
 def soak_views(table: SoakTable, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[PlainView, ...]:

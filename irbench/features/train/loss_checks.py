@@ -18,7 +18,7 @@ from irbench.runner.plan import PlannedGroup
 from irbench.runner.workers import more_time
 from irbench.spec import Cell, LossCheck
 from irbench.spec.training import TrainingSettings
-from irbench.stats.training import has_fallen, held_against, is_near, loss_check
+from irbench.stats.run_modes.training import has_fallen, held_against, is_near, loss_check
 from irbench.worker import call_in_worker
 from irbench.worker.failures import WorkerTimedOut
 

@@ -23,8 +23,8 @@ from irbench.spec.training import (
     TrainingData,
     TrainingSettings,
 )
-from irbench.stats.factorial import half_of, undetermined
-from irbench.stats.training import BATCH_SETTING
+from irbench.stats.run_modes.factorial import half_of, undetermined
+from irbench.stats.run_modes.training import BATCH_SETTING
 from irbench.system.file_states import digest, is_file
 
 GPU_THREAD_MODE = "gpu_thread_mode"

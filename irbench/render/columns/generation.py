@@ -112,7 +112,7 @@ GENERATION = (
             is_shown=_knows_memory, when=_WHEN,
             explained="what each position in the cache adds to the resident memory of a process, 10^3 bytes: its "
             "growth over its first text from the second token on, with what a runtime keeps besides the cache, and "
-            "without what verification keeps")),
+            "without what verification keeps; `-` where that is less than 4 MiB")),
     *_FIRST.columns,
     *_TOKEN.columns,
     *_RATE.columns,

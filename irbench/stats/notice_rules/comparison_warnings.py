@@ -42,7 +42,7 @@ from irbench.stats.notice_rules.machine_warnings import machine_warnings, starvi
 from irbench.stats.notice_rules.table_state import TableState
 from irbench.stats.observed import Observed, mostly_disturbed
 from irbench.stats.orders import as_row, order_conflicts
-from irbench.stats.paced import paced_rate_by_launch, reversed_pairs
+from irbench.stats.run_modes.paced import paced_rate_by_launch, reversed_pairs
 from irbench.stats.speedups import launch_ratios
 from irbench.stats.stopping_rule import aim_of, launches_to_reach
 from irbench.stats.winner import log_ratio_by_launch

@@ -35,7 +35,7 @@ from irbench.stats.figures import tail_percentiles_ms
 from irbench.stats.notice_rules.machine_warnings import starving
 from irbench.stats.notice_rules.table_state import TableState
 from irbench.stats.observed import Observed
-from irbench.stats.paced import late_mark
+from irbench.stats.run_modes.paced import late_mark
 from irbench.stats.speedups import holm_intervals, launch_ratios, verdict
 
 

@@ -12,7 +12,7 @@ from irbench.core.record import GIVEN_UP, REFUSED, ServedLoad
 from irbench.measure import serving
 from irbench.measure.serving import Arrivals, arrival_times_ns, serve
 from irbench.spec.serving import OfferedLoad, Queueing
-from irbench.stats.serving import latency_ns
+from irbench.stats.run_modes.serving import latency_ns
 
 MS = 1_000_000
 ANY = Queueing()

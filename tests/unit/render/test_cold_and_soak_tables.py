@@ -16,8 +16,8 @@ from irbench.render.table_title import inputs_text
 from irbench.runs.document_text import render_document
 from irbench.runs.run_view import DocumentView
 from irbench.spec import Timing
-from irbench.stats.cold_start import derive_cold_table
 from irbench.stats.rederive import rederive
+from irbench.stats.run_modes.cold_start import derive_cold_table
 
 
 def shown(found: RunDocument, width: int) -> str:

@@ -11,8 +11,8 @@ from irbench.core.cold_row import COLD_PHASES, CacheState, ColdLaunch, ColdRow, 
 from irbench.core.row import Ends, Requested
 from irbench.notices.marks import OtherPrecision
 from irbench.spec import Timing
-from irbench.stats.cold_start import cold_speedups, derive_cold_table, with_figures
 from irbench.stats.intervals import FEWEST_LAUNCHES
+from irbench.stats.run_modes.cold_start import cold_speedups, derive_cold_table, with_figures
 
 MS = 1_000_000
 

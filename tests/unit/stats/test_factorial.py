@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from irbench.core.training_row import Effect
-from irbench.stats.factorial import effects_of, half_of, varied_settings
+from irbench.stats.run_modes.factorial import effects_of, half_of, varied_settings
 
 TWO_BY_TWO = {"xla": ("off", "on"), "prefetch": ("0", "auto")}
 MIXED = {"batch": ("32", "64", "128"), "xla": ("off", "on"), "prefetch": ("0", "1", "auto")}

@@ -12,7 +12,7 @@ from irbench.core.record import LaunchRecord, OutputError, Round
 from irbench.core.row import CellResult
 from irbench.spec import Bundle, Group, InputSpec, TensorSpec, Timing, Workload
 from irbench.stats.eligibility import Admission
-from irbench.stats.generation import bytes_of_position
+from irbench.stats.run_modes.generation import bytes_of_position
 from irbench.stats.summary import summarise
 
 MS = 1_000_000
@@ -57,9 +57,13 @@ def test_first_token_next_tokens_and_what_each_position_adds_are_told_apart() ->
 
 
 def test_memory_of_a_position_is_the_growth_from_the_second_token_on() -> None:
-    grown_bytes = np.array([5e8, 6e8, *(6e8 + 1_000 * 40 * (token // 40) for token in range(1, 81))]).astype(np.int64)
-    assert bytes_of_position(grown_bytes) == 1_000, "all of it counts, though most tokens add nothing"
+    grown_bytes = np.array([5e8, 6e8, *(6e8 + 1e5 * 40 * (token // 40) for token in range(1, 81))]).astype(np.int64)
+    assert bytes_of_position(grown_bytes) == 100_000, "all of it counts, though most tokens add nothing"
     assert bytes_of_position(grown_bytes[:20]) is None
+
+
+def test_memory_that_grows_by_less_than_a_few_steps_of_an_allocator_tells_nothing_of_a_position() -> None:
+    assert bytes_of_position(np.linspace(6e8, 6.02e8, 128).astype(np.int64)) is None
 
 
 def test_tokens_per_second_count_every_token_of_the_time() -> None:

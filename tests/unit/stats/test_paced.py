@@ -13,7 +13,7 @@ from irbench.core.record import LaunchRecord, PacedRun
 from irbench.core.result import GroupResult
 from irbench.spec import Timing
 from irbench.stats.eligibility import Admission
-from irbench.stats.paced import late_calls, paced_calls, paced_latency, paced_over_launches
+from irbench.stats.run_modes.paced import late_calls, paced_calls, paced_latency, paced_over_launches
 from irbench.stats.summary import summarise
 
 MS = 1_000_000

@@ -13,7 +13,7 @@ from cold_and_soak_runs import served_cell, serving_example
 from irbench.core.record import REFUSED, Failure, LaunchRecord, ServedLoad
 from irbench.core.serving_row import LevelTest, LoadLimit
 from irbench.spec.serving import OfferedLoad, ServiceLevel
-from irbench.stats.serving import (
+from irbench.stats.run_modes.serving import (
     Probe,
     autocorrelation_time,
     best_of,
@@ -24,7 +24,7 @@ from irbench.stats.serving import (
     load_figures,
     next_rate,
 )
-from irbench.stats.serving import test_level as level_test
+from irbench.stats.run_modes.serving import test_level as level_test
 
 MS = 1_000_000
 

@@ -13,8 +13,15 @@ from simulation.soaks import BLOCKS, KINDS, LIMIT, Kind, growth_at_first, leak, 
 
 from irbench.core.row import Requested
 from irbench.core.soak_row import SoakRow, SoakSeries
-from irbench.stats import soak
-from irbench.stats.soak import FEWEST_VALUES, blocks_left_out, latency_drift, memory_trend, trend_of, with_trends
+from irbench.stats.run_modes import soak
+from irbench.stats.run_modes.soak import (
+    FEWEST_VALUES,
+    blocks_left_out,
+    latency_drift,
+    memory_trend,
+    trend_of,
+    with_trends,
+)
 
 SHAPES = [kind for kind in KINDS.values() if kind is not random_walk]
 
@@ -174,6 +181,6 @@ def test_intervals_hold_the_truth_although_values_depend_on_each_other(correlati
 
 
 def test_the_correction_for_dependence_is_needed(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("irbench.stats.soak.inflations", lambda correlations: (1.0, 1.0))
+    monkeypatch.setattr("irbench.stats.run_modes.soak.inflations", lambda correlations: (1.0, 1.0))
     assert coverage(0.5) < 0.85
     assert coverage(0.9) < 0.55

@@ -15,8 +15,8 @@ from irbench.spec import Bundle, Group, LossCheck, Timing, Workload
 from irbench.spec.cells import Precision
 from irbench.spec.training import INPUT, STEP
 from irbench.stats.eligibility import Admission
+from irbench.stats.run_modes.training import BESIDE, COMPUTE, WHOLE, has_fallen, held_against, is_near, loss_check
 from irbench.stats.summary import summarise
-from irbench.stats.training import BESIDE, COMPUTE, WHOLE, has_fallen, held_against, is_near, loss_check
 
 
 def parts_ms(row: CellResult) -> dict[str, float]:

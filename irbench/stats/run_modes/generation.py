@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from irbench.core.row import Generated, Spans
 from irbench.spec import Cell, Scalar, Timing, Workload
 from irbench.stats.figures import Rounds, by_launch, frames_per_second, part_ns, span_over_launches, span_within
-from irbench.stats.soak import FEWEST_VALUES, trend_of
+from irbench.stats.run_modes.soak import FEWEST_VALUES, trend_of
+
+_LEAST_GROWTH_BYTES = 4 << 20
+"""Allocators take memory from the kernel in steps of up to a megabyte or two."""
 
 
 def prompt_of(workload: Workload) -> int:
@@ -43,8 +46,8 @@ def generated(
 
     held = effective.get("cache_bytes")
     lines = [line for rounds in by_launch(counted) if (line := _line(rounds, prompt)) is not None]
-    texts = (rounds[0][0].token_memory_bytes for rounds in by_launch(counted))
-    grown = [each for each in map(bytes_of_position, texts) if each is not None]
+    grown = [bytes_of_position(rounds[0][0].token_memory_bytes) for rounds in by_launch(counted)]
+    told = [each for each in grown if each is not None]
     return Generated(
         new_tokens=new_tokens,
         prompt=prompt,
@@ -54,7 +57,7 @@ def generated(
         fixed_ms=span_within([fixed_ns / 1e6 for fixed_ns, _ in lines], timing, float, float) if lines else None,
         position_us=span_within([each_ns / 1e3 for _, each_ns in lines], timing, float, float) if lines else None,
         cache_bytes=held if isinstance(held, int) else None,
-        position_bytes=span_within(grown, timing, float, float) if grown else None,
+        position_bytes=span_within(told, timing, float, float) if len(told) == len(grown) else None,
     )
 
 
@@ -85,23 +88,27 @@ def between_tokens_ns(rounds: Rounds) -> NDArray[np.int64]:
 
 
 def bytes_of_position(memory_bytes: NDArray[np.int64]) -> float | None:
-    """Return what each token adds to the memory of a process on average; ``None`` of few tokens.
+    """Return what each token adds to the memory of a process on average; ``None`` of few tokens, or of little growth.
 
     Memory grows by large steps, so that the slope between most tokens is 0: the mean counts all of it. It begins at the
-    second token, the first call of the size that all later ones have.
+    second token, the first call of the size that all later ones have. Growth by less than a few of these steps tells
+    nothing of a token.
 
     Args:
         memory_bytes: After each token of a text, int64.
     """
     tokens = memory_bytes.size - 2
-    return None if tokens < FEWEST_VALUES else float(memory_bytes[-1] - memory_bytes[1]) / tokens
+    if tokens < FEWEST_VALUES:
+        return None
+    grown_bytes = int(memory_bytes[-1] - memory_bytes[1])
+    return grown_bytes / tokens if grown_bytes >= _LEAST_GROWTH_BYTES else None
 
 
 def _line(rounds: Rounds, prompt: int) -> tuple[float, float] | None:
     """Return the time of a token at length 0, and what each position adds, in nanoseconds; ``None`` of few tokens.
 
     The slope is the median of those of all pairs of tokens, which the slow first ones do not move:
-    :func:`irbench.stats.soak.trend_of`. The length is that of the cache when a token's call begins.
+    :func:`irbench.stats.run_modes.soak.trend_of`. The length is that of the cache when a token's call begins.
     """
     between_ns = np.median(between_tokens_ns(rounds), axis=0)
     trend = trend_of(between_ns.tolist())

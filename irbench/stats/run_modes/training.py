@@ -13,10 +13,10 @@ from irbench.core.row import StepPart
 from irbench.core.training_row import Effect
 from irbench.spec import Cell, Group, LossCheck, Timing
 from irbench.spec.training import BEGINNINGS, INPUT, TRAINING
-from irbench.stats.factorial import effects_of
 from irbench.stats.figures import Rounds, by_launch, positive_span, span_within
 from irbench.stats.observed import Observed, log_level
-from irbench.stats.stages import stage_ns
+from irbench.stats.run_modes.factorial import effects_of
+from irbench.stats.run_modes.stages import stage_ns
 
 BATCH_SETTING = "batch"
 WHOLE, COMPUTE = "whole", "compute"
