@@ -20,6 +20,8 @@ from irbench_tf.pure_operators import require_pure_graph
 from irbench_tf.session import GraphSession, callable_options, import_graph
 
 _FUNCTION = "irbench_model"
+_UNKNOWN = -1
+"""Of a dimension that differs from call to call, such as the tokens of a prompt and of the steps after it."""
 
 
 def _bind_shapes(graph_def: Any, artifact: Artifact) -> None:
@@ -30,7 +32,7 @@ def _bind_shapes(graph_def: Any, artifact: Artifact) -> None:
             shape.Clear()
             shape.SetInParent()
             for size in shapes[node.name]:
-                shape.dim.add(size=size)
+                shape.dim.add(size=size if isinstance(size, int) else _UNKNOWN)
 
 
 def _as_one_computation(graph_def: Any, artifact: Artifact) -> Any:
@@ -301,7 +303,9 @@ def executed_graphs(job: Job, session: Any) -> Sequence[Any]:
 
 
 def _zeros(job: Job) -> Feed:
-    return tuple(np.zeros([int(size) for size in spec.shape], spec.dtype) for spec in job.artifact.inputs)
+    """Return one inference of zeros, in which dimensions that differ from call to call have size 1."""
+    shapes = ([size if isinstance(size, int) else 1 for size in spec.shape] for spec in job.artifact.inputs)
+    return tuple(np.zeros(shape, spec.dtype) for shape, spec in zip(shapes, job.artifact.inputs, strict=True))
 
 
 def _unpinned(job: Job, loaded: LoadedGraph) -> str:

@@ -149,8 +149,8 @@ class Generated:
         position_us: Microseconds that each position in the cache adds: ``b``.
         cache_bytes: Size of a stream's caches at the end of a call; null where that is not known.
         position_bytes: Memory that each position in the cache adds to the process, in the first text that it generates:
-            what a runtime keeps besides the cache included. Null with few tokens, where all of them add less than 4 MiB,
-            and where it is not known.
+            what a runtime keeps besides the cache included. Null with few tokens, where all of them add less than 4
+            MiB, and where it is not known.
     """
 
     new_tokens: int

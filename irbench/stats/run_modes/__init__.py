@@ -1,1 +1,1 @@
-"""What is measured instead of one call after the other: cold starts, requests, texts, training steps, and what runs beside."""
+"""Statistics of cold starts, requests, texts, training steps and neighbours: of more than one call after the other."""
