@@ -103,7 +103,7 @@ class Neighbours:
             if process.warm_up_s:
                 started.beside(FULL, partial(sleep, process.warm_up_s))
         for neighbour in self._planned:
-            alone_s = _ALONE_CALLS_S if neighbour.kind == "model" else _ALONE_S
+            alone_s = max(_ALONE_CALLS_S if neighbour.kind == "model" else _ALONE_S, neighbour.counted_s)
             _, self.alone[neighbour] = self._processes[neighbour.process].beside(
                 neighbour.intensity, partial(sleep, alone_s)
             )

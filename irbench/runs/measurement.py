@@ -83,7 +83,14 @@ def measure(
 
 def _in_mode(request: RunRequest, mode: ModePlan | None) -> RunRequest:
     if isinstance(mode, CorunPlan):  # all conditions share a session, so that a launch has room for them
-        return replace(request, corun=mode, timing=replace(request.timing, most_cells=_MOST_CONDITIONS))
+        usual = request.timing
+        timing = replace(
+            usual,
+            most_cells=_MOST_CONDITIONS,
+            round_seconds=max(usual.round_seconds, mode.round_s),
+            stream_round_seconds=max(usual.stream_round_seconds, mode.round_s),
+        )
+        return replace(request, corun=mode, timing=timing)
     return replace(request, serving=mode) if isinstance(mode, ServingPlan) else replace(request, soak=mode)
 
 

@@ -13,6 +13,7 @@ PRESSURES: tuple[Pressure, ...] = get_args(Pressure)
 NeighbourKind = Literal["cpu", "l3", "bandwidth", "model", "command"]
 FULL = 100
 """The intensity of a neighbour that is not held back, in percent."""
+_PERIODS_COUNTED = 2
 INTENSITY_IN_COMMAND = "{intensity}"
 """What stands in a command line for the intensity, in percent."""
 
@@ -61,6 +62,11 @@ class Neighbour:
         return f"{self.name} {self.intensity}%" if self.is_graded else self.name
 
     @property
+    def counted_s(self) -> float:
+        """How long it is counted at least in one go: calls at a rate for two periods, so that none is without calls."""
+        return 0.0 if self.rate is None else _PERIODS_COUNTED / self.rate
+
+    @property
     def process(self) -> Neighbour:
         """What all neighbours have in common that one process serves: irbench's own changes its intensity."""
         return replace(self, intensity=FULL) if self.kind in PRESSURES else self
@@ -84,3 +90,8 @@ class CorunPlan:
 
     neighbours: tuple[Neighbour, ...]
     measured: int
+
+    @property
+    def round_s(self) -> float:
+        """How long rounds last at least, so that each has calls of all neighbours."""
+        return max((each.counted_s for each in self.neighbours), default=0.0)

@@ -10,13 +10,14 @@ import os
 import shlex
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from irbench.core.record import NeighbourActivity
 from irbench.errors import IrbenchError
-from irbench.measure.clock import now_ns, process_cpu_ns, sleep
+from irbench.measure.clock import now_ns, process_cpu_ns
 from irbench.measure.disturbances import PROC, read_processes, tree, tree_cpu_ns
 from irbench.measure.pacing import precise_sleep
 from irbench.measure.pressure import PressureProgram
@@ -78,35 +79,95 @@ class ModelHost(RunHost):
 
     def __init__(self, task: CellTask) -> None:
         super().__init__(task)
-        self._call_ns: list[int] = []
-        self._answered = threading.Event()
+        self._repeated: RepeatedCalls | None = None
 
     def begin(self, rate: float | None) -> None:
         """Call it from now on: so often in a second, or as soon as it has answered."""
-        pace_ns = 0 if rate is None else round(1e9 / rate)
-        for call in self._calls():
-            threading.Thread(target=self._repeat, args=(call, pace_ns), daemon=True).start()
+        self._repeated = RepeatedCalls(self._calls(), rate)
 
     def press(self, _intensity: int) -> None:
-        """Wait for an answer: the call that was under way when it was frozen is no sample of anything."""
-        self._answered.clear()
-        self._answered.wait(_LONGEST_CALL_S)
-        self._call_ns.clear()
+        """Begin a turn: the call that was under way when it was frozen is no sample of anything."""
+        assert self._repeated is not None
+        self._repeated.begin_turn()
 
     def counted(self) -> NeighbourActivity:
         """Return what it did since some moment in the past, with the calls that ended since it was asked last."""
-        calls, self._call_ns = self._call_ns, []
-        return NeighbourActivity(now_ns(), process_cpu_ns(os.getpid()), call_ns=np.array(calls, np.int64))
+        assert self._repeated is not None
+        return NeighbourActivity(now_ns(), process_cpu_ns(os.getpid()), call_ns=self._repeated.taken_ns())
 
-    def _repeat(self, call: Callable[[], object], pace_ns: int) -> None:
-        due_ns = now_ns()
+
+class RepeatedCalls:
+    """Calls that threads make again and again, in turns between which the process is frozen.
+
+    At a rate, each turn begins at a random phase: if all began alike, none of the rounds of a turn would meet the
+    calls of a low rate, or each would.
+
+    Args:
+        calls: One for each thread.
+        rate: How many all threads together make in a second; ``None`` calls again as soon as it has answered.
+        draw: Returns a phase at random, from 0 to 1.
+
+    Attributes:
+        pace_ns: From one call of a thread to its next.
+    """
+
+    def __init__(
+        self,
+        calls: Sequence[Callable[[], object]],
+        rate: float | None,
+        draw: Callable[[], float] | None = None,
+    ) -> None:
+        self.pace_ns = 0 if rate is None else round(1e9 * len(calls) / rate)
+        self._draw = draw or np.random.default_rng().random
+        self._changed = threading.Condition()
+        self._turn = self._entered = 0
+        self._threads = len(calls)
+        self._call_ns: list[int] = []
+        for call in calls:
+            threading.Thread(target=self._repeat, args=(call,), daemon=True).start()
+        with self._changed:
+            self._wait_for_threads()
+
+    def begin_turn(self) -> None:
+        """Wait until calls that are under way have ended, and count those that begin from now on."""
+        with self._changed:
+            self._turn += 1
+            self._entered = 0
+            self._changed.notify_all()
+            self._wait_for_threads()
+            self._call_ns.clear()
+
+    def taken_ns(self) -> NDArray[np.int64]:
+        """Return how long calls of the turn took that ended since this was asked last, int64."""
+        with self._changed:
+            calls, self._call_ns = self._call_ns, []
+        return np.array(calls, np.int64)
+
+    def _wait_for_threads(self) -> None:
+        self._changed.wait_for(lambda: self._entered == self._threads, _LONGEST_CALL_S)
+
+    def _repeat(self, call: Callable[[], object]) -> None:
+        turn, due_ns = -1, 0
         with precise_sleep():
             while True:
+                turn, due_ns = self._until_due(turn, due_ns)
                 began_ns = now_ns()
                 call()
                 ended_ns = now_ns()
-                self._call_ns.append(ended_ns - began_ns)
-                self._answered.set()
-                due_ns = max(due_ns + pace_ns, ended_ns)  # calls that could not be made are not made up for
-                if due_ns > ended_ns:
-                    sleep((due_ns - ended_ns) / 1e9)
+                with self._changed:
+                    if turn == self._turn:
+                        self._call_ns.append(ended_ns - began_ns)
+                due_ns = max(due_ns + self.pace_ns, ended_ns)  # calls that could not be made are not made up for
+
+    def _until_due(self, turn: int, due_ns: int) -> tuple[int, int]:
+        """Wait until a call is due, in the turn that has begun meanwhile; return that turn and when it was due."""
+        with self._changed:
+            while True:
+                if turn != self._turn:
+                    turn, due_ns = self._turn, now_ns() + round(self._draw() * self.pace_ns)
+                    self._entered += 1
+                    self._changed.notify_all()
+                left_ns = due_ns - now_ns()
+                if left_ns <= 0:
+                    return turn, due_ns
+                self._changed.wait(left_ns / 1e9)

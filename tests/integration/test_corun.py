@@ -73,6 +73,14 @@ def test_pressure_of_its_own_is_counted_in_its_rows_alone(model: Path, tmp_path:
 
 
 @pytest.mark.ci
+def test_a_model_at_a_low_rate_is_called_in_rounds(model: Path) -> None:
+    called = corun(model, "--with", model, "--rate", "10", *FASTEST)
+    assert called.code == 0, called.err
+    beside = rows(called)[2]
+    assert beside["neighbour"]["calls_per_s"]["value"] > 1
+
+
+@pytest.mark.ci
 def test_each_condition_is_counted_and_its_neighbour_works_meanwhile(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +127,12 @@ def test_a_call_that_cannot_be_obeyed_is_refused_in_two_lines(
     assert called.code == 2
     assert named in called.err
     assert len(called.err.strip().splitlines()) <= 3
+
+
+def test_a_rate_whose_periods_are_too_long_for_rounds_is_refused(model: Path) -> None:
+    called = corun(model, "--with", model, "--rate", "1")
+    assert called.code == 2
+    assert "--rate 1" in called.err
 
 
 def test_stress_ng_that_is_not_installed_is_named_with_what_installs_it(

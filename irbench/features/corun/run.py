@@ -26,6 +26,8 @@ from irbench.system.controls import Control
 from irbench.system.isolation import remove_left_groups, require_possible
 
 _STRESS_NG = "stress-ng"
+_LOWEST_RATE = 2.0
+"""In calls per second: rounds last two periods, and there are dozens of them."""
 
 
 @names_keywords(CORUN)
@@ -89,6 +91,11 @@ def corun_plan(options: RunOptions, beside: CorunOptions, say: Say) -> tuple[Cor
     if beside.rate is not None and not models:
         raise IrbenchError(
             "--rate is of a model that runs beside others.", hint="Name one with --with, or leave it out."
+        )
+    if beside.rate is not None and beside.rate < _LOWEST_RATE:
+        raise IrbenchError(
+            f"--rate {beside.rate:g} is too low: each round lasts two periods of it.",
+            hint=f"Give {_LOWEST_RATE:g} or more.",
         )
     if beside.neighbour_warmup is not None and "command" not in kinds.values():
         raise IrbenchError(

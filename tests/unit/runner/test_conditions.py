@@ -78,3 +78,9 @@ def test_models_that_are_named_on_both_sides_meet_each_other_and_themselves() ->
 )
 def test_a_neighbour_is_called_by_what_tells_it_apart(neighbour: Neighbour, label: str) -> None:
     assert neighbour.label == label
+
+
+def test_rounds_last_two_periods_of_the_slowest_calls() -> None:
+    slow, fast, unpaced = (Neighbour("model", "bert", rate=rate) for rate in (5.0, 100.0, None))
+    assert CorunPlan((slow, fast, unpaced), measured=1).round_s == pytest.approx(0.4)
+    assert CorunPlan(BANDWIDTH, measured=1).round_s == 0

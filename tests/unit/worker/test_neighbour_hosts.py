@@ -1,0 +1,90 @@
+"""Calls of a model that runs beside others: made in turns, each of which begins at a phase of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+from irbench.worker.neighbour_hosts import RepeatedCalls
+
+PATIENCE_S = 30
+SELDOM = 1e-4
+"""Calls per second: a period is hours long."""
+
+
+def draws(*phases: float) -> Callable[[], float]:
+    left: Iterator[float] = iter(phases)
+    return lambda: next(left)
+
+
+class Called:
+    """A model that answers when it is let."""
+
+    def __init__(self, *, answers: bool = True) -> None:
+        self.began, self.answer = threading.Semaphore(0), threading.Event()
+        if answers:
+            self.answer.set()
+
+    def __call__(self) -> None:
+        self.began.release()
+        self.answer.wait(PATIENCE_S)
+
+    def is_called(self) -> bool:
+        return self.began.acquire(timeout=PATIENCE_S)
+
+    @property
+    def was_called(self) -> bool:
+        return self.began.acquire(blocking=False)
+
+
+def test_a_turn_does_not_wait_for_the_calls_of_a_low_rate() -> None:
+    model = Called()
+    repeated = RepeatedCalls([model], SELDOM, draws(0.5, 0.5))
+    repeated.begin_turn()
+    assert repeated.taken_ns().size == 0
+    assert not model.was_called
+
+
+def test_each_turn_begins_at_a_phase_of_its_own() -> None:
+    model = Called()
+    repeated = RepeatedCalls([model], SELDOM, draws(0.5, 0.0, 0.5, 0.0))
+    called = []
+    for _ in range(3):
+        repeated.begin_turn()
+        called.append(model.began.acquire(timeout=0.05 if len(called) == 1 else PATIENCE_S))
+    assert called == [True, False, True]
+
+
+def test_a_call_of_the_turn_before_is_waited_for_and_not_counted() -> None:
+    model = Called(answers=False)
+    repeated = RepeatedCalls([model], SELDOM, draws(0.0, 0.5))
+    assert model.is_called()
+    turn = threading.Thread(target=repeated.begin_turn)
+    turn.start()
+    turn.join(0.05)
+    assert turn.is_alive()
+    model.answer.set()
+    turn.join(PATIENCE_S)
+    assert not turn.is_alive()
+    assert repeated.taken_ns().size == 0
+
+
+def test_without_a_rate_each_stream_calls_again_as_soon_as_it_has_answered() -> None:
+    models = Called(), Called()
+    repeated = RepeatedCalls(models, None)
+    repeated.begin_turn()
+    counted = 0
+    for _ in range(100 * PATIENCE_S):
+        counted += repeated.taken_ns().size
+        if counted >= 20:
+            break
+        threading.Event().wait(0.01)
+    for model in models:
+        model.answer.clear()  # so that they do not use a processor beside other tests
+    assert counted >= 20
+    assert all(model.was_called for model in models)
+
+
+def test_streams_share_a_rate() -> None:
+    model = Called()
+    assert RepeatedCalls([model, model], 2.0, draws(1.0, 1.0)).pace_ns == 1_000_000_000
