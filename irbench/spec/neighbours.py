@@ -31,6 +31,7 @@ class Neighbour:
         rate: Calls per second of a model; ``None`` calls it again as soon as it has answered.
         controls: What keeps it away from the model.
         apart: Processors that the model does not use, where controls move it.
+        differs: Settings of what is called of a model, with their values, where they are not the row's: ``batch``, ``8``.
         warm_up_s: How long a command runs in each launch before the first block; the others say when they are ready.
     """
 
@@ -42,6 +43,7 @@ class Neighbour:
     rate: float | None = None
     controls: tuple[Control, ...] = ()
     apart: tuple[int, ...] = ()
+    differs: tuple[tuple[str, str], ...] = ()
     warm_up_s: float = 0.0
 
     @property

@@ -99,6 +99,8 @@ def _legend(result: GroupResult, _context: Context) -> Iterator[str]:
         names = dict.fromkeys(each.name for each in beside if each.shares_processors == shares)
         if names:
             yield f"on {where}: {', '.join(names)}"
+    for name, differs in dict.fromkeys((each.target, each.differs) for each in beside if each.differs):
+        yield f"{name}: with {', '.join(f'{setting} {value}' for setting, value in differs)}"
 
 
 def _own_legend(result: GroupResult, _context: Context) -> Iterator[str]:

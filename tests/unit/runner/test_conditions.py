@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from planned_groups import FAKES, MLP, QUANTISED, prepared
 
+from irbench.core.record import Failure
 from irbench.runner.conditions import with_conditions
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.request import RunRequest
@@ -15,10 +17,25 @@ from irbench.spec import AGAIN, CorunPlan, Neighbour
 BANDWIDTH = tuple(Neighbour("bandwidth", intensity=share, cpus=(1,)) for share in (0, 50, 100))
 
 
-def conditions(corun: CorunPlan, *, backends: tuple[tuple[str, str], ...] = FAKES[:1]) -> tuple[PlannedGroup, ...]:
-    request = replace(RunRequest((MLP, QUANTISED), backends), apart=True, corun=corun)
-    groups = plan(request, prepared(request, {}, "fp32"))
+def conditions(
+    corun: CorunPlan,
+    *,
+    backends: tuple[tuple[str, str], ...] = FAKES[:1],
+    refused: tuple[str, str] = ("", ""),
+    **changes: Any,
+) -> tuple[PlannedGroup, ...]:
+    """Return the groups of both models; ``refused`` is a model and the backend on which it cannot run."""
+    request = replace(RunRequest((MLP, QUANTISED), backends), apart=True, corun=corun, **changes)
+    groups = [_without(planned, *refused) for planned in plan(request, prepared(request, {}, "fp32"))]
     return with_conditions(groups, request, {"./mlp.onnx": "mlp", "./quantised.onnx": "quantised"})
+
+
+def _without(planned: PlannedGroup, model: str, backend: str) -> PlannedGroup:
+    own = planned.group.cells if planned.group.main.bundle.name == model else ()
+    return replace(planned, absent={cell.id: Failure("bind", "no") for cell in own if cell.backend == backend})
+
+
+MEETING = CorunPlan((Neighbour("model", "./quantised.onnx"),), measured=1)
 
 
 def test_a_row_is_measured_alone_once_more_and_at_each_intensity() -> None:
@@ -84,3 +101,38 @@ def test_rounds_last_two_periods_of_the_slowest_calls() -> None:
     slow, fast, unpaced = (Neighbour("model", "bert", rate=rate) for rate in (5.0, 100.0, None))
     assert CorunPlan((slow, fast, unpaced), measured=1).round_s == pytest.approx(0.4)
     assert CorunPlan(BANDWIDTH, measured=1).round_s == 0
+
+
+def test_the_model_beside_a_row_has_its_settings() -> None:
+    groups = conditions(MEETING, threads=(1, 4), streams=(1, 2), variants=("none", "basic"))
+    for planned in groups:
+        (called,) = (cell for _, cell in planned.neighbours.values())
+        alone = planned.group.cells[0]
+        assert (called.load.threads, called.load.streams) == (alone.load.threads, alone.load.streams)
+        assert called.artifact is not None
+        assert alone.artifact is not None
+        assert called.artifact.variant == alone.artifact.variant
+        assert not any(cell.load.beside.differs for cell in planned.group.cells if cell.load.beside is not None)
+    assert len({planned.group.baseline for planned in groups[: len(groups) // 2]}) == 8
+
+
+def test_in_what_the_model_beside_a_row_differs_is_kept_where_it_cannot_be_like_it() -> None:
+    request = replace(RunRequest((MLP, QUANTISED), FAKES[:1]), apart=True, corun=MEETING, batches=(1, 8))
+    groups = [
+        planned
+        for planned in plan(request, prepared(request, {}, "fp32"))
+        if (planned.group.main.bundle.name, planned.group.main.batch) in {("mlp", 1), ("quantised", 8)}
+    ]
+    first, _ = with_conditions(groups, request, {"./mlp.onnx": "mlp", "./quantised.onnx": "quantised"})
+    beside = first.group.cells[2].load.beside
+    assert beside is not None
+    assert beside.differs == (("batch", "8"),)
+
+
+def test_a_row_beside_a_model_that_cannot_run_on_its_backend_says_so_and_the_others_are_measured() -> None:
+    groups = conditions(MEETING, backends=FAKES, refused=("quantised", "fake-b"))
+    first, second = (planned for planned in groups if planned.group.main.bundle.name == "mlp")
+    assert not first.absent
+    assert [cell.id for cell in second.group.cells if cell.id in second.absent] == [second.group.cells[2].id]
+    assert "quantised cannot run beside it: no" in second.absent[second.group.cells[2].id].message
+    assert not second.neighbours
