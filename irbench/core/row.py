@@ -204,10 +204,10 @@ class BesideNeighbour:
         calls_per_s: Calls per second of a model; null for other neighbours.
         p50_ms: Median latency of a model's calls.
         p90_ms: 90th percentile of that.
-        alone: The same while the row stood still: ``gb_per_s``, ``calls_per_s`` or ``processors``, the first that is
-            not null.
-        slowdown: How much slower it was beside the row, the median latency of a model's calls, else the share of time
-            in which it did not get on: 1 is not at all. Null for a command.
+        alone: The same while the row stood still: ``gb_per_s``, ``calls_per_s`` or ``processors``, the first of them
+            that is not null; null where it is not known.
+        slowdown: How much slower it was beside the row, by the median latency of a model's calls or by bytes: 1 is not
+            at all. Null where its work is not counted: for ``cpu`` and commands.
         p90_slowdown: How many times the p90 latency of the row is that of the baseline; null where calls are too few.
     """
 

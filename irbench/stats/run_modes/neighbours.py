@@ -45,6 +45,7 @@ def beside_neighbour(
         values = [value for turn in turns if (value := figure(turn)) is not None]
         return positive_span(values, timing) if len(values) == len(turns) else None
 
+    achieved = _counted(turns)
     processors = span(lambda turn: _processors(turn.beside))
     assert processors is not None
     return BesideNeighbour(
@@ -53,7 +54,7 @@ def beside_neighbour(
         calls_per_s=span(lambda turn: _calls_per_s(turn.beside)),
         p50_ms=span(lambda turn: _call_ms(turn.beside, 50)),
         p90_ms=span(lambda turn: _call_ms(turn.beside, 90)),
-        alone=span(lambda turn: _rate(turn.alone)),
+        alone=span(lambda turn: achieved(turn.alone)),
         slowdown=span(_slowdown),
         p90_slowdown=span(_p90_slowdown) or _p90_slowdown_of_all(turns),
     )
@@ -99,18 +100,22 @@ def _call_ms(activity: NeighbourActivity, percent: float) -> float | None:
     return percentile(activity.call_ns / 1e6, percent)
 
 
-def _rate(activity: NeighbourActivity) -> float:
-    rates = (_gb_per_s(activity), _calls_per_s(activity), _processors(activity))
-    return next(rate for rate in rates if rate is not None)
+def _counted(turns: Sequence[_Turn]) -> Callable[[NeighbourActivity], float | None]:
+    """Return what says how much a neighbour achieved: bytes, else calls, else processors, as it counts beside the row."""
+    rates = (_gb_per_s, _calls_per_s)
+    return next((rate for rate in rates if all(rate(turn.beside) is not None for turn in turns)), _processors)
 
 
 def _slowdown(turn: _Turn) -> float | None:
-    """Return how much slower a neighbour is beside the row; ``None`` where it did nothing, or nothing is known."""
+    """Return how much slower a neighbour is beside the row; ``None`` where it did nothing, or its work is not counted.
+
+    Processors that it used are none of its work: who waits for memory uses them too.
+    """
     medians = _call_ms(turn.beside, 50), _call_ms(turn.alone, 50)
     if medians[0] is not None and medians[1] is not None:
         return medians[0] / medians[1]
-    beside, alone = _rate(turn.beside), _rate(turn.alone)
-    return alone / beside if alone > 0 and beside > 0 else None
+    beside, alone = _gb_per_s(turn.beside), _gb_per_s(turn.alone)
+    return alone / beside if alone and beside else None
 
 
 def _p90_slowdown(turn: _Turn) -> float | None:
