@@ -31,7 +31,7 @@ class Neighbour:
         rate: Calls per second of a model; ``None`` calls it again as soon as it has answered.
         controls: What keeps it away from the model.
         apart: Processors that the model does not use, where controls move it.
-        differs: Settings of what is called of a model, with their values, where they are not the row's: ``batch``, ``8``.
+        differs: Settings of what is called of a model that are not the row's, with their values: ``batch``, ``8``.
         warm_up_s: How long a command runs in each launch before the first block; the others say when they are ready.
     """
 

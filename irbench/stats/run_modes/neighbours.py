@@ -101,7 +101,7 @@ def _call_ms(activity: NeighbourActivity, percent: float) -> float | None:
 
 
 def _counted(turns: Sequence[_Turn]) -> Callable[[NeighbourActivity], float | None]:
-    """Return what says how much a neighbour achieved: bytes, else calls, else processors, as it counts beside the row."""
+    """Return what says how much a neighbour achieved: bytes, else calls, else processors, as counted beside the row."""
     rates = (_gb_per_s, _calls_per_s)
     return next((rate for rate in rates if all(rate(turn.beside) is not None for turn in turns)), _processors)
 
