@@ -6,7 +6,7 @@ import shlex
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Unpack, get_args
+from typing import Unpack
 
 from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
@@ -61,19 +61,8 @@ def corun_with(options: RunOptions, beside: CorunOptions, reporter: Reporter) ->
     if not options.models:
         raise IrbenchError("No model is named.", hint="Name one; irbench models lists them.")
     remove_left_groups()
-    plan, named = corun_plan(options, replace(beside, beside=_named(options, beside)), reporter.say)
+    plan, named = corun_plan(options, beside, reporter.say)
     return measure(_with_models(options, named), reporter, plan)
-
-
-def _named(options: RunOptions, beside: CorunOptions) -> tuple[str, ...]:
-    """Return what runs beside the models; unless that is said, each of several models beside each."""
-    if not beside.beside and len(dict.fromkeys(options.models)) == 1:
-        raise IrbenchError(
-            "Nothing is named that runs beside the model.",
-            hint=f"Name it: --with {PRESSURES[0]}, another model or a command; or name several models, which are"
-            " measured beside each other.",
-        )
-    return beside.beside or options.models
 
 
 def _with_models(options: RunOptions, named: Sequence[str]) -> RunOptions:
@@ -84,9 +73,10 @@ def corun_plan(options: RunOptions, beside: CorunOptions, say: Say) -> tuple[Cor
     """Return what models are measured beside, and which of that are models.
 
     Raises:
-        IrbenchError: Something is neither pressure nor a model nor a program, or a control cannot be applied here.
+        IrbenchError: Nothing is named, or something that is neither pressure nor a model nor a program; or a control
+            cannot be applied here.
     """
-    kinds: dict[str, NeighbourKind] = {name: _kind(name, options) for name in beside.beside}
+    kinds = _kinds(options, beside)
     models = tuple(name for name, kind in kinds.items() if kind == "model")
     if beside.rate is not None and not models:
         raise IrbenchError(
@@ -118,25 +108,47 @@ def corun_plan(options: RunOptions, beside: CorunOptions, say: Say) -> tuple[Cor
     return CorunPlan(neighbours, measured=len(dict.fromkeys(options.models))), models
 
 
+def _kinds(options: RunOptions, beside: CorunOptions) -> dict[str, NeighbourKind]:
+    """Return what each thing is that runs beside the models; unless that is said, each of several beside each."""
+    if beside.beside:
+        return {name: _kind(name, options) for name in beside.beside}
+    models = dict.fromkeys(options.models)
+    if len(models) == 1:
+        raise IrbenchError(
+            "Nothing is named that runs beside the model.",
+            hint=f"Name it: --with {PRESSURES[0]}, another model or a command; or name several models, which are"
+            " measured beside each other.",
+        )
+    return dict.fromkeys(models, "model")
+
+
 def _kind(name: str, options: RunOptions) -> NeighbourKind:
-    if name in get_args(NeighbourKind) and name in PRESSURES:
-        kind: NeighbourKind = name
-        return kind
+    """Return what a name is that --with has; a model that is there comes before a program, which may be any file."""
+    pressure = next((each for each in PRESSURES if each == name), None)
+    if pressure is not None:
+        return pressure
+    refusal = None if name in options.models else _why_no_model(name, options)
+    if refusal is None:
+        return "model"
     program = _program(name)
     if program is not None and shutil.which(program) is not None:
         return "command"
     if program == _STRESS_NG:
         raise IrbenchError(f"{_STRESS_NG} is not installed.", hint="Install it: sudo apt install stress-ng")
-    if program is not None and " " in name:
+    if program is not None and " " in name and not name.endswith(".onnx"):
         raise IrbenchError(f"There is no program {program}.", hint="Name a program that is installed, or its path.")
+    raise IrbenchError(
+        f"`--with {name}` is neither {', '.join(PRESSURES)} nor a model nor a program: {refusal.message}",
+        hint=refusal.hint,
+    ) from refusal
+
+
+def _why_no_model(name: str, options: RunOptions) -> IrbenchError | None:
     try:
         require_model(name, options.imports)
     except IrbenchError as error:
-        raise IrbenchError(
-            f"`--with {name}` is neither {', '.join(PRESSURES)} nor a model nor a program: {error.message}",
-            hint=error.hint,
-        ) from error
-    return "model"
+        return error
+    return None
 
 
 def _program(name: str) -> str | None:
