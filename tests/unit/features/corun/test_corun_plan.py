@@ -24,7 +24,7 @@ def known_models(monkeypatch: pytest.MonkeyPatch) -> None:
             raise IrbenchError(f"{name} is unknown.", hint="Give another.")
 
     monkeypatch.setattr(run, "require_model", require)
-    monkeypatch.setattr(run.shutil, "which", lambda program: None if "missing" in program else program)
+    monkeypatch.setattr("shutil.which", lambda program: None if "missing" in program else program)
 
 
 def kinds(*models: str, beside: tuple[str, ...] = (), **options: Any) -> list[str]:
