@@ -8,13 +8,14 @@ from irbench.core.quantities import NOT_MEASURED
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult, Spans, distinguish, name_of
 from irbench.render.columns.neighbours import has_neighbours, slowdown_of
-from irbench.render.figure_texts import ends_heading, ratio_with_ends
+from irbench.render.figure_texts import are_ranges, ends_heading, ratio_with_ends
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.views import PlainView
 from irbench.spec import AGAIN, Neighbour
 
 _TITLE = "Slowdowns of all tables"
+_AGAIN = "alone, repeated"
 
 
 def slowdown_matrix(groups: Sequence[GroupResult], confidence: float) -> PlainView | None:
@@ -33,17 +34,17 @@ def slowdown_matrix(groups: Sequence[GroupResult], confidence: float) -> PlainVi
     names = _names(tables)
     rows = [_strongest(group) for group in tables]
     neighbours = {name: each for row in rows for name, (each, _) in row.items()}
-    again = [_alone(group, again=True) for group in tables]
-    columns = (
-        TableColumn(ends_heading("slowdown of", _speedups(rows), confidence), words=True),
-        TableColumn("alone once more", folds=True),
-        *(TableColumn(f"beside {neighbour.label}", folds=True) for neighbour in neighbours.values()),
+    columns = {_AGAIN: [slowdown_of(_alone(group, again=True)) for group in tables]} | {
+        f"beside {neighbour.label}": [slowdown_of(row[name][1]) if name in row else None for row in rows]
+        for name, neighbour in neighbours.items()
+    }
+    headings = (ends_heading(name, figures, confidence) for name, figures in columns.items())
+    texts = zip(*map(_texts, columns.values()), strict=True)
+    table = TextTable(
+        (TableColumn("slowdown of", words=True), *(TableColumn(heading, folds=True) for heading in headings)),
+        tuple(Row((name, *row)) for name, row in zip(names, texts, strict=True)),
     )
-    shown = tuple(
-        Row((name, _text(alone), *(_text(row[beside][1]) if beside in row else NOT_MEASURED for beside in neighbours)))
-        for name, alone, row in zip(names, again, rows, strict=True)
-    )
-    return PlainView(_TITLE, _worst(names, rows), TextTable(columns, shown), ())
+    return PlainView(_TITLE, _largest(names, rows), table, ())
 
 
 _Cells = Mapping[str, tuple[Neighbour, CellResult]]
@@ -75,27 +76,25 @@ def _alone(group: GroupResult, *, again: bool = False) -> CellResult:
     return next(cell for cell in group.cells if cell.requested.beside is None and cell.id.endswith(AGAIN) == again)
 
 
-def _speedups(rows: Sequence[_Cells]) -> list[Spans]:
-    return [known for row in rows for _, cell in row.values() if (known := slowdown_of(cell)) is not None]
+def _texts(figures: Sequence[Spans | None]) -> list[str]:
+    """Return the figures of a column; a range is marked where its heading speaks of intervals."""
+    marks_ranges = not are_ranges(figures)
+    return [NOT_MEASURED if each is None else _text(each, marks_ranges=marks_ranges) for each in figures]
 
 
-def _text(cell: CellResult) -> str:
-    slowdown = slowdown_of(cell)
-    if slowdown is None:
-        return NOT_MEASURED
-    value, ends = ratio_with_ends(slowdown.value, slowdown.ends)
+def _text(slowdown: Spans, *, marks_ranges: bool = True) -> str:
+    value, ends = ratio_with_ends(slowdown.value, slowdown.ends, marks_ranges=marks_ranges)
     return f"{value}{ends}"
 
 
-def _worst(names: Sequence[str], rows: Sequence[_Cells]) -> str:
-    """Return which model is slowed down most and beside what, of those slowdowns that are sure."""
-    sure = [
-        (slowdown.value, name, neighbour, cell)
+def _largest(names: Sequence[str], rows: Sequence[_Cells]) -> str:
+    """Return the largest slowdown that is certain; the table may have a larger one that is not."""
+    certain = [
+        (slowdown.value, f"{name} beside {neighbour.label}, {_text(slowdown)}")
         for name, row in zip(names, rows, strict=True)
         for neighbour, cell in row.values()
         if cell.speedup is not None and cell.speedup.verdict == "slower" and (slowdown := slowdown_of(cell)) is not None
     ]
-    if not sure:
-        return "No slowdown is certain, from as many launches as there are."
-    _, name, neighbour, cell = max(sure, key=lambda each: each[0])
-    return f"{name} is slowed down most, beside {neighbour.label}: {_text(cell)}"
+    if not certain:
+        return "No slowdown is certain yet; give more --budget."
+    return f"Largest certain slowdown: {max(certain)[1]}"

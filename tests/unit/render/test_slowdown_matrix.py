@@ -46,15 +46,32 @@ def test_each_model_has_a_row_and_each_neighbour_a_column() -> None:
     assert 0 < shown[2].index("beside a") < shown[2].index("beside b")
 
 
-def test_the_worst_slowdown_that_is_sure_is_named() -> None:
+def test_the_largest_slowdown_that_is_certain_is_named() -> None:
     shown = lines(table("a", row(A, 1.5), row(B, 3.0, "undecided")), table("b", row(A, 2.0)))
-    assert shown[1] == "b is slowed down most, beside a: 2.00 [1.80, 2.20]"
+    assert shown[1] == "Largest certain slowdown: b beside a, 2.00 [1.80, 2.20]"
 
 
-def test_without_one_that_is_sure_none_is_named() -> None:
+def test_without_one_that_is_certain_it_says_what_helps() -> None:
     assert lines(table("a", row(A, 1.01, "same")), table("b"), table("c", row(A, 1.0, "same")))[1] == (
-        "No slowdown is certain, from as many launches as there are."
+        "No slowdown is certain yet; give more --budget."
     )
+
+
+def headings(*groups: GroupResult) -> list[str]:
+    view = slowdown_matrix(groups, 0.95)
+    assert view is not None
+    return [column.heading for column in view.table.columns]
+
+
+def test_each_column_says_what_its_own_brackets_are() -> None:
+    groups = table("a", row(A, 1.5), row(B, 3.0, "preview")), table("b", row(A, 1.2), row(B, 2.0, "preview"))
+    assert headings(*groups) == ["slowdown of", "alone, repeated [95 %]", "beside a [95 %]", "beside b [range]"]
+
+
+def test_a_range_among_intervals_is_marked() -> None:
+    shown = lines(table("a", row(A, 1.5, "preview")), table("b", row(A, 1.2)))
+    assert "1.50 [1.35, 1.65] range" in shown[3]
+    assert "range" not in shown[4]
 
 
 def test_a_neighbour_with_intensities_is_shown_at_its_highest() -> None:
@@ -80,7 +97,7 @@ def test_models_that_have_one_table_each_are_called_by_their_names_alone() -> No
 
 def test_what_the_noise_is_stands_beside_the_slowdowns() -> None:
     shown = lines(table("a", row(A, 1.5)), table("b", row(A, 1.2)))
-    assert "alone once more" in shown[2]
+    assert "alone, repeated" in shown[2]
     assert "1.01 [0.98, 1.03]" in shown[3]
 
 
