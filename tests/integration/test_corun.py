@@ -129,12 +129,6 @@ def test_a_call_that_cannot_be_obeyed_is_refused_in_two_lines(
     assert len(called.err.strip().splitlines()) <= 3
 
 
-def test_a_rate_whose_periods_are_too_long_for_rounds_is_refused(model: Path) -> None:
-    called = corun(model, "--with", model, "--rate", "1")
-    assert called.code == 2
-    assert "--rate 1" in called.err
-
-
 def test_stress_ng_that_is_not_installed_is_named_with_what_installs_it(
     model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,15 +95,14 @@ class CorunOptions:
         default=(),
         default_text="of several models, each beside each",
     )
-    intensity: tuple[int, ...] = option(
+    intensity: tuple[int, ...] | None = option(
         _INTENSITIES,
-        "Shares of the time in which pressure is put on, in percent.",
-        default=DEFAULT_INTENSITIES,
+        "Shares of the time in which pressure is put on, and what {intensity} of a command becomes, in percent.",
         default_text=",".join(map(str, DEFAULT_INTENSITIES)),
     )
     rate: float | None = option(
         kinds.POSITIVE,
-        "How often a model that runs beside others is called in a second.",
+        "How often a model that runs beside others is called in a second, 2 or more.",
         metavar="CALLS",
         default_text="as soon as it has answered",
     )

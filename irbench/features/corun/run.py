@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Unpack
 
@@ -12,7 +12,7 @@ from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.errors import IrbenchError
 from irbench.features.corun.keywords import CorunKeywords
-from irbench.features.corun.options import CORUN, DEFAULT_WARM_UP_S, CorunOptions
+from irbench.features.corun.options import CORUN, DEFAULT_INTENSITIES, DEFAULT_WARM_UP_S, CorunOptions
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.requests.resolve import require_model
@@ -78,19 +78,7 @@ def corun_plan(options: RunOptions, beside: CorunOptions, say: Say) -> tuple[Cor
     """
     kinds = _kinds(options, beside)
     models = tuple(name for name, kind in kinds.items() if kind == "model")
-    if beside.rate is not None and not models:
-        raise IrbenchError(
-            "--rate is of a model that runs beside others.", hint="Name one with --with, or leave it out."
-        )
-    if beside.rate is not None and beside.rate < _LOWEST_RATE:
-        raise IrbenchError(
-            f"--rate {beside.rate:g} is too low: each round lasts two periods of it.",
-            hint=f"Give {_LOWEST_RATE:g} or more.",
-        )
-    if beside.neighbour_warmup is not None and "command" not in kinds.values():
-        raise IrbenchError(
-            "--neighbour-warmup is of a command that runs beside others.", hint="Name one with --with, or leave it out."
-        )
+    _refuse_without_effect(beside, kinds)
     used = host.allowance(allowed_cpus(options.cpus)).cpus
     free = tuple(sorted(set(host.allowance().cpus) - set(used)))
     require_possible(beside.isolate)
@@ -106,6 +94,25 @@ def corun_plan(options: RunOptions, beside: CorunOptions, say: Say) -> tuple[Cor
             " and memory do. Give each its own: --cpus and --neighbour-cpus."
         )
     return CorunPlan(neighbours, measured=len(dict.fromkeys(options.models))), models
+
+
+def _refuse_without_effect(beside: CorunOptions, kinds: Mapping[str, NeighbourKind]) -> None:
+    has_models, has_commands = "model" in kinds.values(), "command" in kinds.values()
+    is_graded = any(Neighbour(kind, name).is_graded for name, kind in kinds.items())
+    refused = {
+        "--rate is of a model that runs beside others.": beside.rate is not None and not has_models,
+        "--intensity is of pressure, or of a command with {intensity}.": beside.intensity is not None and not is_graded,
+        "--neighbour-warmup is of a command that runs beside others.": beside.neighbour_warmup is not None
+        and not has_commands,
+    }
+    for why, is_without_effect in refused.items():
+        if is_without_effect:
+            raise IrbenchError(why, hint="Name one with --with, or leave it out.")
+    if beside.rate is not None and beside.rate < _LOWEST_RATE:
+        raise IrbenchError(
+            f"--rate {beside.rate:g} is too low: each round lasts two periods of it.",
+            hint=f"Give {_LOWEST_RATE:g} or more.",
+        )
 
 
 def _kinds(options: RunOptions, beside: CorunOptions) -> dict[str, NeighbourKind]:
@@ -174,7 +181,7 @@ def _neighbour(
 
 
 def _graded(neighbour: Neighbour, beside: CorunOptions, apart: tuple[int, ...]) -> Iterator[Neighbour]:
-    grades = beside.intensity if neighbour.is_graded else (FULL,)
+    grades = (beside.intensity or DEFAULT_INTENSITIES) if neighbour.is_graded else (FULL,)
     yield from (replace(neighbour, intensity=intensity) for intensity in grades)
     yield from (_held_back(replace(neighbour, intensity=grades[-1]), control, apart) for control in beside.isolate)
 

@@ -62,3 +62,29 @@ def test_models_that_are_measured_beside_each_other_are_models_whatever_they_are
 def test_what_is_neither_is_refused_by_what_it_looks_like(name: str, said: str) -> None:
     with pytest.raises(IrbenchError, match=said):
         kinds("lstm", beside=(name,))
+
+
+@pytest.mark.parametrize(
+    ("beside", "options", "named"),
+    [
+        (("bert", "sleep 100"), {"intensity": (50,)}, "--intensity"),
+        (("cpu",), {"rate": 20.0}, "--rate"),
+        (("cpu", "bert"), {"neighbour_warmup": 5.0}, "--neighbour-warmup"),
+        (("bert",), {"rate": 1.9}, "--rate 1.9"),
+    ],
+)
+def test_an_option_that_nothing_beside_the_models_has_is_refused(
+    beside: tuple[str, ...], options: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(IrbenchError, match=named):
+        kinds("lstm", beside=beside, **options)
+
+
+@pytest.mark.parametrize("name", ["cpu", "burn {intensity}"])
+def test_intensities_are_those_asked_for_else_five(name: str) -> None:
+    def graded(**options: Any) -> list[int]:
+        plan, _ = run.corun_plan(RunOptions(models=("lstm",)), CorunOptions(beside=(name,), **options), print)
+        return [neighbour.intensity for neighbour in plan.neighbours]
+
+    assert graded() == [0, 25, 50, 75, 100]
+    assert graded(intensity=(10, 90)) == [10, 90]
