@@ -57,4 +57,4 @@ def _again(result: GroupResult) -> str:
         if (slowdown := slowdown_of(cell)) is not None
         for value, ends in (ratio_with_ends(slowdown.value, slowdown.ends),)
     ]
-    return f"; alone once more {listing(texts)}{f' ({RANGE})' if result.preview else ''}" if texts else ""
+    return f"; alone, repeated: {listing(texts)}{f' ({RANGE})' if result.preview else ''}" if texts else ""

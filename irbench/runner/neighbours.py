@@ -147,7 +147,7 @@ class _NeighbourProcess:
             self._try(self._worker.freeze)  # also so that nothing is started while controls are put on it
             if neighbour.controls:
                 members = tree(self._worker.process_id, read_processes(PROC))
-                self._held_back.enter_context(isolated(members, Isolation(neighbour.controls, neighbour.apart)))
+                self._held_back.enter_context(isolated(members, Isolation(neighbour.controls, neighbour.free_cpus)))
             where_it_fails.pop_all()
 
     def work(self, intensity: int) -> None:

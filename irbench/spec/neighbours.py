@@ -10,7 +10,7 @@ from irbench.system.controls import Control
 Pressure = Literal["cpu", "l3", "bandwidth"]
 PRESSURES: tuple[Pressure, ...] = get_args(Pressure)
 """What irbench's own program presses on: arithmetic units, the last-level cache, and the bandwidth of memory."""
-NeighbourKind = Literal["cpu", "l3", "bandwidth", "model", "command"]
+NeighbourKind = Literal[Pressure, "model", "command"]
 FULL = 100
 """The intensity of a neighbour that is not held back, in percent."""
 _PERIODS_COUNTED = 2
@@ -30,7 +30,7 @@ class Neighbour:
         shares_processors: Whether the model may use some of them too.
         rate: Calls per second of a model; ``None`` calls it again as soon as it has answered.
         controls: What keeps it away from the model.
-        apart: Processors that the model does not use, where controls move it.
+        free_cpus: Processors that the model does not use, where controls move it.
         differs: Settings of what is called of a model that are not the row's, with their values: ``batch``, ``8``.
         warm_up_s: How long a command runs in each launch before the first block; the others say when they are ready.
     """
@@ -42,7 +42,7 @@ class Neighbour:
     shares_processors: bool = False
     rate: float | None = None
     controls: tuple[Control, ...] = ()
-    apart: tuple[int, ...] = ()
+    free_cpus: tuple[int, ...] = ()
     differs: tuple[tuple[str, str], ...] = ()
     warm_up_s: float = 0.0
 

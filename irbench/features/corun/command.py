@@ -47,7 +47,7 @@ def command(
 ) -> int:
     """Measure models alone and beside other programs, in turns, and say how much slower they are.
 
-    One session is measured alone, alone once more, and beside each neighbour at each intensity; neighbours are frozen
+    One session is measured alone, alone again, and beside each neighbour at each intensity; neighbours are frozen
     in between. A slowdown is of pairs within a block, with a confidence interval. A model that is named by --with is
     measured beside the others, too: both sides have a table. Several models without --with are measured each beside
     each, and a table below all shows which slows which down.

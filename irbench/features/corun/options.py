@@ -20,9 +20,9 @@ from irbench.options.run import (
     RunOptions,
 )
 from irbench.spec import PRESSURES
+from irbench.spec.neighbours import FULL
 from irbench.system.controls import CONTROLS, Control
 
-_MOST = 100
 DEFAULT_INTENSITIES = (0, 25, 50, 75, 100)
 DEFAULT_WARM_UP_S = 1.0
 """Of a command: a shell's is ready much earlier, and a program of Python's that imports much is not."""
@@ -68,8 +68,8 @@ def controls(given: Any) -> tuple[Control, ...]:
 
 def _intensity(given: Any) -> int:
     text = str(given).strip().removesuffix("%")
-    if not text.isdecimal() or int(text) > _MOST:
-        raise ValueError(f"{str(given).strip()} is not a whole number from 0 to {_MOST}")
+    if not text.isdecimal() or int(text) > FULL:
+        raise ValueError(f"{str(given).strip()} is not a whole number from 0 to {FULL}")
     return int(text)
 
 

@@ -180,17 +180,17 @@ def _neighbour(
     )
 
 
-def _graded(neighbour: Neighbour, beside: CorunOptions, apart: tuple[int, ...]) -> Iterator[Neighbour]:
+def _graded(neighbour: Neighbour, beside: CorunOptions, free: tuple[int, ...]) -> Iterator[Neighbour]:
     grades = (beside.intensity or DEFAULT_INTENSITIES) if neighbour.is_graded else (FULL,)
     yield from (replace(neighbour, intensity=intensity) for intensity in grades)
-    yield from (_held_back(replace(neighbour, intensity=grades[-1]), control, apart) for control in beside.isolate)
+    yield from (_held_back(replace(neighbour, intensity=grades[-1]), control, free) for control in beside.isolate)
 
 
-def _held_back(neighbour: Neighbour, control: Control, apart: tuple[int, ...]) -> Neighbour:
+def _held_back(neighbour: Neighbour, control: Control, free: tuple[int, ...]) -> Neighbour:
     moves = control in ("affinity", "cpuset")
-    if moves and not apart:
+    if moves and not free:
         raise IrbenchError(
             f"--isolate {control} needs processors that the models do not use.", hint="Give them fewer: --cpus"
         )
     shares = neighbour.shares_processors and not moves
-    return replace(neighbour, controls=(control,), apart=apart, shares_processors=shares)
+    return replace(neighbour, controls=(control,), free_cpus=free, shares_processors=shares)

@@ -39,5 +39,5 @@ def test_it_is_slower_from_the_lowest_intensity_on_after_which_all_are(
 
 def test_the_row_alone_once_more_is_the_one_without_a_neighbour_that_is_no_baseline() -> None:
     again = cell("ort", id="any", speedup=speedup(1.0, 0.99, 1.01, "same"))
-    assert "once more" in slowdowns_text(group(again, beside(100, "slower"), cell("ort")))
-    assert "once more" not in slowdowns_text(group(beside(100, "slower"), cell("ort")))
+    assert "alone, repeated" in slowdowns_text(group(again, beside(100, "slower"), cell("ort")))
+    assert "repeated" not in slowdowns_text(group(beside(100, "slower"), cell("ort")))

@@ -130,7 +130,7 @@ def test_a_command_runs_for_its_warm_up_before_it_is_counted(tmp_path: Path, mon
 
 
 def test_one_that_cannot_be_held_back_is_ended(tmp_path: Path) -> None:
-    refused = neighbours(tmp_path, Neighbour("cpu", cpus=(LAST,), controls=("affinity",), apart=(4095,)))
+    refused = neighbours(tmp_path, Neighbour("cpu", cpus=(LAST,), controls=("affinity",), free_cpus=(4095,)))
     with pytest.raises(IrbenchError, match="affinity"):
         refused.start()
     assert not workers()
