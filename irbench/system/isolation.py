@@ -117,6 +117,20 @@ def _hold_back(processes: Collection[int], control: Control, isolation: Isolatio
                 os.sched_setaffinity(thread, isolation.apart)
             else:
                 os.setpriority(os.PRIO_PROCESS, thread, _LOWEST_NICE)
+    if control == "nice":
+        _lower_sessions(processes, files)
+
+
+def _lower_sessions(processes: Collection[int], files: KernelFiles) -> None:
+    """Lower sessions that processes lead: where the kernel groups tasks by session, nice counts only within one.
+
+    Source: sched(7), "The autogroup feature".
+    """
+    for process in processes:
+        group = files.proc / str(process) / "autogroup"
+        with suppress(ProcessLookupError, FileNotFoundError):  # it may have ended
+            if os.getsid(process) == process and group.exists():
+                group.write_text(f"{_LOWEST_NICE}\n")
 
 
 def _threads(processes: Collection[int], files: KernelFiles) -> Iterator[int]:

@@ -166,3 +166,26 @@ def test_a_process_is_moved_to_other_processors_and_becomes_nicer() -> None:
             assert os.sched_getaffinity(child.pid) == {processor}
             assert os.getpriority(os.PRIO_PROCESS, child.pid) == 19
         child.kill()
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_a_session_that_a_process_leads_becomes_nicer_and_no_other(tmp_path: Path, leads: bool) -> None:
+    waits = [sys.executable, "-c", "import time; time.sleep(100)"]
+    with subprocess.Popen(waits, start_new_session=leads) as child:
+        files = tree(tmp_path)
+        (files.proc / str(child.pid) / "task" / str(child.pid)).mkdir(parents=True)
+        autogroup = files.proc / str(child.pid) / "autogroup"
+        autogroup.write_text("/autogroup-7 nice 0\n")
+        with isolated([child.pid], Isolation(("nice",), ()), files):
+            assert os.getpriority(os.PRIO_PROCESS, child.pid) == 19
+            assert autogroup.read_text() == ("19\n" if leads else "/autogroup-7 nice 0\n")
+        child.kill()
+
+
+def test_a_kernel_without_autogroups_is_left_alone(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "100"], start_new_session=True) as child:
+        files = tree(tmp_path)
+        (files.proc / str(child.pid) / "task" / str(child.pid)).mkdir(parents=True)
+        with isolated([child.pid], Isolation(("nice",), ()), files):
+            assert not (files.proc / str(child.pid) / "autogroup").exists()
+        child.kill()
