@@ -50,7 +50,7 @@ def command(
     One session is measured alone, alone again, and beside each neighbour at each intensity; neighbours are frozen
     in between. A slowdown is of pairs within a block, with a confidence interval. A model that is named by --with is
     measured beside the others, too: both sides have a table. Several models without --with are measured each beside
-    each, and a table below all shows which slows which down.
+    each, itself included, and a table below all shows which slows which down.
     """
     from irbench.features.corun.run import corun_with
     from irbench.terminal.console import command_line

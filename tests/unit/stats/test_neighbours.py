@@ -31,7 +31,7 @@ def used(processors: float) -> NeighbourActivity:
     return NeighbourActivity(SECOND, round(processors * SECOND))
 
 
-def beside(*launches: tuple[NeighbourActivity | None, Sequence[NeighbourActivity]]) -> BesideNeighbour | None:
+def beside(*launches: tuple[NeighbourActivity | None, Sequence[NeighbourActivity | None]]) -> BesideNeighbour | None:
     """Return what a neighbour did, of launches that each say what it did alone and in each round of the row."""
     records = []
     for number, (alone, rounds) in enumerate(launches):
@@ -87,4 +87,4 @@ def test_the_tail_is_compared_with_that_of_the_row_alone() -> None:
 
 
 def test_a_row_without_a_neighbour_has_nothing_of_it() -> None:
-    assert beside((None, [])) is None
+    assert beside((None, [None, None])) is None
