@@ -74,7 +74,7 @@ def test_pressure_of_its_own_is_counted_in_its_rows_alone(model: Path, tmp_path:
 
 @pytest.mark.ci
 def test_a_model_at_a_low_rate_is_called_in_rounds(model: Path) -> None:
-    called = corun(model, "--with", model, "--rate", "10", *FASTEST)
+    called = corun(model, "--with", model, "--rate", "10", "--set", "fake-a.clock=real", *FASTEST)
     assert called.code == 0, called.err
     beside = rows(called)[2]
     assert beside["neighbour"]["calls_per_s"]["value"] > 1

@@ -97,16 +97,15 @@ def corun_plan(options: RunOptions, beside: CorunOptions, say: Say) -> tuple[Cor
 
 
 def _refuse_without_effect(beside: CorunOptions, kinds: Mapping[str, NeighbourKind]) -> None:
-    has_models, has_commands = "model" in kinds.values(), "command" in kinds.values()
+    found = set(kinds.values())
     is_graded = any(Neighbour(kind, name).is_graded for name, kind in kinds.items())
-    refused = {
-        "--rate is of a model that runs beside others.": beside.rate is not None and not has_models,
-        "--intensity is of pressure, or of a command with {intensity}.": beside.intensity is not None and not is_graded,
-        "--neighbour-warmup is of a command that runs beside others.": beside.neighbour_warmup is not None
-        and not has_commands,
-    }
-    for why, is_without_effect in refused.items():
-        if is_without_effect:
+    refused = (
+        (beside.rate, "model" in found, "--rate is of a model that runs beside others."),
+        (beside.intensity, is_graded, "--intensity is of pressure, or of a command with {intensity}."),
+        (beside.neighbour_warmup, "command" in found, "--neighbour-warmup is of a command that runs beside others."),
+    )
+    for given, has_effect, why in refused:
+        if given is not None and not has_effect:
             raise IrbenchError(why, hint="Name one with --with, or leave it out.")
     if beside.rate is not None and beside.rate < _LOWEST_RATE:
         raise IrbenchError(
