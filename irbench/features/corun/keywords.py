@@ -17,10 +17,10 @@ class CorunKeywords(TypedDict, total=False):
         beside: What runs beside the models: cpu, l3, bandwidth (pressure from a program of irbench's own), another
             model, or a command, in which {intensity} stands for the intensity (for example ``["bandwidth",
             "resnet50"]``; default: of several models, each beside each).
-        intensity: Shares of the time in which pressure is put on, in percent (for example ``[0, 50, 100]``; default:
-            0,25,50,75,100).
-        rate: How often a model that runs beside others is called in a second (for example ``1000``; default: as soon as
-            it has answered).
+        intensity: Shares of the time in which pressure is put on, and what {intensity} of a command becomes, in percent
+            (for example ``[0, 50, 100]``; default: 0,25,50,75,100).
+        rate: How often a model that runs beside others is called in a second, 2 or more (for example ``1000``; default:
+            as soon as it has answered).
         backends: Backends to measure, with an optional device: ort:cuda; one table for each (for example ``["ort",
             "openvino:gpu"]``; default: all installed that can read the model).
         batch: Batch sizes; one table for each, as for streams, precisions, threads and levels (for example ``[1, 8]``;

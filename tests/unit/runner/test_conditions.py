@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from planned_groups import FAKES, MLP, QUANTISED, prepared
 
+from irbench.core.address import BackendAddress
 from irbench.core.record import Failure
 from irbench.runner.conditions import with_conditions
 from irbench.runner.plan import PlannedGroup, plan
@@ -25,7 +26,12 @@ def conditions(
     **changes: Any,
 ) -> tuple[PlannedGroup, ...]:
     """Return the groups of both models; ``refused`` is a model and the backend on which it cannot run."""
-    request = replace(RunRequest((MLP, QUANTISED), backends), apart=True, corun=corun, **changes)
+    request = replace(
+        RunRequest((MLP, QUANTISED), tuple(BackendAddress(*each) for each in backends)),
+        apart=True,
+        corun=corun,
+        **changes,
+    )
     groups = [_without(planned, *refused) for planned in plan(request, prepared(request, {}, "fp32"))]
     return with_conditions(groups, request, {"./mlp.onnx": "mlp", "./quantised.onnx": "quantised"})
 
@@ -117,7 +123,9 @@ def test_the_model_beside_a_row_has_its_settings() -> None:
 
 
 def test_in_what_the_model_beside_a_row_differs_is_kept_where_it_cannot_be_like_it() -> None:
-    request = replace(RunRequest((MLP, QUANTISED), FAKES[:1]), apart=True, corun=MEETING, batches=(1, 8))
+    request = replace(
+        RunRequest((MLP, QUANTISED), (BackendAddress(*FAKES[0]),)), apart=True, corun=MEETING, batches=(1, 8)
+    )
     groups = [
         planned
         for planned in plan(request, prepared(request, {}, "fp32"))

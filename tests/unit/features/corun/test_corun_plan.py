@@ -54,7 +54,7 @@ def test_models_that_are_measured_beside_each_other_are_models_whatever_they_are
     ("name", "said"),
     [
         ("missing --at all", "There is no program missing."),
-        ("my missing/a.onnx", "a.onnx is unknown"),
+        ("missing models/a.onnx", "a.onnx is unknown"),
         ("missing", "nor a model nor a program"),
     ],
 )
