@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 
 from irbench.core.quantities import NOT_MEASURED, plural, significant
@@ -10,7 +10,7 @@ from irbench.core.record import Failure
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult, Spans, row_names
 from irbench.core.training_row import Effect
-from irbench.render.figure_texts import ends_heading, ends_text
+from irbench.render.figure_texts import are_ranges, ends_heading, ends_text
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.spec import Cell, LossCheck, Objective
 from irbench.spec.training import BEGINNINGS, INPUT
@@ -49,10 +49,11 @@ def step_table(result: GroupResult, confidence: float = 0.95) -> TextTable | Non
     if not rows:
         return None
     parts = [{part.name: part.ms for part in cell.step_parts} for cell in rows]
+    figures = {name: [own[name] for own in parts if name in own] for name in (*_ALWAYS, *_WHERE_WIDE)}
     headings = {
-        name: ends_heading(f"{_HEADINGS.get(name, name)} ms", [own.get(name) for own in parts], confidence)
-        for name in (*_ALWAYS, *_WHERE_WIDE)
+        name: ends_heading(f"{_HEADINGS.get(name, name)} ms", known, confidence) for name, known in figures.items()
     }
+    mixed = {name for name, known in figures.items() if not are_ranges(known)}
     columns = (
         TableColumn("row", words=True),
         *(TableColumn(headings[name]) for name in _ALWAYS),
@@ -62,7 +63,7 @@ def step_table(result: GroupResult, confidence: float = 0.95) -> TextTable | Non
         TableColumn("loss", drops=9),
     )
     names = row_names(result.cells)
-    return TextTable(columns, tuple(_step_row(cell, names[cell.id]) for cell in rows))
+    return TextTable(columns, tuple(_step_row(cell, names[cell.id], mixed) for cell in rows))
 
 
 def step_legend(result: GroupResult) -> Iterator[str]:
@@ -123,7 +124,7 @@ def _ratio(value: float) -> str:
     return f"{value:.3f}"
 
 
-def _step_row(cell: CellResult, name: str) -> Row:
+def _step_row(cell: CellResult, name: str, mixed: Collection[str]) -> Row:
     parts = {part.name: part.ms for part in cell.step_parts}
     peak = (cell.peak_memory_bytes or {}).get("process")
     phases = cell.phases_ms
@@ -131,7 +132,7 @@ def _step_row(cell: CellResult, name: str) -> Row:
     return Row(
         (
             name,
-            *(_span(parts.get(part)) for part in (*_ALWAYS, *_WHERE_WIDE)),
+            *(_span(parts.get(part), marks_ranges=part in mixed) for part in (*_ALWAYS, *_WHERE_WIDE)),
             NOT_MEASURED if first is None else significant(first / 1e3),
             NOT_MEASURED if peak is None else f"{peak / 1e6:,.0f}",
             NOT_MEASURED if cell.loss is None else _loss(cell.loss),
@@ -139,8 +140,12 @@ def _step_row(cell: CellResult, name: str) -> Row:
     )
 
 
-def _span(spans: Spans | None) -> str:
-    return NOT_MEASURED if spans is None else f"{significant(spans.value)}{ends_text(spans.ends)}"
+def _span(spans: Spans | None, *, marks_ranges: bool) -> str:
+    return (
+        NOT_MEASURED
+        if spans is None
+        else f"{significant(spans.value)}{ends_text(spans.ends, marks_ranges=marks_ranges)}"
+    )
 
 
 def _loss(check: LossCheck) -> str:
