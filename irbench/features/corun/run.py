@@ -116,23 +116,19 @@ def _refuse_without_effect(beside: CorunOptions, kinds: Mapping[str, NeighbourKi
 
 def _kinds(options: RunOptions, beside: CorunOptions) -> dict[str, NeighbourKind]:
     """Return what each thing is that runs beside the models; unless that is said, each of several beside each."""
-    if beside.beside:
-        return {name: _kind(name, options) for name in beside.beside}
-    models = dict.fromkeys(options.models)
-    if len(models) == 1:
+    if not beside.beside and len(set(options.models)) == 1:
         raise IrbenchError(
             "Nothing is named that runs beside the model.",
             hint=f"Name it: --with {PRESSURES[0]}, another model or a command; or name several models, which are"
             " measured beside each other.",
         )
-    return dict.fromkeys(models, "model")
+    return {name: _kind(name, options) if beside.beside else "model" for name in beside.beside or options.models}
 
 
 def _kind(name: str, options: RunOptions) -> NeighbourKind:
     """Return what a name is that --with has; a model that is there comes before a program, which may be any file."""
-    pressure = next((each for each in PRESSURES if each == name), None)
-    if pressure is not None:
-        return pressure
+    if name in PRESSURES:
+        return PRESSURES[PRESSURES.index(name)]
     refusal = None if name in options.models else _why_no_model(name, options)
     if refusal is None:
         return "model"

@@ -12,8 +12,8 @@ from launches import MS, group, launch, measured, synchronous
 from irbench.core.record import NeighbourActivity
 from irbench.core.row import BesideNeighbour
 from irbench.spec import Timing
-from irbench.stats.neighbours import beside_neighbour
 from irbench.stats.observed import observe
+from irbench.stats.run_modes.neighbours import beside_neighbour
 
 TIMING = Timing(burn_in_blocks=0)
 SECOND = 1000 * MS
