@@ -39,7 +39,7 @@ class LevelTest:
 
 @dataclass(frozen=True)
 class OverLaunches(WithEnds, Estimated):
-    """A figure of a load: the median over launches, with its interval or range."""
+    """A figure of a load over its launches, with its interval or range where there is one."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,10 @@ class LoadFigures:
         requests: How many arrived.
         answered_per_s: How many were answered per second, from the first arrival to the last answer; the median over
             launches with its interval.
-        p50_ms: Median latency: the median over launches with its interval.
-        p90_ms: 90th percentile of the latency, over all launches.
-        p99_ms: 99th percentile, as ``p50_ms``; null with too few requests to bound it.
+        p50_ms: Median latency of the requests of all launches together; null with too few of them to bound it. Its
+            interval follows from how much launches differ, where there are six and each has enough requests.
+        p90_ms: 90th percentile likewise, without an interval.
+        p99_ms: 99th percentile, as ``p50_ms``.
         mean_ms: Mean latency of those that were answered.
         service_p50_ms: Median duration of the calls that answered them.
         start_lag_p99_ms: 99th percentile of the time from when a request was due and a slot was free to the begin of
@@ -79,7 +80,8 @@ class LoadFigures:
         busy_share: Which share of the time slots were busy, from 0 to 1.
         drain_ms: From the last arrival to the last answer, the median over launches.
         refused: Requests that found too many waiting.
-        given_up: Requests that waited, or were answered, after more than the time-out.
+        given_up: Requests that waited, or were answered, after more than the time-out, and those that still waited when
+            the load had lasted twice as long as its requests arrive.
         batch_mean: Requests that a call answered on average.
         level: Whether the service level is kept; null where none was asked for.
         server: Where the time of calls goes; null where no model server answered, or it does not tell.

@@ -9,8 +9,8 @@ Scenario = Literal["server", "offline", "single", "multistream"]
 """How requests arrive, in the terms of MLPerf Inference.
 
 ``server``: independently of each other, at a mean rate (a Poisson process), whether or not earlier ones are answered.
-``offline``: all at once. ``single``: each when the one before is answered. ``multistream``: several at a time, when all
-those before are answered.
+``offline``: all at once. ``single``: each when the one before is answered. ``multistream``: :data:`SAMPLES_OF_QUERY` at
+a time, when all those before are answered.
 """
 SAMPLES_OF_QUERY = 8
 """Requests that arrive together in the scenario ``multistream``; MLPerf has as many."""

@@ -12,14 +12,27 @@ from irbench.terminal.stderr import plugin_warnings_shown, say
 if TYPE_CHECKING:
     from irbench.api.progress import Reporter
     from irbench.options.run import ResumeOptions, RunOptions
-    from irbench.runs.measurement import ModePlan, StoredRun
+    from irbench.runs.measurement import ModePlan, RowFilter, StoredRun
 
 
-def measured(options: RunOptions, form: str, output: Path | None, *, strict: bool, mode: ModePlan | None = None) -> int:
-    """Measure, write the document, and return the exit code; ``mode`` is of what no option of a run asks for."""
+def measured(
+    options: RunOptions,
+    form: str,
+    output: Path | None,
+    *,
+    strict: bool,
+    mode: ModePlan | None = None,
+    keep: RowFilter | None = None,
+) -> int:
+    """Measure, write the document, and return the exit code.
+
+    ``mode`` and ``keep`` are those of :func:`irbench.runs.measurement.measure`.
+    """
     from irbench.runs.measurement import measure
 
-    return written(lambda reporter: measure(options, reporter, mode), options.results, form, output, strict=strict)
+    return written(
+        lambda reporter: measure(options, reporter, mode, keep), options.results, form, output, strict=strict
+    )
 
 
 def resumed(options: ResumeOptions, form: str, output: Path | None, *, strict: bool) -> int:

@@ -43,11 +43,11 @@ def command(
     `--slo` and without `--rate`, the highest rate is searched at which the service level is kept. Outputs are verified
     first.
     """
-    from irbench.features.serve.run import serving_plan
+    from irbench.features.serve.run import refuse_wait_for_one, serving_plan
     from irbench.terminal.console import command_line
 
     own, shared = SERVE.split(options)
     plan = serving_plan(ServeOptions(**own))
     run = RunOptions(command=command_line(), **shared)
     refuse_overwriting_models(run.models, output)
-    return measured(run, form, output, strict=strict, mode=plan)
+    return measured(run, form, output, strict=strict, mode=plan, keep=refuse_wait_for_one)

@@ -16,7 +16,7 @@ class ServeKeywords(TypedDict, total=False):
 
     Attributes:
         scenario: How requests arrive: server: on their own, at a mean rate; offline: all at once; single: each after
-            the answer to the one before; multistream: eight at a time (for example ``"server", "offline", "single" or
+            the answer to the one before; multistream: 8 at a time (for example ``"server", "offline", "single" or
             "multistream"``; default: server).
         rate: Requests per second, on average; a load for each. Without it, the highest rate that keeps ``slo`` is
             searched (for example ``[10, 50]``).

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from irbench.options import kinds
 from irbench.options.option import CommandOptions, option
 from irbench.options.run import ONE_TABLE_EACH, RunOptions
-from irbench.spec.serving import Scenario, ServiceLevel
+from irbench.spec.serving import SAMPLES_OF_QUERY, Scenario, ServiceLevel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +17,7 @@ class ServeOptions:
     scenario: Scenario = option(
         kinds.one_of(Scenario),
         "How requests arrive: server: on their own, at a mean rate; offline: all at once; single: each after the answer"
-        " to the one before; multistream: eight at a time.",
+        f" to the one before; multistream: {SAMPLES_OF_QUERY} at a time.",
         default="server",
     )
     rate: tuple[float, ...] = option(

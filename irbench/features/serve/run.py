@@ -11,6 +11,8 @@ from irbench.features.serve.keywords import ServeKeywords
 from irbench.features.serve.options import SERVE, ServeOptions
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
+from irbench.runner.plan import PlannedGroup
+from irbench.runner.request import RunRequest
 from irbench.runs.measurement import measure
 from irbench.runs.results import Run, finished_run
 from irbench.spec.serving import Queueing, ServingPlan
@@ -42,7 +44,7 @@ def serve(
     plan = serving_plan(ServeOptions(**own))
     with reporting(progress, SERVE) as reporter:
         run_options = RunOptions(models=tuple(map(str, models)), **shared)
-        stored = measure(run_options, reporter, plan)
+        stored = measure(run_options, reporter, plan, refuse_wait_for_one)
     return finished_run(stored)
 
 
@@ -80,3 +82,18 @@ def serving_plan(options: ServeOptions) -> ServingPlan:
             1e3 * (options.batch_wait or 0.0),
         ),
     )
+
+
+def refuse_wait_for_one(request: RunRequest, groups: tuple[PlannedGroup, ...]) -> tuple[PlannedGroup, ...]:
+    """Return the groups of a plan; which batch a model has by itself is not known before.
+
+    Raises:
+        IrbenchError: Calls shall wait for their batch to be full, and each answers one request.
+    """
+    waits = request.serving is not None and request.serving.queueing.batch_wait_ms > 0
+    if waits and all(planned.group.main.batch == 1 for planned in groups):
+        raise IrbenchError(
+            "At batch 1 a call answers one request, and has no batch to wait for.",
+            hint="Give --batch 8, or leave --batch-wait out.",
+        )
+    return groups

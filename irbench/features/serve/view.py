@@ -22,13 +22,13 @@ from irbench.render.speed_table import heading
 from irbench.render.table import Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
 from irbench.render.views import PlainView
-from irbench.spec.serving import Scenario, ServiceLevel
+from irbench.spec.serving import SAMPLES_OF_QUERY, Scenario, ServiceLevel
 
 _SCENARIO_TEXTS: Mapping[Scenario, str] = {
     "server": "requests arrive on their own (Poisson)",
     "offline": "all requests at once",
     "single": "one request at a time",
-    "multistream": "eight requests at a time",
+    "multistream": f"{SAMPLES_OF_QUERY} requests at a time",
 }
 _KEEPS: Mapping[LevelVerdict, str] = {
     "pass": "keeps it",
@@ -127,7 +127,7 @@ def _notes(table: ServingTable, names: Mapping[str, str]) -> Iterator[str]:
         f"{names[limit.cell]} {rate_text(limit.capacity_per_s)}/s" for limit in table.limits if limit.capacity_per_s
     ]
     if capacities:
-        yield f"with all requests there: {', '.join(capacities)}"
+        yield f"maximum throughput: {', '.join(capacities)}"
     if table.verified_against is not None:
         yield f"outputs verified against {table.verified_against.text()}"
 

@@ -40,14 +40,14 @@ def _any(says: Callable[[LoadFigures], object]) -> Callable[[ServingTable], bool
     return lambda table: any(says(row.load) for row in table.rows if row.load is not None)
 
 
-def _over_launches(
+def _with_interval(
     find: Callable[[LoadFigures], OverLaunches | None],
     name: str,
     unit: str,
     meaning: str,
     shown: ShownColumn[ServingRow, ServingTable],
 ) -> Iterator[Column[float | None]]:
-    """Yield the columns of a figure with its interval, of which a table shows the first with both ends."""
+    """Yield the columns of a figure and its interval, of which a table shows the first with both ends."""
     of = RowPart[ServingRow, OverLaunches](lambda row: None if row.load is None else find(row.load))
 
     def text(row: ServingRow, _table: ServingTable) -> str:
@@ -61,15 +61,9 @@ def _over_launches(
         f"{name}_low{unit}", NUMBER, "Lower end of its interval; null without one.", load=of(lambda span: span.low)
     )
     yield Column(f"{name}_high{unit}", NUMBER, "Upper end of its interval.", load=of(lambda span: span.high))
-    yield Column(
-        f"{name}_range_low{unit}",
-        NUMBER,
-        "Smallest launch, where there are too few for an interval.",
-        load=of(lambda span: span.range_low),
-    )
-    yield Column(f"{name}_range_high{unit}", NUMBER, "Largest launch, likewise.", load=of(lambda span: span.range_high))
 
 
+_answered = RowPart[ServingRow, OverLaunches](lambda row: None if row.load is None else row.load.answered_per_s)
 _has_level = _any(lambda load: load.level)
 
 LOAD: tuple[Column[Any], ...] = (
@@ -81,16 +75,20 @@ LOAD: tuple[Column[Any], ...] = (
         load=_load(lambda load: load.rate_per_s),
         in_loads=ShownColumn(10, "requests/s", rate_text, is_shown=_any(lambda load: load.rate_per_s))),
     Column("requests", COUNT, "Requests that arrived, in all launches.", load=_load(lambda load: load.requests)),
-    *_over_launches(lambda load: load.answered_per_s, "answered", "_per_s",
+    *_with_interval(lambda load: load.answered_per_s, "answered", "_per_s",
         "Answers per second, first arrival to last answer; median over launches.",
         ShownColumn(20, _headed("answered/s"), drops=8)),
-    *_over_launches(lambda load: load.p50_ms, "arrival_p50", "_ms",
-        "Median latency from when a request was due to its answer; median over launches.",
+    Column("answered_range_low_per_s", NUMBER, "Smallest launch, where there are too few for an interval.",
+        load=_answered(lambda span: span.range_low)),
+    Column("answered_range_high_per_s", NUMBER, "Largest launch, likewise.",
+        load=_answered(lambda span: span.range_high)),
+    *_with_interval(lambda load: load.p50_ms, "arrival_p50", "_ms",
+        "Median latency from when a request was due to its answer, of all launches together.",
         ShownColumn(30, _headed("p50 ms"))),
-    Column("arrival_p90_ms", NUMBER, "90th percentile of that latency, of all launches.",
+    Column("arrival_p90_ms", NUMBER, "90th percentile of that latency, of all launches together.",
         load=_load(lambda load: load.p90_ms), in_loads=ShownColumn(40, "p90 ms", drops=4)),
-    *_over_launches(lambda load: load.p99_ms, "arrival_p99", "_ms",
-        "99th percentile of that latency; null with too few requests to bound it.",
+    *_with_interval(lambda load: load.p99_ms, "arrival_p99", "_ms",
+        "99th percentile of that latency, likewise; null with too few requests to bound it.",
         ShownColumn(50, _headed("p99 ms"), drops=1)),
     Column("arrival_mean_ms", NUMBER, "Mean latency of the requests that were answered.",
         load=_load(lambda load: load.mean_ms)),
@@ -114,7 +112,8 @@ LOAD: tuple[Column[Any], ...] = (
         in_loads=ShownColumn(90, "per call", drops=4, is_shown=_any(lambda load: load.batch_mean > 1))),
     Column("refused", COUNT, "Requests that found too many waiting.", load=_load(lambda load: load.refused),
         in_loads=ShownColumn(100, "refused", "{:,}".format, drops=2, is_shown=_any(lambda load: load.refused))),
-    Column("given_up", COUNT, "Requests that waited, or were answered, after more than the time-out.",
+    Column("given_up", COUNT,
+        "Requests that took longer than the time-out, or still waited after twice the load's time.",
         load=_load(lambda load: load.given_up),
         in_loads=ShownColumn(110, "given up", "{:,}".format, drops=2, is_shown=_any(lambda load: load.given_up))),
     Column("drain_ms", NUMBER, "From the last arrival to the last answer; median over launches.",

@@ -13,6 +13,14 @@ positive: Geyer, "Practical Markov Chain Monte Carlo", Statistical Science 7 (19
 slowest twentieth of all requests may cluster more than the others, so the time of being one of them counts where it is
 longer. Misses themselves are not looked at, because a few bursts of them, or none, say nothing of how they cluster.
 
+**Percentiles of a load** are those of the requests of all launches together, as the service level is tested on: medians
+of the launches' percentiles would hide a slow launch, whose requests miss the level all the same. Launches are
+independent of each other, requests are not. So the interval of a percentile follows from how much the share of requests
+below it differs between six launches or more: that share, give or take Student's t times its standard error (on its log
+odds, so that it stays between 0 and 1), is turned back into latencies. See Woodruff, "Confidence Intervals for Medians
+and Other Position Measures", Journal of the American Statistical Association 47 (1952). Both ends are percentiles of
+the same requests, and so surround it.
+
 **The knee** of a row lies between the highest rate that passes and the lowest that fails. It is found by bisection on
 the logarithm of the rate, below the rate at which the row answers requests that are all there.
 """
@@ -40,6 +48,7 @@ from irbench.core.serving_row import (
 from irbench.spec.serving import ServiceLevel
 from irbench.stats.figures import calls_to_bound
 from irbench.stats.intervals import FEWEST_LAUNCHES, Looks, interval_at, median, percentile, ranks_of
+from irbench.stats.student import student_quantile
 
 FINEST = 1.05
 """A search ends where the lowest rate that fails is at most so many times the highest that passes."""
@@ -146,7 +155,8 @@ def _sum_of_products(ratios: Iterable[float]) -> float:
 def load_figures(loads: Sequence[ServedLoad], level: ServiceLevel | None, confidence: float) -> LoadFigures:
     """Return what became of the requests of one load in all launches."""
     offered = loads[0].offered
-    pooled_ns = np.concatenate([latency_ns(load) for load in loads])
+    latencies_ns = [latency_ns(load) for load in loads]
+    pooled_ns = np.concatenate(latencies_ns)
     answered_ns = pooled_ns[np.isfinite(pooled_ns)]
     calls = [_calls(load) for load in loads]
     service_ns = np.concatenate([service for service, _ in calls])
@@ -156,9 +166,9 @@ def load_figures(loads: Sequence[ServedLoad], level: ServiceLevel | None, confid
         rate_per_s=offered.rate_per_s or None,
         requests=pooled_ns.size,
         answered_per_s=_over_launches([answered_per_s(load) for load in loads], confidence),
-        p50_ms=_percentile_over_launches(loads, 50, confidence),
+        p50_ms=_bounded_with_ends(latencies_ns, 50, confidence),
         p90_ms=_bounded_ms(pooled_ns, 90),
-        p99_ms=None if _bounded_ms(pooled_ns, 99) is None else _percentile_over_launches(loads, 99, confidence),
+        p99_ms=_bounded_with_ends(latencies_ns, 99, confidence),
         mean_ms=float(answered_ns.mean()) / 1e6 if answered_ns.size else None,
         service_p50_ms=median(service_ns) / 1e6 if service_ns.size else None,
         start_lag_p99_ms=percentile(lags_ns, 99) / 1e6 if lags_ns.size else None,
@@ -186,16 +196,55 @@ def _server_figures(loads: Sequence[ServedLoad], service_ns: NDArray[np.int64]) 
     return ServerFigures(queue_ms, compute_ms, float(service_ns.mean()) / 1e6 - queue_ms - compute_ms)
 
 
-def _percentile_over_launches(loads: Sequence[ServedLoad], percent: float, confidence: float) -> OverLaunches | None:
-    values_ms = [percentile_of(latency_ns(load), percent) / 1e6 for load in loads]
-    return _over_launches(values_ms, confidence) if all(map(math.isfinite, values_ms)) else None
+def _bounded_with_ends(
+    launches_ns: Sequence[NDArray[np.float64]], percent: float, confidence: float
+) -> OverLaunches | None:
+    """Return a percentile of all requests; with its interval where each launch has enough of them to bound it."""
+    value_ms = _bounded_ms(np.concatenate(launches_ns), percent)
+    if value_ms is None:
+        return None
+    enough = min(launch.size for launch in launches_ns) >= calls_to_bound(percent)
+    ends = percentile_interval(launches_ns, percent, confidence) if enough else None
+    return OverLaunches(value_ms) if ends is None else OverLaunches(value_ms, low=ends[0] / 1e6, high=ends[1] / 1e6)
+
+
+def percentile_interval(
+    launches: Sequence[NDArray[np.float64]], percent: float, confidence: float
+) -> tuple[float, float] | None:
+    """Return both ends of the interval of a percentile of all values, in their unit; see the top of this module.
+
+    ``None`` with fewer than six launches, or where an end lies beyond all values, or all finite ones. Of values that
+    equal the percentile, half count as below it.
+    """
+    if len(launches) < FEWEST_LAUNCHES:
+        return None
+    pooled = np.concatenate(launches)
+    value = percentile_of(pooled, percent)
+    below = np.array([(np.count_nonzero(own < value) + np.count_nonzero(own <= value)) / 2 for own in launches])
+    excess = below - below.sum() / pooled.size * np.array([own.size for own in launches])
+    deviation = math.sqrt(float((excess**2).sum()) / (len(launches) - 1))
+    error = math.sqrt(len(launches)) * deviation / pooled.size
+    share = percent / 100
+    reach = student_quantile((1 + confidence) / 2, len(launches) - 1) * error / (share * (1 - share))
+    below_low, above_high = (_with_odds(part, math.exp(-reach)) for part in (share, 1 - share))
+    if min(below_low, above_high) * pooled.size < 1:
+        return None
+    # rounding must not put an end on the other side
+    low, high = min(value, percentile_of(pooled, 100 * below_low)), percentile_of(pooled, 100 * (1 - above_high))
+    return (low, max(value, high)) if math.isfinite(high) else None
+
+
+def _with_odds(share: float, factor: float) -> float:
+    """Return the share whose odds are so many times those of another."""
+    return share * factor / (share * factor + 1 - share)
 
 
 def percentile_of(latencies_ns: NDArray[np.float64], percent: float) -> float:
     """Return a percentile of values that may be infinite: between a finite one and one that is not, it is not."""
     place = (latencies_ns.size - 1) * percent / 100
     highest = np.partition(latencies_ns, math.ceil(place))[math.ceil(place)]
-    return percentile(latencies_ns, percent) if math.isfinite(highest) else math.inf
+    # those above do not count, and an infinite one times its weight of zero were no number
+    return percentile(np.minimum(latencies_ns, highest), percent) if math.isfinite(highest) else math.inf
 
 
 def _bounded_ms(latencies_ns: NDArray[np.float64], percent: float) -> float | None:

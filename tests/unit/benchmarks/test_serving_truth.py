@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from benchmarks.serving.queue_theory import latencies_ms, md1_mean_ms, md1_percentile_ms
-from benchmarks.serving_truth import Figures, Load, Measured, Served, known_service_ms, of_loadgen, simulated, table_of
+from benchmarks.serving_truth import (
+    Figures,
+    Load,
+    Measured,
+    Served,
+    by_chance,
+    known_service_ms,
+    of_loadgen,
+    simulated,
+    table_of,
+)
 from irbench.core.record import ServedLoad
 from irbench.spec.serving import OfferedLoad
 
@@ -42,18 +54,37 @@ def served(call_ms: float) -> Served:
     return Served(Figures(float(taken_ms.mean()), float(np.percentile(taken_ms, 99))), [load], 0.0)
 
 
-def test_what_measuring_adds_is_the_error_and_what_requests_wait_is_none() -> None:
-    assert served(5.0).from_schedule().error == pytest.approx(0)
-    assert served(6.0).from_schedule().error == pytest.approx(0.2)
+def test_what_requests_wait_is_no_overhead() -> None:
+    measured = served(5.0).from_schedule()
+    assert (measured.found.mean_ms, measured.ideal.mean_ms) == pytest.approx((10, 10))
+    slow = served(6.0).from_schedule()
+    assert (slow.found.mean_ms, slow.ideal.mean_ms) == pytest.approx((12, 10))
 
 
-def test_the_latency_of_a_program_that_ignores_waiting_is_off() -> None:
+@pytest.mark.ci
+def test_chance_allows_a_queue_that_is_played_what_theory_predicts_and_more_where_there_are_fewer_requests() -> None:
+    (few_low, few_high), (low, high) = by_chance(125.0, 24.0), by_chance(125.0, 120.0)
+    assert few_low.mean_ms < low.mean_ms < md1_mean_ms(5.0, 125.0) < high.mean_ms < few_high.mean_ms
+    assert few_low.p99_ms < low.p99_ms < md1_percentile_ms(5.0, 125.0, 99) < high.p99_ms < few_high.p99_ms
+
+
+def test_a_figure_that_chance_does_not_make_is_told_and_one_that_it_makes_is_not() -> None:
+    allowed, told = (Figures(8, 25), Figures(10, 35)), Measured(Figures(9, 5), Figures(9, 30))
+    load = Load("125 requests/s", Figures(9.17, 29.62), told, told, allowed)
+    assert list(load.outside()) == [
+        "125 requests/s: the p99 of irbench is 5.00 ms; by chance alone 95% of runs have 25.00 to 35.00 ms"
+    ]
+    assert not list(replace(load, by_chance=None).outside())
+
+
+def test_a_program_that_ignores_waiting_has_other_figures_than_its_requests() -> None:
     printed = {"mean_ms": 5.0, "p99_ms": 5.0, "came_s": [0.0, 0.001, 0.002], "took_s": [0.005] * 3}
-    assert of_loadgen(printed).error > 0.4
+    assert of_loadgen(printed).ideal.mean_ms == pytest.approx(9)
 
 
 def test_each_load_has_its_mean_and_its_99th_percentile_by_who_says_so() -> None:
     figures = Measured(Figures(1, 2), Figures(3, 4))
-    (mean, tail) = table_of([Load("10 requests/s", Figures(5, 6), figures, figures)]).rows
-    assert mean.cells == ("10 requests/s", "mean", "5.00", "1.00", "3.00", "1.00", "3.00")
-    assert tail.cells == ("", "p99", "6.00", "2.00", "4.00", "2.00", "4.00")
+    load = Load("10 requests/s", Figures(5, 6), figures, figures, (Figures(4, 5), Figures(7, 8)))
+    (mean, tail) = table_of([load]).rows
+    assert mean.cells == ("10 requests/s", "mean", "5.00 [4.00, 7.00]", "1.00", "3.00", "1.00", "3.00")
+    assert tail.cells == ("", "p99", "6.00 [5.00, 8.00]", "2.00", "4.00", "2.00", "4.00")

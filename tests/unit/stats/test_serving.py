@@ -9,6 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cold_and_soak_runs import served_cell, serving_example
+from hypothesis import given
+from hypothesis import strategies as st
 
 from irbench.core.record import REFUSED, Failure, LaunchRecord, ServedLoad
 from irbench.core.serving_row import LevelTest, LoadLimit
@@ -23,8 +25,10 @@ from irbench.stats.run_modes.serving import (
     level_verdict,
     load_figures,
     next_rate,
+    percentile_interval,
 )
 from irbench.stats.run_modes.serving import test_level as level_test
+from irbench.stats.student import student_quantile
 
 MS = 1_000_000
 
@@ -103,6 +107,71 @@ def test_requests_without_an_answer_count_as_slower_than_any_other() -> None:
 def test_a_percentile_that_its_requests_cannot_bound_is_not_given() -> None:
     assert load_figures([load_of(*[10] * 40)], None, 0.95).p90_ms is None
     assert load_figures([load_of(*[10] * 44)], None, 0.95).p90_ms == pytest.approx(10)
+
+
+def test_a_percentile_that_is_a_request_beside_one_without_an_answer_is_a_number() -> None:
+    figures = load_figures([load_of(*[10] * 5, unanswered=4)], None, 0.95)
+    assert figures.p50_ms is not None
+    assert figures.p50_ms.value == pytest.approx(10)
+
+
+def test_one_slow_launch_of_six_moves_every_percentile_as_it_moves_the_verdict() -> None:
+    random = np.random.default_rng(7)
+    usual, slow = (load_of(*random.permutation(np.linspace(*ends, 100))) for ends in ((5, 20), (50, 90)))
+    figures = load_figures([slow, *[usual] * 5], ServiceLevel(99, 40), 0.95)
+    assert figures.p50_ms is not None
+    assert figures.p90_ms is not None
+    assert figures.p99_ms is not None
+    assert figures.p50_ms.value < 20 < 50 < figures.p90_ms < figures.p99_ms.value
+    assert figures.level is not None
+    assert figures.level.verdict == "fail"
+    assert figures.p99_ms.ends is None  # a hundred requests of a launch do not bound its p99
+
+
+@given(
+    st.lists(st.lists(st.floats(1, 1000), min_size=1, max_size=20), min_size=1, max_size=8),
+    st.integers(1, 60),
+    st.integers(0, 3),
+)
+def test_a_higher_percentile_is_no_shorter_and_lies_within_its_interval(
+    launches_ms: list[list[float]], repeats: int, unanswered: int
+) -> None:
+    figures = load_figures([load_of(*own * repeats, unanswered=unanswered) for own in launches_ms], None, 0.95)
+    p50, p99 = figures.p50_ms, figures.p99_ms
+    shown = [figure for figure in (p50, p99) if figure is not None]
+    assert figures.p90_ms is None or p50 is None or p50.value <= figures.p90_ms
+    assert p99 is None or (figures.p90_ms is not None and figures.p90_ms <= p99.value)
+    for figure in shown:
+        if figure.ends is not None:
+            assert figure.ends.low <= figure.value <= figure.ends.high
+
+
+@pytest.mark.parametrize(("percent", "busy"), [(50, 0.8), (99, 0.3)])
+def test_the_interval_of_a_percentile_holds_it_about_as_often_as_it_says(percent: float, busy: float) -> None:
+    random = np.random.default_rng(6)
+    truth_ns = float(np.percentile(latency_ns(queued(random, busy, 10_000)), percent))
+    held = 0
+    for _ in range(200):
+        launches = [latency_ns(queued(random, busy, 20)) for _ in range(6)]
+        ends = percentile_interval(launches, percent, 0.95)
+        held += ends is not None and ends[0] <= truth_ns <= ends[1]
+    assert 0.88 <= held / 200 < 1
+
+
+def test_fewer_than_six_launches_have_no_interval_and_an_end_is_a_request_that_was_answered() -> None:
+    launch = np.linspace(5, 20, 1000)
+    assert percentile_interval([launch] * 5, 99, 0.95) is None
+    assert percentile_interval([launch] * 6, 99, 0.95) is not None
+    cut = np.where(np.arange(1000) >= 981, np.inf, launch)
+    assert percentile_interval([*[launch] * 3, *[cut] * 3], 50, 0.95) is not None
+    assert percentile_interval([*[launch] * 3, *[cut] * 3], 99, 0.95) is None
+
+
+@pytest.mark.parametrize(
+    ("freedom", "quantile"), [(1, 12.7062), (2, 4.30265), (5, 2.57058), (10, 2.22814), (100, 1.98397)]
+)
+def test_students_distribution_is_that_of_its_tables(freedom: int, quantile: float) -> None:
+    assert student_quantile(0.975, freedom) == pytest.approx(quantile, rel=1e-5)
 
 
 def test_launches_are_judged_together() -> None:
