@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +26,12 @@ _NO_BLANKS = re.compile(r" +$", re.MULTILINE)
 def command_line() -> tuple[str, ...]:
     """Return the words of this call, for whoever wants to repeat it."""
     return ("irbench", *sys.argv[1:])
+
+
+def resumed_command_line() -> str:
+    """Return this call with ``--resume``, as a shell reads it: all of its options hold for what is left, too."""
+    words = command_line()
+    return shlex.join(words if "--resume" in words else (*words, "--resume"))
 
 
 def err_console() -> Console:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -90,6 +91,7 @@ def test_two_targets_share_a_plan_and_every_run_arrives(place: Place):
     called = irbench(*place.command("--format", "json"))
     assert called.code == ExitCode.OK, called.err
     place.require_each_table_once(called.document)
+    assert len(called.document["rows"]) == 3
     assert {row["target"] for row in called.document["rows"]} <= {"left", "right"}
     assert all(row["cost_per_million"] for row in called.document["rows"])
     assert nothing_is_left()
@@ -118,8 +120,11 @@ def test_a_worker_that_is_killed_takes_its_job_with_it_and_the_job_is_done_again
 def test_a_coordinator_that_ends_takes_everything_with_it_and_is_resumed(place: Place, sent: signal.Signals):
     with place.begun() as call:
         os.kill(call.pid, sent)
-        call.communicate()
+        _, err = call.communicate()
     assert call.returncode == (ExitCode.INTERRUPTED if sent == signal.SIGINT else -sent)
+    if sent == signal.SIGINT:
+        words = shlex.join(("irbench", *place.command(), "--resume"))
+        assert f"interrupted: {words} goes on" in err
     assert nothing_is_left()
     called = irbench(*place.command("--resume", "--format", "json"))
     assert called.code == ExitCode.OK, called.err

@@ -122,9 +122,9 @@ def test_a_table_of_a_model_with_another_content_does_not_go_on(plan: Path, own_
 @pytest.mark.ci
 def test_a_request_to_end_says_how_to_go_on(plan: Path) -> None:
     plan.write_text(PLAN.replace('"0.01s"', '"60m"\nset = { fake-a = { fault = "interrupt", at = "relaunch" } }'))
-    called = irbench_process("sweep", plan)
+    called = irbench_process("sweep", plan, "--name", "by-night")
     assert called.code == 128 + signal.SIGINT
-    assert called.err.rstrip().endswith(f"interrupted: irbench sweep {plan} --resume goes on")
+    assert called.err.rstrip().endswith(f"interrupted: irbench sweep {plan} --name by-night --resume goes on")
     assert "1 interrupted, 1 not begun" in called.out
 
 

@@ -45,13 +45,14 @@ def run(plan: str, form: str, output: Path | None, **options: Any) -> int:
     from irbench.errors import ExitCode
     from irbench.features.fleet.run import run_fleet
     from irbench.features.plan.reading import read_plan
+    from irbench.terminal.console import resumed_command_line
 
     sweep_plan = read_plan(plan)
     with plugin_warnings_shown(), displayed() as reporter:
         report, ended = run_fleet(sweep_plan, FleetOptions(**options), reporter)
     _print(report, form, output)
     if not ended:
-        say(f"interrupted: irbench fleet run {plan} --resume goes on")
+        say(f"interrupted: {resumed_command_line()} goes on")
         return int(ExitCode.INTERRUPTED)
     return report.exit_code
 

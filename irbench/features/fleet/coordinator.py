@@ -191,6 +191,7 @@ class Coordinator:
 
     def _begin(self, cluster: Cluster, assignment: Assignment) -> None:
         self.progress.begun(assignment.target, assignment.job)
+        self.journal.begin_job(assignment.job.id, assignment.target)
         member = self._members[assignment.target]
         self._work[assignment.target] = asyncio.create_task(self._measure(cluster, member, assignment.job))
 
@@ -295,10 +296,27 @@ class Coordinator:
 
     def _record_gone(self) -> None:
         for gone in self.queue.gone[self._said_gone :]:
-            record = _record_of(gone, self._last_words.get(gone.job.id, ""))
+            record = self._record_of(gone)
             self.journal.add(record)
             self.progress.ended("", gone.job, record)
         self._said_gone = len(self.queue.gone)
+
+    def _record_of(self, gone: Gone) -> JobRecord:
+        job = gone.job
+        return JobRecord(
+            job=job.id,
+            pool=job.pool,
+            kind=gone.reason,
+            labels=tuple(table.label for table in job.tables),
+            message=self._last_words.get(job.id, "") if gone.reason == "deaths" else "",
+            problems=self._problems_of(job.pool) if gone.reason == "no-target" else {},
+        )
+
+    def _problems_of(self, pool: str) -> dict[str, TargetProblem]:
+        """Return what is wrong with the targets of a pool, of those that something is known of."""
+        seen = {name: target.problem for name, target in self.journal.document.targets.items()}
+        found = {name: self.unreachable.get(name) or seen.get(name) for name in self.queue.targets_of(pool)}
+        return {name: problem for name, problem in found.items() if problem is not None}
 
 
 def clock_ahead_s(facts: TargetFacts) -> float | None:
@@ -322,9 +340,3 @@ async def problem_of_answer(cluster: Cluster, member: Member) -> TargetProblem:
     if there in ("", __version__):
         return TargetProblem(code="answers-otherwise")
     return TargetProblem(code="irbench-version", there=there, needed=__version__)
-
-
-def _record_of(gone: Gone, said: str) -> JobRecord:
-    labels = tuple(table.label for table in gone.job.tables)
-    message = said if gone.reason == "deaths" else ""
-    return JobRecord(job=gone.job.id, pool=gone.job.pool, kind=gone.reason, labels=labels, message=message)

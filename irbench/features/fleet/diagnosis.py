@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import msgspec
 
@@ -42,15 +43,12 @@ async def diagnosed(fleet: FleetFile, say: Say, *, peak: bool) -> FleetDiagnosis
     async with opened(fleet, problems) as cluster:
         fleet = await with_targets(fleet, cluster)
         members = await _members(fleet, cluster, problems)
-        found = await asyncio.gather(*(_diagnosed(cluster, member, peak=peak) for member in members))
-    machines: dict[str, str] = {}
-    by_name = {}
-    for member, diagnosis in zip(members, found, strict=True):
-        problem = diagnosis.problem
-        if diagnosis.facts is not None:
-            problem = problem or problem_of_target(diagnosis.facts, fleet, machines, measures=member.measures)
-            machines.setdefault(diagnosis.facts.machine, member.name)
-        by_name[member.name] = msgspec.structs.replace(diagnosis, problem=problem)
+        described = await asyncio.gather(*(_described(cluster, member) for member in members))
+        known = _refused(described, members, fleet)
+        found = await asyncio.gather(
+            *(_looked_at(cluster, member, known[member.name], peak=peak) for member in members)
+        )
+    by_name = {diagnosis.name: diagnosis for diagnosis in found}
     return FleetDiagnosis(
         [
             by_name.get(target.name)
@@ -71,18 +69,44 @@ async def _members(fleet: FleetFile, cluster: Cluster, problems: _Problems) -> t
         await asyncio.sleep(0.5)
 
 
-async def _diagnosed(cluster: Cluster, member: Member, *, peak: bool) -> TargetDiagnosis:
-    facts = None
+async def _described(cluster: Cluster, member: Member) -> TargetDiagnosis:
     try:
         facts = unpacked(await cluster.call(member, tasks.describe), TargetFacts, member.name)
-        ahead_s = clock_ahead_s(facts)
+    except SchedulerLost:
+        raise
+    except TargetLost:
+        return TargetDiagnosis(name=member.name, problem=TargetProblem(code="cut"))
+    except (CallFailed, IrbenchError):
+        return TargetDiagnosis(name=member.name, problem=await problem_of_answer(cluster, member))
+    return TargetDiagnosis(name=member.name, facts=facts, clock_ahead_s=clock_ahead_s(facts))
+
+
+def _refused(
+    described: Sequence[TargetDiagnosis], members: Sequence[Member], fleet: FleetFile
+) -> dict[str, TargetDiagnosis]:
+    """Return what is known of targets by name, with why one may not measure."""
+    machines: dict[str, str] = {}
+    known = {}
+    for member, diagnosis in zip(members, described, strict=True):
+        problem, facts = diagnosis.problem, diagnosis.facts
+        if facts is not None:
+            problem = problem_of_target(facts, fleet, machines, measures=member.measures)
+            machines.setdefault(facts.machine, member.name)
+        known[member.name] = msgspec.structs.replace(diagnosis, problem=problem)
+    return known
+
+
+async def _looked_at(cluster: Cluster, member: Member, known: TargetDiagnosis, *, peak: bool) -> TargetDiagnosis:
+    """Have a target look at its machine: one that may not measure is not asked, since its worker may take no job."""
+    if known.problem is not None:
+        return known
+    try:
         told = await cluster.call(member, tasks.diagnose, peak, measures=True)
         answer = msgspec.json.decode(told if isinstance(told, bytes) else b"", type=DoctorAnswer)
     except SchedulerLost:
         raise
     except TargetLost:
-        return TargetDiagnosis(name=member.name, facts=facts, problem=TargetProblem(code="cut"))
-    except (CallFailed, IrbenchError, ValueError):
-        problem = await problem_of_answer(cluster, member)
-        return TargetDiagnosis(name=member.name, facts=facts, problem=problem)
-    return TargetDiagnosis(name=member.name, facts=facts, doctor=answer, clock_ahead_s=ahead_s)
+        return msgspec.structs.replace(known, problem=TargetProblem(code="cut"))
+    except (CallFailed, ValueError):
+        return msgspec.structs.replace(known, problem=await problem_of_answer(cluster, member))
+    return msgspec.structs.replace(known, doctor=answer)

@@ -60,16 +60,18 @@ class JobQueue:
         jobs: What is left to do, in the order in which a pool of one target takes it.
         pools: The pool of each target.
         patience_s: For how long a target that left is expected back.
+        begun: Which target began a job in an earlier call, by the id of the job.
     """
 
     jobs: Sequence[Job]
     pools: Mapping[str, str]
     patience_s: float = 600.0
+    begun: Mapping[str, str] = field(default_factory=dict[str, str])
     gone: list[Gone] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._targets = {name: _Target(pool) for name, pool in self.pools.items()}
-        self._history = {job.id: _History() for job in self.jobs}
+        self._history = {job.id: _History(self._begun_on(job)) for job in self.jobs}
         self._waiting: dict[str, list[Job]] = {pool: [] for pool in self.pools.values()}
         for job in self.jobs:
             self._waiting.setdefault(job.pool, []).append(job)
@@ -83,10 +85,6 @@ class JobQueue:
     def is_over(self) -> bool:
         """Whether nothing waits and nothing is measured."""
         return not any(self._waiting.values()) and all(target.job is None for target in self._targets.values())
-
-    def waiting(self, pool: str) -> int:
-        """Return how many jobs of a pool wait."""
-        return len(self._waiting[pool])
 
     def job_of(self, target: str) -> Job | None:
         """Return what a target measures."""
@@ -140,7 +138,7 @@ class JobQueue:
         """Return what begins now, and give up what nobody is left for."""
         begun = tuple(self._assigned(now_s))
         for pool, jobs in self._waiting.items():
-            if jobs and not any(self._is_expected(name, now_s) for name in self._of(pool)):
+            if jobs and not any(self._is_expected(name, now_s) for name in self.targets_of(pool)):
                 for job in tuple(jobs):
                     self._give_up(job, "no-target")
         return begun
@@ -156,10 +154,16 @@ class JobQueue:
                     yield Assignment(name, job)
 
     def _next(self, name: str, now_s: float) -> Job | None:
-        """Return what a target measures next: what another has begun only where there is nothing else."""
+        """Return what a target measures next: first what it has begun, last what another has."""
         waiting = self._waiting[self._targets[name].pool]
-        own = (job for job in waiting if self._is_for(job, name, now_s))
-        return next(own, waiting[0] if waiting else None)
+        free = [job for job in waiting if self._is_for(job, name, now_s)]
+        own = (job for job in free if self._history[job.id].begun_on == name)
+        return next(own, next(iter(free or waiting), None))
+
+    def _begun_on(self, job: Job) -> str:
+        """Return which target began a job before; empty where none of its pool did."""
+        name = self.begun.get(job.id, "")
+        return name if self.pools.get(name) == job.pool else ""
 
     def _is_for(self, job: Job, name: str, now_s: float) -> bool:
         begun_on = self._history[job.id].begun_on
@@ -168,7 +172,8 @@ class JobQueue:
     def _is_expected(self, name: str, now_s: float) -> bool:
         return self._targets[name].is_here or now_s - self._left_at[name] < self.patience_s
 
-    def _of(self, pool: str) -> Iterator[str]:
+    def targets_of(self, pool: str) -> Iterator[str]:
+        """Yield the names of the targets of a pool."""
         return (name for name, target in self._targets.items() if target.pool == pool)
 
     def _lose(self, target: str, *, is_its_fault: bool = True) -> None:

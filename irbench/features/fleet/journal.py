@@ -43,6 +43,7 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
             that asked for a file that is none of the job's; or why it was given up.
         target: That measured or refused it; empty where none did.
         message: What its target said of it, as errors of irbench or of its system have it.
+        problems: Why each target of its pool was not there or may not measure, where it was given up for that.
     """
 
     job: str
@@ -53,6 +54,7 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     tables: tuple[TableOutcome, ...] = ()
     message: str = ""
     hint: str = ""
+    problems: Mapping[str, TargetProblem] = {}
 
     @property
     def is_done(self) -> bool:
@@ -85,6 +87,7 @@ class JournalDocument(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         fleet: An id: jobs of another one begin anew.
         planned: How many tables the whole plan has, of which a call may measure some.
+        begun: Which target began a job that is not done, by the id of the job: its launches are there.
     """
 
     format: int = FORMAT
@@ -96,6 +99,7 @@ class JournalDocument(msgspec.Struct, frozen=True, kw_only=True):
     planned: int
     jobs: Mapping[str, JobRecord] = {}
     targets: Mapping[str, TargetRecord] = {}
+    begun: Mapping[str, str] = {}
 
 
 class Unwritable(IrbenchError):
@@ -145,8 +149,19 @@ class Journal:
 
     def add(self, record: JobRecord) -> None:
         """Take in what came of a job, and wait until the disk has it."""
-        self.document = msgspec.structs.replace(self.document, jobs={**self.document.jobs, record.job: record})
+        jobs = {**self.document.jobs, record.job: record}
+        begun = self.document.begun
+        if record.is_done:
+            begun = {job: target for job, target in begun.items() if job != record.job}
+        self.document = msgspec.structs.replace(self.document, jobs=jobs, begun=begun)
         self._write()
+
+    def begin_job(self, job: str, target: str) -> None:
+        """Take in which target begins a job, before it does."""
+        if self.document.begun.get(job) != target:
+            begun = {**self.document.begun, job: target}
+            self.document = msgspec.structs.replace(self.document, begun=begun)
+            self._write()
 
     def see(self, name: str, **facts: Any) -> None:
         """Take in what is known of a target: fields of :class:`TargetRecord`, beside those that are known."""

@@ -144,3 +144,8 @@ def _version_problem(facts: TargetFacts, name: str, wanted: str) -> TargetProble
     if not SpecifierSet(wanted).contains(there, prereleases=True):
         return TargetProblem(code="distribution-version", subject=name, there=there, needed=wanted)
     return None
+
+
+def problems_text(problems: Mapping[str, TargetProblem]) -> str:
+    """Return what is wrong with each of some targets; empty where nothing is known of any."""
+    return "; ".join(f"{name}: {problem.text()}" for name, problem in problems.items())

@@ -11,7 +11,7 @@ from irbench.errors import one_line
 from irbench.features.fleet.jobs import Job
 from irbench.features.fleet.journal import End, JobRecord
 from irbench.features.fleet.messages import SentFile, TargetFacts
-from irbench.features.fleet.problems import TargetProblem
+from irbench.features.fleet.problems import TargetProblem, problems_text
 from irbench.measure.clock import utc_now
 
 LARGEST_SKEW_S = 60.0
@@ -136,7 +136,8 @@ class FleetProgress:
         problem = next((table for table in record.tables if table.message), record)
         hint = record.hint or problem.hint
         said = f"stored {runs}" if runs else "not measured"
-        reason = record.message or problem.message or ("" if runs else END_TEXTS[record.kind])
+        known = record.message or problem.message or problems_text(record.problems)
+        reason = known or ("" if runs else END_TEXTS[record.kind])
         self._say(f"{name or record.pool}: {job.tables[0].label}: {said}{f': {reason}' if reason else ''}")
         if hint:
             self._say(f"hint: {hint}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import inf
 from pathlib import Path
@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from irbench.api.display import Displayable
+from irbench.core.record import Failure
 from irbench.core.result import GroupResult
-from irbench.core.row import CellResult, Spans, distinguish, is_too_slow, name_of
+from irbench.core.row import CellResult, Spans, State, distinguish, is_too_slow, name_of
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.fleet.journal import End, JobRecord, JournalDocument, TargetRecord
 from irbench.features.fleet.messages import TargetFacts
 from irbench.features.fleet.options import FLEET
-from irbench.features.fleet.problems import TargetProblem
+from irbench.features.fleet.problems import TargetProblem, problems_text
 from irbench.notices.notes import Reference
+from irbench.roofline import Bandwidth, ComputePeak
 from irbench.runs.results import Run
 from irbench.store.listing import find_run
 from irbench.store.runs import load_document
@@ -39,12 +41,28 @@ class FoundByDoctor(msgspec.Struct, frozen=True):
     remedy: str = ""
 
 
+class BackendFound(msgspec.Struct, frozen=True):
+    """A backend on a target: the version of its runtime, and why it cannot run; ``None`` where it can."""
+
+    name: str
+    version: str | None = None
+    problem: str | None = None
+
+
+class PeaksFound(msgspec.Struct, frozen=True):
+    """What a machine attains at most; see :class:`irbench.roofline.MachinePeaks`."""
+
+    compute: tuple[ComputePeak, ...] = ()
+    bandwidth: tuple[Bandwidth, ...] = ()
+
+
 class DoctorAnswer(msgspec.Struct, frozen=True):
     """What is read of the answer of a doctor on a target."""
 
     verdict: str
     findings: tuple[FoundByDoctor, ...] = ()
-    peak: dict[str, Any] | None = None
+    backends: tuple[BackendFound, ...] = ()
+    peak: PeaksFound | None = None
 
 
 class TargetDiagnosis(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +120,8 @@ class FleetTable:
         target: That measured it; empty where none did.
         run: The id of the run that holds it; empty where none does.
         kind: How its job ended; see :class:`JobRecord`.
-        problem: What its target said of why it was not measured; empty where it said nothing.
+        problem: Why it was not measured, as its target said, or what is wrong with each target of its pool; empty where
+            nothing is known.
     """
 
     label: str
@@ -128,6 +147,9 @@ class MachineRow:
         is_right: Whether its outputs match the reference; ``None`` where they were not compared.
         is_too_slow: Whether it answers later than the plan allows.
         reference: What its outputs were compared with; ``None`` where they were not.
+        state: What became of it there.
+        failure: Why it has no figures, or answers that do not count; ``None`` elsewhere.
+        confidence: Of the intervals of its table.
     """
 
     table: str
@@ -141,6 +163,14 @@ class MachineRow:
     is_right: bool | None
     is_too_slow: bool
     reference: Reference | None = None
+    state: State = "ok"
+    failure: Failure | None = None
+    confidence: float = 0.95
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether it was measured to its end."""
+        return self.state in ("ok", "mismatch")
 
 
 @dataclass(frozen=True)
@@ -283,13 +313,14 @@ def report_of(document: JournalDocument, root: Path) -> Fleet:
 
 
 def _tables(record: JobRecord) -> Iterator[FleetTable]:
+    why = record.message or problems_text(record.problems)
     if not record.tables:
         for label in record.labels:
-            yield FleetTable(label, record.pool, record.target, record.kind, "", 0, record.message, record.hint)
+            yield FleetTable(label, record.pool, record.target, record.kind, "", 0, why, record.hint)
         return
     by_label = zip(record.labels, record.tables, strict=False)
     for label, table in by_label:
-        problem, hint = table.message or record.message, table.hint or record.hint
+        problem, hint = table.message or why, table.hint or record.hint
         yield FleetTable(label, record.pool, record.target, record.kind, table.run, table.exit_code, problem, hint)
 
 
@@ -299,32 +330,51 @@ def _place(row: MachineRow) -> tuple[Any, ...]:
 
 
 def _rows(tables: Sequence[FleetTable], prices: Mapping[str, float | None], root: Path) -> Iterator[MachineRow]:
+    from irbench.render.speed_table import confidence_of
+
     for table in tables:
         if not table.run:
             continue
         try:
-            groups = load_document(find_run(root, table.run)).groups
+            document = load_document(find_run(root, table.run))
         except IrbenchError:
             continue  # it was removed
-        for group in groups:
+        confidence = confidence_of(document.plan)
+        for group in document.groups:
             names = distinguish({cell.id: name_of(cell, cell.model or group.model) for cell in group.cells})
             for cell in group.cells:
-                if cell.state in ("ok", "mismatch"):
-                    yield _row(table, group, cell, names[cell.id], prices.get(table.target))
+                row = _row(table, group, cell, names[cell.id], confidence)
+                if row.has_figures:
+                    reference = cell.verified_against or group.verified_against
+                    row = _with_figures(row, cell, reference, prices.get(table.target))
+                yield row
 
 
-def _row(table: FleetTable, group: GroupResult, cell: CellResult, name: str, price: float | None) -> MachineRow:
-    fps = cell.fps_over_launches.value if cell.fps_over_launches is not None else cell.fps
+def _row(table: FleetTable, group: GroupResult, cell: CellResult, name: str, confidence: float) -> MachineRow:
     return MachineRow(
         table=table.label,
         model=cell.model or group.model,
         row=name,
         target=table.target,
         run=table.run,
+        p50=None,
+        fps=None,
+        cost_per_million=None,
+        is_right=None,
+        is_too_slow=is_too_slow(cell),
+        state=cell.state,
+        failure=cell.failure,
+        confidence=confidence,
+    )
+
+
+def _with_figures(row: MachineRow, cell: CellResult, reference: Reference | None, price: float | None) -> MachineRow:
+    fps = cell.fps_over_launches.value if cell.fps_over_launches is not None else cell.fps
+    return replace(
+        row,
         p50=cell.p50_over_launches,
         fps=cell.fps_over_launches,
         cost_per_million=None if price is None or not fps else price / _SECONDS_OF_HOUR / fps * _INFERENCES,
-        is_right=None if cell.output_error is None else cell.state == "ok",
-        is_too_slow=is_too_slow(cell),
-        reference=cell.verified_against or group.verified_against,
+        is_right=None if cell.state == "ok" and cell.output_error is None else cell.state == "ok",
+        reference=reference,
     )

@@ -180,7 +180,7 @@ class _Call:
         jobs = self._jobs(pools)
         left = self._left(jobs)
         progress = FleetProgress(self._reporter, len(jobs), len(jobs) - len(left))
-        queue = JobQueue(left, pools, self._patience_s)
+        queue = JobQueue(left, pools, self._patience_s, self._journal.document.begun)
         return Coordinator(fleet, queue, self._shipments, self._journal, self._setup.results, progress)
 
     def _pools(self, fleet: FleetFile) -> Mapping[str, str]:

@@ -9,12 +9,21 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant, size_text
-from irbench.core.row import Spans
+from irbench.core.row import Ends, Spans
 from irbench.features.fleet.problems import TargetProblem
 from irbench.features.fleet.progress import END_TEXTS, LARGEST_SKEW_S, clock_text
-from irbench.features.fleet.report import FleetOverview, FleetTable, MachineRow, TargetDiagnosis
-from irbench.render.figure_texts import are_ranges, ends_text
+from irbench.features.fleet.report import (
+    DoctorAnswer,
+    FleetOverview,
+    FleetTable,
+    MachineRow,
+    PeaksFound,
+    TargetDiagnosis,
+)
+from irbench.render.figure_texts import are_ranges, ends_heading, ends_text
+from irbench.render.footer import failure_text
 from irbench.render.table import ListingTable, Row, TableColumn, TextTable
+from irbench.roofline import MEMORY
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,7 @@ class FleetView:
         if self.overview.rows:
             yield Text()
             yield ListingTable(_rows(self.overview))
-            yield from map(Text, _conclusions(self.overview))
+            yield from map(Text, (*_reasons(self.overview), *_conclusions(self.overview)))
 
 
 def _counts(overview: FleetOverview) -> str:
@@ -88,33 +97,53 @@ def _missing(table: FleetTable) -> str:
 
 
 def _rows(overview: FleetOverview) -> TextTable:
-    figures = [figure for row in overview.rows for figure in (row.p50, row.fps)]
-    brackets = "range" if are_ranges(figures) else "95 %"
+    rows = overview.rows
+    p50s, rates = [row.p50 for row in rows], [row.fps for row in rows]
+    confidence = min(row.confidence for row in rows)
     columns = (
         TableColumn("table", words=True, folds=True, drops=1),
         TableColumn("row", words=True),
         TableColumn("target", words=True),
-        TableColumn(f"p50 ms [{brackets}]"),
-        TableColumn(f"FPS [{brackets}]"),
+        TableColumn(ends_heading("p50 ms", p50s, confidence)),
+        TableColumn(ends_heading("FPS", rates, confidence)),
         *((TableColumn("price per million"),) if _has_prices(overview) else ()),
         TableColumn("answers", words=True, drops=2),
     )
-    return TextTable(columns, tuple(Row(_cells(row, overview)) for row in overview.rows))
+    figures = zip(rows, _figures(p50s), _figures(rates), strict=True)
+    return TextTable(columns, tuple(Row(_cells(*row, overview)) for row in figures))
 
 
 def _has_prices(overview: FleetOverview) -> bool:
     return any(row.cost_per_million is not None for row in overview.rows)
 
 
-def _cells(row: MachineRow, overview: FleetOverview) -> tuple[str, ...]:
+def _cells(row: MachineRow, p50: str, fps: str, overview: FleetOverview) -> tuple[str, ...]:
     price = (significant(row.cost_per_million),) if _has_prices(overview) else ()
-    answers = "not compared" if row.is_right is None else "match" if row.is_right else "differ"
-    late = ", too slow" if row.is_too_slow else ""
-    return (row.table, row.row, row.target, _figure(row.p50), _figure(row.fps), *price, f"{answers}{late}")
+    return (row.table, row.row, row.target, p50, fps, *price, f"{_answers(row)}{', too slow' * row.is_too_slow}")
 
 
-def _figure(spans: Spans | None) -> str:
-    return NOT_MEASURED if spans is None else f"{significant(spans.value)}{ends_text(spans.ends)}"
+def _answers(row: MachineRow) -> str:
+    if not row.has_figures:
+        return row.state.replace("-", " ")
+    return "not compared" if row.is_right is None else "match" if row.is_right else "differ"
+
+
+def _figures(figures: Sequence[Spans | None]) -> Iterator[str]:
+    """Yield the cells of a column: a range says that it is one where others are intervals."""
+    marks_ranges = not are_ranges(figures)
+    for spans in figures:
+        if spans is None:
+            yield NOT_MEASURED
+        else:
+            yield f"{significant(spans.value)}{ends_text(spans.ends, marks_ranges=marks_ranges)}"
+
+
+def _reasons(overview: FleetOverview) -> Iterator[str]:
+    """Yield why rows have no figures, or answers that differ."""
+    for row in overview.rows:
+        if row.failure is not None:
+            why = failure_text(row.state, row.failure, has_figures=row.has_figures)
+            yield f"{row.table}: {_place(row)}: {why}"
 
 
 def _conclusions(overview: FleetOverview) -> Iterator[str]:
@@ -129,15 +158,26 @@ def _cheapest(rows: Sequence[MachineRow]) -> str:
     first, *others = rows
     of = f"cheapest of {first.table}" + ("" if first.model in first.table else f", {first.model}")
     if others:
-        candidates = listing(f"{row.row} on {row.target} ({significant(row.cost_per_million)})" for row in rows)
-        return f"{of}: not decided, the intervals overlap: {candidates}"
+        candidates = listing(f"{_place(row)} ({significant(row.cost_per_million)})" for row in rows)
+        return f"{of}: not decided, {_doubt(rows)}: {candidates}"
     price = significant(first.cost_per_million)
-    return f"{of}: {first.row} on {first.target}, {price} for a million inferences"
+    return f"{of}: {_place(first)}, {price} for a million inferences"
+
+
+def _doubt(rows: Sequence[MachineRow]) -> str:
+    without = [_place(row) for row in rows if row.fps is None or row.fps.ends is None or row.fps.ends.is_range]
+    if not without:
+        return "the intervals overlap"
+    return f"{listing(without)} {'has' if len(without) == 1 else 'have'} no interval"
+
+
+def _place(row: MachineRow) -> str:
+    return f"{row.row} on {row.target}"
 
 
 @dataclass(frozen=True)
 class DiagnosisView:
-    """A line for each target, and what was found on each machine."""
+    """A line for each target, then what was found on each machine, and what each attains at most."""
 
     targets: tuple[TargetDiagnosis, ...]
 
@@ -148,16 +188,23 @@ class DiagnosisView:
             if target.doctor is not None and target.doctor.findings:
                 yield Text()
                 yield Text(f"{target.name}: {target.doctor.verdict}", style="bold")
-                yield from (Text(f"  {found.found}") for found in target.doctor.findings)
+                yield from map(Text, _found(target.doctor))
+        peaks = _peaks(self.targets)
+        if peaks.rows:
+            yield Text()
+            yield ListingTable(peaks)
 
 
 def _diagnoses(targets: tuple[TargetDiagnosis, ...]) -> TextTable:
     columns = (
         TableColumn("target", words=True),
         TableColumn("processor", words=True, folds=True),
-        TableColumn("processors"),
-        TableColumn("memory"),
-        TableColumn("clock"),
+        TableColumn("processors", drops=5),
+        TableColumn("memory", drops=3),
+        TableColumn("clock", drops=4),
+        TableColumn("irbench", words=True, drops=2),
+        TableColumn("Python", words=True, drops=1),
+        TableColumn("backends", words=True, folds=True, drops=6),
         TableColumn("problem", words=True, folds=True),
     )
     return TextTable(columns, tuple(Row(_diagnosis(target)) for target in targets))
@@ -165,8 +212,51 @@ def _diagnoses(targets: tuple[TargetDiagnosis, ...]) -> TextTable:
 
 def _diagnosis(target: TargetDiagnosis) -> tuple[str, ...]:
     facts = target.facts
-    machine = (NOT_MEASURED,) * 3
+    machine: tuple[str, ...] = (NOT_MEASURED,) * 3
+    versions: tuple[str, ...] = (NOT_MEASURED,) * 2
     if facts is not None:
         machine = (facts.processor, str(facts.processors), size_text(facts.memory_bytes))
+        versions = (facts.irbench_version, facts.python)
     clock = NOT_MEASURED if target.clock_ahead_s is None else f"{target.clock_ahead_s:+.0f} s"
-    return (target.name, *machine, clock, _problem(target.problem))
+    return (target.name, *machine, clock, *versions, _backends(target.doctor), _problem(target.problem))
+
+
+def _backends(doctor: DoctorAnswer | None) -> str:
+    """Return the backends that run on a target, with the versions of their runtimes."""
+    running = () if doctor is None else [backend for backend in doctor.backends if backend.problem is None]
+    return ", ".join(f"{backend.name} {backend.version or ''}".rstrip() for backend in running) or NOT_MEASURED
+
+
+def _found(doctor: DoctorAnswer) -> Iterator[str]:
+    """Yield what disturbs measurements on a machine, and what helps."""
+    for found in doctor.findings:
+        yield f"  {found.found}"
+        if found.remedy:
+            yield f"    {found.remedy}"
+
+
+def _peaks(targets: tuple[TargetDiagnosis, ...]) -> TextTable:
+    """Return what each machine attains at most: in matrix products, and from main memory."""
+    columns = (
+        TableColumn("target", words=True),
+        TableColumn("cores"),
+        TableColumn("peak", words=True),
+        TableColumn("at most", words=True),
+    )
+    known = ((target.name, target.doctor.peak) for target in targets if target.doctor is not None)
+    rows = (Row((name, *cells)) for name, peaks in known if peaks is not None for cells in _rates(peaks))
+    return TextTable(columns, tuple(rows))
+
+
+def _rates(peaks: PeaksFound) -> Iterator[tuple[str, str, str]]:
+    for peak in peaks.compute:
+        rate = _rate(peak.gflop_per_s, peak.low, peak.high, peak.confidence)
+        yield str(peak.threads), f"{peak.precision} ({peak.backend})", f"{rate} GFLOP/s"
+    for bandwidth in peaks.bandwidth:
+        if bandwidth.level == MEMORY:
+            rate = _rate(bandwidth.gb_per_s, bandwidth.low, bandwidth.high, bandwidth.confidence)
+            yield str(bandwidth.threads), f"main memory ({bandwidth.access})", f"{rate} GB/s"
+
+
+def _rate(value: float, low: float, high: float, confidence: float | None) -> str:
+    return f"{significant(value)}{ends_text(Ends(low, high, is_range=confidence is None), marks_ranges=True)}"

@@ -44,7 +44,7 @@ def command(
     from irbench.errors import ExitCode
     from irbench.features.plan.reading import read_plan
     from irbench.features.sweep.run import run_sweep
-    from irbench.terminal.console import command_line, print_data, to_text
+    from irbench.terminal.console import command_line, print_data, resumed_command_line, to_text
 
     call = SweepOptions(command=command_line(), **options)
     sweep_plan = read_plan(plan)
@@ -53,7 +53,7 @@ def command(
     text = result.to_json() if form == "json" else to_text(result.__rich__(), to_file=output is not None)
     print_data(text, output)
     if not ended:
-        say(f"interrupted: irbench sweep {plan} --resume goes on")
+        say(f"interrupted: {resumed_command_line()} goes on")
         return int(ExitCode.INTERRUPTED)
     is_only_undecided = strict and result.exit_code == ExitCode.OK and result.undecided
     return int(ExitCode.UNDECIDED) if is_only_undecided else result.exit_code

@@ -11,7 +11,7 @@ from documents import document, example
 from irbench.errors import IrbenchError
 from irbench.render.speed_table import GroupView
 from irbench.render.table import Row, TableColumn, TextTable
-from irbench.terminal.console import check_writable, print_data, to_text
+from irbench.terminal.console import check_writable, print_data, resumed_command_line, to_text
 from irbench.terminal.run_output import write_document
 
 WIDE = TextTable(tuple(TableColumn(f"column {number}" * 3) for number in range(12)), (Row(("x",) * 12),))
@@ -88,3 +88,17 @@ def test_a_disk_that_is_full_at_the_end_is_one_clear_error():
         pytest.skip("no /dev/full here")
     with pytest.raises(IrbenchError, match="No space left on device"):
         print_data("x" * 10, full)
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (("sweep", "my plan.toml", "--name", "x"), "irbench sweep 'my plan.toml' --name x --resume"),
+        (("fleet", "run", "p.toml", "--resume", "--targets", "t"), "irbench fleet run p.toml --resume --targets t"),
+    ],
+)
+def test_a_call_that_is_to_go_on_is_repeated_with_all_of_its_words(
+    words: tuple[str, ...], shown: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("sys.argv", ["/usr/bin/irbench", *words])
+    assert resumed_command_line() == shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+from contextlib import suppress
 from datetime import timedelta
 from importlib import metadata
 from pathlib import Path
@@ -23,6 +24,7 @@ from irbench.features.fleet.jobs import Job
 from irbench.features.fleet.journal import Journal, JournalDocument, Unwritable, journal_to_write, read_journal
 from irbench.features.fleet.messages import JobOutcome, JobRequest, TableOutcome, TargetFacts, packed
 from irbench.features.fleet.on_target import files, tasks
+from irbench.features.fleet.problems import TargetProblem
 from irbench.features.fleet.progress import FleetProgress
 from irbench.features.fleet.targets import FleetFile, Target
 from irbench.features.plan.expansion import SweepCell, SweepTable
@@ -142,7 +144,8 @@ def test_an_old_irbench_that_answers_otherwise_is_refused_with_both_versions(tmp
     assert problem is not None
     assert (problem.code, problem.there, problem.needed) == ("irbench-version", "0.0.9", __version__)
     assert any("0.0.9" in line and __version__ in line for line in said)
-    assert document.jobs[_JOB].kind == "no-target"
+    assert said[-1].startswith(f"a: {TABLE.label}: not measured: a: it has irbench 0.0.9")
+    assert (document.jobs[_JOB].kind, document.jobs[_JOB].problems) == ("no-target", {"a": problem})
 
 
 @pytest.mark.parametrize("hours", [-24, 24])
@@ -189,4 +192,45 @@ def test_a_target_that_can_keep_no_files_measures_nothing_more_and_its_job_is_le
     problem = document.targets["a"].problem
     assert problem is not None
     assert (problem.code, problem.said) == ("unwritable", "/home: No space left on device")
-    assert document.jobs[_JOB].kind == "no-target"
+    assert (document.jobs[_JOB].kind, document.jobs[_JOB].problems) == ("no-target", {"a": problem})
+
+
+@pytest.mark.parametrize("answer", [JobOutcome(kind="refused", message="no"), SchedulerLost()])
+def test_the_journal_says_who_began_a_job_that_is_not_done(tmp_path: Path, answer: JobOutcome | Exception):
+    with suppress(SchedulerLost):
+        run(tmp_path, answer)
+    document = read_journal(tmp_path, "f")
+    assert document is not None
+    assert document.begun == {_JOB: "a"}
+
+
+def test_a_job_without_a_target_says_what_is_wrong_with_every_target_of_its_pool(tmp_path: Path):
+    pools = {"a": "both", "b": "both", "c": "other"}
+    journal = journal_to_write(tmp_path, "f", {}, 1, resume=False)
+    journal.begin()
+    said: list[str] = []
+    shipments: Any = Shipments()
+    queue = JobQueue((Job(_JOB, "both", (TABLE,), 1.0),), pools)
+    fleet = FleetFile(tuple(Target(name=name) for name in pools))
+    progress = FleetProgress(Reporter(said.append, lambda _: None), 1)
+    coordinator = Coordinator(fleet, queue, shipments, journal, tmp_path, progress)
+    cluster: Any = Nobody()
+    try:
+        coordinator.refuse("a", TargetProblem(code="no-key-accepted", host="h"))
+        coordinator.refuse("b", TargetProblem(code="unwritable", said="the disk is full"))
+        asyncio.run(coordinator.run(cluster))
+    finally:
+        journal.close()
+    record = journal.document.jobs[_JOB]
+    assert {name: problem.code for name, problem in record.problems.items()} == {
+        "a": "no-key-accepted",
+        "b": "unwritable",
+    }
+    assert "a: h accepts no key of yours; b: its files cannot be written or read (the disk is full)" in said[-1]
+
+
+class Nobody:
+    """A cluster without workers."""
+
+    async def members(self) -> dict[str, Member]:
+        return {}

@@ -55,6 +55,31 @@ def test_a_lost_job_is_left_to_the_target_that_has_its_launches_while_others_hav
     assert assigned(jobs, 60.0) == {"b": "p-2"}
 
 
+def resumed(**begun: str) -> JobQueue:
+    """Return a queue of three jobs for two targets of a pool, of which an earlier call has begun some."""
+    jobs = [Job(name, "p", (), seconds) for name, seconds in (("long", 90.0), ("middle", 80.0), ("short", 70.0))]
+    return JobQueue(jobs, {"a": "p", "b": "p"}, _PATIENCE_S, begun)
+
+
+def test_a_call_that_goes_on_gives_jobs_to_the_targets_that_began_them():
+    jobs = resumed(long="a", short="b")
+    jobs.joined("b")
+    assert assigned(jobs) == {"b": "short"}
+    jobs.joined("a")
+    assert assigned(jobs) == {"a": "long"}
+
+
+def test_a_job_that_was_begun_elsewhere_is_taken_last_and_at_once_where_nobody_else_can():
+    jobs = resumed(long="a", middle="a")
+    jobs.joined("b")
+    assert assigned(jobs) == {"b": "short"}
+    jobs.finished("b")
+    assert assigned(jobs, 10.0) == {"b": "long"}
+    gone = resumed(long="left-the-fleet")
+    gone.joined("b")
+    assert assigned(gone) == {"b": "long"}
+
+
 def test_a_job_of_a_target_that_does_not_return_is_given_up():
     jobs = queue(2, a="a", b="b")
     for name in "ab":

@@ -34,3 +34,15 @@ def test_another_plan_does_not_go_into_the_same_journal(tmp_path: Path):
     with pytest.raises(IrbenchError, match="matrix") as refusal:
         journal_to_write(tmp_path, "f", {**_PLAN, "matrix": [{"batch": [1, 16]}]}, 2, resume=True)
     assert (refusal.value.exit_code, "--name" in refusal.value.hint) == (ExitCode.USAGE, True)
+
+
+def test_the_target_that_began_a_job_is_known_until_the_job_is_done(tmp_path: Path):
+    journal = journal_to_write(tmp_path, "f", _PLAN, 2, resume=False)
+    journal.begin()
+    journal.begin_job("0", "a")
+    journal.begin_job("1", "a")
+    journal.begin_job("1", "b")
+    journal.add(JobRecord(job="0", pool="p", kind="measured"))
+    journal.add(JobRecord(job="1", pool="p", kind="refused", target="b"))
+    journal.close()
+    assert journal_to_write(tmp_path, "f", _PLAN, 2, resume=True).document.begun == {"1": "b"}

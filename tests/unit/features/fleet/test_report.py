@@ -1,9 +1,18 @@
-"""The cheapest machine is named for each table, and only where its interval decides that."""
+"""Rows are kept whatever became of them; the cheapest machine is named only where its interval decides that."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+from documents import cell, document, failed, group
+
 from irbench.core.row import Spans
-from irbench.features.fleet.report import FleetOverview, MachineRow
+from irbench.features.fleet import report
+from irbench.features.fleet.journal import JobRecord, JournalDocument, TargetRecord
+from irbench.features.fleet.messages import TableOutcome
+from irbench.features.fleet.problems import TargetProblem
+from irbench.features.fleet.report import FleetOverview, MachineRow, report_of
 
 
 def row(table: str, target: str, cost: float, *, spread: float = 0.01, model: str = "m") -> MachineRow:
@@ -37,3 +46,54 @@ def test_no_row_wins_where_the_intervals_overlap_or_are_not_known():
     assert cheapest(row("t", "a", 2.0), row("t", "b", 2.01), row("t", "c", 3.0)) == [["a", "b"]]
     assert cheapest(row("t", "a", 2.0), row("t", "b", 3.0, spread=0)) == [["a", "b"]]
     assert cheapest(row("t", "a", 2.0, spread=0), row("t", "b", 3.0)) == [["a", "b"]]
+
+
+def test_a_row_that_failed_on_a_machine_is_kept_with_its_reason_and_is_not_the_cheapest(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    runs = {
+        "fails": document(group(failed("ort"), cell("openvino", fps=100.0))),
+        "answers": document(group(cell("ort", fps=50.0), cell("openvino", state="mismatch", output_error=None))),
+    }
+    monkeypatch.setattr(report, "find_run", lambda _, run: run)
+    monkeypatch.setattr(report, "load_document", runs.__getitem__)
+    fleet = report_of(journal({"a": "fails", "b": "answers"}), tmp_path)
+    states = {(row.row, row.target): (row.state, row.is_right) for row in fleet.rows}
+    assert states == {
+        ("ort", "a"): ("failed", None),
+        ("ort", "b"): ("ok", True),
+        ("openvino", "a"): ("ok", True),
+        ("openvino", "b"): ("mismatch", False),
+    }
+    (gone,) = (row for row in fleet.rows if row.state == "failed")
+    assert gone.failure is not None
+    assert (gone.failure.stage, gone.fps, gone.cost_per_million) == ("compile", None, None)
+    assert "SIGSEGV" in fleet.to_json()
+    assert [[(row.row, row.target) for row in rows] for rows in fleet.cheapest] == [[("openvino", "a"), ("ort", "b")]]
+
+
+def test_a_table_that_no_target_was_there_for_says_what_is_wrong_with_each():
+    problems = {
+        "a": TargetProblem(code="irbench-version", there="0.0.9", needed="0.1.0"),
+        "b": TargetProblem(code="no-answer"),
+    }
+    record = JobRecord(job="j", pool="p", kind="no-target", labels=("t",), problems=problems)
+    whole = JournalDocument(
+        name="f", fleet="1", created="", irbench_version="0.1.0", plan={}, planned=1, jobs={"j": record}
+    )
+    (table,) = report_of(whole, Path()).tables
+    assert table.problem == "a: it has irbench 0.0.9, and 0.1.0 is needed; b: it does not answer"
+
+
+def journal(runs: dict[str, str]) -> JournalDocument:
+    """Return the journal of a fleet whose targets each measured the same table, by the ids of their runs."""
+    jobs = {
+        name: JobRecord(
+            job=name, pool=name, kind="measured", target=name, labels=("t",), tables=(TableOutcome("t", run),)
+        )
+        for name, run in runs.items()
+    }
+    targets = {name: TargetRecord(name=name, pool=name, price_per_hour=1.0) for name in runs}
+    return JournalDocument(
+        name="f", fleet="1", created="", irbench_version="0.1.0", plan={}, planned=1, jobs=jobs, targets=targets
+    )
