@@ -77,7 +77,8 @@ class Builder:
 
     def input(self, shape: Sequence[int | str], dtype: int = FLOAT, kind: str = "x") -> Value:
         """Add an input of the graph; feeds follow from its type and the start of its name."""
-        value = Value(self.name(kind), dtype, tuple(NOMINAL.get(size, size) for size in shape))
+        sizes: list[Any] = [size if isinstance(size, int) else NOMINAL.get(size, size) for size in shape]
+        value = Value(self.name(kind), dtype, tuple(sizes))
         self.inputs.append(helper.make_tensor_value_info(value.name, dtype, shape))
         self.values.append(value)
         return value
@@ -197,7 +198,7 @@ class Builder:
         elif all(name in self._known for name in node.input if name):
             feed = {name: self._known[name] for name in node.input if name}
             try:
-                found = ReferenceEvaluator(node, opsets={"": self.opset}).run(None, feed)[0]
+                (found,) = ReferenceEvaluator(node, opsets={"": self.opset}).run(None, feed)
             except Exception:  # noqa: BLE001 - the evaluator has gaps in old operator sets: the value stays unknown
                 return
             self._known[made[0].name] = np.asarray(found)

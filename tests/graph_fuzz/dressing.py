@@ -193,7 +193,7 @@ def _with_other_readers(model: onnx.ModelProto, choices: Choices) -> None:
         node.output[0] = described.name
     else:
         graph.input.append(helper.make_tensor_value_info("flag_read", BOOL, []))
-        bodies = {
+        bodies: dict[str, Any] = {
             f"{name}_branch": _body(
                 name, [helper.make_node("Identity", [value.name], [f"{name}_read"])], [(f"{name}_read", dtype)]
             )

@@ -81,7 +81,7 @@ def _executed(sources: Mapping[str, ast.Module]) -> types.ModuleType:
     with patch.dict(sys.modules, made):
         for module, tree in sources.items():
             exec(compile(tree, module, "exec"), made[module].__dict__)
-    return made[module]
+    return list(made.values())[-1]
 
 
 def preconditions(tree: ast.Module) -> list[tuple[str, str]]:

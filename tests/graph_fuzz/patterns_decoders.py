@@ -227,7 +227,7 @@ def slice_by_attributes(b: Builder) -> list[Value]:
     c = b.choices
     x = source(b, [c.any_of("batch", 2), c.any_of("tokens", 3), _WIDTH])
     start, end = c.exact("start", 0, 1), c.exact("end", c.any_of(2**31 - 1, _WIDTH), 3, -1)
-    axes = {"axes": [2]} if c.likely(0.7) else {}
+    axes: dict[str, Any] = {"axes": [2]} if c.likely(0.7) else {}
     starts, ends = ([start], [end]) if axes else ([0, 0, start], [2**31 - 1, 2**31 - 1, end])
     whole = b.op("Slice", x, starts=starts, ends=ends, **axes)
     shape = b.op("Shape", x)

@@ -23,7 +23,7 @@ def reshape_by_arithmetic(b: Builder) -> list[Value]:
     parts = [_part(b, shape) for _ in range(c.any_of(1, 2, 3))]
     parts.insert(c.any_of(*range(len(parts) + 1)), b.constant(np.array([-1], np.int64)))
     target = b.op("Concat", *parts, axis=0)
-    attributes = {"allowzero": 1} if c.exact("allowzero", False, True) and b.opset >= 14 else {}
+    attributes: dict[str, Any] = {"allowzero": 1} if c.exact("allowzero", False, True) and b.opset >= 14 else {}
     made = b.op("Reshape", x, target, **attributes)
     return [made, shape] if c.exact("the shape is an output", False, True) else [made]
 

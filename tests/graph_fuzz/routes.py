@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 import onnx
@@ -22,7 +22,7 @@ from irbench.optimizer.conversion import require_fp32
 from irbench.optimizer.job import load, vendors_of
 from irbench.optimizer.narrowing import OPSETS, narrow
 from irbench.optimizer.recipe import LEVELS
-from irbench.spi import QuantizationRequest
+from irbench.spi import QuantizationMethod, QuantizationRequest
 from irbench_ort.quantization.tool import NotANumber
 
 from .judging import Judge, answers_of_openvino, answers_of_ort, is_known_fault
@@ -227,7 +227,7 @@ class _Traveller:
         least = OPSETS[self._precision]
         if self._opset < least:
             raise IrbenchError("opset too low", hint="")
-        return narrow(self._model, self._precision)
+        return narrow(self._model, cast("Literal['fp16', 'bf16']", self._precision))
 
     def _quantized(self, method: str) -> bool:
         quantizer, source, target = (
@@ -240,7 +240,9 @@ class _Traveller:
         if self._opset < 13 or quantizer.suitable_method(source) is None:
             return False
         sizes = next(case.feed for case in self._judge.cases)
-        quantizer.quantize(QuantizationRequest(source, target, method, lambda: iter([dict(sizes.arrays)])))
+        quantizer.quantize(
+            QuantizationRequest(source, target, cast("QuantizationMethod", method), lambda: iter([dict(sizes.arrays)]))
+        )
         self._model = load(target)
         return True
 

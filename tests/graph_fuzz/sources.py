@@ -25,7 +25,7 @@ def source(b: Builder, shape: Sequence[int | str], dtype: int = FLOAT) -> Value:
 def filled(b: Builder, shape: Value) -> Value:
     """Return a tensor of a shape that is computed: of zeros, or of a number that need be neither whole nor finite."""
     number = b.choices.any_of(None, None, np.int64(2), *map(np.float32, (0.5, -np.inf, np.nan)))
-    attributes = {} if number is None else {"value": numpy_helper.from_array(np.array([number]))}
+    attributes: dict[str, Any] = {} if number is None else {"value": numpy_helper.from_array(np.array([number]))}
     return b.op("ConstantOfShape", shape, **attributes)
 
 
