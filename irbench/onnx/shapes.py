@@ -24,7 +24,7 @@ from irbench.onnx.sizes import (
     text,
     total,
 )
-from irbench.onnx.slices import ELEMENTWISE, axis_slices, broadcast, end_of_slice
+from irbench.onnx.slices import ELEMENTWISE, axis_slices, broadcast, length_of_slice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -306,14 +306,14 @@ def _tiled(node: ir.Node, known: Mapping[ir.Value, Elements]) -> list[Size] | No
 
 
 def _sliced(node: ir.Node, known: Mapping[ir.Value, Elements]) -> list[Size | None] | None:
-    """Return the sizes after a Slice that starts at 0 and takes every element up to its ends."""
+    """Return the sizes after a Slice in steps of one; one whose bounds may lie beyond its axis leaves it unknown."""
     sizes = partial_sizes(node.inputs[0]) if sizes_of(node.outputs[0]) is None else None
     parts = axis_slices(node, known) if sizes is not None else None
-    if sizes is None or parts is None or any(part.start != Size(0) or part.step != 1 for part in parts):
+    if sizes is None or parts is None or any(part.step != 1 for part in parts):
         return None
     for part in parts:
         size = sizes[part.axis]
-        sizes[part.axis] = end_of_slice(size, part.end) if size is not None else None
+        sizes[part.axis] = length_of_slice(size, part.start, part.end) if size is not None else None
     return sizes
 
 

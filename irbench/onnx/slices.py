@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
-from irbench.onnx.sizes import ONE, Elements, Size, partial_sizes
+from irbench.onnx.sizes import ONE, Elements, Size, difference, partial_sizes
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -39,6 +39,17 @@ def end_of_slice(size: Size, end: Size | None) -> Size | None:
         return Size(min(limit, length)) if length is not None else size if limit >= UNLIMITED else None
     is_plain = len(end.names) == 1 and end.factor == 1 and _UP_TO not in end.names[0]
     return Size(1, (f"{end.names[0]}{_UP_TO}{length}",)) if length is not None and length > 1 and is_plain else None
+
+
+def length_of_slice(size: Size, start: Size, end: Size | None) -> Size | None:
+    """Return how long a slice in steps of one is, or ``None`` where nothing can say it.
+
+    What begins behind a part of a sum is as long as the rest: ``past + tokens`` from ``past`` on is ``tokens`` long.
+    """
+    stop = end_of_slice(size, end)
+    if stop is None or start == Size(0):
+        return stop
+    return difference(stop, start) if start.factor > 0 else None
 
 
 def broadcast(*operands: Sequence[Size | None]) -> list[Size | None]:

@@ -217,3 +217,27 @@ def test_a_target_that_is_no_minus_one_since_it_is_a_sum_is_known():
     infer(model)
     found = next(sizes_of(node.outputs[0]) for node in model.graph if node.op_type == "Expand")
     assert found == [Size(1, ("new + past",)), Size(3)]
+
+
+REST = "s = Shape <start: int = 1, end: int = 2> (x)  c = Concat <axis: int = 1> (x, z)  y = Relu (c)"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "length"),
+    [
+        ("s", "most", [Size(1, ("new",))]),
+        ("s", "s", None),
+        ("one", "most", None),
+        ("minus", "most", None),
+        ("none", "s", None),
+    ],
+)
+def test_what_follows_a_part_of_a_sum_is_as_long_as_the_rest(start, end, length):
+    numbers = {"one": 1, "minus": -1, "none": 0, "most": 2**63 - 1}
+    model = graph(
+        f"{PARTS} {{ {REST}  t = Slice (c, {start}, {end}, one) }}",
+        {name: np.array([number]) for name, number in numbers.items()},
+    )
+    infer(model, names_unknown=False)
+    sizes = sizes_of(next(node.outputs[0] for node in model.graph if node.op_type == "Slice"))
+    assert sizes == (None if length is None else [Size(1, ("b",)), *length, Size(3)])
