@@ -1,6 +1,7 @@
 """irbench's optimiser beside others on PyTorch models: ``make bench-optimizers``.
 
 Every model of an exporter is a unit that is kept when it is done, so that a call goes on where the last one stopped.
+The page is of every unit that any call has kept. Graphs and runs lie elsewhere: they are large.
 """
 
 from __future__ import annotations
@@ -8,13 +9,12 @@ from __future__ import annotations
 import fnmatch
 import tempfile
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 
 import click
 
-from benchmarks.optimizers.graphs import folder_of, stored, versions_of_others, visit
+from benchmarks.optimizers.graphs import folder_of, keep, kept, stored, visit
 from benchmarks.optimizers.notes import WHY_BEHIND
 from benchmarks.optimizers.page import Measured, as_page
 from benchmarks.optimizers.speeds import measure, stored_speeds
@@ -25,7 +25,8 @@ from irbench.measure.clock import Stopwatch
 from irbench.terminal.console import print_data
 
 _Chosen = Sequence[tuple[Subject, Exporter]]
-_VERSIONS = ("onnxruntime", "openvino")
+_EARLIER = "earlier.md"
+"""Rows of units that are not kept, beside those that are; ends the page."""
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -33,6 +34,8 @@ _VERSIONS = ("onnxruntime", "openvino")
 @click.option("--exporter", multiple=True, type=click.Choice(EXPORTERS), help="May be repeated.")
 @click.option("--place", type=click.Path(path_type=Path), default=Path("build/optimizer-graphs"), show_default=True,
               help="Where graphs and runs are kept.")  # fmt: skip
+@click.option("--facts", type=click.Path(path_type=Path), default=Path("results/reference/optimizers"),
+              show_default=True, help="Where what was found is kept, a file each; all are on the page.")  # fmt: skip
 @click.option("--speeds/--no-speeds", default=True, show_default=True, help="Whether to measure.")
 @click.option("--budget", default="60s", show_default=True, help="Time for each table of speeds.")
 @click.option("--seconds", type=float, default=float("inf"), help="Begin nothing after so many seconds.")
@@ -41,6 +44,7 @@ def main(
     only: Sequence[str],
     exporter: Sequence[Exporter],
     place: Path,
+    facts: Path,
     speeds: bool,
     budget: str,
     seconds: float,
@@ -55,19 +59,26 @@ def main(
         if not only or any(fnmatch.fnmatch(subject.name, pattern) for pattern in only)
     ]
     watch = Stopwatch()
-    for words in _done(place, chosen, budget if speeds else None):
+    for words in _done(place, facts, chosen, budget if speeds else None):
         click.echo(f"{watch.elapsed_s:5.0f} s  {words}", err=True)
         if watch.elapsed_s > seconds:
             break
-    print_data(as_page(_known(place), WHY_BEHIND, _versions()), output)
+    earlier = facts / _EARLIER
+    ending = earlier.read_text(encoding="utf-8") if earlier.exists() else ""
+    print_data(as_page(_known(place, facts), WHY_BEHIND, ending), output)
 
 
-def _done(place: Path, chosen: _Chosen, budget: str | None) -> Iterator[str]:
+def _done(place: Path, facts: Path, chosen: _Chosen, budget: str | None) -> Iterator[str]:
     """Do what is not done yet, and yield what was done each time."""
     for subject, exporter in chosen:
-        if stored(folder_of(place, subject, exporter)) is None:
-            unit = visit(place, subject, exporter)
-            yield f"{subject.name}, {exporter}: {unit.failure or 'made and compared'}"
+        unit = stored(folder_of(place, subject, exporter))
+        if unit is not None:
+            if kept(facts, subject, exporter) is None:
+                keep(facts, unit)
+            continue
+        unit = visit(place, subject, exporter)
+        keep(facts, unit)
+        yield f"{subject.name}, {exporter}: {unit.failure or 'made and compared'}"
     if budget is None:
         return
     with tempfile.TemporaryDirectory(prefix="irbench-optimizers-") as scratch:
@@ -79,13 +90,13 @@ def _done(place: Path, chosen: _Chosen, budget: str | None) -> Iterator[str]:
                 yield f"{subject.name}, {exporter}: {measure(bench, folder, unit_found, subject, budget) or 'measured'}"
 
 
-def _known(place: Path) -> list[Measured]:
-    folders = (folder_of(place, subject, exporter) for subject, exporter in product(SUBJECTS, EXPORTERS))
-    return [Measured(unit, stored_speeds(folder)) for folder in folders if (unit := stored(folder)) is not None]
-
-
-def _versions() -> dict[str, str]:
-    return {**versions_of_others(), **{name: version(name) for name in _VERSIONS}}
+def _known(place: Path, facts: Path) -> list[Measured]:
+    known = (
+        (unit, folder_of(place, subject, exporter))
+        for subject, exporter in product(SUBJECTS, EXPORTERS)
+        if (unit := kept(facts, subject, exporter)) is not None
+    )
+    return [Measured(unit, stored_speeds(folder)) for unit, folder in known]
 
 
 if __name__ == "__main__":

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
@@ -31,6 +33,8 @@ _PYTHON = _ROOT / "build" / "optimizers" / "bin" / "python"
 _DEADLINE_S = 900.0
 _LOCK = _ROOT / "requirements-optimizers.lock"
 _NAMED = ("onnxscript", "onnxslim", "torch", "torchvision", "transformers")
+"""What makes graphs in its own environment."""
+_OWN = ("irbench", "onnxruntime", "openvino")
 _FACTS = "graphs.json"
 _VOCABULARY = 1000.0
 
@@ -67,6 +71,7 @@ class Unit:
         graphs: The exported one and those that optimisers made of it, in their order.
         errors: Of every graph on every backend.
         failure: Why there is no exported graph.
+        versions: Of what made and ran the graphs.
     """
 
     model: str
@@ -74,6 +79,7 @@ class Unit:
     graphs: tuple[MadeGraph, ...] = ()
     errors: tuple[GraphError, ...] = ()
     failure: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def state_of(errors: Sequence[GraphError], name: str, backend: str) -> State:
@@ -106,12 +112,24 @@ def visit(place: Path, subject: Subject, exporter: Exporter) -> Unit:
     folder.mkdir(parents=True, exist_ok=True)
     exported = file_of(folder, EXPORTED)
     failure = "" if exported.exists() else _exported(subject, exporter, exported)
-    unit = Unit(subject.name, exporter, failure=failure)
+    unit = Unit(subject.name, exporter, failure=failure, versions=_versions())
     if not failure:
         made = (*_made_by_others(folder, subject), *(_made(folder, name) for name in OWN))
         unit = _compared(replace(unit, graphs=(_counted(EXPORTED, exported), *made)), folder, subject)
     (folder / _FACTS).write_bytes(msgspec.json.format(msgspec.json.encode(unit)))
     return unit
+
+
+def keep(facts: Path, unit: Unit) -> None:
+    """Write what is known of a unit to its file within a folder, in place of what was known of it before."""
+    facts.mkdir(parents=True, exist_ok=True)
+    (facts / f"{unit.model}-{unit.exporter}.json").write_bytes(msgspec.json.encode(unit) + b"\n")
+
+
+def kept(facts: Path, subject: Subject, exporter: Exporter) -> Unit | None:
+    """Return what :func:`keep` wrote; ``None`` where it wrote nothing."""
+    path = facts / f"{subject.name}-{exporter}.json"
+    return msgspec.json.decode(path.read_bytes(), type=Unit) if path.exists() else None
 
 
 def _exported(subject: Subject, exporter: Exporter, target: Path) -> str:
@@ -168,7 +186,13 @@ def _compared(unit: Unit, folder: Path, subject: Subject) -> Unit:
     bundle = from_onnx_file(file_of(folder, EXPORTED))
     with tempfile.TemporaryDirectory(prefix="irbench-optimizers-") as scratch:
         artifacts = dict(_bound(unit.graphs, folder, subject, Path(scratch)))
-        return replace(unit, errors=tuple(_errors(artifacts, bundle, subject)))
+        found = _errors(artifacts, bundle, subject)
+        return replace(unit, errors=tuple(replace(error, failure=_without(scratch, error.failure)) for error in found))
+
+
+def _without(folder: str, text: str) -> str:
+    """Return a text that names files within a folder by their names alone: facts are compared between machines."""
+    return re.sub(rf"{re.escape(folder)}/(?:[^/\s]+/)*", "", text)
 
 
 def _bound(
@@ -215,7 +239,7 @@ def _with_tokens(spec: InputSpec) -> InputSpec:
     return replace(spec, high=_VOCABULARY) if spec.tensor.name == "input_ids" else spec
 
 
-def versions_of_others() -> dict[str, str]:
-    """Return the versions of what makes the graphs."""
+def _versions() -> dict[str, str]:
     listed = (line.partition("==") for line in _LOCK.read_text(encoding="utf-8").splitlines() if "==" in line)
-    return {name: rest.split()[0] for name, _, rest in listed if name in _NAMED}
+    others = {name: rest.split()[0] for name, _, rest in listed if name in _NAMED}
+    return {**others, **{name: version(name) for name in _OWN}}

@@ -91,13 +91,13 @@ def shortfalls(measured: Sequence[Measured]) -> Iterator[str]:
             yield f"- speed, {speed.model}, {speed.exporter}: {figures}; {sure}"
 
 
-def as_page(measured: Sequence[Measured], notes: Mapping[tuple[str, ...], str], versions: Mapping[str, str]) -> str:
+def as_page(measured: Sequence[Measured], notes: Mapping[tuple[str, ...], str], ending: str = "") -> str:
     """Return the page in Markdown.
 
     Args:
         measured: What is known.
         notes: Why irbench is behind in nodes, by the models.
-        versions: Of what made and ran the graphs.
+        ending: Markdown that ends the page.
     """
     units = [item.unit for item in measured]
     lost = list(shortfalls(measured))
@@ -105,10 +105,10 @@ def as_page(measured: Sequence[Measured], notes: Mapping[tuple[str, ...], str], 
     reasons = ((sorted(shown.intersection(models)), reason) for models, reason in notes.items())
     why = [f"- {', '.join(models)}: {reason}." for models, reason in reasons if models]
     return _PAGE.format(
-        versions=", ".join(f"{name} {version}" for name, version in versions.items()),
+        versions=_versions(units),
         made=len(units),
         asked=len(SUBJECTS) * len(EXPORTERS),
-        seconds=_seconds(measured),
+        duration=_duration(measured),
         certainty=_certainty(measured),
         masks=f"masks of {', '.join(MASKS)}",
         nodes=node_table(units).as_markdown(),
@@ -117,13 +117,23 @@ def as_page(measured: Sequence[Measured], notes: Mapping[tuple[str, ...], str], 
         problems="\n".join(problems(units)) or "None.",
         speeds=speed_table(measured).as_markdown(),
         behind="\n".join((*lost, *(("", "Why:", "", *why) if why else ()))) or "Nowhere.",
+        ending=f"\n{ending}" if ending else "",
     )
 
 
-def _seconds(measured: Sequence[Measured]) -> str:
+def _versions(units: Sequence[Unit]) -> str:
+    """Return the versions of all units; several of one name where they differ."""
+    found: dict[str, dict[str, None]] = {}
+    for unit in units:
+        for name, version in unit.versions.items():
+            found.setdefault(name, {})[version] = None
+    return ", ".join(f"{name} {' and '.join(versions)}" for name, versions in found.items())
+
+
+def _duration(measured: Sequence[Measured]) -> str:
     """Return how long the tables of speeds took, as a range."""
     found = [item.speeds.table.seconds for item in measured if item.speeds is not None]
-    return f"{min(found, default=0.0):.0f} to {max(found, default=0.0):.0f} s"
+    return f", {min(found):.0f} to {max(found):.0f} s each" if found else ""
 
 
 def _certainty(measured: Sequence[Measured]) -> str:
@@ -215,11 +225,12 @@ def _speed(name: str, measured: str | None, rows: Mapping[str, CellResult]) -> s
 _PAGE = """# irbench's optimiser beside others
 
 Written by `make bench-optimizers ARGUMENTS='-o results/reference/optimizers.md'`, which can be stopped and called
-again: every model of every exporter is kept when it is done. Models of torchvision and transformers with seeded random
-weights, written by both of PyTorch's exporters (`dynamo=True`, and `dynamo=False` with opset 17) with dynamic batches
-and lengths; those of transformers have 4 layers of width 256, and vit_b_16 has 4 of its 12 layers. Biases of 0 and
-factors of 1, which optimisers remove and trained models do not have, are replaced by random ones. Every optimiser is
-called as its documentation does, with its defaults; irbench gets no sizes either. {made} of {asked} graphs are done.
+again: every model of every exporter is kept when it is done, in a file of results/reference/optimizers, and this page
+is of all that is there. Models of torchvision and transformers with seeded random weights, written by both of PyTorch's
+exporters (`dynamo=True`, and `dynamo=False` with opset 17) with dynamic batches and lengths; those of transformers have
+4 layers of width 256, and vit_b_16 has 4 of its 12 layers. Biases of 0 and factors of 1, which optimisers remove and
+trained models do not have, are replaced by random ones. Every optimiser is called as its documentation does, with its
+defaults; irbench gets no sizes either. {made} of {asked} graphs are done.
 Versions: {versions}.
 
 - **onnxscript**: `optimizer.optimize`, then `rewriter.rewrite` with its default rules. The exporter of `dynamo=True`
@@ -256,7 +267,7 @@ them differs. On OpenVINO, what it cannot read as exported counts as well.
 
 Speedups over the exported graph on ONNX Runtime, two threads, batch 1 (64 tokens; decoders with a cache one token after
 63), with their 95 % intervals, or ranges where there were too few launches: one table of `irbench run` for each model,
-all rows interleaved, {seconds} each. ONNX Runtime optimises every graph at its highest level when it loads it, so that
+all rows interleaved{duration}. ONNX Runtime optimises every graph at its highest level when it loads it, so that
 the exported one's row is that of its own optimiser. A graph that answers wrongly is not measured, and of graphs
 that differ in names or in the order of nodes alone one is. {certainty}
 
@@ -268,4 +279,4 @@ In nodes: another graph that answers rightly is smaller than irbench's. In speed
 2 % faster than irbench's faster level.
 
 {behind}
-"""
+{ending}"""

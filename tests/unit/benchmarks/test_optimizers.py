@@ -16,7 +16,7 @@ from written_graphs import graph
 
 from benchmarks.backbone_check import MASKS, GraphError
 from benchmarks.optimizers import __main__ as program
-from benchmarks.optimizers.graphs import MadeGraph, Unit, folder_of, state_of, stored
+from benchmarks.optimizers.graphs import MadeGraph, Unit, _without, folder_of, state_of, stored
 from benchmarks.optimizers.page import Measured, answer_table, as_page, fused_table, node_table, problems, speed_table
 from benchmarks.optimizers.speeds import Speeds, graphs_to_measure
 from benchmarks.optimizers.standing import behind_in_nodes, behind_in_speed, fused
@@ -144,12 +144,15 @@ def test_models_without_anything_to_fuse_are_left_out_of_what_is_fused():
 
 def test_the_page_has_speeds_only_of_what_was_measured_and_names_where_irbench_is_behind():
     fast = speeds(onnxslim=(1.5, 0.1), irbench_extended=(1.2, 0.1))
-    page = as_page([Measured(unit(), fast)], {("vit", "bert"): "For a reason"}, {"torch": "2"})
+    timed = Measured(replace(unit(), versions={"torch": "2", "onnx": "1"}), fast)
+    later = Measured(replace(unit(), versions={"torch": "3"}))
+    page = as_page([timed, later], {("vit", "bert"): "For a reason"}, "## At last\n")
     assert "- nodes, bert, dynamo: 90 by ORT all, 100 by irbench extended" in page
     assert "- speed, bert, dynamo: 1.50 by onnxslim, 1.20 by irbench extended" in page
     assert "- bert: For a reason." in page
-    assert "torch 2" in page
-    assert "- speed" not in as_page([Measured(unit())], {}, {})
+    assert "Versions: torch 2 and 3, onnx 1." in page
+    assert page.endswith("\n\n## At last\n")
+    assert "- speed" not in as_page([Measured(unit())], {})
 
 
 def test_graphs_that_answer_wrongly_are_not_measured():
@@ -208,7 +211,7 @@ def test_a_graph_that_stays_as_exported_is_as_fast_as_that():
     behind = behind_in_speed(same, speeds(onnxslim=(1.2, 0.1)))
     assert behind is not None
     assert (behind.own_value, behind.is_sure) == (1.0, True)
-    page = as_page([Measured(same, speeds(onnxslim=(1.2, 0.1)))], {}, {})
+    page = as_page([Measured(same, speeds(onnxslim=(1.2, 0.1)))], {})
     assert "as exported" in page
 
 
@@ -224,25 +227,51 @@ def test_biases_and_factors_of_untrained_models_are_drawn_and_other_weights_stay
     assert [size.dim_param for size in model.graph.input[0].type.tensor_type.shape.dim] == ["batch", "total"]
 
 
-def test_what_was_made_is_not_made_again_and_the_page_is_written_of_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    visited: list[str] = []
+@pytest.fixture
+def visited(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Have units made without their graphs; return the models of those that were."""
+    models: list[str] = []
 
     def visit(place: Path, subject, exporter) -> Unit:
-        visited.append(subject.name)
+        models.append(subject.name)
         folder = folder_of(place, subject, exporter)
-        folder.mkdir()
+        folder.mkdir(parents=True)
         made = replace(unit(), model=subject.name)
         (folder / "graphs.json").write_bytes(msgspec.json.encode(made))
         return made
 
     monkeypatch.setattr(program, "visit", visit)
-    for pattern in ("bert", "*bert*"):
-        asked = ["--place", str(tmp_path), "--exporter", "dynamo", "--no-speeds", "--only", pattern]
-        called = CliRunner().invoke(program.main, [*asked, "-o", str(tmp_path / "page.md")])
-        assert called.exit_code == 0
+    return models
+
+
+def called(folder: Path, place: str, pattern: str) -> str:
+    """Return the page after a call for some models, which keeps its graphs in a place of its own."""
+    asked = ["--place", str(folder / place), "--facts", str(folder / "facts"), "--only", pattern]
+    page = folder / "page.md"
+    done = CliRunner().invoke(program.main, [*asked, "--exporter", "dynamo", "--no-speeds", "-o", str(page)])
+    assert done.exit_code == 0
+    return page.read_text()
+
+
+def test_what_was_made_is_not_made_again_and_the_page_is_written_of_all(tmp_path: Path, visited: list[str]):
+    called(tmp_path, "graphs", "bert")
+    assert "| distilbert " in called(tmp_path, "graphs", "*bert*")
     assert visited == ["bert", "roberta", "distilbert", "albert", "deberta_v2"][: len(visited)]
     assert visited.count("bert") == 1
-    assert "| distilbert " in (tmp_path / "page.md").read_text()
-    assert stored(folder_of(tmp_path, BERT, "dynamo")) == unit()
+    assert stored(folder_of(tmp_path / "graphs", BERT, "dynamo")) == unit()
+
+
+def test_a_call_without_the_graphs_of_an_earlier_one_keeps_its_rows_and_what_was_written_to_end_the_page(
+    tmp_path: Path, visited: list[str]
+):
+    called(tmp_path, "graphs", "bert")
+    (tmp_path / "facts" / "earlier.md").write_text("Other rows.\n")
+    page = called(tmp_path, "other graphs", "albert")
+    assert visited == ["bert", "albert"]
+    assert {"bert", "albert"} <= set(page.split())
+    assert page.endswith("\nOther rows.\n")
+
+
+def test_what_a_runtime_says_of_a_file_names_no_folder_of_the_machine_that_was_asked():
+    said = "Load model from /scratch/ab/8c/slim.onnx failed: no /other/file"
+    assert _without("/scratch/ab", said) == "Load model from slim.onnx failed: no /other/file"
