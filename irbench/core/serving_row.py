@@ -72,7 +72,7 @@ class LoadFigures:
         p50_ms: Median latency of the requests of all launches together; null with too few of them to bound it. Its
             interval follows from how much launches differ, where there are six and each has enough requests.
         p90_ms: 90th percentile likewise, without an interval.
-        p99_ms: 99th percentile, as ``p50_ms``.
+        p99_ms: 99th percentile likewise, without an interval.
         mean_ms: Mean latency of those that were answered.
         service_p50_ms: Median duration of the calls that answered them.
         start_lag_p99_ms: 99th percentile of the time from when a request was due and a slot was free to the begin of

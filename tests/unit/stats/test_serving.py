@@ -125,7 +125,7 @@ def test_one_slow_launch_of_six_moves_every_percentile_as_it_moves_the_verdict()
     assert figures.p50_ms.value < 20 < 50 < figures.p90_ms < figures.p99_ms.value
     assert figures.level is not None
     assert figures.level.verdict == "fail"
-    assert figures.p99_ms.ends is None  # a hundred requests of a launch do not bound its p99
+    assert figures.p99_ms.ends is None
 
 
 @given(
@@ -146,14 +146,14 @@ def test_a_higher_percentile_is_no_shorter_and_lies_within_its_interval(
             assert figure.ends.low <= figure.value <= figure.ends.high
 
 
-@pytest.mark.parametrize(("percent", "busy"), [(50, 0.8), (99, 0.3)])
-def test_the_interval_of_a_percentile_holds_it_about_as_often_as_it_says(percent: float, busy: float) -> None:
+@pytest.mark.parametrize("busy", [0.3, 0.8])
+def test_the_interval_of_the_median_holds_it_about_as_often_as_it_says(busy: float) -> None:
     random = np.random.default_rng(6)
-    truth_ns = float(np.percentile(latency_ns(queued(random, busy, 10_000)), percent))
+    truth_ns = float(np.median(latency_ns(queued(random, busy, 10_000))))
     held = 0
     for _ in range(200):
         launches = [latency_ns(queued(random, busy, 20)) for _ in range(6)]
-        ends = percentile_interval(launches, percent, 0.95)
+        ends = percentile_interval(launches, 50, 0.95)
         held += ends is not None and ends[0] <= truth_ns <= ends[1]
     assert 0.88 <= held / 200 < 1
 
