@@ -213,7 +213,7 @@ class _Programs:
             assert row.load.mean_ms is not None
             assert row.load.p99_ms is not None
             rate = row.load.rate_per_s or 0.0
-            found = Figures(row.load.mean_ms, row.load.p99_ms.value)
+            found = Figures(row.load.mean_ms, row.load.p99_ms)
             yield Served(found, [load for load in served if load.offered.rate_per_s == rate], stall_ms)
 
 

@@ -70,7 +70,8 @@ class LoadFigures:
         answered_per_s: How many were answered per second, from the first arrival to the last answer; the median over
             launches with its interval.
         p50_ms: Median latency of the requests of all launches together; null with too few of them to bound it. Its
-            interval follows from how much launches differ, where there are six and each has enough requests.
+            interval follows from how much launches differ, where there are six and each has enough requests; otherwise
+            it has the range of the launches.
         p90_ms: 90th percentile likewise, without an interval.
         p99_ms: 99th percentile likewise, without an interval.
         mean_ms: Mean latency of those that were answered.
@@ -92,7 +93,7 @@ class LoadFigures:
     answered_per_s: OverLaunches
     p50_ms: OverLaunches | None
     p90_ms: float | None
-    p99_ms: OverLaunches | None
+    p99_ms: float | None
     mean_ms: float | None
     service_p50_ms: float | None
     start_lag_p99_ms: float | None

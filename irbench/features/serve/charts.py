@@ -82,11 +82,11 @@ def _keys(table: ServingTable, number: int) -> dict[str, str]:
 
 
 def _percentiles(load: LoadFigures) -> Iterator[tuple[str, float, OverLaunches | None]]:
-    for name, figure in (("p50", load.p50_ms), ("p99", load.p99_ms)):
-        if figure is not None:
-            yield name, figure.value, figure
-    if load.p90_ms is not None:
-        yield "p90", load.p90_ms, None
+    if load.p50_ms is not None:
+        yield "p50", load.p50_ms.value, load.p50_ms
+    for name, value_ms in (("p90", load.p90_ms), ("p99", load.p99_ms)):
+        if value_ms is not None:
+            yield name, value_ms, None
 
 
 def _figure(curves: Sequence[Record], limits: Sequence[Record], level: ServiceLevel | None) -> Figure:

@@ -61,9 +61,15 @@ def _with_interval(
         f"{name}_low{unit}", NUMBER, "Lower end of its interval; null without one.", load=of(lambda span: span.low)
     )
     yield Column(f"{name}_high{unit}", NUMBER, "Upper end of its interval.", load=of(lambda span: span.high))
+    yield Column(
+        f"{name}_range_low{unit}",
+        NUMBER,
+        "Smallest launch, where there are too few for an interval.",
+        load=of(lambda span: span.range_low),
+    )
+    yield Column(f"{name}_range_high{unit}", NUMBER, "Largest launch, likewise.", load=of(lambda span: span.range_high))
 
 
-_answered = RowPart[ServingRow, OverLaunches](lambda row: None if row.load is None else row.load.answered_per_s)
 _has_level = _any(lambda load: load.level)
 
 LOAD: tuple[Column[Any], ...] = (
@@ -78,18 +84,13 @@ LOAD: tuple[Column[Any], ...] = (
     *_with_interval(lambda load: load.answered_per_s, "answered", "_per_s",
         "Answers per second, first arrival to last answer; median over launches.",
         ShownColumn(20, _headed("answered/s"), drops=8)),
-    Column("answered_range_low_per_s", NUMBER, "Smallest launch, where there are too few for an interval.",
-        load=_answered(lambda span: span.range_low)),
-    Column("answered_range_high_per_s", NUMBER, "Largest launch, likewise.",
-        load=_answered(lambda span: span.range_high)),
     *_with_interval(lambda load: load.p50_ms, "arrival_p50", "_ms",
         "Median latency from when a request was due to its answer, of all launches together.",
         ShownColumn(30, _headed("p50 ms"))),
     Column("arrival_p90_ms", NUMBER, "90th percentile of that latency, of all launches together.",
         load=_load(lambda load: load.p90_ms), in_loads=ShownColumn(40, "p90 ms", drops=4)),
-    *_with_interval(lambda load: load.p99_ms, "arrival_p99", "_ms",
-        "99th percentile of that latency, likewise; null with too few requests to bound it.",
-        ShownColumn(50, _headed("p99 ms"), drops=1)),
+    Column("arrival_p99_ms", NUMBER, "99th percentile of that latency, likewise; null with too few to bound it.",
+        load=_load(lambda load: load.p99_ms), in_loads=ShownColumn(50, "p99 ms", drops=1)),
     Column("arrival_mean_ms", NUMBER, "Mean latency of the requests that were answered.",
         load=_load(lambda load: load.mean_ms)),
     Column("service_p50_ms", NUMBER, "Median duration of the calls that answered requests.",

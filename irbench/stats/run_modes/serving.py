@@ -168,7 +168,7 @@ def load_figures(loads: Sequence[ServedLoad], level: ServiceLevel | None, confid
         answered_per_s=_over_launches([answered_per_s(load) for load in loads], confidence),
         p50_ms=_median_with_ends(latencies_ns, confidence),
         p90_ms=_bounded_ms(pooled_ns, 90),
-        p99_ms=None if (p99_ms := _bounded_ms(pooled_ns, 99)) is None else OverLaunches(p99_ms),
+        p99_ms=_bounded_ms(pooled_ns, 99),
         mean_ms=float(answered_ns.mean()) / 1e6 if answered_ns.size else None,
         service_p50_ms=median(service_ns) / 1e6 if service_ns.size else None,
         start_lag_p99_ms=percentile(lags_ns, 99) / 1e6 if lags_ns.size else None,
@@ -197,8 +197,9 @@ def _server_figures(loads: Sequence[ServedLoad], service_ns: NDArray[np.int64]) 
 
 
 def _median_with_ends(launches_ns: Sequence[NDArray[np.float64]], confidence: float) -> OverLaunches | None:
-    """Return the median of all requests; with its interval where each launch has enough of them to bound it.
+    """Return the median of all requests, with its interval or the range of the launches.
 
+    It has the interval where there are enough launches, and each has enough requests to bound its own median.
     Higher percentiles have none: of queues that are busy for much of the time, requests of a launch resemble each other
     so much that an interval of 95 % would hold the p99 in 67 % of cases.
     """
@@ -207,7 +208,12 @@ def _median_with_ends(launches_ns: Sequence[NDArray[np.float64]], confidence: fl
         return None
     enough = min(launch.size for launch in launches_ns) >= calls_to_bound(50)
     ends = percentile_interval(launches_ns, 50, confidence) if enough else None
-    return OverLaunches(value_ms) if ends is None else OverLaunches(value_ms, low=ends[0] / 1e6, high=ends[1] / 1e6)
+    if ends is not None:
+        return OverLaunches(value_ms, low=ends[0] / 1e6, high=ends[1] / 1e6)
+    medians_ms = [percentile_of(launch, 50) / 1e6 for launch in launches_ns]
+    if len(medians_ms) == 1 or not all(map(math.isfinite, medians_ms)):
+        return OverLaunches(value_ms)
+    return OverLaunches(value_ms, range_low=min(medians_ms), range_high=max(medians_ms))
 
 
 def percentile_interval(

@@ -122,10 +122,9 @@ def test_one_slow_launch_of_six_moves_every_percentile_as_it_moves_the_verdict()
     assert figures.p50_ms is not None
     assert figures.p90_ms is not None
     assert figures.p99_ms is not None
-    assert figures.p50_ms.value < 20 < 50 < figures.p90_ms < figures.p99_ms.value
+    assert figures.p50_ms.value < 20 < 50 < figures.p90_ms < figures.p99_ms
     assert figures.level is not None
     assert figures.level.verdict == "fail"
-    assert figures.p99_ms.ends is None
 
 
 @given(
@@ -138,15 +137,13 @@ def test_a_higher_percentile_is_no_shorter_and_lies_within_its_interval(
 ) -> None:
     figures = load_figures([load_of(*own * repeats, unanswered=unanswered) for own in launches_ms], None, 0.95)
     p50, p99 = figures.p50_ms, figures.p99_ms
-    shown = [figure for figure in (p50, p99) if figure is not None]
     assert figures.p90_ms is None or p50 is None or p50.value <= figures.p90_ms
-    assert p99 is None or (figures.p90_ms is not None and figures.p90_ms <= p99.value)
-    for figure in shown:
-        if figure.ends is not None:
-            assert figure.ends.low <= figure.value <= figure.ends.high
+    assert p99 is None or (figures.p90_ms is not None and figures.p90_ms <= p99)
+    if p50 is not None and p50.ends is not None:
+        assert p50.ends.low <= p50.value <= p50.ends.high
 
 
-@pytest.mark.parametrize("busy", [0.3, 0.8])
+@pytest.mark.parametrize("busy", [0.6, 0.8])
 def test_the_interval_of_the_median_holds_it_about_as_often_as_it_says(busy: float) -> None:
     random = np.random.default_rng(6)
     truth_ns = float(np.median(latency_ns(queued(random, busy, 10_000))))
