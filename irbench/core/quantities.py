@@ -12,7 +12,8 @@ NOT_MEASURED = "-"
 _FEWEST_DIGITS = 2
 _USUAL_DIGITS = 3
 _MOST_DIGITS = 4
-_LONGEST_LISTING = 4
+LONGEST_LISTING = 4
+"""Rows that a sentence names one by one."""
 _LEAST, _LARGEST = 1e-9, 1e15
 """Beyond these, which no machine measures, numbers have an exponent."""
 _MOST_APART = 8
@@ -56,11 +57,11 @@ def listing(names: Iterable[str]) -> str:
 
 
 def shortened(names: Iterable[str], noun: str) -> str:
-    """Return names like :func:`listing`, but of more than four only the first three: ``A, B, C and 9 more rows``."""
+    """Return names like :func:`listing`, or none; of more than four the first three: ``A, B, C and 9 more rows``."""
     names = tuple(names)
-    if len(names) <= _LONGEST_LISTING:
-        return listing(names)
-    shown = names[: _LONGEST_LISTING - 1]
+    if len(names) <= LONGEST_LISTING:
+        return listing(names) if names else ""
+    shown = names[: LONGEST_LISTING - 1]
     return f"{', '.join(shown)} and {len(names) - len(shown)} more {noun}s"
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, Union
 
 import msgspec
 
-from irbench.core.quantities import listing, percent, percents_apart, plural, times
+from irbench.core.quantities import LONGEST_LISTING, listing, percent, percents_apart, plural, times
 from irbench.notices.base import Context, ExampleFacts, RowId
 from irbench.notices.warnings import Warn
 
@@ -384,12 +384,14 @@ class SlowLaunches(Warn):
     example_facts: ClassVar[ExampleFacts] = {"rows": (SlowRow("ort", slow_launches=1, launches=6, slower=0.082),)}
 
     def brief(self, context: Context) -> str:
+        if len(self.rows) <= LONGEST_LISTING:
+            return _slower(self.rows, context)
         most = percent(max(row.slower for row in self.rows))
         names = context.listed(row.cell for row in self.rows)
         return f"Single launches of {names} were up to {most} slower than the others."
 
     def detail(self, context: Context) -> str:
-        return _slower(self.rows, context)
+        return _slower(self.rows, context) if len(self.rows) > LONGEST_LISTING else ""
 
     def remedy(self, context: Context) -> str:
         often = "" if context.thorough else "; --thorough shows how often this happens"

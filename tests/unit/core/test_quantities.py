@@ -48,6 +48,7 @@ def test_a_listing_ends_in_and():
 
 
 def test_a_long_listing_counts_what_it_leaves_out():
+    assert shortened("", "row") == ""
     assert shortened("abcd", "row") == "a, b, c and d"
     assert shortened("abcde", "row") == "a, b, c and 2 more rows"
 

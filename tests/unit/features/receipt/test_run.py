@@ -216,7 +216,7 @@ def test_a_warning_about_another_row_is_no_warning_of_a_claim(tmp_path: Path):
     codes = {name: {item["code"] for item in claim["reservations"]["warnings"]} for name, claim in claims.items()}
     assert "slow-launches" in codes["xla"]
     assert "slow-launches" not in codes["tf"]
-    assert "warning: Single launches of xla were" in irbench("receipt", "named").out
+    assert "warning: 1 of 6 launches of xla was" in irbench("receipt", "named").out
 
 
 @pytest.mark.parametrize(
