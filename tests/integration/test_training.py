@@ -49,7 +49,7 @@ def samples():
     inputs = {"a": values[:, :3], "b": values[:, 3:]}
     return tf.data.Dataset.from_tensor_slices((inputs, values.sum(axis=1, keepdims=True)))
 """
-FAST = ("--launches", "1", "--format", "json", "--samples", "64", "--batch", "8")
+FAST = ("--launches", "1", "--format", "json", "--batch", "8")
 
 
 @pytest.fixture
@@ -60,7 +60,8 @@ def models(tmp_path: Path) -> Path:
 
 
 def train(model: object, *options: object) -> Called:
-    return irbench_process("train", model, *FAST, *options)
+    few_images = () if "--data" in options else ("--samples", "64")
+    return irbench_process("train", model, *FAST, *few_images, *options)
 
 
 def test_a_step_has_its_parts_its_losses_and_effects(models: Path) -> None:
