@@ -122,8 +122,7 @@ def _dynamic_update_slice(ctx: Any, node: Any, _name: str, _args: Any) -> None:
         along, next_axis = constant([axis]), constant([axis + 1])
         known = sizes[axis] >= 0
         width = constant([sizes[axis]]) if known else made("Slice", [made("Shape", [block]), along, next_axis])
-        room = made("Sub", [constant([shape[axis]]), width])
-        place = placed(room, made("Slice", [begin, along, next_axis]))
+        place = placed(made("Sub", [constant([shape[axis]]), width]), made("Slice", [begin, along, next_axis]))
         behind = made("Add", [place, width])
         parts = [
             made("Slice", [tensor, constant([0]), place, along]),

@@ -16,7 +16,6 @@ from irbench.spec import Cell, LossCheck, Objective
 from irbench.spec.training import BEGINNINGS, INPUT
 from irbench.stats.run_modes.training import BESIDE, COMPUTE, WHOLE
 
-_HEADINGS = {WHOLE: "step"}
 _ALWAYS = (WHOLE, INPUT, COMPUTE)
 _HOST, *_PASSES = BEGINNINGS
 _WHERE_WIDE = (*_PASSES, BESIDE, _HOST)
@@ -51,7 +50,8 @@ def step_table(result: GroupResult, confidence: float = 0.95) -> TextTable | Non
     parts = [{part.name: part.ms for part in cell.step_parts} for cell in rows]
     figures = {name: [own[name] for own in parts if name in own] for name in (*_ALWAYS, *_WHERE_WIDE)}
     headings = {
-        name: ends_heading(f"{_HEADINGS.get(name, name)} ms", known, confidence) for name, known in figures.items()
+        name: ends_heading(f"{'step' if name == WHOLE else name} ms", known, confidence)
+        for name, known in figures.items()
     }
     mixed = {name for name, known in figures.items() if not are_ranges(known)}
     columns = (

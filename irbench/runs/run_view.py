@@ -15,8 +15,8 @@ from irbench.core.row import CellResult, row_names
 from irbench.render.footer import incomplete, reason
 from irbench.render.interval_plot import interval_plot
 from irbench.render.line_wrapping import wrap, wrap_message
+from irbench.render.neighbour_texts import slowdown_matrix
 from irbench.render.outcome_texts import best_text
-from irbench.render.slowdown_matrix import slowdown_matrix
 from irbench.render.speed_table import GroupView, confidence_of
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import title

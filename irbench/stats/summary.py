@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -222,7 +223,6 @@ def _with_figures(
     def spans(figure: Callable[[Rounds], float]) -> Spans:
         return span_over_launches(rounds, everything, figure, timing)
 
-    stages = stage_times(rounds, everything, timing)
     rate, share = achieved(cell, str(first.effective.get("precision")), fps(rounds))
     return replace(
         row,
@@ -239,8 +239,7 @@ def _with_figures(
         paced_p50_over_launches=paced_over_launches(paced, 50, timing),
         paced_p90_over_launches=paced_over_launches(paced, 90, timing),
         generation=generated(rounds, everything, cell, prompt_of(workload), first.effective, timing),
-        stages=stages,
-        step_parts=step_parts(rounds, timing) if stages and is_training(cell) else (),
+        **_parts_of_calls(cell, rounds, everything, timing),
         launches_measured=sum(own.cell == cell.id for record in records for own in record.cells),
         launch_spread=launch_spread(launch_levels(launches, cell.id)),
         phases_ms=phases_ms(first),
@@ -250,6 +249,12 @@ def _with_figures(
         gflop_per_s=rate,
         roof_share=share,
     )
+
+
+def _parts_of_calls(cell: Cell, rounds: Rounds, everything: Rounds, timing: Timing) -> dict[str, Any]:
+    """Return the figures of what calls are made of: the stages of pipelines, the parts of training steps."""
+    stages = stage_times(rounds, everything, timing)
+    return {"stages": stages, "step_parts": step_parts(rounds, timing) if stages and is_training(cell) else ()}
 
 
 def _speedups(

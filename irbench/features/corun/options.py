@@ -24,6 +24,8 @@ from irbench.spec.neighbours import FULL
 from irbench.system.controls import CONTROLS, Control
 
 DEFAULT_INTENSITIES = (0, 25, 50, 75, 100)
+LOWEST_RATE = 2.0
+"""In calls per second: rounds last two periods, and there are dozens of them."""
 DEFAULT_WARM_UP_S = 1.0
 """Of a command: a shell's is ready much earlier, and a program of Python's that imports much is not."""
 
@@ -102,7 +104,7 @@ class CorunOptions:
     )
     rate: float | None = option(
         kinds.POSITIVE,
-        "How often a model that runs beside others is called in a second, 2 or more.",
+        f"How often a model that runs beside others is called in a second, {LOWEST_RATE:g} or more.",
         metavar="CALLS",
         default_text="as soon as it has answered",
     )

@@ -12,7 +12,7 @@ from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.errors import IrbenchError
 from irbench.features.corun.keywords import CorunKeywords
-from irbench.features.corun.options import CORUN, DEFAULT_INTENSITIES, DEFAULT_WARM_UP_S, CorunOptions
+from irbench.features.corun.options import CORUN, DEFAULT_INTENSITIES, DEFAULT_WARM_UP_S, LOWEST_RATE, CorunOptions
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.requests.resolve import require_model
@@ -26,8 +26,6 @@ from irbench.system.controls import Control
 from irbench.system.isolation import remove_left_groups, require_possible
 
 _STRESS_NG = "stress-ng"
-_LOWEST_RATE = 2.0
-"""In calls per second: rounds last two periods, and there are dozens of them."""
 
 
 @names_keywords(CORUN)
@@ -107,10 +105,10 @@ def _refuse_without_effect(beside: CorunOptions, kinds: Mapping[str, NeighbourKi
     for given, has_effect, why in refused:
         if given is not None and not has_effect:
             raise IrbenchError(why, hint="Name one with --with, or leave it out.")
-    if beside.rate is not None and beside.rate < _LOWEST_RATE:
+    if beside.rate is not None and beside.rate < LOWEST_RATE:
         raise IrbenchError(
             f"--rate {beside.rate:g} is too low: each round lasts two periods of it.",
-            hint=f"Give {_LOWEST_RATE:g} or more.",
+            hint=f"Give {LOWEST_RATE:g} or more.",
         )
 
 

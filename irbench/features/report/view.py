@@ -19,7 +19,7 @@ from irbench.pages.html import WITHOUT_SAMPLES, drawn_figures, entry_of, heading
 from irbench.pages.result import PageResult
 from irbench.pages.values import Page, PageCode, PageEntry, PageFigures, PageGrid, PageSection
 from irbench.render.footer import footer, incomplete, mismatches, not_applicable, whole_warnings
-from irbench.render.slowdown_matrix import slowdown_matrix
+from irbench.render.neighbour_texts import slowdown_matrix
 from irbench.render.speed_table import confidence_of, context_of, group_table, headline
 from irbench.render.stage_table import stage_sentences
 from irbench.render.table_title import command_text, origin_lines, title

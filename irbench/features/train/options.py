@@ -11,6 +11,10 @@ from irbench.options.run import RunOptions
 from irbench.spec.training import ImageFormat, Switch, TrainingPrecision
 
 SYNTHETIC = "synthetic"
+DEFAULT_SAMPLES = 2000
+DEFAULT_FORMAT: ImageFormat = "png"
+FEWEST_CHECKED = 8
+"""Steps of which a quarter scatters."""
 GpuThreadMode: TypeAlias = Literal["global", "gpu_private", "gpu_shared"]
 Compared: TypeAlias = Literal["samples/s", "cost"]
 DesignSize: TypeAlias = Literal["full", "half"]
@@ -58,9 +62,9 @@ class TrainOptions:
         " a tf.data.Dataset of single samples with labels.",
         default=SYNTHETIC,
     )
-    samples: int | None = option(kinds.COUNT, "Synthetic images.", default_text="2000")
+    samples: int | None = option(kinds.COUNT, "Synthetic images.", default_text=str(DEFAULT_SAMPLES))
     image_format: ImageFormat | None = option(
-        kinds.one_of(ImageFormat), "Format of synthetic images.", default_text="png"
+        kinds.one_of(ImageFormat), "Format of synthetic images.", default_text=DEFAULT_FORMAT
     )
     loss: str = option(
         kinds.text('"sparse_categorical_crossentropy"', "NAME"),
@@ -78,7 +82,7 @@ class TrainOptions:
         kinds.POSITIVE, "Learning rate of the optimizer.", default_text="the optimizer's own"
     )
     check_steps: int = option(
-        kinds.COUNT, "Steps in which the loss must fall before a row is timed, at least 8.", default=32
+        kinds.COUNT, f"Steps in which the loss must fall before a row is timed, at least {FEWEST_CHECKED}.", default=32
     )
     loss_distance: float = option(
         kinds.SHARE,

@@ -13,7 +13,14 @@ from irbench.errors import IrbenchError
 from irbench.features.train.data import SyntheticImages, classes_for, images_in, require_batches
 from irbench.features.train.keywords import TrainKeywords
 from irbench.features.train.loss_checks import checked
-from irbench.features.train.options import SYNTHETIC, TRAIN, TrainOptions
+from irbench.features.train.options import (
+    DEFAULT_FORMAT,
+    DEFAULT_SAMPLES,
+    FEWEST_CHECKED,
+    SYNTHETIC,
+    TRAIN,
+    TrainOptions,
+)
 from irbench.features.train.schedule import EqualLaunches
 from irbench.features.train.training_rows import TrainingRows, combinations_of
 from irbench.measure.lock import measuring
@@ -34,9 +41,6 @@ from irbench.worker.scratch import scratch_folder
 _BUDGET_S = 1200.0
 _MODEL_DEADLINE_S = 300.0
 _FEWEST_STEPS = 5
-_FEWEST_CHECKED = 8
-"""Steps of which a quarter scatters."""
-_SAMPLES = 2000
 _ROUND_S, _SETTLE_S = 0.1, 0.1
 """Steps of a round, and those before it: while others ran, the pipeline stood still with batches that were made."""
 
@@ -115,7 +119,11 @@ def _data(options: TrainOptions, trained: TrainedModel, facts: ModelFacts, seed:
     height, width, channels = facts.input_shape
     classes = classes_for(facts.classes)
     return SyntheticImages(
-        (height, width, channels), classes, options.samples or _SAMPLES, seed, options.image_format or "png"
+        (height, width, channels),
+        classes,
+        options.samples or DEFAULT_SAMPLES,
+        seed,
+        options.image_format or DEFAULT_FORMAT,
     ).written()
 
 
@@ -149,10 +157,10 @@ def _refuse_what_does_nothing(options: TrainOptions) -> None:
     for flag, value in of_images.items():
         if value is not None and options.data != SYNTHETIC:
             raise IrbenchError(f"{flag} is an option of synthetic images.", hint="Leave it out, or leave out --data.")
-    if options.check_steps < _FEWEST_CHECKED:
+    if options.check_steps < FEWEST_CHECKED:
         raise IrbenchError(
             f"--check-steps {options.check_steps} is too few to tell whether a loss falls.",
-            hint=f"Give {_FEWEST_CHECKED} or more.",
+            hint=f"Give {FEWEST_CHECKED} or more.",
         )
     combinations_of(options)
 

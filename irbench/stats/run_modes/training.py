@@ -77,11 +77,12 @@ def step_parts(counted: Rounds, timing: Timing) -> tuple[StepPart, ...]:
         counted: Its rounds that count, at least one, with a moment for the end of each stage.
         timing: The protocol's numbers.
     """
-    launches = [_means_ms(rounds) for rounds in by_launch(counted)]
+    launches = by_launch(counted)
+    means_ms = [_means_ms(rounds) for rounds in launches]
     means = tuple(
-        StepPart(name, positive_span([parts[name] for parts in launches], timing)) for name in (WHOLE, INPUT, COMPUTE)
+        StepPart(name, positive_span([parts[name] for parts in means_ms], timing)) for name in (WHOLE, INPUT, COMPUTE)
     )
-    differences = [_differences_ms(rounds) for rounds in by_launch(counted)]
+    differences = [_differences_ms(rounds, parts[COMPUTE]) for rounds, parts in zip(launches, means_ms, strict=True)]
     if not all(differences):
         return means
     parts = (
@@ -96,13 +97,13 @@ def _means_ms(rounds: Rounds) -> dict[str, float]:
     return {WHOLE: input_ms + compute_ms, INPUT: input_ms, COMPUTE: compute_ms}
 
 
-def _differences_ms(rounds: Rounds) -> dict[str, float]:
+def _differences_ms(rounds: Rounds, compute_ms: float) -> dict[str, float]:
     launch = rounds[0][0]
     if not all(name in launch.beginnings_ns for name in BEGINNINGS):
         return {}
     medians = [float(np.median(launch.beginnings_ns[name])) / 1e6 for name in BEGINNINGS]
     parts = dict(zip(BEGINNINGS, np.diff(medians, prepend=0.0).tolist(), strict=True))
-    return {**parts, BESIDE: _means_ms(rounds)[COMPUTE] - medians[-1]}
+    return {**parts, BESIDE: compute_ms - medians[-1]}
 
 
 def training_effects(

@@ -9,7 +9,7 @@ from documents import cell, group, speedup
 
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult, Verdict
-from irbench.render.slowdown_matrix import slowdown_matrix
+from irbench.render.neighbour_texts import slowdown_matrix
 from irbench.spec import Neighbour
 
 A, B, HALF, FULL = (
