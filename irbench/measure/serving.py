@@ -7,6 +7,10 @@ no waiting at all: Tene, "How NOT to Measure Latency" (2013), calls that coordin
 
 Arrivals of the server scenario are a Poisson process: the times between them are independent and exponential, which is
 what many independent users make. A seed fixes them, so that all rows of a launch are given the same.
+
+Several processes have a queue each. Each request goes to one of them at random, as from a load balancer that knows
+nothing of their queues: so each is given a Poisson process of its own, at an equal part of the rate (a Poisson process
+whose events are marked independently falls into independent Poisson processes: Kingman, "Poisson Processes", 1993).
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from __future__ import annotations
 import bisect
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +26,12 @@ from numpy.typing import NDArray
 from irbench.core.record import GIVEN_UP, REFUSED, ServedLoad
 from irbench.measure.clock import now_ns, sleep
 from irbench.measure.pacing import precise_sleep, side_by_side
-from irbench.spec.serving import OfferedLoad, Queueing
+from irbench.spec.serving import SAMPLES_OF_QUERY, OfferedLoad, Queueing
 
 _LEAD_NS = 20_000_000
 """From the start of the slots' threads to the first request."""
+_LONGEST = 2
+"""A load lasts at most so many times as long as its requests arrive."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +62,55 @@ def arrival_times_ns(offered: OfferedLoad) -> NDArray[np.int64]:
     return np.round(np.cumsum(gaps_s) * 1e9).astype(np.int64)
 
 
+def process_of_requests(offered: OfferedLoad, processes: int) -> NDArray[np.int64]:
+    """Return which of several processes each request goes to, int64: at random, or by turns where all come at once."""
+    if offered.scenario == "offline":
+        return np.arange(offered.requests) % processes
+    return np.random.default_rng((offered.seed, processes)).integers(processes, size=offered.requests)
+
+
+def arrivals_of(offered: OfferedLoad, process: int = 0, processes: int = 1) -> Arrivals:
+    """Return the requests of a load, or those that go to one of several processes."""
+    due_ns = arrival_times_ns(offered)
+    together = SAMPLES_OF_QUERY if offered.scenario == "multistream" else 1
+    until_ns = _LONGEST * int(due_ns[-1]) if offered.scenario == "server" else None
+    if processes == 1:
+        return Arrivals(due_ns, offered.requests, together, until_ns)
+    own_ns = due_ns[process_of_requests(offered, processes) == process]
+    return Arrivals(own_ns, own_ns.size, together, until_ns)
+
+
+def join_served(shares: Sequence[ServedLoad], offered: OfferedLoad) -> ServedLoad:
+    """Return what several processes did with their requests of one load, in the order in which all were due.
+
+    Slots of the first process come first, then those of the second.
+
+    Raises:
+        ValueError: A process has not told of each of its requests.
+    """
+    process = process_of_requests(offered, len(shares))
+    columns = np.zeros((4, offered.requests), np.int64)
+    first_slot = 0
+    for number, share in enumerate(shares):
+        own = process == number
+        if share.slot.size != np.count_nonzero(own):
+            raise ValueError(f"one tells of {share.slot.size} of {np.count_nonzero(own)} requests")
+        slot = np.where(share.slot < 0, share.slot, share.slot + first_slot)
+        columns[:, own] = share.due_ns, share.start_ns, share.end_ns, slot
+        first_slot += share.slots
+    due_ns, start_ns, end_ns, slot = columns
+    return replace(
+        shares[0], offered=offered, slots=first_slot, due_ns=due_ns, start_ns=start_ns, end_ns=end_ns, slot=slot
+    )
+
+
 def serve(
-    calls: Sequence[Callable[[], object]], arrivals: Arrivals, offered: OfferedLoad, queueing: Queueing, batch: int = 1
+    calls: Sequence[Callable[[], object]],
+    arrivals: Arrivals,
+    offered: OfferedLoad,
+    queueing: Queueing,
+    batch: int = 1,
+    start_ns: int | None = None,
 ) -> ServedLoad:
     """Answer requests as they arrive.
 
@@ -67,11 +120,12 @@ def serve(
         offered: What is recorded of them.
         queueing: What becomes of requests that wait.
         batch: Requests that one call answers at most.
+        start_ns: The first moment, in nanoseconds of the clock; ``None`` for as soon as the slots are there.
 
     Returns:
         What became of each request, in the order in which they were due.
     """
-    queue = _Queue(arrivals, queueing, batch, now_ns() + _LEAD_NS)
+    queue = _Queue(arrivals, queueing, batch, now_ns() + _LEAD_NS if start_ns is None else start_ns)
 
     def answer(slot: int) -> None:
         try:

@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench.core.record import Evidence, PacedRun, Round, Sustained, WarmUp, ns_per_completion
+from irbench.core.record import Evidence, PacedRun, Round, ServedLoad, Sustained, WarmUp, ns_per_completion
 from irbench.errors import ExitCode
 from irbench.measure.clock import Stopwatch
 from irbench.measure.ledger import CommonWindow, Window, WindowCounters, joined_window
 from irbench.measure.pacing import CallSchedule, join_paced, start_soon
+from irbench.measure.serving import join_served
 from irbench.spec import Cell
+from irbench.spec.serving import OfferedLoad, Queueing
 from irbench.spi import Array
 from irbench.system.confinement import Confinement
 from irbench.system.host import one_per_core, with_siblings
@@ -231,7 +233,13 @@ class InstanceWorkers:
 
     @cached_property
     def _driven(self) -> Mapping[str, Callable[..., Any]]:
-        return {"take_round": self._round, "tail": self._tail, "alone": self._alone, "paced": self.call_at_pace}
+        return {
+            "take_round": self._round,
+            "tail": self._tail,
+            "alone": self._alone,
+            "paced": self.call_at_pace,
+            "serve": self.serve,
+        }
 
     def _round(self, deadline_s: float, block: int, samples: int, settle_calls: int, first: int = 0) -> Round:
         window, shares = self._drive(deadline_s, samples, settle_calls, first)
@@ -260,6 +268,16 @@ class InstanceWorkers:
             message = f"Its instances made {run.issue_ns.size} of {calls} calls together."
             raise CallFailed(message, exit_code=ExitCode.FAILED_CELL)
         return run
+
+    def serve(self, deadline_s: float, offered: OfferedLoad, queueing: Queueing) -> ServedLoad:
+        """Have each instance answer its requests of a load, from one moment on, and return them as one load."""
+        self._share_work("expect_share", offered, deadline_s=deadline_s)
+        shares = self._share_work("serve_share", offered, queueing, start_soon(), deadline_s=deadline_s)
+        try:
+            return join_served(shares, offered)
+        except ValueError as error:
+            message = f"Its instances have not answered together: {error}."
+            raise CallFailed(message, exit_code=ExitCode.FAILED_CELL) from error
 
     def _drive(self, deadline_s: float, samples: int, settle_calls: int, first: int) -> tuple[Window, list[Share]]:
         """Have all processes issue requests at the same time.

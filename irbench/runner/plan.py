@@ -149,6 +149,13 @@ def with_rows(planned: PlannedGroup, rows: Collection[str]) -> PlannedGroup:
     return _of_cells(planned, tuple(cell for cell in planned.group.cells if cell.id in rows))
 
 
+def by_workload(planned: PlannedGroup) -> tuple[PlannedGroup, ...]:
+    """Return a group for each workload that rows of a group run, with its rows: each batch has answers of its own."""
+    workloads = dict.fromkeys(cell.workload for cell in planned.group.cells)
+    cells = planned.group.cells
+    return tuple(_of_cells(planned, tuple(cell for cell in cells if cell.workload == own)) for own in workloads)
+
+
 def _by_setting(planned: PlannedGroup) -> tuple[PlannedGroup, ...]:
     """Return a group for each setting, which holds its rows of all environments and none of another setting.
 

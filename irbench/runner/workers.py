@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from irbench.core.output_check import judge
+from irbench.core.output_check import is_excused, judge
 from irbench.core.record import Failure, OutputError, Stage
 from irbench.measure.clock import Stopwatch, now_ns
 from irbench.runner.instances import InstanceWorkers
@@ -202,7 +202,7 @@ def checked(cell: Cell, prepared: PreparedSession, setting: Setting, call: int |
     if setting.expected.outputs is None:
         return None
     try:
-        require_answers(prepared.outputs, cell.load.streams if call is None else 1, cell)
+        require_answers(prepared.outputs, cell.load.concurrency if call is None else cell.load.instances, cell)
         if not prepared.outputs:
             return None
         expected = setting.expected.outputs[call or 0]
@@ -212,7 +212,7 @@ def checked(cell: Cell, prepared: PreparedSession, setting: Setting, call: int |
         raise CellFailed(Failure("verify", str(problem))) from problem
     graph_precision = cell.artifact.precision if cell.artifact is not None else ""
     wrong = judge(error, str(prepared.effective.get("precision")), graph_precision)
-    if wrong is not None:
+    if wrong is not None and not is_excused(error, cell.accuracy):
         raise CellFailed(wrong, error)
     return error
 

@@ -17,8 +17,8 @@ from irbench.measure.drive import complete_call, turning_slot
 from irbench.measure.kernel_evidence import evidence_between, read_counters, resident_bytes
 from irbench.measure.ledger import CommonWindow, SharedLedger, WindowCounters
 from irbench.measure.pacing import CallSchedule, issue_on_schedule, join_paced, start_soon
-from irbench.measure.serving import Arrivals, arrival_times_ns, serve
-from irbench.spec.serving import SAMPLES_OF_QUERY, OfferedLoad, Queueing
+from irbench.measure.serving import Arrivals, arrivals_of, serve
+from irbench.spec.serving import OfferedLoad, Queueing
 from irbench.spec.training import BEGINNING_CALLS
 from irbench.worker.cell import CellHost, CellTask
 from irbench.worker.warming import median_completion_ns
@@ -92,6 +92,38 @@ class RunHost(CellHost):
         return [complete_call(slot, feed, io) for slot, feed in zip(self._slots, self._feeds, strict=True)]
 
 
+_SERVER_COUNTS = ("answers", "queue_ns", "compute_ns")
+
+
+@runtime_checkable
+class _TellsServerTimes(Protocol):
+    """A session whose calls a model server answers, which may say how long they took it."""
+
+    def server_times(self) -> ServerTimes | None: ...
+
+
+class ServingHost(RunHost):
+    """Holds one cell's session, as for a run, and gives it requests as they arrive."""
+
+    def serve(self, offered: OfferedLoad, queueing: Queueing) -> ServedLoad:
+        """Answer requests as they arrive, after a few untimed calls: the first one after other work is slower."""
+        self._settle()
+        before = self._server_times()
+        load = serve(self._calls(), arrivals_of(offered), offered, queueing, self._task.cell.load.batch)
+        after = self._server_times()
+        if before is None or after is None:
+            return load
+        answers, queue_ns, compute_ns = (getattr(after, name) - getattr(before, name) for name in _SERVER_COUNTS)
+        return replace(load, server=ServerTimes(answers, queue_ns, compute_ns))
+
+    def _settle(self) -> None:
+        assert self._driver is not None
+        self._driver.drive(self._fewest)
+
+    def _server_times(self) -> ServerTimes | None:
+        return self._session.server_times() if isinstance(self._session, _TellsServerTimes) else None
+
+
 @dataclass(frozen=True)
 class Place:
     """Which of a cell's processes one is.
@@ -118,13 +150,14 @@ class Share:
     evidence: Evidence
 
 
-class InstanceHost(RunHost):
+class InstanceHost(ServingHost):
     """Holds one process's session of a cell that several processes run."""
 
     def __init__(self, task: CellTask, place: Place) -> None:
         super().__init__(task)
         self._place = place
         self._counters = WindowCounters(place.descriptor, task.cell.load.instances)
+        self._arrivals: Arrivals | None = None
         os.close(place.descriptor)  # what is mapped stays
 
     def take_share(self, window: CommonWindow, first: int = 0) -> Share:
@@ -155,6 +188,22 @@ class InstanceHost(RunHost):
         number = self._place.number
         return self._on_schedule(schedule, first + number * (schedule.calls // schedule.processes), number)
 
+    def expect_share(self, offered: OfferedLoad) -> None:
+        """Get ready for this process's requests of a load, with a few untimed calls."""
+        self._settle()
+        self._arrivals = arrivals_of(offered, self._place.number, self._task.cell.load.instances)
+
+    def serve_share(self, offered: OfferedLoad, queueing: Queueing, start_ns: int) -> ServedLoad:
+        """Answer the requests that this process was told to expect.
+
+        Args:
+            offered: The load of all processes.
+            queueing: What becomes of requests that wait for this process.
+            start_ns: The first moment of the load, in nanoseconds of the clock that all processes share.
+        """
+        assert self._arrivals is not None
+        return serve(self._calls(), self._arrivals, offered, queueing, self._task.cell.load.batch, start_ns)
+
 
 @dataclass(frozen=True)
 class SoakBlock:
@@ -170,41 +219,6 @@ class SoakBlock:
     wall_ns: int
     median_ns: int
     resident_bytes: int | None
-
-
-_SERVER_COUNTS = ("answers", "queue_ns", "compute_ns")
-_LONGEST = 2
-"""A load lasts at most so many times as long as its requests arrive."""
-
-
-@runtime_checkable
-class _TellsServerTimes(Protocol):
-    """A session whose calls a model server answers, which may say how long they took it."""
-
-    def server_times(self) -> ServerTimes | None: ...
-
-
-class ServingHost(RunHost):
-    """Holds one cell's session, as for a run, and gives it requests as they arrive."""
-
-    def serve(self, offered: OfferedLoad, queueing: Queueing) -> ServedLoad:
-        """Answer requests as they arrive, after a few untimed calls: the first one after other work is slower."""
-        assert self._driver is not None
-        self._driver.drive(self._fewest)
-        due_ns = arrival_times_ns(offered)
-        together = SAMPLES_OF_QUERY if offered.scenario == "multistream" else 1
-        until_ns = _LONGEST * int(due_ns[-1]) if offered.scenario == "server" else None
-        arrivals = Arrivals(due_ns, offered.requests, together, until_ns)
-        before = self._server_times()
-        load = serve(self._calls(), arrivals, offered, queueing, self._task.cell.load.batch)
-        after = self._server_times()
-        if before is None or after is None:
-            return load
-        answers, queue_ns, compute_ns = (getattr(after, name) - getattr(before, name) for name in _SERVER_COUNTS)
-        return replace(load, server=ServerTimes(answers, queue_ns, compute_ns))
-
-    def _server_times(self) -> ServerTimes | None:
-        return self._session.server_times() if isinstance(self._session, _TellsServerTimes) else None
 
 
 class SoakHost(CellHost):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from front_door import Called, irbench
 
 import irbench as public
 from irbench.errors import IrbenchError
+from irbench.store.runs import load_document, read_launches
 
 pytestmark = [pytest.mark.ci, pytest.mark.usefixtures("known_backends")]
 
@@ -83,6 +85,25 @@ def test_a_search_with_a_queue_that_refuses_requests_knows_what_the_row_can_answ
     assert limit["passes_per_s"] > 60
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="each instance has a processor of its own")
+def test_instances_answer_the_requests_of_one_schedule_together(model: Path, tmp_path: Path) -> None:
+    called = serve(
+        model, "--set", "fake-a.clock=real", "--instances", "1,2", "--rate", "60", "--for", "1s", "--budget", "10s",
+        "--cpus", "0,1", "--format", "json", "--results", tmp_path,
+    )  # fmt: skip
+    single, several = rows(called)
+    assert (single["label"], several["label"]) == ("fake-a", "fake-a 2x1")
+    assert (single["requested"]["instances"], several["requested"]["instances"]) == (1, 2)
+    assert several["load"]["requests"] == single["load"]["requests"] == 60 * called.document["serving"][0]["rounds"]
+    assert several["load"]["given_up"] == several["load"]["refused"] == 0
+    (folder,) = tmp_path.glob("runs/*/*")
+    served = {own.cell: own.served[0] for own in next(read_launches(folder, load_document(folder))).cells}
+    one, two = (served[row["id"]] for row in (single, several))
+    assert (one.due_ns == two.due_ns).all()
+    assert (one.slots, two.slots) == (1, 2)
+    assert set(two.slot.tolist()) == {0, 1}
+
+
 def test_a_load_that_cannot_be_is_refused_with_what_helps(model: Path) -> None:
     for arguments, words in (
         ((), "--slo"),
@@ -91,6 +112,7 @@ def test_a_load_that_cannot_be_is_refused_with_what_helps(model: Path) -> None:
         (("--slo", "p99<=50"), "unit"),
         (("--slo", "fast"), "p99<=50ms"),
         (("--rate", "10", "--batch", "1", "--batch-wait", "5ms"), "--batch 8"),
+        (("--scenario", "single", "--instances", "1,2"), "--scenario server"),
     ):
         called = irbench("serve", model, "--backends", "fake-a", *arguments)
         assert called.code == 2

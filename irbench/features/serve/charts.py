@@ -20,8 +20,8 @@ from irbench.charts.figure import (
 from irbench.charts.records import MOST_LINES, Record, ends_of
 from irbench.core.quantities import significant
 from irbench.core.serving_row import LoadFigures, OverLaunches, ServingTable, serving_names
-from irbench.features.serve.view import level_text, limit_text
-from irbench.render.columns.serving import rate_text
+from irbench.features.serve.view import limit_text
+from irbench.render.columns.serving import level_text, rate_text
 from irbench.spec.serving import ServiceLevel
 
 _DASHES = {"p99": [1, 0], "p90": [6, 3], "p50": [2, 2]}

@@ -47,7 +47,7 @@ def command(
     from irbench.terminal.console import command_line
 
     own, shared = SERVE.split(options)
-    plan = serving_plan(ServeOptions(**own))
     run = RunOptions(command=command_line(), **shared)
+    plan = serving_plan(ServeOptions(**own), run.instances)
     refuse_overwriting_models(run.models, output)
     return measured(run, form, output, strict=strict, mode=plan, keep=refuse_wait_for_one)

@@ -23,7 +23,8 @@ class ServeKeywords(TypedDict, total=False):
         slo: Service level that answers must keep: that percentile of latency, from arrival to answer, within a time
             (for example ``"p99<=50ms"``).
         duration: How long requests of each load arrive, in every launch (for example ``"90s", or 90``; default: 5s).
-        queue: Refuse requests that find so many others waiting (for example ``20``; default: any number waits).
+        queue: Refuse requests that find so many others waiting for the same process (for example ``20``; default: any
+            number waits).
         timeout: Give requests up that wait longer than this (for example ``"50ms", or 0.05``; default: they wait).
         batch_wait: With ``batch`` above 1: how long a call waits for its batch to be full, from the arrival of its
             first request (for example ``"50ms", or 0.05``; default: not at all).
@@ -44,7 +45,9 @@ class ServeKeywords(TypedDict, total=False):
             {model}"}``).
         batch: Requests that a call answers at most; one that is not full costs as much; one table for each (for example
             ``[1, 8]``; default: 1, or the model's own).
-        streams: Calls in flight at most (for example ``[1, 8]``; default: 1).
+        streams: Calls in flight at most, of each process (for example ``[1, 8]``; default: 1).
+        instances: Processes that answer, each on its own processors and with a queue of its own; requests are spread
+            over them at random (for example ``[1, 8]``; default: 1).
         precision: fp32, bf16, fp16, int8, or native (the runtime's default) (for example ``["fp32", "bf16"]``; default:
             fp32, or that of the graph).
         optimize: Optimisation levels; one row for each (for example ``["none", "int8"]``; default: none).
@@ -80,6 +83,7 @@ class ServeKeywords(TypedDict, total=False):
     cells: OwnCells | None
     batch: str | int | Iterable[int] | None
     streams: str | int | Iterable[int] | None
+    instances: str | int | Iterable[int] | None
     precision: str | Iterable[str] | None
     optimize: str | Iterable[str] | None
     threads: str | int | Iterable[int | str] | None

@@ -33,7 +33,9 @@ class ServeOptions:
         kinds.DURATION, "How long requests of each load arrive, in every launch.", flag="--for", default_text="5s"
     )
     queue: int | None = option(
-        kinds.COUNT, "Refuse requests that find so many others waiting.", default_text="any number waits"
+        kinds.COUNT,
+        "Refuse requests that find so many others waiting for the same process.",
+        default_text="any number waits",
     )
     timeout: float | None = option(
         kinds.LATENCY, "Give requests up that wait longer than this.", default_text="they wait"
@@ -52,8 +54,8 @@ SERVE = CommandOptions(
     sections={
         "Load": ("scenario", "rate", "slo", "duration", "queue", "timeout", "batch_wait"),
         "Models and inputs": ("all", "imports", "shape", "data", "value", "seed"),
-        "What is compared": ("backends", "cells", "batch", "streams", "precision", "optimize", "threads", "cpus",
-                             "set"),
+        "What is compared": ("backends", "cells", "batch", "streams", "instances", "precision", "optimize", "threads",
+                             "cpus", "set"),
         "How long": ("budget", "deadline"),
         "Output": ("no_lock", "name", "note", "results"),
     },
@@ -61,7 +63,9 @@ SERVE = CommandOptions(
         "all": {"help": "Serve every exported model."},
         "backends": {"help": "Backends that answer, with an optional device: ort:cuda."},
         "batch": {"help": f"Requests that a call answers at most; one that is not full costs as much{ONE_TABLE_EACH}."},
-        "streams": {"help": "Calls in flight at most."},
+        "streams": {"help": "Calls in flight at most, of each process."},
+        "instances": {"help": "Processes that answer, each on its own processors and with a queue of its own; requests"
+                      " are spread over them at random."},
         "optimize": {"help": "Optimisation levels; one row for each."},
         "budget": {"help": "Time for the whole command; no round of launches begins that would end later.",
                    "default_text": "six launches of each row"},

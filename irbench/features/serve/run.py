@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Unpack
 
 from irbench.api.loaded_models import Model, model_name
@@ -15,7 +16,10 @@ from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runs.measurement import measure
 from irbench.runs.results import Run, finished_run
-from irbench.spec.serving import Queueing, ServingPlan
+from irbench.spec.serving import Queueing, Scenario, ServingPlan
+
+_SPREAD: tuple[Scenario, ...] = ("server", "offline")
+"""Scenarios whose requests are spread over instances."""
 
 
 @names_keywords(SERVE)
@@ -41,19 +45,35 @@ def serve(
     """
     models = tuple(map(model_name, models))
     own, shared = SERVE.read(options)
-    plan = serving_plan(ServeOptions(**own))
+    run_options = RunOptions(models=tuple(map(str, models)), **shared)
+    plan = serving_plan(ServeOptions(**own), run_options.instances)
     with reporting(progress, SERVE) as reporter:
-        run_options = RunOptions(models=tuple(map(str, models)), **shared)
         stored = measure(run_options, reporter, plan, refuse_wait_for_one)
     return finished_run(stored)
 
 
-def serving_plan(options: ServeOptions) -> ServingPlan:
-    """Return which loads rows are given, with defaults.
+def serving_plan(options: ServeOptions, instances: Sequence[int]) -> ServingPlan:
+    """Return which loads rows are given, with defaults; ``instances`` are the numbers of processes of rows.
 
     Raises:
         IrbenchError: No load is given, or one that contradicts the scenario.
     """
+    _refuse_contradictions(options, instances)
+    usual = ServingPlan()
+    return ServingPlan(
+        scenario=options.scenario,
+        rates_per_s=tuple(sorted(options.rate)),
+        level=options.slo,
+        seconds=usual.seconds if options.duration is None else options.duration,
+        queueing=Queueing(
+            options.queue,
+            None if options.timeout is None else 1e3 * options.timeout,
+            1e3 * (options.batch_wait or 0.0),
+        ),
+    )
+
+
+def _refuse_contradictions(options: ServeOptions, instances: Sequence[int]) -> None:
     scenario = options.scenario
     if scenario == "server" and not options.rate and options.slo is None:
         raise IrbenchError(
@@ -70,18 +90,11 @@ def serving_plan(options: ServeOptions) -> ServingPlan:
             f"In the scenario {scenario} nobody refuses requests or gives them up.",
             hint="Leave --queue and --timeout out, or --scenario.",
         )
-    usual = ServingPlan()
-    return ServingPlan(
-        scenario=scenario,
-        rates_per_s=tuple(sorted(options.rate)),
-        level=options.slo,
-        seconds=usual.seconds if options.duration is None else options.duration,
-        queueing=Queueing(
-            options.queue,
-            None if options.timeout is None else 1e3 * options.timeout,
-            1e3 * (options.batch_wait or 0.0),
-        ),
-    )
+    if scenario not in _SPREAD and max(instances) > 1:
+        raise IrbenchError(
+            f"In the scenario {scenario} requests follow the answers to those before, and instances have a queue each.",
+            hint="Leave --instances out, or use --scenario server or offline.",
+        )
 
 
 def refuse_wait_for_one(request: RunRequest, groups: tuple[PlannedGroup, ...]) -> tuple[PlannedGroup, ...]:

@@ -13,18 +13,21 @@ from irbench.core.result import RunDocument
 from irbench.core.row import LaunchesStop
 from irbench.core.serving_row import ServingRow, ServingTable
 from irbench.measure.disturbances import snapshot
+from irbench.notices import AnyWarn
 from irbench.runner.launch import block_evidence
-from irbench.runner.plan import PlannedGroup
+from irbench.runner.plan import PlannedGroup, by_workload
 from irbench.runner.request import RunRequest
 from irbench.runner.rounds import CellOutcome, Rounds
 from irbench.runner.rows_alone import attempted, leave_absent, warmed_up
 from irbench.runner.run_progress import Listener
 from irbench.runner.workers import CellWorker, Setting, setting_of
+from irbench.spec import Cell
 from irbench.spec.serving import SAMPLES_OF_QUERY, OfferedLoad, Queueing, ServingPlan
 from irbench.stats.intervals import FEWEST_LAUNCHES
 from irbench.stats.run_modes.serving import (
     Probe,
     answered_per_s,
+    apparent_ends,
     derive_serving_table,
     loads_by_rate,
     next_rate,
@@ -61,8 +64,13 @@ def run(
 
 @dataclass
 class _Served(CellOutcome):
-    """A cell, and its loads of all launches so far."""
+    """A cell, and its loads of all launches so far.
 
+    Attributes:
+        part: Its group among those of the workloads.
+    """
+
+    part: int = 0
     loads: list[ServedLoad] = field(default_factory=list[ServedLoad])
     launches: int = 0
 
@@ -85,9 +93,13 @@ class _Serving:
         self._plan: ServingPlan = request.serving
         self._scratch, self._writer = scratch, writer
         self._before = writer.document
-        self._rows = [_Served(cell) for cell in self._group.cells]
+        self._parts = by_workload(planned)
+        rows = {
+            cell.id: _Served(cell, part=place) for place, part in enumerate(self._parts) for cell in part.group.cells
+        }
+        self._rows = [rows[cell.id] for cell in self._group.cells]
         self._notes = planned.notes
-        self._setting: Setting | None = None
+        self._settings: list[Setting] = []
         self._launched: list[CellLaunch] = []
         self._blocks: list[BlockEvidence] = []
         self._records: list[LaunchRecord] = []
@@ -105,7 +117,9 @@ class _Serving:
         leave_absent(self._rows, self._planned.absent)
         try:
             self._rounds.say(Activity("expected-outputs"))
-            self._setting = setting_of(self._planned, self._request.timing, self._writer.logs, self._scratch)
+            for place, part in enumerate(self._parts):
+                scratch = self._scratch / f"part-{place}"
+                self._settings.append(setting_of(part, self._request.timing, self._writer.logs, scratch))
             stopped = self._rounds.run(
                 lambda: [row for row in self._rows if row.failure is None], self._launch, self._end_round
             )
@@ -116,8 +130,7 @@ class _Serving:
                 return self._commit("interrupt")
 
     def _launch(self, row: _Served) -> None:
-        assert self._setting is not None
-        setting = self._setting
+        setting = self._settings[row.part]
         notes = attempted(row, lambda: self._attempt(row, setting), setting, may_change=not row.launches)
         self._notes = (*self._notes, *notes)
 
@@ -137,7 +150,7 @@ class _Serving:
         if self._plan.searches:
             self._search(row, worker, warmed, served)
         for rate in self._rates():
-            served += [self._serve(row, worker, self._load(rate, warmed))]
+            served += [self._serve(row, worker, self._load(row.cell, rate, warmed))]
 
     def _rates(self) -> list[float]:
         """Return the rates of a launch in random order; one that stands for none where requests follow answers."""
@@ -168,7 +181,7 @@ class _Serving:
         """Try rates until the highest that keeps the level is known well enough; later launches confirm its ends."""
         level = self._plan.level
         assert level is not None
-        per_s = self._batch * 1e9 / warmed.completion_ns
+        per_s = row.cell.load.batch * 1e9 / warmed.completion_ns
         requests = self._requests(per_s * _CAPACITY_SHARE * self._plan.seconds)
         everybody_waits = Queueing(batch_wait_ms=self._plan.queueing.batch_wait_ms)
         at_once = self._serve(row, worker, OfferedLoad("offline", requests), everybody_waits)
@@ -179,14 +192,11 @@ class _Serving:
             rate = confirmed.pop() if confirmed else next_rate(self._probes((*row.loads, *served)), capacity_per_s)
             if rate is None:
                 break
-            served.append(self._serve(row, worker, self._load(_rounded(rate), warmed)))
+            served.append(self._serve(row, worker, self._load(row.cell, _rounded(rate), warmed)))
 
     def _ends(self, row: _Served) -> list[float]:
         """Return the rates between which a row ceases to keep the level so far, in random order."""
-        probes = self._probes(row.loads)
-        broken = min((probe.rate_per_s for probe in probes if not probe.looks_kept), default=math.inf)
-        kept = max((probe.rate_per_s for probe in probes if probe.rate_per_s < broken), default=None)
-        ends = [rate for rate in (kept, broken) if rate is not None and math.isfinite(rate)]
+        ends = [rate for rate in apparent_ends(self._probes(row.loads)) if 0 < rate < math.inf]
         self._rounds.random.shuffle(ends)
         return ends
 
@@ -197,23 +207,19 @@ class _Serving:
         confidence = self._request.timing.confidence
         return [Probe(rate, test_level(each, level, confidence), level.percentile) for (_, rate), each in own.items()]
 
-    @property
-    def _batch(self) -> int:
-        return self._group.main.batch
-
-    def _load(self, rate_per_s: float, warmed: Warmed) -> OfferedLoad:
+    def _load(self, cell: Cell, rate_per_s: float, warmed: Warmed) -> OfferedLoad:
         """Return a load; that of one rate has the same arrivals for all rows of a round."""
-        requests = self._requests((rate_per_s or self._answers_per_s(warmed)) * self._plan.seconds)
+        requests = self._requests((rate_per_s or self._answers_per_s(cell.load.batch, warmed)) * self._plan.seconds)
         if self._plan.scenario == "multistream":
             requests = SAMPLES_OF_QUERY * max(1, requests // SAMPLES_OF_QUERY)
         return OfferedLoad(self._plan.scenario, requests, rate_per_s, self._request.seed * 1000 + self._rounds.finished)
 
-    def _answers_per_s(self, warmed: Warmed) -> float:
+    def _answers_per_s(self, batch: int, warmed: Warmed) -> float:
         """Return about how many requests are answered per second where they follow answers, or are all there."""
         if self._plan.scenario == "single":
             return 1e9 / warmed.call_ns
-        together = SAMPLES_OF_QUERY if self._plan.scenario == "multistream" else self._batch
-        return min(together, self._batch) * 1e9 / warmed.completion_ns
+        together = SAMPLES_OF_QUERY if self._plan.scenario == "multistream" else batch
+        return min(together, batch) * 1e9 / warmed.completion_ns
 
     def _requests(self, wanted: float) -> int:
         return min(_MOST_REQUESTS, max(_FEWEST_REQUESTS, round(wanted)))
@@ -249,7 +255,10 @@ class _Serving:
 
     def _commit(self, stopped_by: LaunchesStop) -> ServingTable:
         """Derive the table again and put it into the store's document."""
-        expected = None if self._setting is None else self._setting.expected
+        expected = [setting.expected for setting in self._settings]
+        warnings: list[AnyWarn] = []
+        for own in expected:
+            warnings += [warn for warn in own.warnings if warn not in warnings]
         raw = table_of(
             ServingTable,
             self._group.main,
@@ -261,10 +270,10 @@ class _Serving:
             group=self._number,
             stopped_by=stopped_by,
             rows=tuple(row.row(ServingRow, row.state) for row in self._rows),
-            warnings=() if expected is None else expected.warnings,
+            warnings=tuple(warnings),
             notes=self._notes,
             given_inputs=given_inputs(self._group.main.feeding),
-            verified_against=None if expected is None else expected.source,
+            verified_against=expected[0].source if expected else None,
         )
         table = derive_serving_table(raw, self._records)
         self._writer.commit(replace(self._writer.document, serving=(*self._before.serving, table)))

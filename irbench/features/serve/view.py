@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from irbench.core.quantities import plural, significant
+from irbench.core.quantities import plural
 from irbench.core.serving_row import (
     SERVING_STOP_TEXTS,
     LevelVerdict,
@@ -16,13 +16,13 @@ from irbench.core.serving_row import (
 )
 from irbench.notices import Context
 from irbench.render.columns import IN_LOADS
-from irbench.render.columns.serving import rate_text
+from irbench.render.columns.serving import level_text, rate_text
 from irbench.render.footer import failure_text, whole_warnings
 from irbench.render.speed_table import heading
 from irbench.render.table import Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
 from irbench.render.views import PlainView
-from irbench.spec.serving import SAMPLES_OF_QUERY, Scenario, ServiceLevel
+from irbench.spec.serving import SAMPLES_OF_QUERY, Scenario
 
 _SCENARIO_TEXTS: Mapping[Scenario, str] = {
     "server": "requests arrive on their own (Poisson)",
@@ -60,11 +60,6 @@ def serving_views(
         warnings=(*_disturbances(table), *whole_warnings(table.warnings, Context(names))),
     )
     return (view,)
-
-
-def level_text(level: ServiceLevel) -> str:
-    """Return a service level as the command line takes it."""
-    return f"p{level.percentile:g} <= {significant(level.limit_ms)} ms"
 
 
 def _headline(table: ServingTable, names: Mapping[str, str]) -> str:

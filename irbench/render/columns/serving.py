@@ -19,6 +19,7 @@ from irbench.render.columns.declaration import (
     ShownColumn,
 )
 from irbench.render.figure_texts import ends_text
+from irbench.spec.serving import ServiceLevel
 
 _load = RowPart[ServingRow, LoadFigures](lambda row: row.load)
 _level = RowPart[ServingRow, LevelTest](lambda row: None if row.load is None else row.load.level)
@@ -29,6 +30,11 @@ _server = RowPart[ServingRow, ServerFigures](lambda row: None if row.load is Non
 def rate_text(rate_per_s: float) -> str:
     """Return a number of requests per second."""
     return f"{rate_per_s:,.4g}"
+
+
+def level_text(level: ServiceLevel) -> str:
+    """Return a service level in words."""
+    return f"p{level.percentile:g} <= {significant(level.limit_ms)} ms"
 
 
 def _headed(name: str) -> Callable[[Any, float], str]:

@@ -97,6 +97,11 @@ def level_verdict(requests: int, missed: int, percent: float, confidence: float,
     return "fail" if 1 - below <= alpha else "undecided"
 
 
+def requests_to_pass(percent: float, confidence: float) -> int:
+    """Return how many independent requests pass at a level that none of them misses."""
+    return math.ceil(math.log(1 - confidence) / math.log(percent / 100))
+
+
 def autocorrelation_time(launches: Sequence[NDArray[np.float64]]) -> float:
     """Return how many requests say as much as one independent one; 1 at least.
 
@@ -312,6 +317,16 @@ class Probe:
         return self.test.missed <= self.test.requests * (1 - self.percentile / 100)
 
 
+def apparent_ends(probes: Sequence[Probe]) -> tuple[float, float]:
+    """Return the highest rate that looks kept, below the lowest that does not, and that one, decided or not.
+
+    The first is 0 where none looks kept, the second infinite where all do.
+    """
+    lowest_broken = min((probe.rate_per_s for probe in probes if not probe.looks_kept), default=math.inf)
+    kept = (probe.rate_per_s for probe in probes if probe.looks_kept and probe.rate_per_s < lowest_broken)
+    return max(kept, default=0.0), lowest_broken
+
+
 def next_rate(probes: Sequence[Probe], capacity_per_s: float) -> float | None:
     """Return which rate a search tries next in a launch; ``None`` where it is fine enough.
 
@@ -322,10 +337,9 @@ def next_rate(probes: Sequence[Probe], capacity_per_s: float) -> float | None:
         probes: What is known.
         capacity_per_s: Requests that the row answers per second when all are there.
     """
+    highest_kept, lowest_broken = apparent_ends(probes)
     broken = [probe for probe in probes if not probe.looks_kept]
-    lowest_broken = min((probe.rate_per_s for probe in broken), default=math.inf)
     kept = [probe for probe in probes if probe.looks_kept and probe.rate_per_s < lowest_broken]
-    highest_kept = max((probe.rate_per_s for probe in kept), default=0.0)
     if not kept and not broken:
         return _FIRST_SHARE * capacity_per_s
     if not kept:

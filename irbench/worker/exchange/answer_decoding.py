@@ -186,6 +186,7 @@ def expected_of(method: str) -> ExpectedReply:
         "alone": ExpectedReply(Sustained, lambda run: run.completions > 0 and run.wall_ns > 0),
         "paced": ExpectedReply(PacedRun, lambda run: _are_pairs(run) and run.pace_ns > 0 and run.concurrency > 0),
         "serve": ExpectedReply(ServedLoad, _is_served),
+        "serve_share": ExpectedReply(ServedLoad, _is_share_of_load),
         "answer_again": answers,
         "answer_call": answers,
         "peak_memory_bytes": ExpectedReply(int | None),
@@ -217,8 +218,14 @@ def _are_pairs(run: Round | PacedRun) -> bool:
 
 
 def _is_served(load: ServedLoad) -> bool:
+    return _is_share_of_load(load) and load.slot.size == load.offered.requests > 0
+
+
+def _is_share_of_load(load: ServedLoad) -> bool:
+    """Whether as much is told of each request; there may be none for a process."""
     columns = (load.due_ns, load.start_ns, load.end_ns, load.slot)
-    return all(map(_are_times, columns)) and {column.size for column in columns} == {load.offered.requests}
+    one_axis = all(column.dtype == "int64" and column.ndim == 1 for column in columns)
+    return one_axis and len({column.size for column in columns}) == 1
 
 
 def _is_round(round_: Round) -> bool:

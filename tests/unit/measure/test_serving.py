@@ -10,7 +10,7 @@ import pytest
 
 from irbench.core.record import GIVEN_UP, REFUSED, ServedLoad
 from irbench.measure import serving
-from irbench.measure.serving import Arrivals, arrival_times_ns, serve
+from irbench.measure.serving import Arrivals, arrival_times_ns, arrivals_of, join_served, serve
 from irbench.spec.serving import OfferedLoad, Queueing
 from irbench.stats.run_modes.serving import latency_ns
 
@@ -68,6 +68,56 @@ def test_the_mean_latency_of_a_fixed_service_time_is_that_of_an_md1_queue(clock:
     load = serve([clock.call(service_ms)], arrivals, offered, ANY)
     expected_ms = service_ms + busy * service_ms / (2 * (1 - busy))
     assert float(latency_ns(load).mean()) / MS == pytest.approx(expected_ms, rel=0.03)
+
+
+def served_by_instances(clock: Clock, count: int, service_ms: float, offered: OfferedLoad) -> ServedLoad:
+    """Return what so many processes do with a load, each with one slot and calls that all last as long."""
+    shares: list[ServedLoad] = []
+    for number in range(count):
+        clock.time_ns = 0
+        own = arrivals_of(offered, number, count)
+        shares.append(serve([clock.call(service_ms)], own, offered, ANY, start_ns=0))
+    return join_served(shares, offered)
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_each_of_several_instances_waits_as_one_does_at_its_part_of_the_rate(clock: Clock, count: int) -> None:
+    """Pollaczek and Khinchine at the rate of each: a Poisson process divided at random is so many Poisson processes."""
+    service_ms, busy = 5.0, 0.6
+    offered = OfferedLoad("server", 100_000, count * busy * 1e3 / service_ms, seed=11)
+    load = served_by_instances(clock, count, service_ms, offered)
+    expected_ms = service_ms + busy * service_ms / (2 * (1 - busy))
+    assert float(latency_ns(load).mean()) / MS == pytest.approx(expected_ms, rel=0.03)
+    assert (load.due_ns == arrival_times_ns(offered)).all()
+    assert sorted(np.unique(load.slot)) == list(range(count))
+
+
+def test_instances_that_are_given_requests_by_turns_would_wait_less(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "process_of_requests", lambda offered, count: np.arange(offered.requests) % count)
+    service_ms, busy = 5.0, 0.6
+    offered = OfferedLoad("server", 100_000, 2 * busy * 1e3 / service_ms, seed=11)
+    load = served_by_instances(clock, 2, service_ms, offered)
+    assert float(latency_ns(load).mean()) / MS < 0.9 * (service_ms + busy * service_ms / (2 * (1 - busy)))
+
+
+def test_requests_that_are_all_there_are_divided_evenly_among_instances(clock: Clock) -> None:
+    load = served_by_instances(clock, 2, 10, OfferedLoad("offline", 5))
+    assert load.slot.tolist() == [0, 1, 0, 1, 0]
+    assert latencies_ms(load) == [10, 10, 20, 20, 30]
+
+
+def test_an_instance_without_a_request_answers_none(clock: Clock) -> None:
+    load = served_by_instances(clock, 4, 10, OfferedLoad("offline", 3))
+    assert (load.slots, load.slot.tolist()) == (4, [0, 1, 2])
+
+
+def test_requests_that_no_instance_tells_of_are_missed(clock: Clock) -> None:
+    offered = OfferedLoad("offline", 5)
+    first = serve([clock.call(10)], arrivals_of(offered, 0, 2), offered, ANY)
+    with pytest.raises(ValueError, match="3 of 2"):
+        join_served([first, first], offered)
 
 
 def test_a_request_that_finds_too_many_waiting_is_refused(clock: Clock) -> None:

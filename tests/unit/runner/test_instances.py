@@ -9,13 +9,14 @@ from typing import cast
 import numpy as np
 import pytest
 
-from irbench.core.record import Evidence
+from irbench.core.record import Evidence, ServedLoad
 from irbench.errors import IrbenchError
 from irbench.measure.ledger import CommonWindow
 from irbench.runner import instances
 from irbench.runner.instances import JOINED, InstanceWorkers, as_round, cpu_shares, joined_shares
 from irbench.runner.requested_cells import named_baseline
 from irbench.spec import BATCH, Bundle, Cell, Load, Workload
+from irbench.spec.serving import OfferedLoad, Queueing
 from irbench.stats.blocks import processors_in_use
 from irbench.system import host
 from irbench.worker.cell import PreparedSession, Warmed
@@ -47,6 +48,15 @@ def test_a_number_of_instances_that_no_row_has_is_refused_with_those_that_there_
 @pytest.mark.parametrize(("cell", "processors"), [(0, 4), (1, 4), (2, 4)])
 def test_all_instances_together_use_processors(cell: int, processors: int) -> None:
     assert processors_in_use([CELLS[cell]], 8) == processors
+
+
+def test_instances_that_leave_requests_out_fail() -> None:
+    offered = OfferedLoad("offline", 5)
+    none = np.zeros(0, np.int64)
+    share = ServedLoad(offered, 1, 1, none, none, none, none)
+    instances = cast("InstanceWorkers", SimpleNamespace(_share_work=lambda *_, **__: [share, share]))
+    with pytest.raises(CallFailed, match="0 of 3 requests"):
+        InstanceWorkers.serve(instances, 30.0, offered, Queueing())
 
 
 def test_instances_that_leave_paced_calls_out_fail() -> None:

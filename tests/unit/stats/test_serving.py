@@ -31,6 +31,7 @@ from irbench.stats.run_modes.serving import test_level as level_test
 from irbench.stats.student import student_quantile
 
 MS = 1_000_000
+TIMES = ("due_ns", "start_ns", "end_ns")
 
 
 @pytest.mark.parametrize(("most", "count"), [(0, 10), (3, 40), (12, 40), (40, 40), (7, 700)])
@@ -60,12 +61,23 @@ def queued(random: np.random.Generator, busy: float, seconds: float) -> ServedLo
     return ServedLoad(offered, 1, 1, due_ns, start_ns, start_ns + 5 * MS, np.zeros(count, np.int64))
 
 
-@pytest.mark.parametrize("busy", [0.5, 0.8])
-def test_a_level_that_is_exactly_missed_by_a_queue_is_decided_in_few_of_all_cases(busy: float) -> None:
+def side_by_side(random: np.random.Generator, busy: float, seconds: float, instances: int) -> ServedLoad:
+    """Return the requests of so many such queues as one load, by when they are due."""
+    own = [queued(random, busy, seconds) for _ in range(instances)]
+    due_ns, start_ns, end_ns = (np.concatenate([getattr(load, name) for load in own]) for name in TIMES)
+    order = np.argsort(due_ns)
+    slot = np.concatenate([np.full(load.slot.size, number) for number, load in enumerate(own)])
+    offered = OfferedLoad("server", due_ns.size, instances * busy / 0.005)
+    return ServedLoad(offered, instances, 1, due_ns[order], start_ns[order], end_ns[order], slot[order])
+
+
+@pytest.mark.parametrize(("busy", "instances"), [(0.5, 1), (0.8, 1), (0.8, 4)])
+def test_a_level_that_is_exactly_missed_by_a_queue_is_decided_in_few_of_all_cases(busy: float, instances: int) -> None:
     random = np.random.default_rng(3)
     truth_ms = float(np.percentile(latency_ns(queued(random, busy, 3000)), 99)) / MS
     level = ServiceLevel(99, truth_ms)
-    verdicts = [level_test([queued(random, busy, 5) for _ in range(6)], level, 0.95).verdict for _ in range(200)]
+    launches = ([side_by_side(random, busy, 5, instances) for _ in range(6)] for _ in range(200))
+    verdicts = [level_test(own, level, 0.95).verdict for own in launches]
     assert verdicts.count("pass") / len(verdicts) < 0.1
     assert verdicts.count("fail") / len(verdicts) < 0.1
 
