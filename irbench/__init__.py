@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from irbench.features.tune.keywords import TuneKeywords
     from irbench.features.tune.report import Tuning
     from irbench.features.tune.run import tune
+    from irbench.features.tune_training.keywords import TuneTrainingKeywords
+    from irbench.features.tune_training.run import tune_training
     from irbench.features.verify.report import Verification
     from irbench.features.verify.run import verify
     from irbench.measure.answering import answer_requests
@@ -114,6 +116,7 @@ __all__ = [
     "TableWinner",
     "TrainKeywords",
     "TuneKeywords",
+    "TuneTrainingKeywords",
     "Tuning",
     "Verification",
     "__version__",
@@ -152,6 +155,7 @@ __all__ = [
     "sweep",
     "train",
     "tune",
+    "tune_training",
     "verify",
 ]
 
@@ -195,6 +199,7 @@ _MODULES = {
     "TableWinner": "runs.results",
     "TrainKeywords": "features.train.keywords",
     "TuneKeywords": "features.tune.keywords",
+    "TuneTrainingKeywords": "features.tune_training.keywords",
     "Tuning": "features.tune.report",
     "Verification": "features.verify.report",
     "ab": "features.ab.run",
@@ -232,6 +237,7 @@ _MODULES = {
     "sweep": "features.sweep.run",
     "train": "features.train.run",
     "tune": "features.tune.run",
+    "tune_training": "features.tune_training.run",
     "verify": "features.verify.run",
 }
 

@@ -19,6 +19,14 @@ FIRST_RUN = "irbench run resnet50"
 SMALL_MODEL = "cnn_cifar10"
 _LARGE_MODELS = re.compile(r"\b(resnet50|mobilenet_v2)\b")
 
+_LESS = {
+    "irbench serve": "--backends ort --for 1s --budget 20s",
+    "irbench corun": "--backends ort --intensity 100 --quick --budget 20s",
+    "irbench profile": "--launches 1",
+    "irbench replay": "--quick --budget 5s",
+    "irbench tune-training": "--samples 200 --budget 10s",
+}
+
 
 def in_small(command: str) -> str:
     """Return a command with the least work that still does what it says."""
@@ -26,19 +34,14 @@ def in_small(command: str) -> str:
     command = _LARGE_MODELS.sub(SMALL_MODEL, command)
     if command.startswith("irbench soak"):
         return re.sub(r"--for \S+", "--for 2s --backends ort,openvino", command)
+    for beginning, less in _LESS.items():
+        if command.startswith(beginning):
+            return f"{command} {less}"
     if command.startswith("irbench tune"):
         within = re.sub(r"--max-latency \S+", "--max-latency 10s", command)  # on any machine
         return f"{within} --budget 10s --batch 1 --optimize none --backends ort"
     if command.startswith("irbench train"):
         return f"{re.sub(' --(xla|prefetch) [^ ]+', '', command)} --samples 200 --launches 1"
-    if command.startswith("irbench serve"):
-        return f"{command} --backends ort --for 1s --budget 20s"
-    if command.startswith("irbench corun"):
-        return f"{command} --backends ort --intensity 100 --quick --budget 20s"
-    if command.startswith("irbench profile"):
-        return f"{command} --launches 1"
-    if command.startswith("irbench replay"):
-        return f"{command} --quick --budget 5s"
     if not command.startswith("irbench run"):
         return command.replace(" --confirm", "")  # which measures as long as the run did
     if not (is_first or "--backends" in command or ".onnx" in command):

@@ -263,6 +263,12 @@ class TensorFlowBackend:
 
         return make_session(training, load, device, phases)
 
+    def training_program(self, training: TrainingArtifact, load: Load, /) -> str:
+        """Return a script for Keras."""
+        from irbench_tf.training.program import program
+
+        return program(training, load)
+
     def _prepare_for_training(self, load: Load, device: str) -> None:
         if self._jit:
             raise Refusal("tf-xla runs frozen graphs.", hint="Give `--xla on` in place of another backend.")

@@ -68,8 +68,9 @@ def _imports(classes: str) -> Iterator[str]:
 def _class(command: CommandOptions[Any]) -> str:
     described_as = "\n".join(f"    {line}" for text in keyword_descriptions(command) for line in text.splitlines())
     fields = "\n".join(_field(name, command) for name in command.options)
+    name = "".join(map(str.capitalize, command.name.split("_")))
     return (
-        f"\nclass {command.name.capitalize()}Keywords(TypedDict, total=False):\n"
+        f"\nclass {name}Keywords(TypedDict, total=False):\n"
         f'    """The keywords of :func:`irbench.{command.name}`; ``None`` is the default of each.\n\n'
         f'    Attributes:\n{described_as}\n    """\n\n{fields}'
     )

@@ -209,7 +209,8 @@ class Launch:
         tempo = choose_tempo(self._inputs, self._forecast, self._starts(), self._plan.group.feeds)
         self._timing = tempo.timing
         blocks = self._measure_blocks(tempo)
-        self._take_beginnings()
+        if self._timing.beginnings:
+            self._take_beginnings()
         if self._timing.tail:
             self._take_tails()
         if self._timing.pace:

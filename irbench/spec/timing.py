@@ -88,6 +88,7 @@ class Timing:
         round_seconds: How long a round at least lasts, in groups without streams.
         stream_round_seconds: How long it at least lasts where a cell of the group keeps several inferences in flight.
         settle: How long a cell runs untimed at the start of each round, after it was thawed; at most twice that.
+        beginnings: Whether the parts of a training step are timed in each launch, after its blocks.
         dirty_foreign_share: CPU time of other processes, as a fraction of a block's wall time on all the processors in
             use, above which it is dirty.
         dirty_run_queue: How far a round's share of time in the run queue may lie above what is usual for its cell in
@@ -130,6 +131,7 @@ class Timing:
     round_seconds: float = 0.025
     stream_round_seconds: float = 0.05
     settle: float = 0.005
+    beginnings: bool = True
     dirty_foreign_share: float = 0.025
     dirty_run_queue: float = 0.05
     busy_processors: tuple[int, ...] = ()

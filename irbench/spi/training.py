@@ -95,3 +95,10 @@ class TrainingBackend(Protocol):
             IrbenchError: The model or the data cannot be used.
         """
         ...
+
+    def training_program(self, training: TrainingArtifact, load: Load, /) -> str:
+        """Return Python that trains a model as a session of the same arguments does, without irbench.
+
+        What it cannot know of data is the reader's: ``files``, ``labels``, and ``decode`` that makes a sample of both.
+        """
+        ...

@@ -11,8 +11,8 @@ from irbench.spec.training import ModelFacts, TrainedModel, TrainingPrecision
 from irbench_tf.loading import sources
 from irbench_tf.loading.keras_files import compile_as_saved
 
-_OF_CLASSIFIERS = "sparse_categorical_crossentropy"
-_USUAL_OPTIMIZER = "adam"
+OF_CLASSIFIERS = "sparse_categorical_crossentropy"
+USUAL_OPTIMIZER = "adam"
 _USUAL_SIZE = 32
 """Height and width of images for a model that takes images of any size."""
 _CHANNELS = (1, 3)
@@ -99,7 +99,7 @@ def _set_policy(model: Any, policy: str) -> None:
 
 def _compiled(made: Any, model: TrainedModel, *, is_classifier: bool) -> Any:
     own_loss = getattr(made, "loss", None) if made.compiled else None
-    loss = model.loss or own_loss or (_OF_CLASSIFIERS if is_classifier else None)
+    loss = model.loss or own_loss or (OF_CLASSIFIERS if is_classifier else None)
     if loss is None:
         raise IrbenchError(
             f"{model.source} has no loss to train with.",
@@ -129,7 +129,7 @@ def _loss(loss: Any) -> Any:
 
 def _optimizer(model: TrainedModel, own: Any) -> Any:
     if own is None or model.optimizer:
-        own = _optimizer_called(model.optimizer or _USUAL_OPTIMIZER)
+        own = _optimizer_called(model.optimizer or USUAL_OPTIMIZER)
     if model.learning_rate is not None:
         own.learning_rate = model.learning_rate
     return own

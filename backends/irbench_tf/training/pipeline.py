@@ -12,7 +12,7 @@ from irbench.spi.training import image_files
 from irbench_tf.loading import sources
 from irbench_tf.training.models import class_count, image_shape, takes_class_numbers
 
-_SHUFFLED = 10_000
+SHUFFLED = 10_000
 """How many samples a function's dataset is shuffled among."""
 
 
@@ -118,4 +118,4 @@ def _own_samples(data: TrainingData, seed: int) -> Any:
             f"{data.source} returned {type(made).__name__}, which is not a tf.data.Dataset.",
             hint="Return a dataset of single samples with their labels, without batches: irbench makes these.",
         )
-    return made.shuffle(_SHUFFLED, seed=seed) if made.cardinality().numpy() > 1 else made
+    return made.shuffle(SHUFFLED, seed=seed) if made.cardinality().numpy() > 1 else made

@@ -34,11 +34,11 @@ class TrainKeywords(TypedDict, total=False):
         workers: Samples that are decoded at a time (for example ``"1,auto"``; default: auto).
         gpu_thread_mode: TF_GPU_THREAD_MODE: which threads launch the kernels of a GPU (for example ``["global",
             "gpu_private"]``; default: TensorFlow's own).
+        threads: Threads of the process of a row, or native: the runtime's default (for example ``[1, 4], or "native"``;
+            default: the available physical cores).
         design: Whether all combinations of settings are rows, or one half from which effects can still be told (for
             example ``"full" or "half"``; default: full).
         device: Where to train (for example ``"cpu" or "gpu"``; default: cpu).
-        threads: Threads of the process, or native: the runtime's default (for example ``4, or "native"``; default: the
-            available physical cores).
         cpus: Processors for the backends to use (for example ``[0, 1], or "0-3,8"``; default: all available).
         check_steps: Steps in which the loss must fall before a row is timed, at least 8 (for example ``20``; default:
             32).
@@ -73,9 +73,9 @@ class TrainKeywords(TypedDict, total=False):
     cache: str | Iterable[str] | None
     workers: str | int | Iterable[str | int] | None
     gpu_thread_mode: str | Iterable[str] | None
+    threads: str | int | Iterable[int | str] | None
     design: Literal["full", "half"] | None
     device: Literal["cpu", "gpu"] | None
-    threads: str | int | None
     cpus: str | int | Iterable[int] | None
     check_steps: str | int | None
     loss_distance: str | float | None

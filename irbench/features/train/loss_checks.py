@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -27,29 +27,56 @@ _USUAL = TrainingSettings()
 _TRAIN_LONGER = "Give more --check-steps or another --learning-rate; a model that does not train has no speed."
 
 
-def checked(planned: PlannedGroup, options: TrainOptions, deadline_s: float, say: Say) -> PlannedGroup:
-    """Return the table with the losses of each row; those whose loss does not fall, or ends too high, are not launched.
+class LossChecks:
+    """Checks rows of a table, and knows of those that were checked.
 
     Rows that differ only in how batches are made compute the same, and are checked once. The first row of each batch in
     fp32 is what the others of it are held against.
+
+    Args:
+        options: In how many steps the loss must fall, and how near to that of fp32 it must end.
+        deadline_s: Of each check.
+        say: Receives a line about each.
     """
-    known: dict[Hashable, Outcome] = {}
-    references: dict[int, LossCheck] = {}
-    for cell in sorted(planned.measured, key=lambda cell: training_of(cell).settings.precision != _USUAL.precision):
-        key = _computation(cell)
-        if key not in known:
-            known[key] = outcome = _checked(cell, references.get(cell.load.batch), options, deadline_s)
-            say(loss_line(cell, outcome, options.check_steps))
-            if isinstance(outcome, LossCheck) and training_of(cell).settings.precision == _USUAL.precision:
-                references.setdefault(cell.load.batch, outcome)
-    outcomes = {cell.id: known[_computation(cell)] for cell in planned.measured}
-    failures = {cell: outcome for cell, outcome in outcomes.items() if isinstance(outcome, Failure)}
-    checks = {cell: outcome for cell, outcome in outcomes.items() if isinstance(outcome, LossCheck)}
-    cells = tuple(replace(cell, loss=checks.get(cell.id)) for cell in planned.group.cells)
-    return without(replace(planned, group=replace(planned.group, cells=cells)), failures)
+
+    def __init__(self, options: TrainOptions, deadline_s: float, say: Say) -> None:
+        self._options, self._deadline_s, self._say = options, deadline_s, say
+        self._known: dict[Hashable, Outcome] = {}
+        self._references: dict[int, LossCheck] = {}
+
+    def check(self, planned: PlannedGroup, rows: Collection[str]) -> PlannedGroup:
+        """Check some rows, and the first in fp32 of their batches; return what :meth:`known` does."""
+        measured = [cell for cell in planned.measured if cell.id in rows]
+        usual = [cell for cell in planned.group.cells if _is_usual(cell)]
+        firsts = (next((cell for cell in usual if cell.load.batch == own.load.batch), own) for own in measured)
+        for cell in (*firsts, *sorted(measured, key=lambda cell: not _is_usual(cell))):
+            self._check(cell)
+        return self.known(planned)
+
+    def known(self, planned: PlannedGroup) -> PlannedGroup:
+        """Return a table with the losses of rows that are known; those that do not train are not launched."""
+        outcomes = {cell.id: self._known.get(computation_of(cell)) for cell in planned.measured}
+        failures = {cell: outcome for cell, outcome in outcomes.items() if isinstance(outcome, Failure)}
+        checks = {cell: outcome for cell, outcome in outcomes.items() if isinstance(outcome, LossCheck)}
+        cells = tuple(replace(cell, loss=checks.get(cell.id)) for cell in planned.group.cells)
+        return without(replace(planned, group=replace(planned.group, cells=cells)), failures)
+
+    def _check(self, cell: Cell) -> None:
+        key = computation_of(cell)
+        if key in self._known:
+            return
+        outcome = _checked(cell, self._references.get(cell.load.batch), self._options, self._deadline_s)
+        self._known[key] = outcome
+        self._say(loss_line(cell, outcome, self._options.check_steps))
+        if isinstance(outcome, LossCheck) and _is_usual(cell):
+            self._references.setdefault(cell.load.batch, outcome)
 
 
-def _computation(cell: Cell) -> Hashable:
+def _is_usual(cell: Cell) -> bool:
+    return training_of(cell).settings.precision == _USUAL.precision
+
+
+def computation_of(cell: Cell) -> Hashable:
     """Return what rows have in common that compute the same numbers from the same batches."""
     settings = training_of(cell).settings
     return cell.load.batch, settings.precision, settings.xla, settings.cache, cell.device

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -98,6 +99,12 @@ class TrainOptions:
     )
 
 
+TOLD_DIFFERENTLY: Mapping[str, Mapping[str, str]] = {
+    "imports": {"help": "Module to import before the model is loaded, which registers custom layers"},
+    "seed": {"help": "Seed of weights, of the order of samples, and of the measurement order."},
+    "threads": {"help": "Threads of the process of a row, or native: the runtime's default."},
+}
+"""Options of a run in other words."""
 TRAIN = CommandOptions(
     "train",
     TrainOptions,
@@ -105,17 +112,11 @@ TRAIN = CommandOptions(
     sections={
         "Model and data": ("imports", "data", "samples", "image_format", "loss", "optimizer", "learning_rate", "seed"),
         "Settings, a row for each combination": (
-            "batch", "precision", "xla", "prefetch", "cache", "workers", "gpu_thread_mode", "design",
+            "batch", "precision", "xla", "prefetch", "cache", "workers", "gpu_thread_mode", "threads", "design",
         ),
-        "How it runs": ("device", "threads", "cpus", "check_steps", "loss_distance"),
+        "How it runs": ("device", "cpus", "check_steps", "loss_distance"),
         "How long, and what is compared": ("launches", "objective", "within", "budget", "deadline", "no_lock"),
         "Output": ("name", "note", "results"),
     },
-    changes={
-        "imports": {"help": "Module to import before the model is loaded, which registers custom layers"},
-        "seed": {"help": "Seed of weights, of the order of samples, and of the measurement order."},
-        "threads": {"help": "Threads of the process, or native: the runtime's default."},
-        "budget": {"default_text": "20m"},
-    },
-    single=("threads",),
+    changes={**TOLD_DIFFERENTLY, "budget": {"default_text": "20m"}},
 )  # fmt: skip

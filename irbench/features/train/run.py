@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Unpack
 
 from irbench.api.loaded_models import Model, model_name
-from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.features.train.data import SyntheticImages, classes_for, images_in, require_batches
 from irbench.features.train.keywords import TrainKeywords
-from irbench.features.train.loss_checks import checked
+from irbench.features.train.loss_checks import LossChecks
 from irbench.features.train.options import (
     DEFAULT_FORMAT,
     DEFAULT_SAMPLES,
@@ -27,7 +27,7 @@ from irbench.measure.lock import measuring
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.requests import probes
-from irbench.requests.run_requests import refuse_contradictions, refuse_several_values, requested
+from irbench.requests.run_requests import refuse_contradictions, requested
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runs.measurement import StoredRun, measure_planned, refuse_within_a_worker
@@ -70,28 +70,42 @@ def train(model: Model, *, progress: ProgressOption = "auto", **options: Unpack[
 
 def measure_training(model: str | Path, options: TrainOptions, shared: RunOptions, reporter: Reporter) -> StoredRun:
     """Check what is asked for, then the losses of all rows, and measure those that train; see :func:`train`."""
+    asked, trained = training_request(model, options, shared)
+    with measuring(str(model), insist=shared.no_lock) as lock, scratch_folder() as folder:
+        request, planned = planned_training(asked, trained, options, reporter.say)
+        checks = LossChecks(options, request.timing.deadline, reporter.say)
+        planned = checks.check(planned, {cell.id for cell in planned.measured})
+        _require_some(planned)
+        destination = RunDestination(shared.results)
+        schedule = EqualLaunches(options.launches)
+        return measure_planned(request.with_budget_for(1, 1), (planned,), folder, destination, lock, reporter, schedule)
+
+
+def training_request(model: str | Path, options: TrainOptions, shared: RunOptions) -> tuple[RunRequest, TrainedModel]:
+    """Return what is asked for, and of which model, once all is checked that is known before a model is loaded.
+
+    Raises:
+        IrbenchError: It is impossible, or some option does nothing.
+    """
     host.require_linux()
     refuse_within_a_worker()
     _refuse_what_does_nothing(options)
     _require_device(options)
     shared = replace(shared, models=(str(model),), backends=(f"{registry.trainer()}:{options.device}",))
     refuse_contradictions(shared)
-    refuse_several_values(shared, ("threads",))
     request = _with_timing(requested(shared), shared, options)
-    trained = TrainedModel(str(model), shared.imports, options.loss, options.optimizer, options.learning_rate)
-    with measuring(str(model), insist=shared.no_lock) as lock, scratch_folder() as folder:
-        rows, facts = _rows(trained, options, request)
-        planned = rows.group()
-        reporter.say(f"checking that the loss of {facts.name} falls ({facts.loss}, {facts.optimizer})")
-        planned = checked(planned, options, request.timing.deadline, reporter.say)
-        _require_some(planned)
-        request = replace(request, bundles=(planned.group.main.bundle,)).with_budget_for(1, 1)
-        destination = RunDestination(shared.results)
-        schedule = EqualLaunches(options.launches)
-        return measure_planned(request, (planned,), folder, destination, lock, reporter, schedule)
+    combinations_of(options, request.threads)
+    return request, TrainedModel(str(model), shared.imports, options.loss, options.optimizer, options.learning_rate)
 
 
-def _rows(trained: TrainedModel, options: TrainOptions, request: RunRequest) -> tuple[TrainingRows, ModelFacts]:
+def planned_training(
+    request: RunRequest, trained: TrainedModel, options: TrainOptions, say: Say
+) -> tuple[RunRequest, PlannedGroup]:
+    """Load a model and make its data; return the request with the model, and the table of all rows.
+
+    Raises:
+        IrbenchError: The model or the data cannot be used.
+    """
     facts: ModelFacts = call_in_worker(
         "irbench.worker.training:describe_model",
         registry.trainer(),
@@ -101,9 +115,10 @@ def _rows(trained: TrainedModel, options: TrainOptions, request: RunRequest) -> 
     )
     data = _data(options, trained, facts, request.seed)
     require_batches(data, options.batch)
-    (threads,) = request.threads
-    rows = TrainingRows(options, trained, facts, data, threads=threads, cpus=request.cpus, seed=request.seed)
-    return rows, facts
+    threads, cpus, seed = request.threads, request.cpus, request.seed
+    planned = TrainingRows(options, trained, facts, data, threads=threads, cpus=cpus, seed=seed).group()
+    say(f"checking that the loss of {facts.name} falls ({facts.loss}, {facts.optimizer})")
+    return replace(request, bundles=(planned.group.main.bundle,)), planned
 
 
 def _data(options: TrainOptions, trained: TrainedModel, facts: ModelFacts, seed: int) -> TrainingData:
@@ -151,7 +166,7 @@ def _refuse_what_does_nothing(options: TrainOptions) -> None:
     """Refuse options that change nothing, before anything is loaded.
 
     Raises:
-        IrbenchError: There is one, the loss is checked in too few steps, or a half tells nothing of a setting.
+        IrbenchError: There is one, or the loss is checked in too few steps.
     """
     of_images = {"--samples": options.samples, "--image-format": options.image_format}
     for flag, value in of_images.items():
@@ -162,7 +177,6 @@ def _refuse_what_does_nothing(options: TrainOptions) -> None:
             f"--check-steps {options.check_steps} is too few to tell whether a loss falls.",
             hint=f"Give {FEWEST_CHECKED} or more.",
         )
-    combinations_of(options)
 
 
 def _require_device(options: TrainOptions) -> None:

@@ -27,13 +27,14 @@ from irbench.stats.run_modes.factorial import half_of, undetermined
 from irbench.stats.run_modes.training import BATCH_SETTING
 from irbench.system.file_states import digest, is_file
 
-GPU_THREAD_MODE = "gpu_thread_mode"
+GPU_THREAD_MODE, THREADS = "gpu_thread_mode", "threads"
+_NATIVE = "native"
 OBJECTIVES: Mapping[Compared, Objective] = {"samples/s": "fps", "cost": "cost"}
 _OF_FLOAT_BYTES = 4
 
 
-def settings_of(options: TrainOptions) -> dict[str, tuple[str, ...]]:
-    """Return the values of each setting."""
+def settings_of(options: TrainOptions, threads: Sequence[int | None]) -> dict[str, tuple[str, ...]]:
+    """Return the values of each setting; ``threads`` are those of the process."""
     values: dict[str, tuple[str, ...]] = {
         BATCH_SETTING: tuple(map(str, options.batch)),
         "precision": options.precision,
@@ -42,17 +43,18 @@ def settings_of(options: TrainOptions) -> dict[str, tuple[str, ...]]:
         "cache": options.cache,
         "workers": options.workers,
         GPU_THREAD_MODE: options.gpu_thread_mode,
+        THREADS: tuple(_NATIVE if count is None else str(count) for count in threads),
     }
     return {name: known for name, known in values.items() if known}
 
 
-def combinations_of(options: TrainOptions) -> list[dict[str, str]]:
+def combinations_of(options: TrainOptions, threads: Sequence[int | None]) -> list[dict[str, str]]:
     """Return the settings of each row, in the order of the command line.
 
     Raises:
         IrbenchError: One half of the combinations says nothing of one of the settings.
     """
-    settings = settings_of(options)
+    settings = settings_of(options, threads)
     if options.design == "full":
         return [dict(zip(settings, values, strict=True)) for values in product(*settings.values())]
     half = half_of(settings)
@@ -73,7 +75,7 @@ class TrainingRows:
         model: What is trained.
         facts: What is known of it.
         data: On what it is trained.
-        threads: Of each process.
+        threads: Of the process of each row.
         cpus: The processors that it may use.
         seed: Of weights and the order of samples.
     """
@@ -85,7 +87,7 @@ class TrainingRows:
         facts: ModelFacts,
         data: TrainingData,
         *,
-        threads: int | None,
+        threads: Sequence[int | None],
         cpus: tuple[int, ...] | None,
         seed: int,
     ) -> None:
@@ -96,7 +98,7 @@ class TrainingRows:
         """Return the table, whose baseline is the first row."""
         batches = self._options.batch
         bundle = self._bundle()
-        cells = tuple(self._cell(row, batches) for row in combinations_of(self._options))
+        cells = tuple(self._cell(row, batches) for row in combinations_of(self._options, self._threads))
         workloads = tuple(Workload(bundle, {BATCH: batch}) for batch in batches)
         return PlannedGroup(Group(workloads, cells, cells[0].id, Goal(OBJECTIVES[self._options.objective])))
 
@@ -111,7 +113,7 @@ class TrainingRows:
         settings = TrainingSettings(**{key: value for key, value in row.items() if key not in _OF_THE_LOAD})  # type: ignore[arg-type]
         load = Load(
             batch=batch,
-            threads=self._threads,
+            threads=None if row[THREADS] == _NATIVE else int(row[THREADS]),
             precision=LOAD_PRECISIONS[settings.precision],
             cpus=self._cpus,
             options={} if mode is None else {GPU_THREAD_MODE: mode},
@@ -128,7 +130,7 @@ class TrainingRows:
         )
 
     def _varies(self, name: str) -> bool:
-        return len(settings_of(self._options)[name]) > 1
+        return len(settings_of(self._options, self._threads)[name]) > 1
 
     def _artifact(self, settings: TrainingSettings) -> TrainingArtifact:
         path = Path(self._model.source.rpartition(":")[0] or self._model.source)
@@ -146,7 +148,7 @@ class TrainingRows:
         )
 
 
-_OF_THE_LOAD = (BATCH_SETTING, GPU_THREAD_MODE)
+_OF_THE_LOAD = (BATCH_SETTING, GPU_THREAD_MODE, THREADS)
 
 
 def training_of(cell: Cell) -> TrainingArtifact:

@@ -325,15 +325,16 @@ class Finalists:
     references: Mapping[str, ReferenceKind]
 
     @classmethod
-    def of(cls, rows: TuningRows, best: Sequence[str]) -> Finalists:
+    def of(cls, rows: TuningRows, best: Sequence[str], refused: Iterable[str] = ()) -> Finalists:
         """Return the ``best`` rows of a search, in their order, with the references of the first.
 
-        The first of these references is the baseline. Sometimes no row is the best.
+        The first of these references is the baseline. Sometimes no row is the best. Those ``refused`` would have been
+        among the best, and are shown with the reason why they may not be used.
         """
         cells = {cell.id: cell for cell in rows.planned.group.cells}
         leader = cells[best[0]] if best else rows.defaults[0]
         references = rows.references(leader.load.batch)
-        kept = with_rows(rows.planned, {*best, *references})
+        kept = with_rows(rows.planned, {*best, *references, *refused})
         return cls(replace(kept, group=replace(kept.group, baseline=rows.default_of(leader))), references)
 
 

@@ -190,6 +190,23 @@ class BusyConfirmation(TuningNote):
         )
 
 
+class OtherBatch(TuningNote):
+    """The recommended setting of a training has another batch than the default."""
+
+    code = "other-batch"
+    says = "the recommended batch is not the default's, and a model learns otherwise with it"
+
+    batch: int
+    default: int
+
+    def text(self) -> str:
+        """Return what samples per second do not say then."""
+        return (
+            f"A model learns otherwise with batch {self.batch} than with batch {self.default}: more samples/s do not"
+            " mean a shorter time to a given loss."
+        )
+
+
 def budget_text(seconds: float) -> str:
     """Return a budget as ``--budget`` reads it, in minutes."""
     return f"{seconds / 60:g}m"
@@ -317,6 +334,7 @@ class TuningReport:
         excluded: What was not searched because of it; null without a limit.
         random_inputs: How many random samples accuracy was measured on; 0 where samples were given, or without a limit.
         new_tokens: Tokens that each call generates; null where calls are single inferences.
+        is_training: Whether calls are training steps.
     """
 
     model: str
@@ -346,6 +364,7 @@ class TuningReport:
     deciding_budget_s: float | None = None
     notes: tuple[TuningNote, ...] = ()
     new_tokens: int | None = None
+    is_training: bool = False
 
     @property
     def is_generation(self) -> bool:
@@ -370,7 +389,7 @@ def setting_of(cell: Cell, label: str = "") -> TunedSetting:
         instances=load.instances,
         precision=load.precision,
         optimize=(cell.artifact.variant if cell.artifact is not None else "") or UNOPTIMIZED,
-        options=dict(load.options),
+        options={**load.options, **load.varied},
         precision_required=load.precision_required,
         accuracy=None if cell.accuracy is None else cell.accuracy.value,
         misses_tolerance=cell.accuracy is not None and cell.accuracy.misses_tolerance,
@@ -467,7 +486,8 @@ def search_of(root: Path, document: RunDocument, folder: Path) -> PageResult | N
 
 def _page_of_search(search: RunDocument, folder: Path, *, is_alone: bool) -> PageResult:
     table = search.groups[0]
-    searched_for = searched_text(table.objective, is_generation=any(row.generation for row in table.cells))
+    is_generation = any(row.generation for row in table.cells)
+    searched_for = searched_text(table.objective, is_generation=is_generation, is_training=table.is_training)
     tried = sum(row.state not in ("not-measured", "interrupted") for row in table.cells)
     return PageResult(
         name=f"{table.model} tuned",

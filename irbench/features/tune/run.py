@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Unpack
+from typing import TypeAlias, Unpack
 
 from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Reporter, reporting
@@ -28,10 +28,9 @@ from irbench.features.tune.decision import (
 from irbench.features.tune.flip_map import FlipMapMeans, with_flips
 from irbench.features.tune.keywords import TuneKeywords
 from irbench.features.tune.options import TUNE, TuneOptions
-from irbench.features.tune.report import TunedSetting, Tuning, TuningReport
+from irbench.features.tune.report import OtherBatch, TunedSetting, Tuning, TuningNote, TuningReport
 from irbench.features.tune.search_progress import searched_text, searching_text
 from irbench.features.tune.search_schedule import (
-    SEARCH,
     ConfirmationPlan,
     SearchSchedule,
     confirmation_timing,
@@ -55,11 +54,16 @@ from irbench.runs.run_destination import RunDestination
 from irbench.spec import Load, Workload, shape_text
 from irbench.spec.generation import GenerationArtifact
 from irbench.spi import UsageWriter, UsedModel
+from irbench.stats.run_modes.training import is_training
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
 _CONFIRMED = 3
 """How many settings of a search are confirmed, where there is time for them."""
+UseOf: TypeAlias = Callable[[TunedSetting], tuple[tuple[str, ...], str]]
+"""Returns the words of a command line that measures a setting again, and Python that uses it."""
+Vetting: TypeAlias = Callable[[TuningRows, Sequence[str]], TuningRows]
+"""Returns the rows of a search once it is known which of those that are the best may not be used: they are absent."""
 
 
 @names_keywords(TUNE)
@@ -103,15 +107,36 @@ def tune_with(options: TuneOptions, reporter: Reporter) -> Tuning:
     with measuring(f"tune {Path(options.model).name}", insist=run.no_lock) as lock, scratch_folder() as folder:
         rows = tuning_rows(options, folder, reporter.say)
         rows = within_accuracy(rows, folder, reporter.say)
-        return _Tuner(replace(options, run=run), rows, folder, lock, reporter).tuned()
+        return Tuner(replace(options, run=run), rows, folder, lock, reporter, partial(_use_of, rows, run)).tuned()
 
 
-class _Tuner:
+class Tuner:
+    """Searches rows, confirms the best of them, and reports what was found.
+
+    Args:
+        options: What is the best, and in which time.
+        rows: What is searched, and what it is held against.
+        scratch: A folder that is gone afterwards.
+        lock: That of the machine.
+        reporter: Receives the progress.
+        use_of: How a setting is used.
+        vetted: What is found out of the best before they are confirmed; nothing where all rows may be used.
+    """
+
     def __init__(
-        self, options: TuneOptions, rows: TuningRows, scratch: Path, lock: MeasurementLock, reporter: Reporter
+        self,
+        options: TuneOptions,
+        rows: TuningRows,
+        scratch: Path,
+        lock: MeasurementLock,
+        reporter: Reporter,
+        use_of: UseOf,
+        vetted: Vetting = lambda rows, _best: rows,
     ) -> None:
         self._options = options
         self._rows = rows
+        self._use_of = use_of
+        self._vetted = vetted
         self._scratch = scratch
         self._lock = lock
         self._reporter = reporter
@@ -125,9 +150,11 @@ class _Tuner:
         search = self._search(schedule)
         if search.is_interrupted:
             return self._tuning(replace(self._report(search), conclusion="interrupted"), search)
+        try:
+            finalists = self._finalists(schedule)
+        except KeyboardInterrupt:
+            return self._tuning(replace(self._report(search), conclusion="interrupted"), search)
         before_s = self._watch.elapsed_s
-        best = schedule.affordable(_CONFIRMED, self._options.budget - before_s)
-        finalists = Finalists.of(self._rows, best)
         confirmation = self._confirm(finalists, search)
         report = replace(
             self._report(search, confirmation),
@@ -144,23 +171,40 @@ class _Tuner:
     def _schedule(self) -> SearchSchedule:
         rows, options = self._rows, self._options
         plan = ConfirmationPlan(self._cells, rows.references, confirmation_timing(rows.request.timing))
-        return SearchSchedule(rows.space, plan, options.budget, options.run.seed, self._defaults)
+        return SearchSchedule(rows.space, plan, options.budget - rows.vetting_s, options.run.seed, self._defaults)
 
     def _search(self, schedule: SearchSchedule) -> StoredRun:
         rows, options = self._rows, self._options
         kept = with_rows(rows.planned, {*rows.space.ids, *self._defaults})
         request = replace(
             rows.request,
-            timing=with_requested(SEARCH, rows.request.timing),
+            timing=with_requested(rows.probe, rows.request.timing),
             budget_s=options.budget,
             is_part_of=SEARCH_RUN,
             name=f"{options.run.name} search".strip() if options.run.name else "",
         )
         batches = tuple(dict.fromkeys(rows.space.batches))
         limit_ms = _milliseconds(options.max_latency)
-        searched_for = searched_text(options.compared_by, is_generation=options.run.generate is not None)
+        is_generation = options.run.generate is not None
+        searched_for = searched_text(options.compared_by, is_generation=is_generation, is_training=self._is_training)
         self._reporter.say(searching_text(len(rows.space.cells), batches, searched_for, limit_ms, options.budget))
         return self._measured(request, replace(kept, group=replace(kept.group, baseline=self._defaults[0])), schedule)
+
+    @property
+    def _is_training(self) -> bool:
+        return is_training(self._rows.defaults[0])
+
+    def _finalists(self, schedule: SearchSchedule) -> Finalists:
+        """Return the table of the best that may be used, with those that turned out not to be."""
+        asked: dict[str, None] = {}
+        while True:
+            best = schedule.affordable(_CONFIRMED, self._options.budget - self._watch.elapsed_s)
+            asked |= dict.fromkeys(best)
+            self._rows = self._vetted(self._rows, best)
+            absent = self._rows.planned.absent
+            if not absent.keys() & set(best):
+                return Finalists.of(self._rows, best, [row for row in asked if row in absent])
+            schedule.exclude(absent)
 
     def _confirm(self, finalists: Finalists, search: StoredRun) -> StoredRun:
         left_s = max(1.0, self._options.budget - self._watch.elapsed_s)
@@ -184,7 +228,8 @@ class _Tuner:
     def _concluded(self, report: TuningReport, confirmed: Confirmed) -> TuningReport:
         decision, settings = confirmed.decision, confirmed.settings
         setting = None if decision.row is None else settings[decision.row]
-        deciding_s, notes = with_one_budget(confirmed.deciding_budget_s, (*confirmed.notes, *report.notes))
+        notes = (*confirmed.notes, *self._batch_notes(setting), *report.notes)
+        deciding_s, notes = with_one_budget(confirmed.deciding_budget_s, notes)
         command, code = ((), "") if setting is None else self._use_of(setting)
         return replace(
             report,
@@ -200,9 +245,11 @@ class _Tuner:
             notes=notes,
         )
 
-    def _use_of(self, setting: TunedSetting) -> tuple[tuple[str, ...], str]:
-        workload = self._rows.planned.group.workload_of(self._cells[setting.row])
-        return command_of(setting, self._options.run), code_of(setting, workload, self._options.run.cpus)
+    def _batch_notes(self, setting: TunedSetting | None) -> tuple[TuningNote, ...]:
+        default = self._rows.defaults[0].load.batch
+        if setting is None or not self._is_training or setting.batch == default:
+            return ()
+        return (OtherBatch(batch=setting.batch, default=default),)
 
     def _report(self, search: StoredRun, confirmation: StoredRun | None = None) -> TuningReport:
         options, space = self._options, self._rows.space
@@ -216,7 +263,7 @@ class _Tuner:
             objective=options.compared_by,
             max_latency_ms=_milliseconds(options.max_latency),
             conclusion="nothing",
-            front=front_of(self._cells, tables, self._rows.request.timing.within),
+            front=() if self._is_training else front_of(self._cells, tables, self._rows.request.timing.within),
             settings=len(space.cells),
             measured=tried,
             seconds=self._watch.elapsed_s,
@@ -226,6 +273,7 @@ class _Tuner:
             excluded=excluded(self._rows),
             random_inputs=random_inputs(self._rows.planned),
             new_tokens=options.run.generate,
+            is_training=self._is_training,
             notes=search_notes(tried, len(space.cells), table.stopped_by, table.seconds, rest_s),
         )
 
@@ -249,6 +297,12 @@ class _Tuner:
 
 def _milliseconds(seconds: float | None) -> float | None:
     return None if seconds is None else 1e3 * seconds
+
+
+def _use_of(rows: TuningRows, run: RunOptions, setting: TunedSetting) -> tuple[tuple[str, ...], str]:
+    group = rows.planned.group
+    (cell,) = (cell for cell in group.cells if cell.id == setting.row)
+    return command_of(setting, run), code_of(setting, group.workload_of(cell), run.cpus)
 
 
 def command_of(setting: TunedSetting, run: RunOptions) -> tuple[str, ...]:

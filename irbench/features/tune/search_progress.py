@@ -14,9 +14,11 @@ SEARCHED_TEXTS: Mapping[Objective, str] = {
 }
 
 
-def searched_text(objective: Objective, *, is_generation: bool = False) -> str:
+def searched_text(objective: Objective, *, is_generation: bool = False, is_training: bool = False) -> str:
     """Return what a search looks for."""
-    return "the most tokens per second" if is_generation and objective == "fps" else SEARCHED_TEXTS[objective]
+    if objective == "fps" and (is_generation or is_training):
+        return f"the most {'tokens' if is_generation else 'samples'} per second"
+    return SEARCHED_TEXTS[objective]
 
 
 def searching_text(

@@ -240,6 +240,11 @@ class SearchSchedule:
         """Return the ids of the settings that are expected to be the best, the best first."""
         return tuple(self._space.ids[place] for place in finalists(self._space.settings, self._known, count))
 
+    def exclude(self, rows: Collection[str]) -> None:
+        """Leave out settings of which it is known only now that they may not be used, by their ids."""
+        places = (self._space.places[row] for row in rows if row in self._space.places)
+        self._known = replace(self._known, excluded={*self._known.excluded, *places})
+
     def affordable(self, count: int, left_s: float) -> tuple[str, ...]:
         """Return the ids of the best settings that can be confirmed in the time that is left, at most ``count``."""
         return self._confirmation.affordable(self.best(count), self._taken, left_s)

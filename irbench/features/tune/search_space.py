@@ -82,13 +82,17 @@ class SearchSpace:
         least = min(self.batches)
         return [place for place, batch in enumerate(self.batches) if batch == least]
 
+    @cached_property
+    def _varied(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(key for cell in self.cells for key in cell.load.varied))
+
     def _point(self, cell: Cell) -> Point:
         load = cell.load
         return (
             str(cell.address),
             load.precision,
             cell.artifact.variant if cell.artifact is not None else "",
-            " ".join(f"{key}={value}" for key, value in load.varied.items()),
+            *(load.varied.get(key, "") for key in self._varied),
             float(load.batch),
             float(load.threads or self.processors),
             float(load.streams),

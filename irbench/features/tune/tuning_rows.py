@@ -15,6 +15,7 @@ from irbench.core.record import Failure
 from irbench.errors import IrbenchError
 from irbench.features.tune.options import TuneOptions
 from irbench.features.tune.report import Excluded, ReferenceKind, setting_of
+from irbench.features.tune.search_schedule import SEARCH
 from irbench.features.tune.search_space import SearchSpace, usual_values
 from irbench.notices.notes import AccuracyOfRandomInputs
 from irbench.optimizer import UNOPTIMIZED
@@ -31,7 +32,7 @@ from irbench.runner.request import RunRequest
 from irbench.runner.requested_cells import is_at_level
 from irbench.runner.requested_inputs import fixed_batch
 from irbench.runs.measurement import with_accuracy
-from irbench.spec import Accuracy, AccuracyLimit, Bundle, Cell, Load, Objective
+from irbench.spec import Accuracy, AccuracyLimit, Bundle, Cell, Load, Objective, Timing
 from irbench.system import host
 from irbench.worker import call_in_worker
 from irbench.worker.requested_confinement import confinement_of
@@ -92,6 +93,8 @@ class TuningRows:
         defaults: Rows that run a backend without any option.
         hints: Rows that run a backend as its vendor advises, at every batch.
         searched: Rows that might have been chosen without a limit of accuracy; empty without one.
+        probe: The protocol of the search.
+        vetting_s: What it is expected to take to find out whether the best of a search may be used, in seconds.
     """
 
     request: RunRequest
@@ -100,6 +103,8 @@ class TuningRows:
     defaults: tuple[Cell, ...]
     hints: tuple[Cell, ...]
     searched: tuple[Cell, ...] = ()
+    probe: Timing = SEARCH
+    vetting_s: float = 0.0
 
     def references(self, batch: int) -> dict[str, ReferenceKind]:
         """Return the references of settings with some batch, by id."""

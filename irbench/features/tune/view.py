@@ -119,8 +119,8 @@ def tuning_view(report: TuningReport) -> Document:
 def _parts(report: TuningReport) -> Iterator[str | TextTable | CodeBlock]:
     limit = "" if report.max_latency_ms is None else f"p90 latency at most {report.max_latency_ms:g} ms"
     tried = f"{report.measured} of {plural(report.settings, 'setting')} measured"
-    is_rate = report.is_generation and report.objective == "fps"
-    title = f"{Path(report.model).name}: {'tokens per second' if is_rate else OBJECTIVE_TEXTS[report.objective]}"
+    unit, rate = _rate(report)
+    title = f"{Path(report.model).name}: {rate if report.objective == 'fps' else OBJECTIVE_TEXTS[report.objective]}"
     accuracy = "" if report.accuracy_limit is None else limit_text(report.accuracy_limit)
     facts = (title, limit, accuracy, tried, f"{report.seconds:.0f} s")
     yield SEPARATOR.join(fact for fact in facts if fact)
@@ -131,7 +131,7 @@ def _parts(report: TuningReport) -> Iterator[str | TextTable | CodeBlock]:
     yield from accuracy_texts(report)
     yield from flip_map_parts(report.flips)
     if len(report.front) > 1:
-        yield f"Latency against {_unit(report)}: no measured setting is better in both than one of these."
+        yield f"Latency against {unit}: no measured setting is better in both than one of these."
         front = TextTable(_with_unit(_FRONT_COLUMNS, report), tuple(_point(report, point) for point in report.front))
         yield with_accuracy(front, [point.setting for point in report.front], report.accuracy_limit)
     if report.command:
@@ -158,13 +158,15 @@ def _confirmation_table(report: TuningReport, leader: TunedSetting) -> TextTable
     return TextTable((*_with_unit(_COLUMNS, report), TableColumn(heading, words=True, least=18)), tuple(rows))
 
 
-def _unit(report: TuningReport) -> str:
-    return "tokens/s" if report.is_generation else _FPS.heading
+def _rate(report: TuningReport) -> tuple[str, str]:
+    if report.is_generation:
+        return "tokens/s", "tokens per second"
+    return ("samples/s", "samples per second") if report.is_training else (_FPS.heading, OBJECTIVE_TEXTS["fps"])
 
 
 def _with_unit(columns: Sequence[TableColumn], report: TuningReport) -> tuple[TableColumn, ...]:
     return tuple(
-        replace(column, heading=_unit(report)) if column.heading == _FPS.heading else column for column in columns
+        replace(column, heading=_rate(report)[0]) if column.heading == _FPS.heading else column for column in columns
     )
 
 

@@ -126,6 +126,8 @@ def test_a_check_of_the_loss_says_each_stage_before_it_begins(
 
         def check_images(self, *_: object) -> None: ...
 
+        def training_program(self, *_: object) -> None: ...
+
     monkeypatch.setattr(registry, "backend", lambda _name: Training())
     training = TrainingArtifact(
         "training", Path("model.py"), (), (), model=TrainedModel("net"), data=TrainingData("images"),

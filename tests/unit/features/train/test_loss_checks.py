@@ -11,9 +11,11 @@ from training_steps import FALLING
 from irbench.core.record import Stage
 from irbench.errors import IrbenchError
 from irbench.features.train import loss_checks
+from irbench.features.train.loss_checks import LossChecks
 from irbench.features.train.options import TrainOptions
 from irbench.features.train.training_rows import TrainingRows, training_of
 from irbench.runner.plan import PlannedGroup
+from irbench.spec import Load
 from irbench.spec.training import ModelFacts, TrainedModel, TrainingArtifact, TrainingData
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
 
@@ -43,8 +45,16 @@ def checked(
         return FALLING.losses
 
     monkeypatch.setattr(loss_checks, "call_in_worker", call)
-    planned = TrainingRows(options, TrainedModel("net"), FACTS, DATA, threads=2, cpus=None, seed=0).group()
-    return loss_checks.checked(planned, options, DEADLINE_S, lambda _text: None)
+    return all_checked(table(options), options)
+
+
+def table(options: TrainOptions) -> PlannedGroup:
+    return TrainingRows(options, TrainedModel("net"), FACTS, DATA, threads=(2,), cpus=None, seed=0).group()
+
+
+def all_checked(planned: PlannedGroup, options: TrainOptions) -> PlannedGroup:
+    checks = LossChecks(options, DEADLINE_S, lambda _text: None)
+    return checks.check(planned, {cell.id for cell in planned.group.cells})
 
 
 @pytest.mark.parametrize(
@@ -69,8 +79,7 @@ def test_a_loss_that_does_not_fall_fails_the_check_itself(monkeypatch: pytest.Mo
         return (2.0,) * 32
 
     monkeypatch.setattr(loss_checks, "call_in_worker", call)
-    planned = TrainingRows(BOTH, TrainedModel("net"), FACTS, DATA, threads=2, cpus=None, seed=0).group()
-    left = loss_checks.checked(planned, BOTH, DEADLINE_S, lambda _text: None)
+    left = all_checked(table(BOTH), BOTH)
     assert {failure.stage for failure in left.absent.values()} == {"accuracy"}
 
 
@@ -85,3 +94,23 @@ def test_another_precision_is_held_against_fp32_and_against_nothing_where_that_f
 
     assert reference_of_mixed(None) == FALLING.last
     assert reference_of_mixed(WorkerDied("It crashed with SIGSEGV.")) is None
+
+
+def test_rows_are_checked_when_they_are_asked_for_with_fp32_of_their_batch_and_each_computation_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trained: list[tuple[int, str]] = []
+
+    def call(_target: str, _backend: str, training: TrainingArtifact, load: Load, *_: object, **_others: object) -> Any:
+        trained.append((load.batch, training.settings.precision))
+        return FALLING.losses if training.settings.precision == "fp32" else (2.0,) * 32
+
+    monkeypatch.setattr(loss_checks, "call_in_worker", call)
+    options = TrainOptions(batch=(32, 64, 128), precision=("fp32", "mixed_bfloat16"), prefetch=("0", "auto"))
+    checks = LossChecks(options, DEADLINE_S, lambda _text: None)
+    planned = checks.check(table(options), {"tf-cpu-b32-fp32-0"})
+    planned = checks.check(planned, {"tf-cpu-b64-mixed_bfloat16-auto"})
+    assert trained == [(32, "fp32"), (64, "fp32"), (64, "mixed_bfloat16")]
+    assert planned.absent.keys() == {"tf-cpu-b64-mixed_bfloat16-0", "tf-cpu-b64-mixed_bfloat16-auto"}
+    known = {cell.id for cell in planned.group.cells if cell.loss is not None}
+    assert known == {f"tf-cpu-b{batch}-fp32-{prefetch}" for batch in (32, 64) for prefetch in ("0", "auto")}

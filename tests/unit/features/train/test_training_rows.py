@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,9 @@ FACTS = ModelFacts("net", (32, 32, 3), 10, 1000, "sparse_categorical_crossentrop
 DATA = TrainingData("images", ("cat", "dog"), 100)
 
 
-def planned(**options: object) -> PlannedGroup:
+def planned(threads: Sequence[int | None] = (2,), **options: object) -> PlannedGroup:
     asked = TrainOptions(**options)  # type: ignore[arg-type]
-    return TrainingRows(asked, TrainedModel("net"), FACTS, DATA, threads=2, cpus=None, seed=0).group()
+    return TrainingRows(asked, TrainedModel("net"), FACTS, DATA, threads=threads, cpus=None, seed=0).group()
 
 
 def test_each_combination_of_settings_is_a_row_and_the_first_is_the_baseline() -> None:
@@ -37,6 +38,13 @@ def test_each_combination_of_settings_is_a_row_and_the_first_is_the_baseline() -
 def test_rows_are_called_by_the_settings_in_which_they_differ() -> None:
     labels = [cell.label for cell in planned(xla=("on",), prefetch=("0", "auto")).group.cells]
     assert labels == ["tf prefetch=0", "tf prefetch=auto"]
+
+
+def test_several_numbers_of_threads_are_a_setting_like_any_other() -> None:
+    cells = planned((1, 2, None), xla=("off", "on")).group.cells
+    assert [cell.load.threads for cell in cells] == [1, 2, None] * 2
+    assert cells[2].load.varied == {"xla": "off", "threads": "native"}
+    assert "threads" not in planned((2,), xla=("off", "on")).group.cells[0].load.varied
 
 
 def test_a_row_is_trained_with_its_settings() -> None:

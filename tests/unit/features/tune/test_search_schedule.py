@@ -197,6 +197,14 @@ def test_as_many_of_the_best_are_confirmed_as_the_rest_of_the_time_allows():
     assert len(search.affordable(3, 1.0)) == 1
 
 
+def test_a_setting_that_turns_out_not_to_be_usable_gives_its_place_to_the_next_best():
+    search = schedule(300)
+    following(search, [probed(0, following(search).cells)])
+    first, *others = search.affordable(3, 1000.0)
+    search.exclude({first, DEFAULTS[0].id})
+    assert search.affordable(3, 1000.0)[:2] == tuple(others)
+
+
 def test_launches_of_a_search_warm_up_for_as_long_as_was_asked_and_otherwise_briefly():
     assert with_requested(SEARCH, Timing(within=0.05, deadline=7)) == replace(SEARCH, within=0.05, deadline=7)
     asked = with_requested(SEARCH, Timing(warm_up=0.0, warm_up_calls=900, look_calls=0))

@@ -51,6 +51,13 @@ def test_rows_that_differ_in_an_option_are_different_points():
     assert first != second
 
 
+def test_rows_that_share_one_of_two_options_are_nearer_than_rows_that_share_none():
+    varied = ({"xla": "off", "cache": "off"}, {"xla": "on", "cache": "off"}, {"xla": "on", "cache": "on"})
+    cells = tuple(Cell(str(number), None, "tf", "cpu", Load(varied=own)) for number, own in enumerate(varied))
+    one, both = SearchSpace(cells, 1).settings.distances([0], [1, 2]).sum(axis=0)[0]
+    assert one < both
+
+
 def test_a_search_begins_with_the_smallest_batch():
     cells = tuple(Cell(str(batch), None, "ort", "cpu", Load(batch=batch)) for batch in (8, 2, 4, 2))
     assert list(SearchSpace(cells, 1).smallest) == [1, 3]

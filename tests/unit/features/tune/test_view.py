@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -19,6 +20,7 @@ from irbench.features.tune.report import (
     Flip,
     FrontPoint,
     Gain,
+    OtherBatch,
     Reservation,
     RowFigures,
     TunedSetting,
@@ -89,6 +91,15 @@ def test_the_throughput_of_generations_is_in_tokens() -> None:
 def test_a_search_of_generations_is_for_tokens_unless_it_is_for_something_else() -> None:
     assert "tokens" in searched_text("fps", is_generation=True)
     assert searched_text("latency", is_generation=True) == searched_text("latency")
+
+
+def test_training_is_in_samples_and_another_batch_is_no_shorter_training() -> None:
+    training = replace(REPORT, is_training=True, notes=(OtherBatch(batch=128, default=32),))
+    text = shown(training, 200)
+    assert "samples/s" in text
+    assert "frames" not in text
+    assert "samples per second" in searched_text("fps", is_training=True)
+    assert re.search("batch 128 .* batch 32: .* not mean a shorter time", text)
 
 
 def test_the_runs_are_named_with_the_folder_that_holds_them():

@@ -1,0 +1,17 @@
+"""The settings with which a model trains fastest, searched and confirmed.
+
+Where all combinations of settings would take too long, a search launches those that promise most, as it does for
+inference. The best are held against the default under the full protocol, once it is known that their loss falls.
+"""
+
+from irbench.terminal.commands import Command
+
+COMMANDS = (
+    Command(
+        "tune-training",
+        "Decide",
+        "Search for the settings with which a model trains fastest, and confirm them.",
+        rank=0,
+    ),
+)
+PAGE = "docs/tuning.md"

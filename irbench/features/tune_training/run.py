@@ -1,0 +1,166 @@
+"""``irbench.tune_training``: search for the settings with which a model trains fastest, and confirm them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Unpack
+
+from irbench.api.loaded_models import Model, model_name
+from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.core import registry
+from irbench.errors import ExitCode, IrbenchError
+from irbench.features.train.loss_checks import LossChecks, computation_of
+from irbench.features.train.options import TRAIN
+from irbench.features.train.run import planned_training, training_request
+from irbench.features.train.training_rows import GPU_THREAD_MODE, OBJECTIVES, combinations_of, training_of
+from irbench.features.tune.options import TuneOptions
+from irbench.features.tune.report import TunedSetting, Tuning
+from irbench.features.tune.run import Tuner
+from irbench.features.tune.search_schedule import SEARCH
+from irbench.features.tune.search_space import SearchSpace
+from irbench.features.tune.tuning_rows import TuningRows
+from irbench.features.tune_training.keywords import TuneTrainingKeywords
+from irbench.features.tune_training.options import TUNE_TRAINING, TuneTrainingOptions
+from irbench.measure.clock import Stopwatch
+from irbench.measure.lock import measuring
+from irbench.options.option import Option, flag_of, names_keywords
+from irbench.options.run import RunOptions
+from irbench.runner.plan import PlannedGroup
+from irbench.runner.request import RunRequest
+from irbench.runs.results import Interrupted
+from irbench.spec import Cell, Timing
+from irbench.spi.training import TrainingBackend
+from irbench.system import host
+from irbench.worker.scratch import scratch_folder
+
+_MOST_CHECKS = 4
+"""Checks of losses that a search leaves time for: of the two best settings, and of fp32 with their batches."""
+_NOT_ASKED_AGAIN = ("design", "launches")
+_SHARED_AGAIN = ("imports", "seed", "cpus")
+
+
+@names_keywords(TUNE_TRAINING)
+def tune_training(
+    model: Model, *, progress: ProgressOption = "auto", **options: Unpack[TuneTrainingKeywords]
+) -> Tuning:
+    """Search for the settings with which a model trains fastest, and confirm them against the default.
+
+    Args:
+        model: A model of the zoo, a ``.keras`` file, or ``file.py:function`` that returns a Keras model.
+        progress: As :func:`irbench.run` takes it.
+        options: What is the best, what is searched, and what is the same for every row.
+
+    Returns:
+        What was found; ``setting`` is the recommended one.
+
+    Raises:
+        IrbenchError: The call is impossible and nothing was measured; or results cannot be stored.
+        Interrupted: Ctrl-C; what was found by then is in its ``result``.
+        TypeError: There is no such option.
+    """
+    own, shared = TUNE_TRAINING.read(options)
+    with reporting(progress, TUNE_TRAINING) as reporter:
+        tuning = tune_training_with(model_name(model), TuneTrainingOptions(**own), RunOptions(**shared), reporter)
+    if tuning.exit_code == ExitCode.INTERRUPTED:
+        raise Interrupted("the search is not complete", tuning)
+    return tuning
+
+
+def tune_training_with(
+    model: str | Path, options: TuneTrainingOptions, shared: RunOptions, reporter: Reporter
+) -> Tuning:
+    """Search what the options ask for; an interrupt leaves the report incomplete."""
+    asked, trained = training_request(model, options, shared)
+    if len(combinations_of(options, asked.threads)) == 1:
+        raise IrbenchError(
+            "There is one setting only, so nothing can be searched.",
+            hint=f"Give several values, `--xla off,on` for example, or measure it: irbench train {model}",
+        )
+    run = replace(shared, models=(str(model),))
+    tuned = TuneOptions(str(model), run, OBJECTIVES[options.objective], budget=options.budget)
+    with measuring(f"tune {Path(model).name}", insist=shared.no_lock) as lock, scratch_folder() as folder:
+        request, planned = planned_training(asked, trained, options, reporter.say)
+        checks = LossChecks(options, request.timing.deadline, reporter.say)
+        rows = searched_rows(request, planned, checks)
+
+        def use_of(setting: TunedSetting) -> tuple[tuple[str, ...], str]:
+            (cell,) = (cell for cell in rows.planned.group.cells if cell.id == setting.row)
+            return command_of(cell, options, run), program_of(cell)
+
+        def vetted(rows: TuningRows, best: Sequence[str]) -> TuningRows:
+            return replace(rows, planned=checks.check(rows.planned, best))
+
+        return Tuner(tuned, rows, folder, lock, reporter, use_of, vetted).tuned()
+
+
+def searched_rows(request: RunRequest, planned: PlannedGroup, checks: LossChecks) -> TuningRows:
+    """Return the rows of a search, once it is known that the default trains: the first row.
+
+    The parts of a step are not timed, whose functions would take as long to compile as the step itself.
+
+    Raises:
+        IrbenchError: Its loss does not fall.
+    """
+    default, *others = planned.group.cells
+    watch = Stopwatch()
+    planned = checks.check(planned, (default.id,))
+    check_s = watch.elapsed_s
+    failure = planned.absent.get(default.id)
+    if failure is not None:
+        raise IrbenchError(f"The default, {default.label}, does not train: {failure.message}.", hint=failure.hint or "")
+    timing = replace(request.timing, beginnings=False)
+    computations = {computation_of(cell) for cell in others} - {computation_of(default)}
+    return TuningRows(
+        request=replace(request, timing=timing),
+        planned=planned,
+        space=SearchSpace(tuple(others), host.allowance(request.cpus).threads),
+        defaults=(default,),
+        hints=(),
+        probe=_probe(timing),
+        vetting_s=check_s * min(_MOST_CHECKS, len(computations)),
+    )
+
+
+def _probe(timing: Timing) -> Timing:
+    """Return the protocol of the search, with rounds in which a pipeline has used up what it made while others ran."""
+    return replace(
+        SEARCH,
+        min_calls=timing.min_calls,
+        round_seconds=timing.round_seconds,
+        settle=timing.settle,
+        beginnings=timing.beginnings,
+    )
+
+
+def command_of(cell: Cell, options: TuneTrainingOptions, run: RunOptions) -> tuple[str, ...]:
+    """Return the command line that measures the steps of a row."""
+    mode = cell.load.options.get(GPU_THREAD_MODE)
+    chosen = {
+        **vars(options),
+        "batch": (cell.load.batch,),
+        "gpu_thread_mode": () if mode is None else (mode,),
+        **{name: (value,) for name, value in vars(training_of(cell).settings).items()},
+    }
+    own = {name: declared for name, declared in TRAIN.own_options.items() if name not in _NOT_ASKED_AGAIN}
+    shared = {name: TRAIN.options[name] for name in _SHARED_AGAIN}
+    threads = str(cell.load.threads or "native")
+    return ("irbench", "train", *run.models, *_words(chosen, own), "--threads", threads, *_words(vars(run), shared))
+
+
+def _words(values: Mapping[str, Any], declared: Mapping[str, Option]) -> Iterator[str]:
+    """Yield those options that are not at their defaults."""
+    for name, option in declared.items():
+        value = values[name]
+        if value != option.default:
+            listed = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            for word in value if option.kind.entry is not None else (listed,):
+                yield from (flag_of(name, option), word)
+
+
+def program_of(cell: Cell) -> str:
+    """Return Python that trains as a row does, without irbench."""
+    backend = registry.backend(cell.backend)
+    assert isinstance(backend, TrainingBackend)
+    return backend.training_program(training_of(cell), cell.load)

@@ -1,0 +1,77 @@
+"""The script that trains as a row does: what it says of each setting."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irbench.spec import Load
+from irbench.spec.training import TrainedModel, TrainingArtifact, TrainingData, TrainingSettings
+from irbench_tf.training.program import program
+
+MODEL, ONE_THREAD = TrainedModel("model.py:make"), Load()
+IMAGES = TrainingData("photos", ("cat", "dog"), 100)
+
+
+def written(
+    model: TrainedModel = MODEL,
+    data: TrainingData = IMAGES,
+    load: Load = ONE_THREAD,
+    **settings: Any,
+) -> str:
+    training = TrainingArtifact(
+        "training", Path("model.py"), (), (), model=model, data=data, settings=TrainingSettings(**settings)
+    )
+    text = program(training, load)
+    ast.parse(text)
+    return text
+
+
+def test_what_is_left_to_keras_and_tf_data_is_said_as_such() -> None:
+    text = written(load=Load(batch=64, threads=None))
+    assert "model.jit_compile = False" in text
+    assert "batch(64, drop_remainder=True).prefetch(tf.data.AUTOTUNE)" in text
+    assert not any(word in text for word in ("dtype_policy", "threading", "cache()", "tf.data.Options"))
+
+
+def test_the_policy_is_set_before_the_model_is_made() -> None:
+    text = written(precision="mixed_bfloat16")
+    assert text.index("set_dtype_policy('mixed_bfloat16')") < text.index("model = make()")
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"xla": "on"}, "model.jit_compile = True"),
+        ({"prefetch": "2"}, ".prefetch(2)"),
+        ({"prefetch": "0"}, "inject_prefetch = False"),
+        ({"workers": "1"}, "map_parallelization = False"),
+        ({"workers": "4"}, "map(decode, num_parallel_calls=4)"),
+        ({"cache": "on"}, "map(decode, num_parallel_calls=tf.data.AUTOTUNE).cache().shuffle(len(files))"),
+    ],
+)
+def test_each_setting_has_its_line(settings: dict[str, Any], line: str) -> None:
+    assert line in written(**settings)
+    assert line not in written()
+
+
+def test_a_loss_an_optimizer_and_a_rate_that_were_given_are_in_it() -> None:
+    text = written(TrainedModel("net.keras", (), "mse", "sgd", 0.1), xla="on")
+    assert "keras.models.load_model('net.keras')" in text
+    assert "model.compile(optimizer='sgd', loss='mse', jit_compile=True)" in text
+    assert "learning_rate = 0.1" in text
+
+
+def test_threads_and_the_mode_of_a_gpus_threads_are_set_before_anything_runs() -> None:
+    text = written(load=Load(threads=3, options={"gpu_thread_mode": "gpu_private"}))
+    assert text.index("'TF_GPU_THREAD_MODE'] = 'gpu_private'") < text.index("import tensorflow")
+    assert "set_intra_op_parallelism_threads(3)" in text
+
+
+def test_samples_of_a_function_are_taken_from_it() -> None:
+    text = written(data=TrainingData("data/mine.py:samples"), load=Load(batch=8))
+    assert "from mine import samples" in text
+    assert "decode" not in text

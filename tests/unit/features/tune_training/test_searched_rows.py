@@ -1,0 +1,91 @@
+"""What a search of training settings chooses from, what it is held against, and how its rows are used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from training_steps import FALLING
+
+from irbench.errors import IrbenchError
+from irbench.features.train import loss_checks
+from irbench.features.train.loss_checks import LossChecks
+from irbench.features.train.training_rows import TrainingRows
+from irbench.features.tune.tuning_rows import TuningRows
+from irbench.features.tune_training.options import TuneTrainingOptions
+from irbench.features.tune_training.run import command_of, searched_rows
+from irbench.options.run import RunOptions
+from irbench.runner.plan import PlannedGroup
+from irbench.runner.request import RunRequest
+from irbench.spec import Timing
+from irbench.spec.training import ModelFacts, TrainedModel, TrainingArtifact, TrainingData
+
+FACTS = ModelFacts("net", (32, 32, 3), 10, 1000, "sparse_categorical_crossentropy", "adam")
+DATA = TrainingData("images", ("cat", "dog"), 100)
+OPTIONS = TuneTrainingOptions(batch=(32, 64), precision=("fp32", "mixed_bfloat16"))
+REQUEST = RunRequest((), (), timing=Timing(min_calls=5, round_seconds=0.1, settle=0.1))
+
+
+def table(options: TuneTrainingOptions = OPTIONS) -> PlannedGroup:
+    return TrainingRows(options, TrainedModel("net"), FACTS, DATA, threads=(2, None), cpus=None, seed=0).group()
+
+
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> list[TrainingArtifact]:
+    """What is trained to check losses, which all fall."""
+    trained: list[TrainingArtifact] = []
+
+    def call(_target: str, _backend: str, training: TrainingArtifact, *_: object, **_others: object) -> Any:
+        trained.append(training)
+        return FALLING.losses
+
+    monkeypatch.setattr(loss_checks, "call_in_worker", call)
+    return trained
+
+
+def searched(options: TuneTrainingOptions = OPTIONS) -> TuningRows:
+    return searched_rows(REQUEST, table(options), LossChecks(options, 30.0, lambda _line: None))
+
+
+def test_the_first_value_of_each_option_is_the_default_and_all_other_rows_are_searched(
+    trained: list[TrainingArtifact],
+) -> None:
+    rows, planned = searched(), table()
+    (default,) = rows.defaults
+    assert default.id == planned.group.cells[0].id
+    assert set(rows.space.ids) == {cell.id for cell in planned.group.cells[1:]}
+    assert rows.references(64) == {default.id: "default"}
+    assert len(trained) == 1
+
+
+def test_a_default_that_does_not_train_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loss_checks, "call_in_worker", lambda *_, **_others: (2.0,) * 32)
+    with pytest.raises(IrbenchError, match=r"default, tf .* does not train"):
+        searched()
+
+
+@pytest.mark.usefixtures("trained")
+def test_probes_have_the_rounds_of_training_and_no_parts_of_steps() -> None:
+    rows = searched()
+    assert (rows.probe.min_calls, rows.probe.round_seconds, rows.probe.settle) == (5, 0.1, 0.1)
+    assert not rows.probe.beginnings
+    assert not rows.request.timing.beginnings
+
+
+@pytest.mark.usefixtures("trained")
+def test_no_time_is_kept_for_checks_where_all_rows_compute_the_same() -> None:
+    alike = TuneTrainingOptions(xla=("off",), prefetch=("0", "auto"))
+    assert searched(alike).vetting_s == 0
+    assert searched().vetting_s > 0
+
+
+def test_the_command_of_a_row_names_what_differs_from_what_irbench_train_does_by_itself() -> None:
+    options = TuneTrainingOptions(
+        batch=(32, 64), precision=("fp32", "mixed_bfloat16"), loss="mse", data="photos/", check_steps=16
+    )
+    run = RunOptions(models=("net.keras",), imports=("mine", "yours"), cpus=(0, 1))
+    row = next(cell for cell in table(options).group.cells if cell.id == "tf-cpu-b64-mixed_bfloat16-on-auto-1-native")
+    assert " ".join(command_of(row, options, run)) == (
+        "irbench train net.keras --batch 64 --precision mixed_bfloat16 --xla on --workers 1 --data photos/ --loss mse"
+        " --check-steps 16 --threads native --import mine --import yours --cpus 0,1"
+    )
