@@ -80,18 +80,17 @@ def step_legend(result: GroupResult) -> Iterator[str]:
             " · beside: what compute takes longer in the blocks, where the pipeline works beside it"
         )
     yield "first step: tracing, compiling and making it · loss: mean of the first and the last quarter of the check"
-    if result.effects:
-        rounds = max(effect.rounds for effect in result.effects)
-        others = (
-            ", averaged over the other settings" if len({*chain(*(own.settings for own in result.effects))}) > 1 else ""
-        )
-        alone = "; each interval alone" if any(effect.confidence is not None for effect in result.effects) else ""
+    known = [effect for effect in result.effects if effect.value is not None]
+    if known:
+        rounds = max(effect.rounds for effect in known)
+        others = ", averaged over the other settings" if len({*chain(*(own.settings for own in known))}) > 1 else ""
+        alone = "; each interval alone" if any(effect.confidence is not None for effect in known) else ""
         speeds = _RATIOS.get(result.objective, _RATIOS["fps"])[1]
         yield f"effects: ratios of {speeds}{others}, over {plural(rounds, 'launch')} of all rows{alone}"
-    unknown = sum(effect.value is None for effect in result.effects)
+    unknown = len(result.effects) - len(known)
     if unknown:
         yield f"{plural(unknown, 'effect')} cannot be told from others by these rows"
-    if any(effect.pairs_left_out for effect in result.effects):
+    if any(effect.pairs_left_out for effect in known):
         yield "assumed: settings do not interact; there are too few rows to tell"
 
 

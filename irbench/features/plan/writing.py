@@ -34,7 +34,8 @@ def plan_from(run: RunName = "latest", *, results: str | PathLike[str] | None = 
         results: The folder where runs are kept; ``None`` for the usual place.
 
     Raises:
-        IrbenchError: There is no such run, or it cannot be repeated: a soak, or inputs that were arrays in memory.
+        IrbenchError: There is no such run, or it cannot be repeated: a soak, training steps, or inputs that were
+            arrays in memory.
     """
     root = results_folder(results)
     folder = find_run(root, run_name(run))
@@ -48,6 +49,11 @@ def plan_from(run: RunName = "latest", *, results: str | PathLike[str] | None = 
         raise IrbenchError(
             "A soak cannot be repeated by a plan: plans measure speeds and cold starts.",
             hint=f"Repeat it with irbench soak. It called this: irbench show {run_argument(folder)}",
+        )
+    if any(table.is_training for table in document.groups):
+        raise IrbenchError(
+            "Training steps cannot be repeated by a plan: plans measure inferences.",
+            hint=f"Repeat them with irbench train. It called this: irbench show {run_argument(folder)}",
         )
     if document.plan.get("is_part_of") == SEARCH_RUN:
         raise IrbenchError(

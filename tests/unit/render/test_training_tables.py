@@ -49,4 +49,14 @@ def test_the_legend_explains_what_is_shown() -> None:
     assert "other settings" not in effects
     assert "other settings" in of_two_settings
     assert not any("effects" in sentence for sentence in step_legend(ONE))
+
+
+def test_effects_that_rows_do_not_determine_are_counted_and_not_explained() -> None:
+    two_of_four = table([
+        (cell(32, xla=value, prefetch=ahead), (5.0, 15.0)) for value, ahead in (("off", "0"), ("on", "1"))
+    ])  # fmt: skip
+    legend = " ".join(step_legend(two_of_four))
+    assert "cannot be told" in legend
+    assert "ratios" not in legend
+    assert "assumed" not in legend
     assert row(1.0, 2.0).stages
