@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from training_steps import FALLING
 
+from irbench.core.record import Failure
 from irbench.errors import IrbenchError
 from irbench.features.train import loss_checks
 from irbench.features.train.loss_checks import LossChecks
-from irbench.features.train.training_rows import TrainingRows
+from irbench.features.train.training_rows import TrainingRows, without
+from irbench.features.tune.decision import Finalists
 from irbench.features.tune.tuning_rows import TuningRows
 from irbench.features.tune_training.options import TuneTrainingOptions
 from irbench.features.tune_training.run import command_of, searched_rows
@@ -77,6 +80,18 @@ def test_no_time_is_kept_for_checks_where_all_rows_compute_the_same() -> None:
     alike = TuneTrainingOptions(xla=("off",), prefetch=("0", "auto"))
     assert searched(alike).vetting_s == 0
     assert searched().vetting_s > 0
+
+
+@pytest.mark.usefixtures("trained")
+def test_a_row_that_turned_out_not_to_train_stands_beside_the_best_with_its_reason() -> None:
+    rows = searched()
+    refused, best = rows.space.ids[:2]
+    failure = Failure("accuracy", "the loss does not fall")
+    rows = replace(rows, planned=without(rows.planned, {refused: failure}))
+    finalists = Finalists.of(rows, [best], [refused])
+    assert {cell.id for cell in finalists.planned.measured} == {rows.defaults[0].id, best}
+    assert finalists.planned.absent == {refused: failure}
+    assert finalists.planned.group.baseline == rows.defaults[0].id
 
 
 def test_the_command_of_a_row_names_what_differs_from_what_irbench_train_does_by_itself() -> None:
