@@ -16,7 +16,7 @@ from typing import Any
 import hostile_tasks
 import models
 import pytest
-from fake_runs import FASTEST_PLAN
+from fake_runs import ENOUGH, FASTEST_PLAN
 from fleet_processes import job_processes, nothing_is_left, waited_for
 from front_door import irbench_process as irbench
 
@@ -70,6 +70,11 @@ class Place:
             finally:
                 call.kill()
 
+    def write_apart(self) -> None:
+        """Write two targets without a pool, each of which measures everything."""
+        self.write_targets()
+        self.targets.write_text(self.targets.read_text().replace('pool = "both"\n', ""))
+
     def require_each_table_once(self, report: dict[str, Any]) -> None:
         """Refuse a report or a store that lacks a table or has one twice."""
         assert sorted(table["label"] for table in report["tables"] if table["run"]) == [
@@ -100,6 +105,28 @@ def test_two_targets_share_a_plan_and_every_run_arrives(place: Place):
     assert irbench(*place.command()).code == ExitCode.USAGE
     status = irbench("fleet", "status", "--results", place.results)
     assert (status.code, "3 of 3" in status.out) == (ExitCode.OK, True)
+
+
+def test_each_target_searches_for_its_best_setting_and_both_of_its_runs_arrive(place: Place):
+    place.write_apart()
+    tune = ("fleet", "tune", place.folder / "mlp.onnx", "--targets", place.targets, "--results", place.results)
+    asked = ("--backends", "fake-a,fake-b", "--set", "fake-b.call_us=400", "--batch", "1,4", "--streams", "1")
+    one = ("--threads", "1", "--instances", "1", "--optimize", "none")
+    words = (*tune, *asked, *one, *ENOUGH, "--format", "json")
+    called = irbench(*words)
+    assert called.code == ExitCode.OK, called.err
+    found = {row["target"]: row["tuned"] for row in called.document["rows"]}
+    assert set(found) == {"left", "right"}
+    assert {(tuned["setting"]["backend"], tuned["setting"]["batch"]) for tuned in found.values()} == {("fake-a", 4)}
+    stored = {entry.run_id for entry in list_runs(place.results).entries}
+    assert stored == {run for row in called.document["rows"] for run in (row["run"], row["tuned"]["search_run"])}
+    assert all(row["fps"]["low"] <= row["fps"]["value"] for row in called.document["rows"])
+    assert nothing_is_left()
+    again = irbench(*words, "--resume")
+    assert (again.code, again.document["rows"]) == (ExitCode.OK, called.document["rows"])
+    assert {entry.run_id for entry in list_runs(place.results).entries} == stored
+    status = irbench("fleet", "status", "--results", place.results)
+    assert (status.code, "best of mlp:" in status.out) == (ExitCode.OK, True)
 
 
 def test_a_worker_that_is_killed_takes_its_job_with_it_and_the_job_is_done_again(place: Place):
@@ -157,6 +184,9 @@ def test_a_target_whose_disk_is_full_leaves_its_jobs_to_the_others_and_says_why(
     problems = {target["name"]: target["problem"] for target in called.document["targets"]}
     assert problems["right"] is None
     assert (problems["left"]["code"], "too large" in problems["left"]["said"]) == ("unwritable", True)
+    again = irbench(*place.command("--format", "json", "--resume"))
+    assert again.code == ExitCode.OK, again.err
+    place.require_each_table_once(again.document)
 
 
 def test_a_full_disk_of_this_machine_ends_the_call_in_a_line_and_what_was_measured_is_taken_in_later(place: Place):

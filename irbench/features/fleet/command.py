@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from irbench.features.fleet.options import FLEET, FleetOptions
+from irbench.features.fleet.options import FLEET, FLEET_TUNE, FleetOptions
 from irbench.features.plan.command import PLAN
-from irbench.terminal.declared import declared
+from irbench.options.run import OUTPUT as OUTPUT_HEADING
+from irbench.terminal.completion import MODEL
+from irbench.terminal.declared import declared, headings
 from irbench.terminal.formats import OUTPUT, RESULTS, TABLE_OR_JSON
-from irbench.terminal.groups import SuggestingGroup
+from irbench.terminal.groups import SectionedCommand, SuggestingGroup
 from irbench.terminal.stderr import plugin_warnings_shown, say
+
+if TYPE_CHECKING:
+    from irbench.features.plan.reading import SweepPlan
 
 _EXAMPLES = """\b
 Examples:
   irbench fleet run plan.toml --targets fleet.toml
   irbench fleet run plan.toml --targets fleet.toml --resume
+  irbench fleet tune model.onnx --targets fleet.toml --budget 10m
   irbench fleet doctor --targets fleet.toml
   irbench fleet status
 """
@@ -25,7 +31,7 @@ Examples:
 
 @click.group("fleet", cls=SuggestingGroup, epilog=_EXAMPLES)
 def command() -> None:
-    """Measure a plan on several machines through Dask, and compare the machines."""
+    """Measure a plan on several machines through Dask, or tune a model there, and compare the machines."""
 
 
 @command.command("run", short_help="Measure a plan on every target.", epilog=_EXAMPLES)
@@ -41,15 +47,44 @@ def run(plan: str, form: str, output: Path | None, **options: Any) -> int:
     each needs the same irbench[fleet]; without it, this machine alone measures. Every target measures one table at a
     time. What was measured is stored here table by table, and a call that was interrupted goes on with --resume.
     """
+    from irbench.features.plan.reading import read_plan
+
+    return _measured(read_plan(plan), FleetOptions(**options), form, output)
+
+
+@command.command(
+    "tune",
+    cls=SectionedCommand,
+    sections=headings(FLEET_TUNE, {"form": OUTPUT_HEADING}),
+    short_help="Search for the best setting of a model on every target.",
+    epilog=_EXAMPLES,
+)
+@click.argument("model", type=MODEL, metavar="MODEL|FILE.onnx")
+@declared(FLEET_TUNE)
+@TABLE_OR_JSON
+@OUTPUT
+@RESULTS
+def tune(model: str, form: str, output: Path | None, **options: Any) -> int:
+    """Search on every target for the setting with which a model runs best, and compare the machines.
+
+    Each target searches and confirms as `irbench tune` does; both runs are stored here. A target that is lost searches
+    again from the beginning. Options that are not those of the machines are of `irbench tune`.
+    """
+    from irbench.features.fleet.run import plan_of_tuning
+
+    own, shared = FLEET_TUNE.split(options)
+    return _measured(plan_of_tuning(model, shared), FleetOptions(**own), form, output)
+
+
+def _measured(plan: SweepPlan, options: FleetOptions, form: str, output: Path | None) -> int:
+    """Measure a plan on every target, print what came of it, and return the exit code."""
     from irbench.api.progress import displayed
     from irbench.errors import ExitCode
     from irbench.features.fleet.run import run_fleet
-    from irbench.features.plan.reading import read_plan
     from irbench.terminal.console import resumed_command_line
 
-    sweep_plan = read_plan(plan)
     with plugin_warnings_shown(), displayed() as reporter:
-        report, ended = run_fleet(sweep_plan, FleetOptions(**options), reporter)
+        report, ended = run_fleet(plan, options, reporter)
     _print(report, form, output)
     if not ended:
         say(f"interrupted: {resumed_command_line()} goes on")

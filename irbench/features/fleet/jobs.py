@@ -10,7 +10,7 @@ from typing import Any
 
 from irbench.api.progress import Say
 from irbench.errors import IrbenchError
-from irbench.features.fleet.messages import JobRequest, SentFile
+from irbench.features.fleet.messages import Command, JobRequest, SentFile
 from irbench.features.plan.expansion import SweepTable, digest
 from irbench.features.plan.preview import most_seconds
 from irbench.features.plan.table_options import SweepSetup
@@ -31,13 +31,15 @@ class Job:
     Attributes:
         id: The same whenever the same fleet goes on.
         pool: Whose targets may measure it.
-        seconds: The most that it takes.
+        seconds: The most that it takes; 0 where nobody knows.
+        command: What measures them.
     """
 
     id: str
     pool: str
     tables: tuple[SweepTable, ...]
     seconds: float
+    command: Command = "sweep"
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,9 @@ class Shipment:
     sources: Mapping[str, Path]
 
 
-def jobs_of(tables: Sequence[SweepTable], pools: Sequence[str], fleet: str, setup: SweepSetup) -> tuple[Job, ...]:
+def jobs_of(
+    tables: Sequence[SweepTable], pools: Sequence[str], fleet: str, setup: SweepSetup, command: Command = "sweep"
+) -> tuple[Job, ...]:
     """Return the jobs of a plan, each once for every pool.
 
     Args:
@@ -61,14 +65,16 @@ def jobs_of(tables: Sequence[SweepTable], pools: Sequence[str], fleet: str, setu
         pools: Names of the pools.
         fleet: The id of this fleet.
         setup: What all tables have in common.
+        command: What measures them.
     """
-    seconds = most_seconds(tables, setup)
+    seconds = most_seconds(tables, setup) if command == "sweep" else dict.fromkeys((table.id for table in tables), 0.0)
     return tuple(
         Job(
             digest([fleet, pool, [table.id for table in together]]),
             pool,
             together,
             sum(seconds[table.id] for table in together),
+            command,
         )
         for pool in pools
         for together in _together(tables)
@@ -120,7 +126,14 @@ class Shipments:
             for place, source in shipment.sources.items()
         }
         places = {name: shipment.place for name, shipment in shipments.items()}
-        return JobRequest(job=job.id, name=name, tables=job.tables, files=tuple(files.values()), places=places)
+        return JobRequest(
+            job=job.id,
+            name=name,
+            tables=job.tables,
+            files=tuple(files.values()),
+            places=places,
+            command=job.command,
+        )
 
     def source(self, sha256: str) -> Path:
         """Return the file of a content that some request has named."""

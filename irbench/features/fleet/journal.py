@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -60,6 +60,11 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     def is_done(self) -> bool:
         """Whether nothing of it is tried again."""
         return self.kind == "measured" and not any(table.message for table in self.tables)
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether anything of it is stored."""
+        return any(table.run for table in self.tables)
 
 
 class TargetRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,6 +166,26 @@ class Journal:
         if self.document.begun.get(job) != target:
             begun = {**self.document.begun, job: target}
             self.document = msgspec.structs.replace(self.document, begun=begun)
+            self._write()
+
+    def ask(self, prices: Mapping[str, float | None], pools: Collection[str]) -> None:
+        """Take in which targets a call asks, before it does: what was wrong in earlier calls is over.
+
+        Targets have no problem until they show one, and what is stored is priced as it is today. A job that failed in a
+        pool that is not asked is no job any more; what was stored of one stays.
+
+        Args:
+            prices: What an hour of each target costs, by its name.
+            pools: Names of their pools.
+        """
+        targets = {
+            name: msgspec.structs.replace(target, problem=None, price_per_hour=prices.get(name, target.price_per_hour))
+            for name, target in self.document.targets.items()
+        }
+        jobs = {job: record for job, record in self.document.jobs.items() if record.pool in pools or record.has_runs}
+        asked = msgspec.structs.replace(self.document, targets=targets, jobs=jobs)
+        if asked != self.document:
+            self.document = asked
             self._write()
 
     def see(self, name: str, **facts: Any) -> None:

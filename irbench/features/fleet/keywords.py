@@ -2,10 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from os import PathLike
-from typing import TypedDict
+from typing import Any, Literal, TypedDict
+
+from irbench.options.input_request import Data
+from irbench.options.own_code import OwnMetric
+
+
+class TuneKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.tune`; ``None`` is the default of each.
+
+    Attributes:
+        objective: What is to be the best: the median latency, FPS, or cost, the processor time per sample; tokens/s
+            with ``generate`` (for example ``"latency", "fps", "cost" or "tokens/s"``; default: fps).
+        max_latency: Only settings whose p90 latency is at most this (for example ``"50ms", or 0.05``).
+        min_accuracy: Minimum share of samples whose top-1 class is that of the reference; rows below it are not
+            measured (for example ``"99%", or 0.99``).
+        metric: Your own measure of the outputs, with its minimum (>=) or maximum (<=): fn(inputs, outputs) or
+            fn(inputs, outputs, expected); rows that miss it are not measured (for example ``"file.py:fn>=0.9", or
+            (my_function, ">=0.9")``).
+        budget: Time limit for searching and confirming (for example ``"90s", or 90``; default: 5m).
+        flip_map: Also measure under which nearby conditions another setting would win; takes up to half of ``budget``
+            on top.
+        backends: Backends to try, with an optional device: ort:cuda (for example ``["ort", "openvino:gpu"]``; default:
+            all installed that can read the model).
+        batch: Batch sizes to try (for example ``[1, 8]``; default: 1,2,4,8,16; 1 for latency).
+        threads: Threads per process to try (for example ``[1, 4], or "native"``; default: up to all processors).
+        streams: Concurrent inferences of each process to try (for example ``[1, 8]``; default: up to all processors; 1
+            for latency).
+        instances: Numbers of processes side by side, with processors of their own, to try (for example ``[1, 8]``;
+            default: up to all processors; 1 for latency).
+        precision: fp32, bf16, fp16, int8, or native (the runtime's default) (for example ``["fp32", "bf16"]``; default:
+            fp32, or that of the graph).
+        optimize: Optimisation levels to try (for example ``["none", "int8"]``; default: none,extended).
+        vary: Values of an option of a backend, or default where it is not set: one row for each (for example ``{"ort":
+            {"intra_op.allow_spinning": [0, 1]}}``).
+        cpus: Processors for the backends to use (for example ``[0, 1], or "0-3,8"``; default: all available).
+        set: Set an option of a backend (for example ``{"ort": {"dynamic_block_base": 4}}``).
+        imports: Module to import before a model is exported, which registers custom layers (for example
+            ``["my_layers"]``).
+        shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch (for example
+            ``{"tokens": (1, 128)}``).
+        data: Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file (for example
+            ``"speech/", or {"x": array}``).
+        value: Constant for an input (for example ``{"sr": 16000}``).
+        generate: Generate this many tokens in each call, with a decoder that takes and gives its cache (for example
+            ``20``; default: off).
+        prompt: With ``generate``: tokens in the prompt; one table for each (for example ``[1, 8]``; default: 32).
+        io: What is timed: copy includes copying inputs and outputs, bound does not (for example ``"copy" or "bound"``;
+            default: copy).
+        seed: Seed for inputs and for the measurement order (for example ``0``; default: 0).
+        within: Differences up to this count as the same (for example ``"2%", or 0.02``; default: 2%).
+        deadline: Time limit for one step of a backend, after which it counts as failed (for example ``"90s", or 90``;
+            default: 300s, or with ``budget`` half of what is left if that is less, at least 30s).
+        warmup: How long each row warms up in every launch: a time (2s), or a number of calls (500) (for example ``"2s",
+            or 500 for calls``; default: until calls get no faster).
+        no_lock: Measure even if another irbench is measuring on this machine.
+        name: Name the run, for irbench show NAME (for example ``"before"``).
+        note: Store a note with the run (for example ``"without the patch"``).
+        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
+            or has runs, or your data folder).
+    """
+
+    objective: Literal["latency", "fps", "cost", "tokens/s"] | None
+    max_latency: str | float | timedelta | None
+    min_accuracy: str | float | None
+    metric: OwnMetric | None
+    budget: str | float | timedelta | None
+    flip_map: bool | None
+    backends: str | Iterable[str] | None
+    batch: str | int | Iterable[int] | None
+    threads: str | int | Iterable[int | str] | None
+    streams: str | int | Iterable[int] | None
+    instances: str | int | Iterable[int] | None
+    precision: str | Iterable[str] | None
+    optimize: str | Iterable[str] | None
+    vary: Mapping[str, Mapping[str, Iterable[object]]] | None
+    cpus: str | int | Iterable[int] | None
+    set: Mapping[str, Mapping[str, object]] | None
+    imports: str | Iterable[str] | None
+    shape: Mapping[str, str | int | Iterable[int]] | None
+    data: Data | None
+    value: Mapping[str, Any] | None
+    generate: str | int | None
+    prompt: str | int | Iterable[int] | None
+    io: Literal["copy", "bound"] | None
+    seed: int | None
+    within: str | float | None
+    deadline: str | float | timedelta | None
+    warmup: str | int | timedelta | None
+    no_lock: bool | None
+    name: str | None
+    note: str | None
+    results: str | PathLike[str] | None
 
 
 class FleetKeywords(TypedDict, total=False):
@@ -33,3 +124,88 @@ class FleetKeywords(TypedDict, total=False):
     patience: str | float | timedelta | None
     name: str | None
     results: str | PathLike[str] | None
+
+
+class FleetTuneKeywords(TypedDict, total=False):
+    """The keywords of :func:`irbench.fleet_tune`; ``None`` is the default of each.
+
+    Attributes:
+        targets: The machines that measure (for example ``"fleet.toml"``; default: this machine).
+        scheduler: Scheduler of a Dask cluster that runs already; its workers with --resources measure=1 measure (for
+            example ``"tls://10.0.0.1:8786"``; default: one that this call starts).
+        resume: Go on where the fleet stopped: nothing is measured twice. What failed is tried again.
+        patience: How long to wait for a target that is not there (for example ``"90s", or 90``; default: 10m).
+        name: Name the fleet (for example ``"before"``; default: tune- and the name of the model).
+        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
+            or has runs, or your data folder).
+        objective: What is to be the best: the median latency, FPS, or cost, the processor time per sample; tokens/s
+            with ``generate`` (for example ``"latency", "fps", "cost" or "tokens/s"``; default: fps).
+        max_latency: Only settings whose p90 latency is at most this (for example ``"50ms", or 0.05``).
+        min_accuracy: Minimum share of samples whose top-1 class is that of the reference; rows below it are not
+            measured (for example ``"99%", or 0.99``).
+        budget: Time limit for searching and confirming (for example ``"90s", or 90``; default: 5m).
+        backends: Backends to try, with an optional device: ort:cuda (for example ``["ort", "openvino:gpu"]``; default:
+            all installed that can read the model).
+        batch: Batch sizes to try (for example ``[1, 8]``; default: 1,2,4,8,16; 1 for latency).
+        threads: Threads per process to try (for example ``[1, 4], or "native"``; default: up to all processors).
+        streams: Concurrent inferences of each process to try (for example ``[1, 8]``; default: up to all processors; 1
+            for latency).
+        instances: Numbers of processes side by side, with processors of their own, to try (for example ``[1, 8]``;
+            default: up to all processors; 1 for latency).
+        precision: fp32, bf16, fp16, int8, or native (the runtime's default) (for example ``["fp32", "bf16"]``; default:
+            fp32, or that of the graph).
+        optimize: Optimisation levels to try (for example ``["none", "int8"]``; default: none,extended).
+        vary: Values of an option of a backend, or default where it is not set: one row for each (for example ``{"ort":
+            {"intra_op.allow_spinning": [0, 1]}}``).
+        cpus: Processors for the backends to use (for example ``[0, 1], or "0-3,8"``; default: all available).
+        set: Set an option of a backend (for example ``{"ort": {"dynamic_block_base": 4}}``).
+        shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch (for example
+            ``{"tokens": (1, 128)}``).
+        data: Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file (for example
+            ``"speech/", or {"x": array}``).
+        value: Constant for an input (for example ``{"sr": 16000}``).
+        generate: Generate this many tokens in each call, with a decoder that takes and gives its cache (for example
+            ``20``; default: off).
+        prompt: With ``generate``: tokens in the prompt; one table for each (for example ``[1, 8]``; default: 32).
+        io: What is timed: copy includes copying inputs and outputs, bound does not (for example ``"copy" or "bound"``;
+            default: copy).
+        seed: Seed for inputs and for the measurement order (for example ``0``; default: 0).
+        within: Differences up to this count as the same (for example ``"2%", or 0.02``; default: 2%).
+        deadline: Time limit for one step of a backend, after which it counts as failed (for example ``"90s", or 90``;
+            default: 300s, or with ``budget`` half of what is left if that is less, at least 30s).
+        warmup: How long each row warms up in every launch: a time (2s), or a number of calls (500) (for example ``"2s",
+            or 500 for calls``; default: until calls get no faster).
+        note: Store a note with the run (for example ``"without the patch"``).
+    """
+
+    targets: str | PathLike[str] | None
+    scheduler: str | None
+    resume: bool | None
+    patience: str | float | timedelta | None
+    name: str | None
+    results: str | PathLike[str] | None
+    objective: Literal["latency", "fps", "cost", "tokens/s"] | None
+    max_latency: str | float | timedelta | None
+    min_accuracy: str | float | None
+    budget: str | float | timedelta | None
+    backends: str | Iterable[str] | None
+    batch: str | int | Iterable[int] | None
+    threads: str | int | Iterable[int | str] | None
+    streams: str | int | Iterable[int] | None
+    instances: str | int | Iterable[int] | None
+    precision: str | Iterable[str] | None
+    optimize: str | Iterable[str] | None
+    vary: Mapping[str, Mapping[str, Iterable[object]]] | None
+    cpus: str | int | Iterable[int] | None
+    set: Mapping[str, Mapping[str, object]] | None
+    shape: Mapping[str, str | int | Iterable[int]] | None
+    data: Data | None
+    value: Mapping[str, Any] | None
+    generate: str | int | None
+    prompt: str | int | Iterable[int] | None
+    io: Literal["copy", "bound"] | None
+    seed: int | None
+    within: str | float | None
+    deadline: str | float | timedelta | None
+    warmup: str | int | timedelta | None
+    note: str | None

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from irbench.errors import IrbenchError
 from irbench.features.plan.expansion import SweepTable
+from irbench.features.tune.report import Conclusion, TunedSetting
 from irbench.system.document_damage import damage_text
 
-FORMAT = 1
+FORMAT = 2
 """Of the messages: a target of another format is refused."""
+Command: TypeAlias = Literal["sweep", "tune", "serve"]
+"""Which command of irbench measures a table."""
 
 T = TypeVar("T")
 
@@ -35,8 +38,8 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         job: Its id; a target continues a job that it has begun, and answers again with one that it has finished.
-        name: Of the sweep that the tables belong to.
-        tables: As they are in the plan.
+        name: Of the fleet that the tables belong to.
+        tables: As they are in the plan; of any command but ``sweep``, a cell each, whose settings are its options.
         places: What stands for a model or data there, by what the plan has.
     """
 
@@ -46,13 +49,30 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True):
     tables: tuple[SweepTable, ...]
     files: tuple[SentFile, ...]
     places: Mapping[str, str]
+    command: Command = "sweep"
+
+
+class Tuned(msgspec.Struct, frozen=True, kw_only=True):
+    """What a search on a target recommends; see :class:`irbench.features.tune.report.TuningReport`.
+
+    Attributes:
+        setting: The recommended one, a row of the confirmation; ``None`` where nothing could be measured.
+        search_run: The id of the run that holds the search; empty where it did not begin.
+    """
+
+    conclusion: Conclusion
+    setting: TunedSetting | None
+    is_confirmed: bool
+    deciding_budget_s: float | None
+    search_run: str
 
 
 class TableOutcome(msgspec.Struct, frozen=True):
     """What came of one table.
 
     Attributes:
-        run: The id of its run; empty where it has none.
+        run: The id of its run, of a search that of the confirmation where there is one; empty where it has none.
+        tuned: What a search recommends; ``None`` of anything else.
         message: Why it could not be measured; empty where it was, or lies beyond the end of its curve.
     """
 
@@ -61,6 +81,7 @@ class TableOutcome(msgspec.Struct, frozen=True):
     exit_code: int = 0
     message: str = ""
     hint: str = ""
+    tuned: Tuned | None = None
 
 
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):

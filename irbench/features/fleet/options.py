@@ -1,12 +1,14 @@
-"""The options of ``irbench fleet``."""
+"""The options of ``irbench fleet``: its own, and those of commands that it has each target measure a model by."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from irbench.features.tune.options import TUNE
 from irbench.options import kinds
-from irbench.options.option import CommandOptions, flag, option
+from irbench.options.option import CommandOptions, field_of, flag, option, options_of
 from irbench.options.run import like
 
 
@@ -38,3 +40,26 @@ class FleetOptions:
 
 
 FLEET = CommandOptions("fleet", FleetOptions)
+_BESIDE_A_MODEL = ("targets", "scheduler", "resume", "patience", "name", "results")
+"""Options of a fleet that is asked for a model and not for a plan."""
+_OF_ONE_MACHINE = ("all", "imports", "cells", "metric", "flip_map", "no_lock")
+"""Options that name code or models of this machine, or that say how a single machine is treated."""
+
+
+def _on_each_target(command: CommandOptions[Any]) -> CommandOptions[FleetOptions]:
+    """Return the options of a command that measures a model, and those of a fleet whose targets are asked for it."""
+    fleet = options_of(FleetOptions)
+    shared = {name: each for name, each in command.options.items() if name not in (*fleet, *_OF_ONE_MACHINE)}
+    sections: dict[str, list[str]] = {"Machines": list(_BESIDE_A_MODEL)}
+    for name, declared in shared.items():
+        sections.setdefault(declared.group, []).append(name)
+    return CommandOptions(
+        f"fleet_{command.name}",
+        FleetOptions,
+        make_dataclass("Asked", [(name, Any, field_of(declared)) for name, declared in shared.items()]),
+        sections={heading: tuple(names) for heading, names in sections.items()},
+        changes={"name": {"default_text": f"{command.name}- and the name of the model"}},
+    )
+
+
+FLEET_TUNE = _on_each_target(TUNE)

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from irbench.api.display import Displayable
 from irbench.core.record import Failure
-from irbench.core.result import GroupResult
+from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult, Spans, State, distinguish, is_too_slow, name_of
 from irbench.errors import ExitCode, IrbenchError
+from irbench.features.fleet.asked_models import command_of
 from irbench.features.fleet.journal import End, JobRecord, JournalDocument, TargetRecord
-from irbench.features.fleet.messages import TargetFacts
+from irbench.features.fleet.messages import Command, TargetFacts, Tuned
 from irbench.features.fleet.options import FLEET
 from irbench.features.fleet.problems import TargetProblem, problems_text
+from irbench.features.tune.options import TuneOptions
 from irbench.notices.notes import Reference
 from irbench.roofline import Bandwidth, ComputePeak
 from irbench.runs.results import Run
+from irbench.spec import Objective, asked_objective
 from irbench.store.listing import find_run
 from irbench.store.runs import load_document
 
@@ -122,6 +126,8 @@ class FleetTable:
         kind: How its job ended; see :class:`JobRecord`.
         problem: Why it was not measured, as its target said, or what is wrong with each target of its pool; empty where
             nothing is known.
+        tuned: What a search found; ``None`` of anything else. ``run`` is then its confirmation, or the search itself
+            where there is none.
     """
 
     label: str
@@ -132,11 +138,12 @@ class FleetTable:
     exit_code: int = 0
     problem: str = ""
     hint: str = ""
+    tuned: Tuned | None = None
 
 
 @dataclass(frozen=True)
 class MachineRow:
-    """A row of a table on one machine, beside the same row on others.
+    """A row of a table on one machine, beside the same row on others; of a search, the row that is recommended.
 
     Attributes:
         table: What the settings of its table are.
@@ -150,6 +157,7 @@ class MachineRow:
         state: What became of it there.
         failure: Why it has no figures, or answers that do not count; ``None`` elsewhere.
         confidence: Of the intervals of its table.
+        tuned: What a search found on the machine; ``None`` of anything else.
     """
 
     table: str
@@ -166,6 +174,7 @@ class MachineRow:
     state: State = "ok"
     failure: Failure | None = None
     confidence: float = 0.95
+    tuned: Tuned | None = None
 
     @property
     def has_figures(self) -> bool:
@@ -179,7 +188,9 @@ class FleetOverview:
 
     Attributes:
         planned: How many tables its plan has.
-        rows: The same rows of different machines are beside each other, the fastest first.
+        rows: The same rows of different machines are beside each other, the fastest first; of searches, the best first.
+        command: What measured its tables.
+        objective: What was searched for; ``None`` where nothing was searched.
     """
 
     name: str
@@ -187,6 +198,8 @@ class FleetOverview:
     targets: tuple[TargetRecord, ...]
     tables: tuple[FleetTable, ...]
     rows: tuple[MachineRow, ...]
+    command: Command = "sweep"
+    objective: Objective | None = None
 
     @property
     def references(self) -> tuple[Reference, ...]:
@@ -194,37 +207,87 @@ class FleetOverview:
         return tuple(dict.fromkeys(row.reference for row in self.rows if row.reference is not None))
 
     @property
+    def tables_without_setting(self) -> tuple[FleetTable, ...]:
+        """Searches that found nothing to recommend."""
+        return tuple(table for table in self.tables if table.tuned is not None and table.tuned.setting is None)
+
+    @property
     def cheapest(self) -> tuple[tuple[MachineRow, ...], ...]:
         """What costs the least of each model in each table, of the rows that are right and fast enough.
 
         The cheapest row comes first, and behind it those whose costs overlap its: only a row by itself is a winner.
         """
-        priced = [row for row in self.rows if row.cost_per_million is not None and not row.is_too_slow and row.is_right]
-        by_model = groupby(sorted(priced, key=_model_and_table), key=_model_and_table)
-        return tuple(_cheapest_of(list(rows)) for _, rows in by_model)
+        return self._least([row for row in self._able if row.cost_per_million is not None], _cost)
+
+    @property
+    def best(self) -> tuple[tuple[MachineRow, ...], ...]:
+        """Which recommended setting of each model is the best of all machines, by what was searched for.
+
+        Those whose intervals overlap its are behind it, as in :attr:`cheapest`. Empty where nothing was searched, or
+        for processor times, which are of different processors.
+        """
+        if self.objective not in ("fps", "latency"):
+            return ()
+        figure = _latency if self.objective == "latency" else _time
+        return self._least([row for row in self._able if row.p50 is not None and row.fps is not None], figure)
+
+    @property
+    def _able(self) -> Iterator[MachineRow]:
+        """The rows that are right and fast enough."""
+        return (row for row in self.rows if row.is_right and not row.is_too_slow)
+
+    @staticmethod
+    def _least(rows: Sequence[MachineRow], figure: _Figure) -> tuple[tuple[MachineRow, ...], ...]:
+        by_model = groupby(sorted(rows, key=_model_and_table), key=_model_and_table)
+        return tuple(_least_of(list(together), figure) for _, together in by_model)
 
 
 def _model_and_table(row: MachineRow) -> tuple[str, str]:
     return (row.model, row.table)
 
 
-def _cheapest_of(rows: Sequence[MachineRow]) -> tuple[MachineRow, ...]:
-    first, *others = sorted(rows, key=_cost)
-    _, highest = _cost_ends(first)
-    return (first, *(row for row in others if _cost_ends(row)[0] <= highest))
+class _Between(NamedTuple):
+    """A figure of a row, of which less is better, and between what it lies; between any where that is not known."""
+
+    value: float
+    low: float
+    high: float
 
 
-def _cost(row: MachineRow) -> float:
-    assert row.cost_per_million is not None
-    return row.cost_per_million
+_Figure: TypeAlias = Callable[[MachineRow], _Between]
 
 
-def _cost_ends(row: MachineRow) -> tuple[float, float]:
-    """Return between which costs a row lies by the interval of its FPS; between any where that has none."""
-    ends = None if row.fps is None else row.fps.ends
-    if row.fps is None or ends is None or ends.is_range or ends.low <= 0:
-        return (0.0, inf)
-    return (_cost(row) * row.fps.value / ends.high, _cost(row) * row.fps.value / ends.low)
+def _least_of(rows: Sequence[MachineRow], figure: _Figure) -> tuple[MachineRow, ...]:
+    """Return the row whose figure is the least, and those whose figures may be as low."""
+    first, *others = sorted(rows, key=figure)
+    return (first, *(row for row in others if figure(row).low <= figure(first).high))
+
+
+def _cost(row: MachineRow) -> _Between:
+    cost = row.cost_per_million
+    assert cost is not None
+    if row.fps is None:
+        return _Between(cost, 0.0, inf)
+    time = _time(row)
+    return _Between(cost, cost * row.fps.value * time.low, cost * row.fps.value * time.high)
+
+
+def _time(row: MachineRow) -> _Between:
+    """Return the time of a sample by its FPS, which it has."""
+    assert row.fps is not None
+    value, low, high = _spans(row.fps)
+    return _Between(1 / value, 1 / high, inf if low <= 0 else 1 / low)
+
+
+def _latency(row: MachineRow) -> _Between:
+    assert row.p50 is not None
+    return _spans(row.p50)
+
+
+def _spans(spans: Spans) -> _Between:
+    if spans.ends is None or spans.ends.is_range:
+        return _Between(spans.value, 0.0, inf)
+    return _Between(spans.value, spans.ends.low, spans.ends.high)
 
 
 class Fleet(Displayable):
@@ -262,6 +325,11 @@ class Fleet(Displayable):
         """What costs the least of each model in each table; several rows where their intervals overlap."""
         return self.overview.cheapest
 
+    @property
+    def best(self) -> tuple[tuple[MachineRow, ...], ...]:
+        """The best recommended setting of all machines, for each model; several rows where their intervals overlap."""
+        return self.overview.best
+
     def runs(self) -> tuple[Run, ...]:
         """Return the run of each measured table.
 
@@ -273,7 +341,10 @@ class Fleet(Displayable):
 
     @property
     def exit_code(self) -> int:
-        """What ``irbench fleet run`` ends with: the gravest of its tables, 2 where nothing at all was measured."""
+        """What the last call ends with: the gravest of its tables, 2 where nothing at all was measured.
+
+        A target counts where something was wrong with it in that call.
+        """
         tables = self.overview.tables
         codes = {table.exit_code for table in tables}
         if tables and not any(table.run for table in tables):
@@ -308,8 +379,11 @@ def report_of(document: JournalDocument, root: Path) -> Fleet:
     tables = tuple(table for record in document.jobs.values() for table in _tables(record))
     targets = tuple(sorted(document.targets.values(), key=lambda target: target.name))
     prices = {target.name: target.price_per_hour for target in targets}
-    rows = sorted(_rows(tables, prices, root), key=_place)
-    return Fleet(FleetOverview(document.name, document.planned, targets, tables, tuple(rows)), root)
+    command = command_of(document.plan)
+    objective = asked_objective(document.plan.get("objective", TuneOptions.objective)) if command == "tune" else None
+    rows = sorted(_rows(tables, prices, root), key=partial(_place, objective))
+    overview = FleetOverview(document.name, document.planned, targets, tables, tuple(rows), command, objective)
+    return Fleet(overview, root)
 
 
 def _tables(record: JobRecord) -> Iterator[FleetTable]:
@@ -321,17 +395,22 @@ def _tables(record: JobRecord) -> Iterator[FleetTable]:
     by_label = zip(record.labels, record.tables, strict=False)
     for label, table in by_label:
         problem, hint = table.message or why, table.hint or record.hint
-        yield FleetTable(label, record.pool, record.target, record.kind, table.run, table.exit_code, problem, hint)
+        yield FleetTable(
+            label, record.pool, record.target, record.kind, table.run, table.exit_code, problem, hint, table.tuned
+        )
 
 
-def _place(row: MachineRow) -> tuple[Any, ...]:
-    p50 = float("inf") if row.p50 is None else row.p50.value
-    return (row.table, row.model, row.row, p50, row.target)
+def _place(objective: Objective | None, row: MachineRow) -> tuple[Any, ...]:
+    """Return what rows are sorted by: the best first, of each row where machines are not compared by anything else."""
+    p50 = inf if row.p50 is None else row.p50.value
+    time = inf if row.fps is None else 1 / row.fps.value
+    by_table = (row.table, row.model)
+    if objective is None:
+        return (*by_table, row.row, p50, row.target)
+    return (*by_table, p50 if objective == "latency" else time, row.target)
 
 
 def _rows(tables: Sequence[FleetTable], prices: Mapping[str, float | None], root: Path) -> Iterator[MachineRow]:
-    from irbench.render.speed_table import confidence_of
-
     for table in tables:
         if not table.run:
             continue
@@ -339,15 +418,27 @@ def _rows(tables: Sequence[FleetTable], prices: Mapping[str, float | None], root
             document = load_document(find_run(root, table.run))
         except IrbenchError:
             continue  # it was removed
-        confidence = confidence_of(document.plan)
-        for group in document.groups:
-            names = distinguish({cell.id: name_of(cell, cell.model or group.model) for cell in group.cells})
-            for cell in group.cells:
-                row = _row(table, group, cell, names[cell.id], confidence)
-                if row.has_figures:
-                    reference = cell.verified_against or group.verified_against
-                    row = _with_figures(row, cell, reference, prices.get(table.target))
+        yield from _rows_of(table, document, prices.get(table.target))
+
+
+def _rows_of(table: FleetTable, document: RunDocument, price: float | None) -> Iterator[MachineRow]:
+    """Yield the rows of a run; of a search, that of the recommended setting."""
+    from irbench.render.speed_table import confidence_of
+
+    confidence = confidence_of(document.plan)
+    for group in document.groups:
+        names = distinguish({cell.id: name_of(cell, cell.model or group.model) for cell in group.cells})
+        for cell in group.cells:
+            row = _row(table, group, cell, names[cell.id], confidence)
+            if row.has_figures:
+                reference = cell.verified_against or group.verified_against
+                row = _with_figures(row, cell, reference, price)
+            if table.tuned is None or _is_recommended(cell, table.tuned):
                 yield row
+
+
+def _is_recommended(cell: CellResult, tuned: Tuned) -> bool:
+    return tuned.setting is not None and tuned.setting.row == cell.id
 
 
 def _row(table: FleetTable, group: GroupResult, cell: CellResult, name: str, confidence: float) -> MachineRow:
@@ -365,6 +456,7 @@ def _row(table: FleetTable, group: GroupResult, cell: CellResult, name: str, con
         state=cell.state,
         failure=cell.failure,
         confidence=confidence,
+        tuned=table.tuned,
     )
 
 

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -14,18 +16,22 @@ import msgspec
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError, require_libraries
+from irbench.features.fleet.asked_models import command_of, plan_of_models
 from irbench.features.fleet.job_queue import JobQueue
 from irbench.features.fleet.jobs import Job, Shipments, jobs_of, refuse_own_code
 from irbench.features.fleet.journal import Journal, fleet_names, journal_to_write, read_journal
-from irbench.features.fleet.keywords import FleetKeywords
-from irbench.features.fleet.options import FLEET, FleetOptions
+from irbench.features.fleet.keywords import FleetKeywords, FleetTuneKeywords
+from irbench.features.fleet.options import FLEET, FLEET_TUNE, FleetOptions
 from irbench.features.fleet.progress import FleetProgress
 from irbench.features.fleet.report import Fleet, report_of
 from irbench.features.fleet.targets import FleetFile, read_targets, this_machine
 from irbench.features.plan.expansion import SweepTable, in_order, select
 from irbench.features.plan.reading import PlanSource, SweepPlan, read_plan
 from irbench.features.plan.table_options import SweepSetup
+from irbench.features.tune.options import TUNE, TuneOptions
 from irbench.options.option import names_keywords
+from irbench.options.run import RunOptions
+from irbench.requests.run_requests import refuse_contradictions
 from irbench.runs.results import Interrupted
 from irbench.store.folders import default_root
 from irbench.system import host
@@ -72,9 +78,53 @@ def fleet(plan: PlanSource, *, progress: ProgressOption = "auto", **options: Unp
     """
     call = FLEET.from_keywords(options)
     with reporting(progress, FLEET) as reporter:
-        result, ended = run_fleet(read_plan(plan), call, reporter)
+        return _whole(run_fleet(read_plan(plan), call, reporter))
+
+
+@names_keywords(FLEET_TUNE)
+def fleet_tune(
+    model: str | PathLike[str], *, progress: ProgressOption = "auto", **options: Unpack[FleetTuneKeywords]
+) -> Fleet:
+    """Search for the best setting of a model on every target, and collect what was found here.
+
+    Args:
+        model: A model that :func:`irbench.tune` takes by its name or path.
+        progress: As :func:`irbench.run` takes it.
+        options: Where is searched, and what :func:`irbench.tune` takes.
+
+    Returns:
+        The fleet; its ``rows`` are the recommended settings, and ``best`` those that are best of all machines.
+
+    Raises:
+        IrbenchError: The model, the targets or the scheduler are not usable; or no target can be reached.
+        Interrupted: Ctrl-C; what was found is stored, and in its ``result``.
+    """
+    own, shared = FLEET_TUNE.read(options)
+    with reporting(progress, FLEET_TUNE) as reporter:
+        return _whole(run_fleet(plan_of_tuning(str(model), shared), FleetOptions(**own), reporter))
+
+
+def plan_of_tuning(model: str, options: Mapping[str, Any]) -> SweepPlan:
+    """Return a search on every target as a plan.
+
+    Raises:
+        IrbenchError: The options cannot be obeyed together.
+    """
+    own, shared = TUNE.split(options)
+    asked = TuneOptions(model, RunOptions((model,), **shared), **own)
+    refuse_contradictions(replace(asked.run, objective=asked.objective))
+    return plan_of_models("tune", FLEET_TUNE, (model,), options)
+
+
+def _whole(outcome: tuple[Fleet, bool]) -> Fleet:
+    """Return what came of a call that was not interrupted.
+
+    Raises:
+        Interrupted: It was.
+    """
+    result, ended = outcome
     if not ended:
-        raise Interrupted("what was measured is stored: call irbench.fleet with resume=True to go on", result)
+        raise Interrupted("what was measured is stored: the same call with resume=True goes on", result)
     return result
 
 
@@ -158,9 +208,7 @@ class _Call:
         """Measure what is left."""
         from irbench.features.fleet.supervision import opened, with_targets
 
-        for target in self._fleet.targets:
-            if target.name in self._journal.document.targets:  # what is stored is priced as it is today
-                self._journal.see(target.name, price_per_hour=target.price_per_hour)
+        self._ask(self._fleet)
         if self._fleet.targets and not self._left(self._jobs(self._pools(self._fleet))):
             self._reporter.say("nothing is left to measure")
             return
@@ -170,8 +218,16 @@ class _Call:
                 cluster = await stack.enter_async_context(opened(self._fleet, coordinator))
             else:
                 cluster = await stack.enter_async_context(opened(self._fleet, None))
-                coordinator = self._coordinator(await with_targets(self._fleet, cluster))
+                found = await with_targets(self._fleet, cluster)
+                self._ask(found)
+                coordinator = self._coordinator(found)
             await coordinator.run(cluster)
+
+    def _ask(self, fleet: FleetFile) -> None:
+        """Take in which targets this call asks, where that is known."""
+        if fleet.targets:
+            prices = {target.name: target.price_per_hour for target in fleet.targets}
+            self._journal.ask(prices, set(self._pools(fleet).values()))
 
     def _coordinator(self, fleet: FleetFile) -> Coordinator:
         from irbench.features.fleet.coordinator import Coordinator
@@ -187,7 +243,9 @@ class _Call:
         return {target.name: target.shares for target in fleet.targets}
 
     def _jobs(self, pools: Mapping[str, str]) -> tuple[Job, ...]:
-        return jobs_of(self._tables, tuple(dict.fromkeys(pools.values())), self._journal.document.fleet, self._setup)
+        document = self._journal.document
+        command = command_of(document.plan)
+        return jobs_of(self._tables, tuple(dict.fromkeys(pools.values())), document.fleet, self._setup, command)
 
     def _left(self, jobs: Sequence[Job]) -> tuple[Job, ...]:
         """Return the jobs that are not done."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -20,10 +20,24 @@ from irbench.features.fleet.report import (
     PeaksFound,
     TargetDiagnosis,
 )
+from irbench.features.tune.report import Conclusion, TunedSetting, budget_text
 from irbench.render.figure_texts import are_ranges, ends_heading, ends_text
 from irbench.render.footer import failure_text
 from irbench.render.table import ListingTable, Row, TableColumn, TextTable
 from irbench.roofline import MEMORY
+
+CONCLUSION_TEXTS: Mapping[Conclusion, str] = {
+    "better": "better than every default",
+    "same": "a default; no other is better by as much as counts (--within)",
+    "preview": "the best after few launches",
+    "reference": "a default; no other is known to be better",
+    "undecided": "the best is not decided",
+    "doubtful": "the best is not decided: something disturbed it",
+    "unopposed": "no default can be compared with it",
+    "nothing": "nothing can be recommended",
+    "interrupted": "interrupted",
+}
+"""What is said of the setting that a search recommends; it has no room for more."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +51,15 @@ class FleetView:
         yield Text(_counts(self.overview), style="bold")
         yield ListingTable(_targets(self.overview))
         yield from map(Text, _skews(self.overview))
+        yield from map(Text, map(_nothing_found, self.overview.tables_without_setting))
         missing = [table for table in self.overview.tables if not table.run or table.problem]
         if missing:
             yield Text()
             yield from map(Text, map(_missing, missing))
+            yield Text(f"left to measure: {plural(len(missing), 'table')}; the same call with --resume tries again")
         if self.overview.rows:
             yield Text()
-            yield ListingTable(_rows(self.overview))
+            yield ListingTable(_rows(self.overview) if self.overview.objective is None else _settings(self.overview))
             yield from map(Text, (*_reasons(self.overview), *_conclusions(self.overview)))
 
 
@@ -113,6 +129,57 @@ def _rows(overview: FleetOverview) -> TextTable:
     return TextTable(columns, tuple(Row(_cells(*row, overview)) for row in figures))
 
 
+def _settings(overview: FleetOverview) -> TextTable:
+    """Return the setting that is recommended on each machine."""
+    rows = overview.rows
+    p50s, rates = [row.p50 for row in rows], [row.fps for row in rows]
+    confidence = min(row.confidence for row in rows)
+    columns = (
+        TableColumn("model", words=True, folds=True, drops=5),
+        TableColumn("target", words=True),
+        TableColumn("setting", words=True, folds=True),
+        TableColumn("precision", words=True, drops=4),
+        TableColumn("batch"),
+        TableColumn("threads", drops=1),
+        TableColumn(ends_heading("p50 ms", p50s, confidence), drops=2),
+        TableColumn(ends_heading("FPS", rates, confidence)),
+        *((TableColumn("price per million"),) if _has_prices(overview) else ()),
+        TableColumn("confirmed", words=True),
+        TableColumn("what it is", words=True, folds=True, drops=3),
+    )
+    figures = zip(rows, _figures(p50s), _figures(rates), strict=True)
+    return TextTable(columns, tuple(Row(_setting_cells(*row, overview)) for row in figures))
+
+
+def _setting_cells(row: MachineRow, p50: str, fps: str, overview: FleetOverview) -> tuple[str, ...]:
+    assert row.tuned is not None
+    assert row.tuned.setting is not None
+    setting = row.tuned.setting
+    price = (significant(row.cost_per_million),) if _has_prices(overview) else ()
+    is_confirmed = "yes" if row.tuned.is_confirmed else "no"
+    kind = CONCLUSION_TEXTS[row.tuned.conclusion]
+    facts = (_label(setting), setting.precision, str(setting.batch), str(setting.threads or "native"))
+    return (row.model, row.target, *facts, p50, fps, *price, is_confirmed, kind)
+
+
+def _label(setting: TunedSetting) -> str:
+    """Return what a setting is called beside its batch and threads."""
+    return setting.label.partition(" batch ")[0]
+
+
+def _nothing_found(table: FleetTable) -> str:
+    return f"{table.target}: {table.label}: {CONCLUSION_TEXTS['nothing']}; irbench show {table.run} says why"
+
+
+def _unconfirmed(overview: FleetOverview) -> Iterator[str]:
+    """Yield what would confirm settings that are not."""
+    for row in overview.rows:
+        if row.tuned is not None and not row.tuned.is_confirmed:
+            budget_s = row.tuned.deciding_budget_s
+            enough = "" if budget_s is None else f"--budget {budget_text(budget_s)} should be enough to confirm it; "
+            yield f"{row.target}: {enough}irbench show {row.run} says more"
+
+
 def _has_prices(overview: FleetOverview) -> bool:
     return any(row.cost_per_million is not None for row in overview.rows)
 
@@ -147,32 +214,58 @@ def _reasons(overview: FleetOverview) -> Iterator[str]:
 
 
 def _conclusions(overview: FleetOverview) -> Iterator[str]:
-    yield from map(_cheapest, overview.cheapest)
+    yield from _unconfirmed(overview)
+    yield from (_best(rows, overview) for rows in overview.best if len(overview.rows) > 1)
+    yield from (_cheapest(rows, overview) for rows in overview.cheapest)
     if overview.references:
         yield f"answers were compared with {listing(reference.text() for reference in overview.references)}"
     yield "Machines measure at different times: compare them by their intervals; docs/fleet.md says what they hold."
 
 
-def _cheapest(rows: Sequence[MachineRow]) -> str:
+def _best(rows: Sequence[MachineRow], overview: FleetOverview) -> str:
+    """Say which setting of a model is the best on all machines, or between which it is not decided."""
+
+    def figure(row: MachineRow) -> str:
+        spans, unit = (row.p50, "ms") if overview.objective == "latency" else (row.fps, "FPS")
+        return f"{significant(None if spans is None else spans.value)} {unit}"
+
+    spans = [row.p50 if overview.objective == "latency" else row.fps for row in rows]
+    return _decision(f"best of {_of(rows[0], overview)}", rows, [figure(row) for row in rows], spans)
+
+
+def _cheapest(rows: Sequence[MachineRow], overview: FleetOverview) -> str:
     """Say which row of a table is the cheapest, or between which it is not decided."""
-    first, *others = rows
-    of = f"cheapest of {first.table}" + ("" if first.model in first.table else f", {first.model}")
-    if others:
-        candidates = listing(f"{_place(row)} ({significant(row.cost_per_million)})" for row in rows)
-        return f"{of}: not decided, {_doubt(rows)}: {candidates}"
-    price = significant(first.cost_per_million)
-    return f"{of}: {_place(first)}, {price} for a million inferences"
+    prices = [significant(row.cost_per_million) for row in rows]
+    if len(rows) == 1:
+        prices = [f"{prices[0]} for a million inferences"]
+    return _decision(f"cheapest of {_of(rows[0], overview)}", rows, prices, [row.fps for row in rows])
 
 
-def _doubt(rows: Sequence[MachineRow]) -> str:
-    without = [_place(row) for row in rows if row.fps is None or row.fps.ends is None or row.fps.ends.is_range]
-    if not without:
-        return "the intervals overlap"
-    return f"{listing(without)} {'has' if len(without) == 1 else 'have'} no interval"
+def _of(row: MachineRow, overview: FleetOverview) -> str:
+    if overview.objective is not None:
+        return row.model
+    return row.table + ("" if row.model in row.table else f", {row.model}")
+
+
+def _decision(of: str, rows: Sequence[MachineRow], figures: Sequence[str], spans: Sequence[Spans | None]) -> str:
+    """Say which row is the first of all with its figure, or that it is not decided between several."""
+    if len(rows) == 1:
+        return f"{of}: {_place(rows[0])}, {figures[0]}"
+    without = [_place(row) for row, known in zip(rows, spans, strict=True) if not _has_interval(known)]
+    doubt = "the intervals overlap"
+    if without:
+        doubt = f"{listing(without)} {'has' if len(without) == 1 else 'have'} no interval"
+    candidates = listing(f"{_place(row)} ({figure})" for row, figure in zip(rows, figures, strict=True))
+    return f"{of}: not decided, {doubt}: {candidates}"
+
+
+def _has_interval(spans: Spans | None) -> bool:
+    return spans is not None and spans.ends is not None and not spans.ends.is_range
 
 
 def _place(row: MachineRow) -> str:
-    return f"{row.row} on {row.target}"
+    name = row.row if row.tuned is None or row.tuned.setting is None else row.tuned.setting.label
+    return f"{name} on {row.target}"
 
 
 @dataclass(frozen=True)

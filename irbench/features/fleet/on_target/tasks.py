@@ -67,9 +67,12 @@ def measure(request: bytes) -> bytes:
         folder = files.job_folder(asked.job)
         folder.mkdir(parents=True, exist_ok=True)
         with waiting_for(folder / TURN):  # a worker that was given up may not have noticed yet
-            files.lay_out(asked, folder / FILES)
-            write_atomically(folder / REQUEST, request)
-            outcome = _measured(folder)
+            outcome = _known(folder, request)
+            if outcome is None:
+                (folder / OUTCOME).unlink(missing_ok=True)
+                files.lay_out(asked, folder / FILES)
+                write_atomically(folder / REQUEST, request)
+                outcome = _measured(folder)
             if outcome.kind != "busy" and not outcome.is_complete:
                 require_room(folder, _LEAST_ROOM_BYTES)
             return packed(outcome)
@@ -92,8 +95,15 @@ def diagnose(peak: bool) -> bytes:
     ).stdout
 
 
+def _known(folder: Path, request: bytes) -> JobOutcome | None:
+    """Return what came of a request that was measured before, without anybody learning of it; ``None`` otherwise."""
+    if not (folder / OUTCOME).exists() or (folder / REQUEST).read_bytes() != request:
+        return None
+    outcome = _outcome(folder)
+    return outcome if outcome.is_complete else None
+
+
 def _measured(folder: Path) -> JobOutcome:
-    (folder / OUTCOME).unlink(missing_ok=True)
     command = (sys.executable, "-m", "irbench.features.fleet.on_target.job_process", str(folder), str(os.getpid()))
     with (folder / ERRORS).open("w+b") as errors:
         code = subprocess.run(
@@ -101,8 +111,13 @@ def _measured(folder: Path) -> JobOutcome:
         ).returncode
         if not (folder / OUTCOME).exists():
             return JobOutcome(kind="died", message=_death(code, folder / ERRORS))
+    return _outcome(folder)
+
+
+def _outcome(folder: Path) -> JobOutcome:
     outcome = unpacked((folder / OUTCOME).read_bytes(), JobOutcome, "The process of the job")
-    archive = (folder / ARCHIVE).read_bytes() if any(table.run for table in outcome.tables) else b""
+    has_runs = outcome.kind == "measured" and (folder / ARCHIVE).exists()
+    archive = (folder / ARCHIVE).read_bytes() if has_runs else b""
     return JobOutcome(
         kind=outcome.kind, tables=outcome.tables, message=outcome.message, hint=outcome.hint, archive=archive
     )

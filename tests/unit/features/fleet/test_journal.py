@@ -9,6 +9,8 @@ import pytest
 
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.fleet.journal import JobRecord, journal_to_write, read_journal
+from irbench.features.fleet.messages import TableOutcome
+from irbench.features.fleet.problems import TargetProblem
 
 _PLAN: dict[str, Any] = {"models": ("a.onnx",), "matrix": [{"batch": [1, 8]}]}
 
@@ -46,3 +48,20 @@ def test_the_target_that_began_a_job_is_known_until_the_job_is_done(tmp_path: Pa
     journal.add(JobRecord(job="1", pool="p", kind="refused", target="b"))
     journal.close()
     assert journal_to_write(tmp_path, "f", _PLAN, 2, resume=True).document.begun == {"1": "b"}
+
+
+def test_what_was_wrong_in_an_earlier_call_is_not_wrong_with_the_next_one(tmp_path: Path):
+    journal = journal_to_write(tmp_path, "f", _PLAN, 2, resume=False)
+    journal.begin()
+    journal.see("a", pool="a", price_per_hour=1.0, problem=TargetProblem(code="unwritable"))
+    journal.see("removed", pool="removed", problem=TargetProblem(code="cut"))
+    journal.add(JobRecord(job="0", pool="a", kind="refused"))
+    journal.add(JobRecord(job="1", pool="removed", kind="no-target"))
+    journal.add(JobRecord(job="2", pool="removed", kind="measured", tables=(TableOutcome("t", "01A"),)))
+    journal.ask({"a": 2.0}, {"a"})
+    journal.close()
+    known = read_journal(tmp_path, "f")
+    assert known is not None
+    assert {target.problem for target in known.targets.values()} == {None}
+    assert known.targets["a"].price_per_hour == 2.0
+    assert set(known.jobs) == {"0", "2"}

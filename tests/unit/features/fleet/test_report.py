@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from documents import cell, document, failed, group
 
 from irbench.core.row import Spans
+from irbench.errors import ExitCode
 from irbench.features.fleet import report
 from irbench.features.fleet.journal import JobRecord, JournalDocument, TargetRecord
-from irbench.features.fleet.messages import TableOutcome
+from irbench.features.fleet.messages import TableOutcome, Tuned
 from irbench.features.fleet.problems import TargetProblem
 from irbench.features.fleet.report import FleetOverview, MachineRow, report_of
+from irbench.features.tune.report import TunedSetting
 
 
 def row(table: str, target: str, cost: float, *, spread: float = 0.01, model: str = "m") -> MachineRow:
@@ -83,6 +86,82 @@ def test_a_table_that_no_target_was_there_for_says_what_is_wrong_with_each():
     )
     (table,) = report_of(whole, Path()).tables
     assert table.problem == "a: it has irbench 0.0.9, and 0.1.0 is needed; b: it does not answer"
+
+
+def spans(value: float) -> Spans:
+    return Spans(value, low=0.99 * value, high=1.01 * value)
+
+
+def tuned(row: str | None) -> Tuned:
+    setting = None if row is None else TunedSetting(row, row, row, 1, 1, 1, 1, "fp32")
+    return Tuned(
+        conclusion="better" if row else "nothing",
+        setting=setting,
+        is_confirmed=True,
+        deciding_budget_s=None,
+        search_run="s",
+    )
+
+
+def searches(monkeypatch: pytest.MonkeyPatch, **plan: str) -> report.Fleet:
+    """Return a fleet whose targets recommend ort, openvino, and nothing; ort answers sooner and openvino more often."""
+    ort = cell("ort", p50_over_launches=spans(5.0), fps_over_launches=spans(200.0))
+    openvino = cell("openvino", p50_over_launches=spans(8.0), fps_over_launches=spans(900.0))
+    runs = {"a": document(group(ort, openvino)), "b": document(group(ort, openvino)), "c": document(group(ort))}
+    monkeypatch.setattr(report, "find_run", lambda _, run: run)
+    monkeypatch.setattr(report, "load_document", runs.__getitem__)
+    rows = {"a": ort.id, "b": openvino.id, "c": None}
+    jobs = {
+        name: JobRecord(
+            job=name,
+            pool=name,
+            kind="measured",
+            target=name,
+            labels=("m.onnx",),
+            tables=(TableOutcome("t", name, 0 if row else 3, tuned=tuned(row)),),
+        )
+        for name, row in rows.items()
+    }
+    targets = {name: TargetRecord(name=name, pool=name, price_per_hour=price) for name, price in prices().items()}
+    whole = JournalDocument(
+        name="f",
+        fleet="1",
+        created="",
+        irbench_version="0.1.0",
+        plan={"command": "tune", **plan},
+        planned=1,
+        jobs=jobs,
+        targets=targets,
+    )
+    return report_of(whole, Path())
+
+
+def prices() -> dict[str, float]:
+    """Return prices by which the target that answers most often is the dearest for each answer."""
+    return {"a": 1.0, "b": 9.0, "c": 1.0}
+
+
+def test_a_search_on_each_machine_shows_its_recommended_setting_and_which_is_best_and_cheapest(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    fleet = searches(monkeypatch)
+    assert [(row.row, row.target) for row in fleet.rows] == [("openvino", "b"), ("ort", "a")]
+    assert [[row.target for row in rows] for rows in fleet.best] == [["b"]]
+    assert [[row.target for row in rows] for rows in fleet.cheapest] == [["a"]]
+    assert [table.target for table in fleet.overview.tables_without_setting] == ["c"]
+    assert fleet.exit_code == ExitCode.FAILED_CELL
+
+
+def test_the_best_setting_is_that_of_what_was_searched_for(monkeypatch: pytest.MonkeyPatch):
+    assert [[row.target for row in rows] for rows in searches(monkeypatch, objective="latency").best] == [["a"]]
+    assert not searches(monkeypatch, objective="cost").best
+
+
+def test_no_machine_is_the_best_where_intervals_overlap():
+    rows = (row("t", "a", 1.0), row("t", "b", 1.01), row("t", "c", 3.0))
+    measured = tuple(replace(each, p50=each.fps) for each in rows)
+    overview = FleetOverview("f", 1, (), (), measured, "tune", "fps")
+    assert [[each.target for each in together] for together in overview.best] == [["a", "b"]]
 
 
 def journal(runs: dict[str, str]) -> JournalDocument:

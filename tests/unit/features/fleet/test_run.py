@@ -14,9 +14,12 @@ pytest.importorskip("distributed")
 pytest.importorskip("asyncssh")
 
 from irbench.api.progress import Reporter
+from irbench.errors import ExitCode
 from irbench.features.fleet import coordinator, supervision
 from irbench.features.fleet.journal import JobRecord, read_journal
+from irbench.features.fleet.messages import TableOutcome
 from irbench.features.fleet.options import FleetOptions
+from irbench.features.fleet.problems import TargetProblem
 from irbench.features.fleet.run import run_fleet
 from irbench.features.plan.reading import read_plan
 
@@ -80,3 +83,34 @@ def test_what_was_stored_before_is_priced_as_the_targets_are_now(tmp_path: Path,
         report, _ = run_fleet(plan, call, Reporter(lambda _: None, lambda _: None))
         prices.append([target.price_per_hour for target in report.overview.targets])
     assert prices == [[0.5], [0.25], [0.25]]
+
+
+class Leaves(Measured):
+    """A coordinator in whose place every job is measured, beside a target that could not measure."""
+
+    async def run(self, _: object) -> None:
+        for job in self.queue.jobs:
+            tables = (TableOutcome(job.tables[0].id, "01A"),)
+            labels = (job.tables[0].label,)
+            self.journal.add(JobRecord(job=job.id, pool=job.pool, kind="measured", labels=labels, tables=tables))
+        self.journal.see("full", pool="both", problem=TargetProblem(code="unwritable"))
+
+
+def test_a_target_that_failed_is_the_exit_code_of_its_call_and_not_of_a_later_one_that_finds_everything_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    models.mlp(tmp_path)
+    (tmp_path / "plan.toml").write_text('[[matrix]]\nmodels = "mlp.onnx"\nbackends = "ort"\n')
+    targets = tmp_path / "fleet.toml"
+    both = "".join(f'[[targets]]\nname = "{name}"\npool = "both"\n' for name in ("full", "whole"))
+    targets.write_text(f"same-machine = true\n{both}")
+    monkeypatch.setattr(coordinator, "Coordinator", Leaves)
+    monkeypatch.setattr(supervision, "opened", no_cluster)
+    Measured.totals = []
+    plan = read_plan(str(tmp_path / "plan.toml"))
+    codes = []
+    for resume in (False, True):
+        call = FleetOptions(targets=targets, resume=resume, results=tmp_path / "results")
+        report, _ = run_fleet(plan, call, Reporter(lambda _: None, lambda _: None))
+        codes.append(report.exit_code)
+    assert codes == [ExitCode.FAILED_CELL, ExitCode.OK]

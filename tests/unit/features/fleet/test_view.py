@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
+import msgspec
 from golden_files import check_golden
 
 from irbench.core.record import Failure
 from irbench.core.row import Spans
 from irbench.features.fleet.journal import TargetRecord
-from irbench.features.fleet.messages import TargetFacts
+from irbench.features.fleet.messages import TargetFacts, Tuned
 from irbench.features.fleet.problems import TargetProblem
 from irbench.features.fleet.report import (
     BackendFound,
@@ -24,6 +26,8 @@ from irbench.features.fleet.report import (
     PeaksFound,
     TargetDiagnosis,
 )
+from irbench.features.fleet.view import CONCLUSION_TEXTS
+from irbench.features.tune.report import Conclusion, TunedSetting
 from irbench.roofline import Bandwidth, ComputePeak
 from irbench.terminal.console import to_text
 
@@ -82,6 +86,36 @@ FLEETS = {
     ),
     "nothing measured": replace(WHOLE, tables=TABLES[-1:], rows=()),
 }
+FOUND = Tuned(
+    conclusion="better",
+    setting=TunedSetting("r", "ort+extended x2 batch 8", "ort", 8, 1, 2, 1, "fp32", optimize="extended"),
+    is_confirmed=True,
+    deciding_budget_s=None,
+    search_run="01S",
+)
+DEFAULT = msgspec.structs.replace(
+    FOUND,
+    conclusion="undecided",
+    setting=TunedSetting("d", "openvino", "openvino", 1, None, 1, 1, "fp32"),
+    is_confirmed=False,
+    deciding_budget_s=900.0,
+)
+TUNED = replace(
+    WHOLE,
+    name="tune-resnet50",
+    tables=(
+        *(replace(table, label="resnet50") for table in TABLES[:2]),
+        replace(
+            TABLES[2], label="resnet50", exit_code=3, tuned=msgspec.structs.replace(FOUND, setting=None), run="01N"
+        ),
+    ),
+    rows=(
+        replace(INTERVAL, table="resnet50", target="epyc", tuned=FOUND),
+        replace(CLOSE, table="resnet50", target="arm", fps=Spans(60.0, low=59.0, high=61.0), tuned=DEFAULT),
+    ),
+    command="tune",
+    objective="fps",
+)
 FACTS = TargetFacts(
     irbench_version="0.1.0",
     python="3.12.3",
@@ -125,6 +159,22 @@ DIAGNOSES = (
 def test_fleets_read_as_in_the_golden_file():
     texts = [f"== {title}\n{to_text(Fleet(overview, Path()).__rich__())}" for title, overview in FLEETS.items()]
     check_golden("fleet", "\n".join(texts))
+
+
+def test_a_search_on_each_machine_reads_as_in_the_golden_file():
+    texts = {
+        "one setting is the best": TUNED,
+        "two may be": replace(TUNED, rows=(TUNED.rows[0], replace(TUNED.rows[1], fps=CLOSE.fps))),
+        "the latency was searched for": replace(TUNED, objective="latency"),
+    }
+    check_golden(
+        "fleet-tune",
+        "\n".join(f"== {title}\n{to_text(Fleet(each, Path()).__rich__())}" for title, each in texts.items()),
+    )
+
+
+def test_every_conclusion_of_a_search_has_words():
+    assert set(CONCLUSION_TEXTS) == set(get_args(Conclusion))
 
 
 def test_the_diagnosis_of_a_fleet_reads_as_in_the_golden_file():

@@ -1,0 +1,64 @@
+"""Options of a command travel to targets as they were given here, and files by their places."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from irbench.errors import IrbenchError
+from irbench.features.fleet.asked_models import command_of, keywords_of
+from irbench.features.fleet.jobs import with_places
+from irbench.features.fleet.options import FLEET_TUNE
+from irbench.features.fleet.run import plan_of_tuning
+from irbench.features.tune.options import TUNE
+
+ASKED: dict[str, Any] = {
+    "objective": "latency",
+    "max_latency": "50ms",
+    "budget": "10m",
+    "backends": "ort,openvino",
+    "batch": [1, 8],
+    "threads": "1,native",
+    "streams": 2,
+    "vary": {"ort": {"intra_op.allow_spinning": [0, 1]}},
+    "shape": {"length": 128},
+    "value": {"sr": 16000},
+    "cpus": "0-1",
+    "warmup": "2s",
+    "min_accuracy": "99%",
+    "note": "before the patch",
+}
+
+
+def test_a_target_reads_the_options_that_were_given_here():
+    _, values = FLEET_TUNE.read(ASKED)
+    plan = plan_of_tuning("nets/a.onnx", values)
+    (table,) = plan.expansion.tables
+    sent = json.loads(json.dumps(table.cells[0].settings))
+    assert (command_of(plan.document), plan.name, sent["models"]) == ("tune", "tune-a.onnx", "nets/a.onnx")
+    own, shared = TUNE.read(keywords_of(table, Path()))
+    assert {**own, **shared} == values
+
+
+def test_data_lie_where_the_target_has_them(tmp_path: Path):
+    data = tmp_path / "samples.npz"
+    np.savez(data, x=np.zeros(3))
+    _, values = FLEET_TUNE.read({"data": str(data)})
+    tables = with_places(plan_of_tuning("a.onnx", values).expansion.tables, {str(data): "digest/samples.npz"})
+    assert keywords_of(tables[0], Path("there")) == {"data": "there/digest/samples.npz"}
+
+
+def test_arrays_in_memory_are_refused_because_only_files_are_sent():
+    _, values = FLEET_TUNE.read({"data": {"x": np.zeros(3)}})
+    with pytest.raises(IrbenchError, match="memory"):
+        plan_of_tuning("a.onnx", values)
+
+
+def test_options_that_contradict_each_other_are_refused_before_a_target_is_asked():
+    _, values = FLEET_TUNE.read({"objective": "tokens/s"})
+    with pytest.raises(IrbenchError, match="generations"):
+        plan_of_tuning("a.onnx", values)

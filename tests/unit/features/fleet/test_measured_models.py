@@ -1,0 +1,73 @@
+"""A target searches for the setting of the model that it was sent, and says which run holds what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irbench.api.progress import Reporter
+from irbench.errors import IrbenchError
+from irbench.features.fleet.jobs import Job
+from irbench.features.fleet.messages import JobRequest, packed, unpacked
+from irbench.features.fleet.on_target import measured_models
+from irbench.features.fleet.on_target.measured_models import tuned
+from irbench.features.fleet.options import FLEET_TUNE
+from irbench.features.fleet.run import plan_of_tuning
+from irbench.features.tune.options import TuneOptions
+from irbench.features.tune.report import TunedSetting, Tuning, TuningReport
+
+SETTING = TunedSetting("row", "ort x2", "ort", 8, 1, 2, 1, "fp32", options={"intra_op.allow_spinning": "0"})
+FOUND = TuningReport("a", "fps", None, "better", SETTING, search_run="01S", confirmation_run="01C", is_confirmed=True)
+
+
+def request() -> JobRequest:
+    """Return what a target is sent that shall tune a model with two batches."""
+    _, values = FLEET_TUNE.read({"batch": [1, 8], "budget": "10m"})
+    plan = plan_of_tuning("nets/a.onnx", values)
+    job = Job("0" * 12, "p", plan.expansion.tables, 0.0, "tune")
+    sent = JobRequest(
+        job=job.id,
+        name=plan.name,
+        tables=job.tables,
+        files=(),
+        places={"nets/a.onnx": "nets/a.onnx"},
+        command=job.command,
+    )
+    return unpacked(packed(sent), JobRequest, "a test")
+
+
+def answered(monkeypatch: pytest.MonkeyPatch, folder: Path, report: TuningReport) -> tuple[Any, list[TuneOptions]]:
+    """Return what comes of a search that finds a report, and what was asked of it."""
+    asked = []
+
+    def tune_with(options: TuneOptions, _: Reporter) -> Tuning:
+        asked.append(options)
+        return Tuning(report)
+
+    monkeypatch.setattr(measured_models, "tune_with", tune_with)
+    return tuned(request(), folder, Reporter(lambda _: None, lambda _: None)), asked
+
+
+def test_the_model_that_was_sent_is_searched_and_both_runs_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    ((outcome,), runs), (asked,) = answered(monkeypatch, tmp_path, FOUND)
+    assert (asked.model, asked.run.results) == (str(tmp_path / "files/nets/a.onnx"), tmp_path / "results")
+    assert (asked.budget, asked.run.batch) == (600.0, (1, 8))
+    assert (outcome.run, runs, outcome.exit_code) == ("01C", ("01C", "01S"), 0)
+    assert (outcome.tuned.setting, outcome.tuned.conclusion, outcome.tuned.search_run) == (SETTING, "better", "01S")
+    assert unpacked(packed(outcome), type(outcome), "a test") == outcome
+
+
+def test_a_search_that_finds_nothing_is_done_with_its_search_and_the_code_of_a_failure(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    nothing = TuningReport("a", "fps", None, "nothing", search_run="01S")
+    ((outcome,), runs), _ = answered(monkeypatch, tmp_path, nothing)
+    assert (outcome.run, runs, outcome.exit_code, outcome.message) == ("01S", ("01S",), 3, "")
+    assert outcome.tuned.setting is None
+
+
+def test_a_search_that_was_interrupted_is_no_outcome(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    with pytest.raises(IrbenchError, match="interrupted"):
+        answered(monkeypatch, tmp_path, TuningReport("a", "fps", None, "interrupted", search_run="01S"))
