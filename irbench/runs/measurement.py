@@ -56,7 +56,7 @@ class StoredRun:
     @property
     def is_interrupted(self) -> bool:
         """Whether an interrupt ended it."""
-        return any(table.stopped_by == "interrupt" for table in self.document.groups)
+        return self.document.was_interrupted
 
 
 def measure(

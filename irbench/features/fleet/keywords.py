@@ -18,6 +18,10 @@ class TuneKeywords(TypedDict, total=False):
         objective: What is to be the best: the median latency, FPS, or cost, the processor time per sample; tokens/s
             with ``generate`` (for example ``"latency", "fps", "cost" or "tokens/s"``; default: fps).
         max_latency: Only settings whose p90 latency is at most this (for example ``"50ms", or 0.05``).
+        slo: Service level of requests that arrive on their own: the best setting keeps it at the highest rate of them
+            (for example ``"p99<=50ms"``).
+        batch_wait: With ``slo``: how long a call waits for its batch to be full, from the arrival of its first request
+            (for example ``"50ms", or 0.05``; default: not at all).
         min_accuracy: Minimum share of samples whose top-1 class is that of the reference; rows below it are not
             measured (for example ``"99%", or 0.99``).
         metric: Your own measure of the outputs, with its minimum (>=) or maximum (<=): fn(inputs, outputs) or
@@ -68,6 +72,8 @@ class TuneKeywords(TypedDict, total=False):
 
     objective: Literal["latency", "fps", "cost", "tokens/s"] | None
     max_latency: str | float | timedelta | None
+    slo: str | None
+    batch_wait: str | float | timedelta | None
     min_accuracy: str | float | None
     metric: OwnMetric | None
     budget: str | float | timedelta | None
@@ -141,6 +147,10 @@ class FleetTuneKeywords(TypedDict, total=False):
         objective: What is to be the best: the median latency, FPS, or cost, the processor time per sample; tokens/s
             with ``generate`` (for example ``"latency", "fps", "cost" or "tokens/s"``; default: fps).
         max_latency: Only settings whose p90 latency is at most this (for example ``"50ms", or 0.05``).
+        slo: Service level of requests that arrive on their own: the best setting keeps it at the highest rate of them
+            (for example ``"p99<=50ms"``).
+        batch_wait: With ``slo``: how long a call waits for its batch to be full, from the arrival of its first request
+            (for example ``"50ms", or 0.05``; default: not at all).
         min_accuracy: Minimum share of samples whose top-1 class is that of the reference; rows below it are not
             measured (for example ``"99%", or 0.99``).
         budget: Time limit for searching and confirming (for example ``"90s", or 90``; default: 5m).
@@ -186,6 +196,8 @@ class FleetTuneKeywords(TypedDict, total=False):
     results: str | PathLike[str] | None
     objective: Literal["latency", "fps", "cost", "tokens/s"] | None
     max_latency: str | float | timedelta | None
+    slo: str | None
+    batch_wait: str | float | timedelta | None
     min_accuracy: str | float | None
     budget: str | float | timedelta | None
     backends: str | Iterable[str] | None

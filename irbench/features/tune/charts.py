@@ -15,6 +15,7 @@ from irbench.core.quantities import significant
 from irbench.core.record import LaunchRecord
 from irbench.core.result import RunDocument
 from irbench.core.row import CellResult, WithEnds
+from irbench.runs.run_modes import mode_figures
 from irbench.spec import Objective
 from irbench.store.runs import read_launches
 
@@ -38,7 +39,9 @@ def figures_of_search(document: RunDocument, folder: Path) -> Iterator[Figure]:
 
 
 def figures_of_confirmation(document: RunDocument) -> Iterator[Figure]:
-    """Yield what the settings that were confirmed gain over the first default."""
+    """Yield what the settings that were confirmed gain over the first default, or which loads of requests they hold."""
+    for place in range(len(document.tables)):
+        yield from mode_figures(document, place, place)
     for number, table in enumerate(document.groups):
         rows = chart_rows(table, number)
         baseline = next((row.label for row in rows if row.result.id == table.baseline), "the baseline")

@@ -21,6 +21,7 @@ _EXAMPLES = """\b
 Examples:
   irbench tune model.onnx
   irbench tune resnet50 --backends openvino,ort --max-latency 50ms --budget 10m
+  irbench tune model.onnx --slo "p99<=50ms" --budget 10m
   irbench tune model.onnx --objective latency --precision fp32,bf16
 """
 

@@ -254,7 +254,7 @@ def deciding_budget_s(
     if len(counts) < len(needed):
         return None
     launch_s = state.seconds / len(state.records)
-    return _whole_minutes(before_s + _MARGIN * max(counts) * launch_s)
+    return whole_minutes(before_s + _MARGIN * max(counts) * launch_s)
 
 
 def _launches(state: TableState, interval: Interval) -> int | None:
@@ -296,7 +296,7 @@ def search_notes(
     enough = min(settings, ENOUGH_TRIED)
     if stopped_by != "budget" or not 0 < tried < min(settings, _FEW_TRIED):
         return ()
-    budget_s = _whole_minutes(rest_s + whole_search_s(tried, settings, stopped_by, search_s))
+    budget_s = whole_minutes(rest_s + whole_search_s(tried, settings, stopped_by, search_s))
     return (FewSettingsTried(tried=tried, settings=settings, enough=enough, budget_s=budget_s),)
 
 
@@ -309,7 +309,8 @@ def confirmation_notes(table: GroupResult, reservations: Iterable[Reservation]) 
     return (BusyConfirmation(disturbed=disturbed, blocks=table.blocks_measured),)
 
 
-def _whole_minutes(seconds: float) -> float:
+def whole_minutes(seconds: float) -> float:
+    """Return a time in whole minutes, at least as long."""
     return _ROUND_S * math.ceil(seconds / _ROUND_S)
 
 

@@ -8,11 +8,14 @@ from irbench.options import kinds
 from irbench.options.option import CommandOptions, option
 from irbench.options.run import OUTPUT, RunOptions
 from irbench.spec import AskedObjective, Objective, asked_objective
+from irbench.spec.serving import ServiceLevel
 
 TUNE_BUDGET_S = 300.0
 
 
 _UP_TO_ALL = "up to all processors"
+_TESTED_PERCENTILE = 90
+"""Calls are judged by theirs: it says nothing of a level that fewer requests must keep."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,15 @@ class TuneOptions:
         default="fps",
     )
     max_latency: float | None = option(kinds.LATENCY, "Only settings whose p90 latency is at most this.")
+    slo: ServiceLevel | None = option(
+        kinds.SERVICE_LEVEL,
+        "Service level of requests that arrive on their own: the best setting keeps it at the highest rate of them.",
+    )
+    batch_wait: float | None = option(
+        kinds.LATENCY,
+        "With --slo: how long a call waits for its batch to be full, from the arrival of its first request.",
+        default_text="not at all",
+    )
     budget: float = option(
         kinds.DURATION, "Time limit for searching and confirming.", default=TUNE_BUDGET_S, default_text="5m"
     )
@@ -58,13 +70,22 @@ class TuneOptions:
         """What settings are compared by."""
         return asked_objective(self.objective)
 
+    @property
+    def longest_call_s(self) -> float | None:
+        """The largest p90 latency of a call, in seconds; calls that alone miss a service level cannot keep it."""
+        if self.slo is None or self.slo.percentile < _TESTED_PERCENTILE:
+            return self.max_latency
+        return self.slo.limit_ms / 1e3
+
 
 TUNE = CommandOptions(
     "tune",
     TuneOptions,
     RunOptions,
     sections={
-        "What is the best": ("objective", "max_latency", "min_accuracy", "metric", "budget", "flip_map"),
+        "What is the best": (
+            "objective", "max_latency", "slo", "batch_wait", "min_accuracy", "metric", "budget", "flip_map",
+        ),
         "What is searched": (
             "backends", "batch", "threads", "streams", "instances", "precision", "optimize", "vary",
         ),

@@ -24,6 +24,7 @@ from irbench.pages.result import PageResult, result_of_view
 from irbench.render.views import Document
 from irbench.runs.results import Run
 from irbench.spec import AccuracyLimit, Cell, Objective, Precision
+from irbench.spec.serving import ServiceLevel
 from irbench.store.listing import find_run
 from irbench.store.runs import load_document
 
@@ -37,8 +38,9 @@ Conclusion = Literal[
 as counts; ``preview``: too few launches to be sure; ``reference``: the best is one of them; ``undecided``: a setting
 looks better, and an interval includes 1; ``doubtful``: it does, but the machine was too busy, for example;
 ``unopposed``: no reference can be compared with it; ``nothing``: no setting runs within the limits."""
-ReservationReason = Literal[NoWinner, "few-launches", "interval-includes-1"]
-"""``few-launches``: too few for an interval; any other one is what speaks against a lead in every table."""
+ReservationReason = Literal[NoWinner, "few-launches", "interval-includes-1", "rates-overlap"]
+"""``few-launches``: too few for an interval; ``rates-overlap``: no rate was found at which one setting passes and the
+other fails; any other one is what speaks against a lead in every table."""
 ReferenceKind = Literal["default", "hint"]
 """``default``: how a runtime runs a model unless it is told otherwise; ``hint``: what its vendor advises."""
 ConditionAxis = Literal["neighbour", "batch", "threads", "processors", "streams", "precision"]
@@ -89,7 +91,8 @@ class Gain(WithEnds, Estimated):
     """How many times as good as another setting the leader is, in what was asked for.
 
     Attributes:
-        low: Lower end of the confidence interval, adjusted for having chosen the best; null in a preview.
+        low: Lower end of the confidence interval, adjusted for having chosen the best; null in a preview. Of rates of
+            requests, the rate at which the leader passes over the one at which the other fails.
         is_preview: Whether there were too few launches for an interval.
     """
 
@@ -275,6 +278,21 @@ class RowFigures:
 
 
 @dataclass(frozen=True)
+class HeldRate:
+    """At which rate of requests a setting keeps the service level, in requests per second.
+
+    Attributes:
+        per_s: The highest rate at which it seems to, decided or not; null where it seems to at none.
+        passes_per_s: The highest rate that passes, below the lowest that fails; null where none does.
+        fails_per_s: The lowest rate that fails; null where none does.
+    """
+
+    per_s: float | None
+    passes_per_s: float | None
+    fails_per_s: float | None
+
+
+@dataclass(frozen=True)
 class FrontPoint:
     """A measured setting than which no other has both lower latency and more frames per second.
 
@@ -335,6 +353,8 @@ class TuningReport:
         random_inputs: How many random samples accuracy was measured on; 0 where samples were given, or without a limit.
         new_tokens: Tokens that each call generates; null where calls are single inferences.
         is_training: Whether calls are training steps.
+        level: What answers to requests must keep; null where calls are compared.
+        held: At which rate the rows of the confirmation keep it, by the id of a row; empty without a service level.
     """
 
     model: str
@@ -365,6 +385,8 @@ class TuningReport:
     notes: tuple[TuningNote, ...] = ()
     new_tokens: int | None = None
     is_training: bool = False
+    level: ServiceLevel | None = None
+    held: Mapping[str, HeldRate] = field(default_factory=dict[str, HeldRate])
 
     @property
     def is_generation(self) -> bool:

@@ -31,10 +31,16 @@ from irbench.features.tune.options import TUNE, TuneOptions
 from irbench.features.tune.report import OtherBatch, TunedSetting, Tuning, TuningNote, TuningReport
 from irbench.features.tune.search_progress import searched_text, searching_text
 from irbench.features.tune.search_schedule import (
-    ConfirmationPlan,
     SearchSchedule,
     confirmation_timing,
     with_requested,
+)
+from irbench.features.tune.service_level import (
+    confirmation_plan,
+    confirmed_by_rates,
+    held_rates,
+    options_of_level,
+    refuse_contradictions_of_level,
 )
 from irbench.features.tune.tuning_rows import TuningRows, excluded, random_inputs, tuning_rows, within_accuracy
 from irbench.measure.clock import Stopwatch
@@ -53,6 +59,7 @@ from irbench.runs.results import Interrupted, Run
 from irbench.runs.run_destination import RunDestination
 from irbench.spec import Load, Workload, shape_text
 from irbench.spec.generation import GenerationArtifact
+from irbench.spec.serving import ServingPlan
 from irbench.spi import UsageWriter, UsedModel
 from irbench.stats.run_modes.training import is_training
 from irbench.system import host
@@ -60,6 +67,8 @@ from irbench.worker.scratch import scratch_folder
 
 _CONFIRMED = 3
 """How many settings of a search are confirmed, where there is time for them."""
+_NOT_SERVED = ("--min-accuracy", "--metric", "--warmup")
+"""What `irbench serve` does not take, and no setting depends on."""
 UseOf: TypeAlias = Callable[[TunedSetting], tuple[tuple[str, ...], str]]
 """Returns the words of a command line that measures a setting again, and Python that uses it."""
 Vetting: TypeAlias = Callable[[TuningRows, Sequence[str]], TuningRows]
@@ -102,12 +111,14 @@ def tune_with(options: TuneOptions, reporter: Reporter) -> Tuning:
     refuse_within_a_worker()
     run = replace(options.run, models=(options.model,))
     refuse_contradictions(replace(run, objective=options.objective))
+    refuse_contradictions_of_level(options)
     requested(run)
     require_models(run.models, everything=False, imports=run.imports)
     with measuring(f"tune {Path(options.model).name}", insist=run.no_lock) as lock, scratch_folder() as folder:
         rows = tuning_rows(options, folder, reporter.say)
         rows = within_accuracy(rows, folder, reporter.say)
-        return Tuner(replace(options, run=run), rows, folder, lock, reporter, partial(_use_of, rows, run)).tuned()
+        options = replace(options, run=run)
+        return Tuner(options, rows, folder, lock, reporter, partial(_use_of, rows, options)).tuned()
 
 
 class Tuner:
@@ -143,6 +154,7 @@ class Tuner:
         self._watch = Stopwatch()
         self._cells = {cell.id: cell for cell in rows.planned.group.cells}
         self._defaults = [cell.id for cell in rows.defaults]
+        self._plan = confirmation_plan(options, rows)
 
     def tuned(self) -> Tuning:
         """Search, confirm, and return what was found."""
@@ -155,23 +167,28 @@ class Tuner:
         except KeyboardInterrupt:
             return self._tuning(replace(self._report(search), conclusion="interrupted"), search)
         before_s = self._watch.elapsed_s
-        confirmation = self._confirm(finalists, search)
+        left_s = self._options.budget - before_s
+        chosen = [cell.id for cell in finalists.planned.measured if cell.id not in finalists.references]
+        confirmation = self._confirm(finalists, search, self._plan.serving(chosen, schedule.taken, left_s))
         report = replace(
             self._report(search, confirmation),
             confirmation_run=confirmation.document.run_id,
-            figures=figures_of(confirmation.document.groups[0]),
+            figures={row: own for table in confirmation.document.groups for row, own in figures_of(table).items()},
+            held={row: own for served in confirmation.document.serving for row, own in held_rates(served).items()},
         )
         if confirmation.is_interrupted:
             return self._tuning(replace(report, conclusion="interrupted"), search, confirmation)
         table = search.document.groups[0]
         whole_s = whole_search_s(report.measured, report.settings, table.stopped_by, table.seconds)
-        report = self._concluded(report, Confirmed.of(finalists, confirmation, before_s - table.seconds + whole_s))
+        before_s += whole_s - table.seconds
+        served = confirmation.document.serving
+        confirmed = confirmed_by_rates(finalists, served[0], before_s) if served else None
+        report = self._concluded(report, confirmed or Confirmed.of(finalists, confirmation, before_s))
         return self._tuning(self._with_flips(report, confirmation), search, confirmation)
 
     def _schedule(self) -> SearchSchedule:
-        rows, options = self._rows, self._options
-        plan = ConfirmationPlan(self._cells, rows.references, confirmation_timing(rows.request.timing))
-        return SearchSchedule(rows.space, plan, options.budget - rows.vetting_s, options.run.seed, self._defaults)
+        rows, budget_s = self._rows, self._options.budget
+        return SearchSchedule(rows.space, self._plan, budget_s - rows.vetting_s, self._options.run.seed, self._defaults)
 
     def _search(self, schedule: SearchSchedule) -> StoredRun:
         rows, options = self._rows, self._options
@@ -184,7 +201,7 @@ class Tuner:
             name=f"{options.run.name} search".strip() if options.run.name else "",
         )
         batches = tuple(dict.fromkeys(rows.space.batches))
-        limit_ms = _milliseconds(options.max_latency)
+        limit_ms = _milliseconds(options.longest_call_s)
         is_generation = options.run.generate is not None
         searched_for = searched_text(options.compared_by, is_generation=is_generation, is_training=self._is_training)
         self._reporter.say(searching_text(len(rows.space.cells), batches, searched_for, limit_ms, options.budget))
@@ -206,7 +223,7 @@ class Tuner:
                 return Finalists.of(self._rows, best, [row for row in asked if row in absent])
             schedule.exclude(absent)
 
-    def _confirm(self, finalists: Finalists, search: StoredRun) -> StoredRun:
+    def _confirm(self, finalists: Finalists, search: StoredRun, serving: ServingPlan | None) -> StoredRun:
         left_s = max(1.0, self._options.budget - self._watch.elapsed_s)
         request = replace(
             self._rows.request,
@@ -214,6 +231,7 @@ class Tuner:
             rows=tuple(cell.id for cell in finalists.planned.group.cells),
             budget_s=left_s,
             baseline=None,
+            serving=serving,
             search_run=search.document.run_id,
             note=self._options.run.note or f"confirms the search of {search.document.run_id}",
         )
@@ -253,7 +271,8 @@ class Tuner:
 
     def _report(self, search: StoredRun, confirmation: StoredRun | None = None) -> TuningReport:
         options, space = self._options, self._rows.space
-        tables = [(stored.document.groups[0], stored is not search) for stored in (search, confirmation) if stored]
+        measured = [stored for stored in (search, confirmation) if stored is not None]
+        tables = [(table, stored is not search) for stored in measured for table in stored.document.groups]
         table = tables[0][0]
         launched = {row.id for row in table.cells if row.state not in ("not-measured", "interrupted")}
         tried = len(launched & set(space.ids))
@@ -274,6 +293,7 @@ class Tuner:
             random_inputs=random_inputs(self._rows.planned),
             new_tokens=options.run.generate,
             is_training=self._is_training,
+            level=options.slo,
             notes=search_notes(tried, len(space.cells), table.stopped_by, table.seconds, rest_s),
         )
 
@@ -299,17 +319,23 @@ def _milliseconds(seconds: float | None) -> float | None:
     return None if seconds is None else 1e3 * seconds
 
 
-def _use_of(rows: TuningRows, run: RunOptions, setting: TunedSetting) -> tuple[tuple[str, ...], str]:
+def _use_of(rows: TuningRows, options: TuneOptions, setting: TunedSetting) -> tuple[tuple[str, ...], str]:
     group = rows.planned.group
     (cell,) = (cell for cell in group.cells if cell.id == setting.row)
-    return command_of(setting, run), code_of(setting, group.workload_of(cell), run.cpus)
+    return command_of(setting, options), code_of(setting, group.workload_of(cell), options.run.cpus)
 
 
-def command_of(setting: TunedSetting, run: RunOptions) -> tuple[str, ...]:
+def command_of(setting: TunedSetting, options: TuneOptions) -> tuple[str, ...]:
     """Return the command line that measures a setting; empty where its samples are in memory."""
+    run = options.run
     if run.data is not None and not run.inputs.source:
         return ()
-    return ("irbench", "run", *run.models, *chain.from_iterable((*_own_options(setting), *_shared_options(run))))
+    asked = (*_own_options(setting), *_shared_options(run))
+    if options.slo is None:
+        return ("irbench", "run", *run.models, *chain.from_iterable(asked))
+    asked = tuple(pair for pair in asked if pair[0] not in _NOT_SERVED)
+    level = options_of_level(options.slo, options.batch_wait if setting.batch > 1 else None)
+    return ("irbench", "serve", *run.models, *chain.from_iterable((*asked, *level)))
 
 
 def code_of(setting: TunedSetting, workload: Workload, cpus: Sequence[int] | None) -> str:

@@ -14,6 +14,7 @@ from irbench.core.record import CellLaunch, LaunchRecord, ns_per_completion
 from irbench.features.tune.gaussian_process import Belief, Settings, fit
 from irbench.features.tune.search_space import SearchSpace
 from irbench.spec import Cell, Goal, Group, Timing
+from irbench.spec.serving import ServingPlan
 from irbench.stats.eligibility import Admission, Eligibility, decide_eligibility
 from irbench.stats.figures import within_max_latency
 from irbench.stats.launch_planning import (
@@ -245,6 +246,11 @@ class SearchSchedule:
         places = (self._space.places[row] for row in rows if row in self._space.places)
         self._known = replace(self._known, excluded={*self._known.excluded, *places})
 
+    @property
+    def taken(self) -> LaunchCosts:
+        """What launches took."""
+        return self._taken
+
     def affordable(self, count: int, left_s: float) -> tuple[str, ...]:
         """Return the ids of the best settings that can be confirmed in the time that is left, at most ``count``."""
         return self._confirmation.affordable(self.best(count), self._taken, left_s)
@@ -258,10 +264,12 @@ class SearchSchedule:
         eligibility: Eligibility,
     ) -> None:
         by_latency = observe(replace(group, goal=Goal("latency")), records, timing)
+        latencies = self._latencies(by_latency, eligibility)
+        costs = self._costs(launches, eligibility, eligibility.baseline or group.baseline)
         self._taken = LaunchCosts(self._confirmation.cells, records)
         self._known = Known(
-            costs=self._costs(launches, eligibility, eligibility.baseline or group.baseline),
-            latencies=self._latencies(by_latency, eligibility),
+            costs={place: self._usable(place, values, latencies.get(place, ())) for place, values in costs.items()},
+            latencies=latencies,
             batches=self._space.batches,
             patience_ms=1e3 * self._seconds / _CALLS_OF_A_SETTING,
             max_latency_ms=group.goal.max_latency_ms if group.goal is not None else None,
@@ -289,6 +297,13 @@ class SearchSchedule:
         places = self._space.places
         ratios = {cell: launch_ratios(launches, cell, baseline) for cell in eligibility.compared if cell in places}
         return {places[cell]: values for cell, values in ratios.items() if values}
+
+    def _usable(self, place: int, costs: Sequence[float], latencies: Sequence[float]) -> tuple[float, ...]:
+        """Return costs by the throughput that can be used."""
+        if not latencies:
+            return tuple(costs)
+        share = self._confirmation.usable_share(self._space.cells[place], math.exp(statistics.median(latencies)))
+        return tuple(cost - math.log(share) for cost in costs)
 
     def _latencies(self, launches: Sequence[Observed], eligibility: Eligibility) -> dict[int, list[float]]:
         places = self._space.places
@@ -391,7 +406,15 @@ class ConfirmationPlan:
     references: Callable[[int], Collection[str]]
     timing: Timing
 
-    def needed_s(self, best: Sequence[str], costs: LaunchCosts) -> float:
+    def usable_share(self, _cell: Cell, _call_ms: float, /) -> float:
+        """Return which share of its throughput a setting is compared by: all, where calls follow each other."""
+        return 1.0
+
+    def serving(self, _best: Sequence[str], _costs: LaunchCosts, _left_s: float, /) -> ServingPlan | None:
+        """Return how requests are served in place of calls; ``None`` where calls are compared."""
+        return None
+
+    def needed_s(self, best: Sequence[str], costs: LaunchCosts, /) -> float:
         """Return how long the fewest launches that give intervals take."""
         rows, timing = costs.of(self._rows(best)), self.timing
         looking = timing.look_share if timing.look_calls else 0.0

@@ -319,7 +319,7 @@ def every_combination(options: TuneOptions, run: RunOptions, tried: SearchedValu
         threads=tuple(dict.fromkeys((*tried.threads, _NATIVE))),
         optimize=tuple(dict.fromkeys((UNOPTIMIZED, *tried.optimize))),
         objective=options.objective,
-        max_latency=options.max_latency,
+        max_latency=options.longest_call_s,
         vary={**_tunable(run), **run.vary},
     )
 

@@ -16,6 +16,7 @@ from irbench.features.tune.report import (
     FlipOutcome,
     FrontPoint,
     Gain,
+    HeldRate,
     NotMeasured,
     ReferenceKind,
     ReservationReason,
@@ -28,6 +29,7 @@ from irbench.features.tune.report import (
     nearest_flip,
 )
 from irbench.render.accuracy_texts import accuracy_text, limit_text, measure_text
+from irbench.render.columns.serving import level_text, rate_text
 from irbench.render.figure_texts import are_ranges, ends_heading, ratio_with_ends
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import SEPARATOR
@@ -56,6 +58,7 @@ and those of ``preview``, ``undecided`` and ``doubtful`` where a default or a hi
 RESERVATION_TEXTS: Mapping[ReservationReason, str] = {
     "few-launches": "there were too few launches for confidence intervals",
     "interval-includes-1": "the confidence interval of the lead over {rows} includes 1",
+    "rates-overlap": "no rate was found that it keeps and {rows} fails",
     "busy": "other programs disturbed most blocks",
     "uneven-load": "other programs were busier beside one setting than beside another",
     "all-blocks-disagree": "over all blocks, disturbed ones included, the setting is not faster than {rows}",
@@ -94,6 +97,11 @@ _COLUMNS = (
     replace(_FPS, drops=1),
     TableColumn("what it is", words=True, folds=True),
 )
+_RATE_COLUMNS = (
+    *_COLUMNS[:-3],
+    TableColumn("requests/s [passes, fails]", words=True, folds=True),
+    _COLUMNS[-1],
+)
 _FRONT_COLUMNS = (
     _SETTING,
     TableColumn("prec", words=True, drops=1),
@@ -104,6 +112,8 @@ _FRONT_COLUMNS = (
     TableColumn("measured", words=True),
 )
 _OF_LEADER = ("preview", "undecided", "doubtful")
+_OF_LEVEL = ("better", "nothing")
+_OF_SIZE = ("interval-includes-1", "rates-overlap")
 _FLIP_COLUMNS = (
     TableColumn("condition", words=True),
     TableColumn("setting", words=True),
@@ -118,11 +128,13 @@ def tuning_view(report: TuningReport) -> Document:
 
 def _parts(report: TuningReport) -> Iterator[str | TextTable | CodeBlock]:
     limit = "" if report.max_latency_ms is None else f"p90 latency at most {report.max_latency_ms:g} ms"
+    level = "" if report.level is None else level_text(report.level)
     tried = f"{report.measured} of {plural(report.settings, 'setting')} measured"
     unit, rate = _rate(report)
-    title = f"{Path(report.model).name}: {rate if report.objective == 'fps' else OBJECTIVE_TEXTS[report.objective]}"
+    compared = rate if report.objective == "fps" else OBJECTIVE_TEXTS[report.objective]
+    title = f"{Path(report.model).name}: {'rate of requests' if report.level else compared}"
     accuracy = "" if report.accuracy_limit is None else limit_text(report.accuracy_limit)
-    facts = (title, limit, accuracy, tried, f"{report.seconds:.0f} s")
+    facts = (title, level, limit, accuracy, tried, f"{report.seconds:.0f} s")
     yield SEPARATOR.join(fact for fact in facts if fact)
     yield from recommendation_texts(report)
     if report.leader is not None:
@@ -154,8 +166,10 @@ def _confirmation_table(report: TuningReport, leader: TunedSetting) -> TextTable
         without = "above --max-latency" if other.is_too_slow else other.failure or NOT_MEASURED
         lead = without if other.gain is None else gain_text(other.gain, marks_ranges=not are_ranges(gains))
         rows.append(_row(report, other.setting, other.kind, lead))
-    heading = ends_heading("best ahead", gains, Timing.confidence)
-    return TextTable((*_with_unit(_COLUMNS, report), TableColumn(heading, words=True, least=18)), tuple(rows))
+    is_of_rates = report.level is not None
+    heading = "best ahead" if is_of_rates else ends_heading("best ahead", gains, Timing.confidence)
+    columns = _RATE_COLUMNS if is_of_rates else _with_unit(_COLUMNS, report)
+    return TextTable((*columns, TableColumn(heading, words=True, least=18)), tuple(rows))
 
 
 def _rate(report: TuningReport) -> tuple[str, str]:
@@ -171,14 +185,28 @@ def _with_unit(columns: Sequence[TableColumn], report: TuningReport) -> tuple[Ta
 
 
 def _row(report: TuningReport, setting: TunedSetting, kind: ReferenceKind | None, lead: str) -> Row:
-    row = report.figures.get(setting.row)
-    figures = (NOT_MEASURED, NOT_MEASURED)
-    if row is not None:
-        figures = significant(row.latency_ms), significant(report.throughput(row.fps))
+    figures = _figures(report, setting.row)
     text = "found" if kind is None else KIND_TEXTS[kind]
     if not is_recommended(report, setting.row):
         return Row((*_facts(setting), *figures, text, lead))
     return Row((*_facts(setting), *figures, f"{text}, recommended", lead), style="bold")
+
+
+def _figures(report: TuningReport, row: str) -> tuple[str, ...]:
+    if report.level is not None:
+        return (rate_with_ends(report.held.get(row)),)
+    figures = report.figures.get(row)
+    if figures is None:
+        return NOT_MEASURED, NOT_MEASURED
+    return significant(figures.latency_ms), significant(report.throughput(figures.fps))
+
+
+def rate_with_ends(rate: HeldRate | None) -> str:
+    """Return the rate that a setting seems to hold, with the highest that passes and the lowest that fails."""
+    if rate is None:
+        return NOT_MEASURED
+    ends = ", ".join(NOT_MEASURED if end is None else rate_text(end) for end in (rate.passes_per_s, rate.fails_per_s))
+    return f"{'none' if rate.per_s is None else rate_text(rate.per_s)} [{ends}]"
 
 
 def _point(report: TuningReport, point: FrontPoint) -> Row:
@@ -283,6 +311,8 @@ def _reason(report: TuningReport) -> str:
     gains = [_reference_gain(other, other.gain) for other in report.alternatives if other.kind and other.gain]
     leads = report.leader is not None and is_recommended(report, report.leader.row)
     is_setting = leads and report.conclusion in _OF_LEADER
+    if report.level is not None and (is_setting or report.conclusion in _OF_LEVEL):
+        return _level_reason(report)
     return TUNING_TEXTS["better" if is_setting else report.conclusion].format(
         gains=listing(gains) if gains else "",
         leader="" if report.leader is None else report.leader.label,
@@ -290,10 +320,32 @@ def _reason(report: TuningReport) -> str:
     )
 
 
-def _reference_gain(other: Alternative, gain: Gain) -> str:
+def _level_reason(report: TuningReport) -> str:
+    level = "" if report.level is None else level_text(report.level)
+    if report.setting is None:
+        run = f"{report.confirmation_run}{results_option(report.results)}"
+        return f"No setting keeps {level} at any rate that was tried; irbench show {run} says more."
+    rate = report.held.get(report.setting.row)
+    gains = [_reference_gain(other, other.gain) for other in report.alternatives if other.kind and other.gain]
+    ahead = f": {listing(gains)}" if gains else ""
+    without = [_reference(other) for other in report.alternatives if other.kind and _holds_none(report, other)]
+    none = f"; {listing(without)} at no rate that was tried" if without else ""
+    return f"It keeps {level} at {rate_with_ends(rate)} requests/s{ahead}{none}."
+
+
+def _holds_none(report: TuningReport, other: Alternative) -> bool:
+    rate = report.held.get(other.setting.row)
+    return rate is not None and rate.per_s is None
+
+
+def _reference(other: Alternative) -> str:
     kind = KIND_TEXTS[other.kind] if other.kind is not None else other.setting.label
+    return f"{kind} of {other.setting.backend}"
+
+
+def _reference_gain(other: Alternative, gain: Gain) -> str:
     preview = " (preview)" if gain.is_preview else ""
-    return f"{gain_text(replace(gain, is_preview=False))} {kind} of {other.setting.backend}{preview}"
+    return f"{gain_text(replace(gain, is_preview=False))} {_reference(other)}{preview}"
 
 
 def _reservations(report: TuningReport) -> Iterator[str]:
@@ -309,7 +361,7 @@ def _remedy(report: TuningReport) -> str:
         return f"--budget {budget_text(report.deciding_budget_s)} should be enough to tell."
     if any(reservation.reason == "busy" for reservation in report.reservations):
         return "Measure again while they are idle: a larger --budget does not help."
-    if all(reservation.reason == "interval-includes-1" for reservation in report.reservations):
+    if all(reservation.reason in _OF_SIZE for reservation in report.reservations):
         return "The difference is so small that a larger --budget would hardly help."
     return f"irbench show {report.confirmation_run}{results_option(report.results)} says more."
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from decoders import write_decoder
 
+from irbench.features.tune.options import TuneOptions
 from irbench.features.tune.report import TunedSetting
 from irbench.features.tune.run import code_of, command_of
 from irbench.onnx.reading.signature import read
@@ -27,6 +28,8 @@ def test_code_binds_no_size_of_a_prompt_since_steps_read_one_token(tmp_path: Pat
 
 
 def test_the_command_generates_as_much_again() -> None:
-    command = command_of(SETTING, RunOptions(models=("decoder.onnx",), generate=64, prompt=(32,)))
+    command = command_of(
+        SETTING, TuneOptions("decoder.onnx", RunOptions(models=("decoder.onnx",), generate=64, prompt=(32,)))
+    )
     assert command[command.index("--generate") + 1] == "64"
     assert command[command.index("--prompt") + 1] == "32"

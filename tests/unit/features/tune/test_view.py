@@ -20,6 +20,7 @@ from irbench.features.tune.report import (
     Flip,
     FrontPoint,
     Gain,
+    HeldRate,
     OtherBatch,
     Reservation,
     RowFigures,
@@ -33,6 +34,7 @@ from irbench.features.tune.view import flip_map_parts, flip_map_sentence, recomm
 from irbench.render.accuracy_texts import accuracy_text, limit_text
 from irbench.render.table import TextTable
 from irbench.spec import AccuracyLimit
+from irbench.spec.serving import ServiceLevel
 
 FOUND = TunedSetting("found", "openvino+extended 2x1", "openvino", 4, 1, 1, 2, "fp32", optimize="extended")
 DEFAULT = TunedSetting("default", "openvino", "openvino", 1, None, 1, 1, "fp32")
@@ -125,9 +127,34 @@ PREVIEW = replace(
     alternatives=(Alternative(DEFAULT, "default", Gain(1.26, low=None, high=None, is_preview=True)),),
 )
 
+SERVED = replace(
+    REPORT,
+    level=ServiceLevel(99, 50),
+    held={"found": HeldRate(41.2, 40.0, 43.0), "default": HeldRate(20.1, 18.8, 21.0)},
+    figures={},
+    alternatives=(
+        Alternative(DEFAULT, "default", Gain(2.05, low=1.9, high=2.29, is_preview=False)),
+        Alternative(replace(DEFAULT, row="ort", label="ort", backend="ort"), "default", failure="It crashed."),
+    ),
+    is_confirmed=True,
+)
+
 
 def test_reports_read_as_in_the_golden_file():
     reports = {
+        "rates of requests": SERVED,
+        "rates of requests that overlap": replace(
+            SERVED,
+            conclusion="undecided",
+            is_confirmed=False,
+            held={"found": HeldRate(41.2, 40.0, 43.0), "default": HeldRate(37.0, None, 42.1)},
+            alternatives=(Alternative(DEFAULT, "default", Gain(1.11, is_preview=False)),),
+            reservations=(Reservation("rates-overlap", "default"),),
+            deciding_budget_s=600.0,
+        ),
+        "no rate of requests": replace(
+            SERVED, conclusion="nothing", setting=None, leader=None, alternatives=(), command=(), code=""
+        ),
         "confirmed": replace(REPORT, is_confirmed=True),
         "on a busy machine": PRELIMINARY,
         "undecided, after few settings": UNDECIDED,

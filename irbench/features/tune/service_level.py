@@ -1,0 +1,250 @@
+"""Tuning for a service level: which settings are given requests, for how long, and which holds the highest rate.
+
+A search finds settings by calls back to back. The best of them and the references are then served requests as
+``irbench serve`` does, and each has a rate up to which it passes and one from which on it fails. Between these it is
+not known, so one setting is better than another where it passes at a rate at which the other fails.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from irbench.core.row import cell_names
+from irbench.core.serving_row import ServingTable
+from irbench.errors import IrbenchError
+from irbench.features.tune.decision import Confirmed, Finalists, TuneDecision, whole_minutes
+from irbench.features.tune.options import TuneOptions
+from irbench.features.tune.queue_model import held_share
+from irbench.features.tune.report import Alternative, Gain, HeldRate, ReferenceKind, Reservation, setting_of
+from irbench.features.tune.search_schedule import ConfirmationPlan, LaunchCosts, confirmation_timing
+from irbench.features.tune.tuning_rows import TuningRows
+from irbench.spec import Cell
+from irbench.spec.serving import Queueing, ServiceLevel, ServingPlan
+from irbench.stats.run_modes.serving import FINEST, Probe, apparent_ends, requests_to_pass
+
+_SHARE = 0.6
+"""Of the budget, what serving requests has: a rate is found by trying several for some time."""
+_ROUNDS, _LOADS = 2, 8.5
+"""How many rounds shall fit, and how many loads a row has in the first: those of a search, and half of one at once."""
+_SPARE = 0.9
+_AMPLE = 2
+"""So many times the requests that pass without a miss decide most rates: some do miss, and others wait together."""
+_SHORTEST_S = 0.5
+_MOST_TIMES = 20
+"""Nobody waits for a budget that is so many times as large."""
+
+
+def refuse_contradictions_of_level(options: TuneOptions) -> None:
+    """Refuse options that cannot be obeyed together with a service level, or without one.
+
+    Raises:
+        IrbenchError: There is such a pair.
+    """
+    if options.slo is None:
+        if options.batch_wait is not None:
+            raise IrbenchError(
+                "`--batch-wait` is for requests that arrive on their own.",
+                hint='Say what their answers must keep: `--slo "p99<=50ms"`, for example.',
+            )
+        return
+    for option, reason in _contradictions(options):
+        raise IrbenchError(f"`--slo` and `{option}` cannot be combined: {reason}.", hint="Leave one of them out.")
+    if options.batch_wait is not None and options.run.batch == (1,):
+        raise IrbenchError(
+            "At batch 1 a call answers one request, and has no batch to wait for.",
+            hint="Give `--batch 1,4,8`, or leave `--batch-wait` out.",
+        )
+
+
+def _contradictions(options: TuneOptions) -> Iterator[tuple[str, str]]:
+    if options.max_latency is not None:
+        yield "--max-latency", "the level limits what requests take, and calls with them"
+    if options.objective != "fps":
+        yield f"--objective {options.objective}", "the best is what keeps the level at the highest rate"
+    if options.run.generate is not None:
+        yield "--generate", "requests are single inferences"
+    if options.flip_map:
+        yield "--flip-map", "it compares calls back to back"
+    if options.run.io != "copy":
+        yield f"--io {options.run.io}", "each request brings its inputs"
+
+
+@dataclass(frozen=True)
+class ServingConfirmation(ConfirmationPlan):
+    """What a search must leave time for where its best settings are then given requests.
+
+    Attributes:
+        level: What answers must keep.
+        wait_ms: How long a call waits for its batch to be full.
+        seconds: The whole budget.
+    """
+
+    level: ServiceLevel
+    wait_ms: float
+    seconds: float
+
+    def needed_s(self, _best: Sequence[str], _costs: LaunchCosts, /) -> float:
+        """Return how long requests are served: longer where the search ends sooner."""
+        return _SHARE * self.seconds
+
+    def usable_share(self, cell: Cell, call_ms: float, /) -> float:
+        """Return which share of its throughput a setting can be loaded with, by :mod:`queue_model`."""
+        load, level = cell.load, self.level
+        return held_share(load.streams, load.batch, call_ms, self.wait_ms, level.percentile, level.limit_ms)
+
+    def affordable(self, best: Sequence[str], costs: LaunchCosts, left_s: float) -> tuple[str, ...]:
+        """Return as many of the best settings as can be given enough requests in the time that is left."""
+        for count in range(len(best), 1, -1):
+            if self._load_s(best[:count], costs, left_s) >= self._enough_s(best[:count], costs):
+                return tuple(best[:count])
+        return tuple(best[:1])
+
+    def serving(self, best: Sequence[str], costs: LaunchCosts, left_s: float, /) -> ServingPlan:
+        """Return how requests are served: as long as is usual, or as decides a rate, if there is so much time."""
+        longest_s = max(ServingPlan.seconds, self._enough_s(best, costs))
+        seconds = max(_SHORTEST_S, min(longest_s, self._load_s(best, costs, left_s)))
+        return ServingPlan(level=self.level, seconds=round(seconds, 1), queueing=Queueing(batch_wait_ms=self.wait_ms))
+
+    def _load_s(self, best: Sequence[str], costs: LaunchCosts, left_s: float) -> float:
+        """Return how long a load may take, so that as many rounds fit as shall."""
+        rows = costs.of(self._rows(best))
+        timing = self.timing
+        warm_ups_s = (max(timing.warm_up, timing.warm_up_calls * row.completion_s) for row in rows)
+        starts_s = sum(row.start_s for row in rows) + sum(warm_ups_s)
+        return (_SPARE * left_s / _ROUNDS - starts_s) / (_LOADS * len(rows))
+
+    def _enough_s(self, best: Sequence[str], costs: LaunchCosts) -> float:
+        """Return how long the slowest setting must be served until its requests decide a rate."""
+        needed = _AMPLE * requests_to_pass(self.level.percentile, self.timing.confidence) / _ROUNDS
+        rates = [self._expected_per_s(cell, costs) for cell in best]
+        return needed / min(rates, default=math.inf)
+
+    def _expected_per_s(self, cell: str, costs: LaunchCosts) -> float:
+        (cost,), load = costs.of((cell,)), self.cells[cell].load
+        share = self.usable_share(self.cells[cell], 1e3 * cost.completion_s * load.concurrency)
+        return share * load.batch / cost.completion_s
+
+
+def confirmation_plan(options: TuneOptions, rows: TuningRows) -> ConfirmationPlan:
+    """Return how the best settings are confirmed: by calls, or by requests where there is a service level."""
+    cells = {cell.id: cell for cell in rows.planned.group.cells}
+    timing = confirmation_timing(rows.request.timing)
+    if options.slo is None:
+        return ConfirmationPlan(cells, rows.references, timing)
+    wait_ms = 1e3 * (options.batch_wait or 0.0)
+    return ServingConfirmation(cells, rows.references, timing, options.slo, wait_ms, options.budget)
+
+
+def held_rates(table: ServingTable) -> dict[str, HeldRate]:
+    """Return at which rate each row keeps the level, by its id; rows that answered no request are left out."""
+    assert table.level is not None
+    probes: dict[str, list[Probe]] = {}
+    for row in table.rows:
+        load = row.load
+        if load is not None and load.level is not None and load.rate_per_s is not None:
+            probe = Probe(load.rate_per_s, load.level, table.level.percentile)
+            probes.setdefault(row.id, []).append(probe)
+    limits = {limit.cell: limit for limit in table.limits}
+    return {
+        row: HeldRate(apparent_ends(own)[0] or None, limits[row].passes_per_s, limits[row].fails_per_s)
+        for row, own in probes.items()
+    }
+
+
+def decide_by_rates(held: Mapping[str, HeldRate], references: Mapping[str, ReferenceKind]) -> TuneDecision:
+    """Return what is recommended: the row that seems to hold the highest rate, if no reference may hold as high a one.
+
+    It is confirmed where it passes at a rate at which each of these fails. Otherwise it is recommended until then if it
+    seems to hold a rate that a search tells apart from that of the best reference; else that one is.
+
+    Args:
+        held: By the id of each row.
+        references: What the user has without tuning, by the id of its row.
+    """
+    rates = {row: rate.per_s for row, rate in held.items() if rate.per_s is not None}
+    if not rates:
+        return TuneDecision("nothing", None, None)
+    leader = max(rates, key=lambda row: (rates[row], row in references))
+    in_reach = [row for row in held if row != leader and not _is_below(held[row], held[leader])]
+    if leader in references:
+        return _without_a_reference("reference", leader, [row for row in in_reach if row not in references])
+    beaten = [row for row in held if row in references]
+    if not beaten:
+        return _without_a_reference("unopposed", leader, in_reach)
+    reservations = tuple(Reservation("rates-overlap", row) for row in in_reach if row in references)
+    if not reservations:
+        return TuneDecision("better", leader, leader, is_confirmed=True)
+    nearest = max((each.row for each in reservations), key=lambda row: rates.get(row, 0.0))
+    is_ahead = rates[leader] > FINEST * rates.get(nearest, 0.0)
+    return TuneDecision("undecided", leader if is_ahead else nearest, leader, reservations=reservations)
+
+
+def _without_a_reference(
+    conclusion: Literal["reference", "unopposed"], leader: str, rivals: Sequence[str]
+) -> TuneDecision:
+    reservations = tuple(Reservation("rates-overlap", row) for row in rivals)
+    return TuneDecision(conclusion, leader, leader, is_confirmed=not reservations, reservations=reservations)
+
+
+def _is_below(rate: HeldRate, leader: HeldRate) -> bool:
+    return (leader.passes_per_s or 0.0) >= (rate.fails_per_s or math.inf)
+
+
+def confirmed_by_rates(finalists: Finalists, table: ServingTable, before_s: float) -> Confirmed:
+    """Return what follows from the requests that were served; ``before_s`` was spent before."""
+    group, held = finalists.planned.group, held_rates(table)
+    decision = decide_by_rates(held, finalists.references)
+    names = cell_names(group)
+    settings = {cell.id: setting_of(cell, names[cell.id]) for cell in group.cells}
+    failures = {row.id: row.failure.message for row in table.rows if row.failure is not None}
+    leader = held.get(decision.leader or "")
+    others = (cell.id for cell in group.cells if cell.id != decision.leader)
+    alternatives = (
+        Alternative(settings[row], finalists.references.get(row), gain_over(leader, held.get(row)), failures.get(row))
+        for row in others
+    )
+    deciding_s = deciding_budget_s(table, held, decision, before_s)
+    return Confirmed(decision, settings, tuple(alternatives), deciding_s)
+
+
+def gain_over(leader: HeldRate | None, other: HeldRate | None) -> Gain | None:
+    """Return how many times as high a rate the leader holds; ``None`` where the other seems to hold none.
+
+    The ends follow from between which rates each ceases to keep the level, where both are known.
+    """
+    if leader is None or other is None or leader.per_s is None or other.per_s is None:
+        return None
+    ends = (leader.passes_per_s, other.fails_per_s, leader.fails_per_s, other.passes_per_s)
+    passes, fails, highest, lowest = ends
+    value = leader.per_s / other.per_s
+    if passes is None or fails is None or highest is None or lowest is None:
+        return Gain(value, is_preview=False)
+    return Gain(value, low=passes / fails, high=highest / lowest, is_preview=False)
+
+
+def deciding_budget_s(
+    table: ServingTable, held: Mapping[str, HeldRate], decision: TuneDecision, before_s: float
+) -> float | None:
+    """Return the budget that is expected to tell rates apart, in seconds, in whole minutes.
+
+    ``None`` where nothing needs to be decided, where rates are so close that a search does not tell them apart, and
+    where it is so large that nobody would wait for it.
+    """
+    rivals = [held[each.row].per_s for each in decision.reservations]
+    leader = held[decision.leader].per_s if decision.leader is not None else None
+    if not rivals or leader is None or any(rate and leader / rate < FINEST for rate in rivals):
+        return None
+    assert table.level is not None
+    tested = [row.load.level.requests for row in table.rows if row.load is not None and row.load.level is not None]
+    times = max(2.0, _AMPLE * requests_to_pass(table.level.percentile, table.confidence) / max(tested, default=1))
+    return whole_minutes(before_s + times * table.seconds) if times <= _MOST_TIMES else None
+
+
+def options_of_level(level: ServiceLevel, wait_s: float | None) -> Iterator[tuple[str, str]]:
+    """Yield the options of a command line that serves requests with a service level."""
+    yield "--slo", f"p{level.percentile:g}<={level.limit_ms:g}ms"
+    if wait_s is not None:
+        yield "--batch-wait", f"{1e3 * wait_s:g}ms"

@@ -1,0 +1,142 @@
+"""Which setting is recommended by the rates of requests between which each ceases to keep a service level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from cold_and_soak_runs import serving_example
+from launches import group
+
+from irbench.core.serving_row import LevelTest, ServingRow, ServingTable
+from irbench.features.tune.options import TuneOptions
+from irbench.features.tune.report import Gain, HeldRate, ReferenceKind
+from irbench.features.tune.search_schedule import LaunchCosts
+from irbench.features.tune.service_level import (
+    ServingConfirmation,
+    decide_by_rates,
+    deciding_budget_s,
+    gain_over,
+    held_rates,
+    options_of_level,
+)
+from irbench.options.values import service_level
+from irbench.spec import Timing
+from irbench.spec.serving import ServiceLevel
+
+DEFAULTS: Mapping[str, ReferenceKind] = {"default": "default"}
+
+
+def held(per_s: float | None, passes: float | None, fails: float | None) -> HeldRate:
+    return HeldRate(per_s, passes, fails)
+
+
+def test_a_setting_that_passes_where_every_reference_fails_is_confirmed() -> None:
+    rates = {"found": held(41, 40, 43), "default": held(20, 19, 21), "hint": held(None, None, 5)}
+    decision = decide_by_rates(rates, {"default": "default", "hint": "hint"})
+    assert (decision.conclusion, decision.row, decision.is_confirmed) == ("better", "found", True)
+
+
+@pytest.mark.parametrize(
+    ("default", "recommended"),
+    [(held(36, 30, 42), "found"), (held(40, 39, 42), "default"), (held(None, None, None), "found")],
+    ids=["seems far behind", "is about the same", "was served too little"],
+)
+def test_where_rates_overlap_the_setting_is_recommended_if_it_seems_to_be_ahead(
+    default: HeldRate, recommended: str
+) -> None:
+    decision = decide_by_rates({"found": held(41, 40, 43), "default": default}, DEFAULTS)
+    assert (decision.conclusion, decision.row, decision.is_confirmed) == ("undecided", recommended, False)
+    assert [(each.reason, each.row) for each in decision.reservations] == [("rates-overlap", "default")]
+
+
+def test_a_reference_that_holds_the_highest_rate_is_recommended() -> None:
+    rates = {"found": held(30, 29, 31), "default": held(41, 40, 43)}
+    decision = decide_by_rates(rates, DEFAULTS)
+    assert (decision.conclusion, decision.row, decision.is_confirmed) == ("reference", "default", True)
+    near = decide_by_rates({**rates, "found": held(40, 38, 42)}, DEFAULTS)
+    assert (near.conclusion, near.row, near.is_confirmed) == ("reference", "default", False)
+
+
+def test_of_equal_rates_the_reference_is_recommended() -> None:
+    same = held(41, 40, 43)
+    assert decide_by_rates({"found": same, "default": same}, DEFAULTS).row == "default"
+
+
+def test_without_a_reference_the_best_is_unopposed_and_without_a_rate_there_is_nothing() -> None:
+    decision = decide_by_rates({"found": held(41, 40, 43), "other": held(20, 19, 22)}, {})
+    assert (decision.conclusion, decision.row, decision.is_confirmed) == ("unopposed", "found", True)
+    assert decide_by_rates({"found": held(None, None, 3)}, {"found": "default"}).conclusion == "nothing"
+    assert decide_by_rates({}, {}).row is None
+
+
+def test_a_gain_reaches_from_the_rate_that_passes_over_the_one_that_fails() -> None:
+    gain = gain_over(held(41, 40, 44), held(20, 10, 25))
+    assert gain is not None
+    assert (gain.value, gain.low, gain.high) == pytest.approx((2.05, 1.6, 4.4))
+    assert gain_over(held(41, 40, None), held(20, 10, 25)) == Gain(2.05, is_preview=False)
+    assert gain_over(held(41, 40, 44), held(None, None, 25)) is None
+
+
+def table() -> ServingTable:
+    (shown,) = serving_example().serving
+    return shown
+
+
+def test_a_rate_seems_to_be_held_below_the_lowest_that_is_not_whether_decided_or_not() -> None:
+    rates = held_rates(table())
+    assert rates == {"ort": held(40, 40, None), "openvino": held(None, None, 10)}  # tf served nothing
+
+
+def test_more_time_is_named_where_it_may_tell_rates_apart() -> None:
+    shown, references = table(), DEFAULTS
+    apart = {"found": held(41, 40, 43), "default": held(36, 30, 42)}
+    near = {"found": held(41, 40, 43), "default": held(40, 39, 42)}
+    kept = {"found": held(41, 40, 43), "default": held(20, 19, 21)}
+    budgets = [deciding_budget_s(shown, own, decide_by_rates(own, references), 60.0) for own in (apart, near, kept)]
+    assert budgets == [300.0, None, None]  # twice the two minutes of the table, and one before
+    few = replace(shown, rows=tuple(_tested(row, 10) for row in shown.rows))
+    assert deciding_budget_s(few, apart, decide_by_rates(apart, references), 60.0) is None
+
+
+def _tested(row: ServingRow, requests: int) -> ServingRow:
+    if row.load is None:
+        return row
+    return replace(row, load=replace(row.load, level=LevelTest(requests, 0, "undecided")))
+
+
+def test_the_level_is_written_as_it_is_read() -> None:
+    (pair, wait) = options_of_level(ServiceLevel(99.9, 12.5), 0.005)
+    assert service_level(pair[1]) == ServiceLevel(99.9, 12.5)
+    assert (pair[0], wait) == ("--slo", ("--batch-wait", "5ms"))
+    assert len(list(options_of_level(ServiceLevel(99, 50), None))) == 1
+
+
+def test_calls_are_limited_by_a_level_of_the_slowest_requests_alone() -> None:
+    assert TuneOptions("m", slo=ServiceLevel(99, 50)).longest_call_s == 0.05
+    assert TuneOptions("m", slo=ServiceLevel(50, 50)).longest_call_s is None
+    assert TuneOptions("m", max_latency=0.1).longest_call_s == 0.1
+
+
+CELLS = {cell.id: cell for cell in group("a", "b", "c", "default").cells}
+COSTS = LaunchCosts(CELLS, ())
+P99 = ServiceLevel(99, 500)
+
+
+def confirmation(seconds: float, level: ServiceLevel = P99) -> ServingConfirmation:
+    return ServingConfirmation(CELLS, lambda _batch: ["default"], Timing(), level, 0.0, seconds)
+
+
+def test_more_time_serves_more_settings_and_longer_loads() -> None:
+    best = ["a", "b", "c"]
+    few, many = (len(confirmation(600).affordable(best, COSTS, left_s)) for left_s in (30, 600))
+    assert (few, many) == (1, 3)
+    short, long = (confirmation(600).serving(best, COSTS, left_s).seconds for left_s in (100, 3000))
+    assert short < long == 5.0
+    assert confirmation(600).serving(best, COSTS, 0.0).seconds == 0.5
+
+
+def test_a_level_of_fewer_slow_requests_is_served_longer() -> None:
+    strict = confirmation(600, ServiceLevel(99.9, 500)).serving(["a"], COSTS, 1e6)
+    assert strict.seconds > 3 * confirmation(600).serving(["a"], COSTS, 1e6).seconds
