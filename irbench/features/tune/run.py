@@ -48,6 +48,7 @@ from irbench.measure.lock import MeasurementLock, measuring
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
+from irbench.render.columns.serving import level_text
 from irbench.requests.resolve import require_models
 from irbench.requests.run_requests import refuse_contradictions, requested
 from irbench.requests.user_code import accuracy_limit, options_of_limit
@@ -202,10 +203,17 @@ class Tuner:
         )
         batches = tuple(dict.fromkeys(rows.space.batches))
         limit_ms = _milliseconds(options.longest_call_s)
-        is_generation = options.run.generate is not None
-        searched_for = searched_text(options.compared_by, is_generation=is_generation, is_training=self._is_training)
-        self._reporter.say(searching_text(len(rows.space.cells), batches, searched_for, limit_ms, options.budget))
+        settings = len(rows.space.cells)
+        self._reporter.say(searching_text(settings, batches, self._searched_for, limit_ms, options.budget))
         return self._measured(request, replace(kept, group=replace(kept.group, baseline=self._defaults[0])), schedule)
+
+    @property
+    def _searched_for(self) -> str:
+        options = self._options
+        if options.slo is not None:
+            return f"the highest rate of requests with {level_text(options.slo)}"
+        is_generation = options.run.generate is not None
+        return searched_text(options.compared_by, is_generation=is_generation, is_training=self._is_training)
 
     @property
     def _is_training(self) -> bool:
