@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from irbench.features.doctor.report import Diagnosis
     from irbench.features.doctor.run import doctor
     from irbench.features.export.run import ExportedModel, export
-    from irbench.features.fleet.keywords import FleetKeywords, FleetTuneKeywords
+    from irbench.features.fleet.keywords import FleetKeywords, FleetServeKeywords, FleetTuneKeywords
     from irbench.features.fleet.report import Fleet
-    from irbench.features.fleet.run import fleet, fleet_tune
+    from irbench.features.fleet.run import fleet, fleet_serve, fleet_tune
     from irbench.features.history.report import RunHistory
     from irbench.features.history.run import history
     from irbench.features.inspect.report import GraphDifference, GraphInspection
@@ -89,6 +89,7 @@ __all__ = [
     "ExportedModel",
     "Fleet",
     "FleetKeywords",
+    "FleetServeKeywords",
     "FleetTuneKeywords",
     "GraphCost",
     "GraphDifference",
@@ -133,6 +134,7 @@ __all__ = [
     "export",
     "export_runs",
     "fleet",
+    "fleet_serve",
     "fleet_tune",
     "history",
     "import_runs",
@@ -174,6 +176,7 @@ _MODULES = {
     "ExportedModel": "features.export.run",
     "Fleet": "features.fleet.report",
     "FleetKeywords": "features.fleet.keywords",
+    "FleetServeKeywords": "features.fleet.keywords",
     "FleetTuneKeywords": "features.fleet.keywords",
     "GraphCost": "features.cost.report",
     "GraphDifference": "features.inspect.report",
@@ -217,6 +220,7 @@ _MODULES = {
     "export": "features.export.run",
     "export_runs": "features.results.run",
     "fleet": "features.fleet.run",
+    "fleet_serve": "features.fleet.run",
     "fleet_tune": "features.fleet.run",
     "history": "features.history.run",
     "import_runs": "features.results.run",

@@ -202,7 +202,10 @@ PATH = Kind('"./data"', "str | PathLike[str]", values.path, "PATH", type_name="p
 FOLDER = Kind('"./results"', "str | PathLike[str]", values.path, "DIR", type_name="folder")
 DATA = Kind('"speech/", or {"x": array}', "Data", asked_inputs.data, "PATH", type_name="path", written=str)
 RATES = Kind("[10, 50]", "str | float | Iterable[float]", values.rates, "10,50", written=list)
-SERVICE_LEVEL = Kind('"p99<=50ms"', "str", values.service_level, "p99<=50ms")
+SERVICE_LEVEL = Kind(
+    '"p99<=50ms"', "str", values.service_level, "p99<=50ms",
+    written=lambda level: f"p{level.percentile:g}<={level.limit_ms:g}ms",
+)  # fmt: skip
 SWEEP = Kind(
     '{"tokens": [(1, 128), (1, 64)]}',
     "str | Mapping[str, str | Iterable[Any]] | Iterable[Any]",

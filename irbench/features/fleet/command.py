@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from irbench.features.fleet.options import FLEET, FLEET_TUNE, FleetOptions
+from irbench.features.fleet.options import FLEET, FLEET_SERVE, FLEET_TUNE, FleetOptions
 from irbench.features.plan.command import PLAN
 from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.terminal.completion import MODEL
@@ -24,6 +24,7 @@ Examples:
   irbench fleet run plan.toml --targets fleet.toml
   irbench fleet run plan.toml --targets fleet.toml --resume
   irbench fleet tune model.onnx --targets fleet.toml --budget 10m
+  irbench fleet serve model.onnx --targets fleet.toml --slo "p99<=50ms"
   irbench fleet doctor --targets fleet.toml
   irbench fleet status
 """
@@ -74,6 +75,30 @@ def tune(model: str, form: str, output: Path | None, **options: Any) -> int:
 
     own, shared = FLEET_TUNE.split(options)
     return _measured(plan_of_tuning(model, shared), FleetOptions(**own), form, output)
+
+
+@command.command(
+    "serve",
+    cls=SectionedCommand,
+    sections=headings(FLEET_SERVE, {"form": OUTPUT_HEADING}),
+    short_help="Find the highest rate of requests that each target holds.",
+    epilog=_EXAMPLES,
+)
+@click.argument("models", nargs=-1, type=MODEL, metavar="MODEL|FILE.onnx...")
+@declared(FLEET_SERVE)
+@TABLE_OR_JSON
+@OUTPUT
+@RESULTS
+def serve(models: tuple[str, ...], form: str, output: Path | None, **options: Any) -> int:
+    """Search on every target for the highest rate of requests at which --slo is kept, and compare the machines.
+
+    Each target is given requests as `irbench serve` gives them; the runs are stored here. A target that is lost begins
+    again. Options that are not those of the machines are of `irbench serve`.
+    """
+    from irbench.features.fleet.run import plan_of_serving
+
+    own, shared = FLEET_SERVE.split(options)
+    return _measured(plan_of_serving(models, shared), FleetOptions(**own), form, output)
 
 
 def _measured(plan: SweepPlan, options: FleetOptions, form: str, output: Path | None) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from irbench.features.serve.options import SERVE
 from irbench.features.tune.options import TUNE
 from irbench.options import kinds
 from irbench.options.option import CommandOptions, field_of, flag, option, options_of
@@ -42,8 +43,9 @@ class FleetOptions:
 FLEET = CommandOptions("fleet", FleetOptions)
 _BESIDE_A_MODEL = ("targets", "scheduler", "resume", "patience", "name", "results")
 """Options of a fleet that is asked for a model and not for a plan."""
-_OF_ONE_MACHINE = ("all", "imports", "cells", "metric", "flip_map", "no_lock")
-"""Options that name code or models of this machine, or that say how a single machine is treated."""
+_OF_ONE_MACHINE = ("all", "imports", "cells", "metric", "flip_map", "no_lock", "scenario")
+"""Options that name code or models of this machine, that say how a single machine is treated, or whose results are not
+compared machine by machine."""
 
 
 def _on_each_target(command: CommandOptions[Any]) -> CommandOptions[FleetOptions]:
@@ -63,3 +65,4 @@ def _on_each_target(command: CommandOptions[Any]) -> CommandOptions[FleetOptions
 
 
 FLEET_TUNE = _on_each_target(TUNE)
+FLEET_SERVE = _on_each_target(SERVE)

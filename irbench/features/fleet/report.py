@@ -16,6 +16,7 @@ from irbench.api.display import Displayable
 from irbench.core.record import Failure
 from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult, Spans, State, distinguish, is_too_slow, name_of
+from irbench.core.serving_row import LoadLimit, ServingRow, ServingTable, serving_names
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.fleet.asked_models import command_of
 from irbench.features.fleet.journal import End, JobRecord, JournalDocument, TargetRecord
@@ -149,7 +150,8 @@ class MachineRow:
         table: What the settings of its table are.
         row: Its name there.
         p50: Of the latency in milliseconds over launches; ``None`` where it is not known.
-        fps: Samples per second over launches.
+        fps: Samples per second over launches. Of served requests the highest rate that keeps the service level, which
+            lies below the lowest that does not: the end of its interval.
         cost_per_million: Of inferences of one sample, in the currency of the price; ``None`` without one.
         is_right: Whether its outputs match the reference; ``None`` where they were not compared.
         is_too_slow: Whether it answers later than the plan allows.
@@ -190,7 +192,8 @@ class FleetOverview:
         planned: How many tables its plan has.
         rows: The same rows of different machines are beside each other, the fastest first; of searches, the best first.
         command: What measured its tables.
-        objective: What was searched for; ``None`` where nothing was searched.
+        objective: What machines are compared by; ``None`` where they are not.
+        level: The service level that requests were served with, as the command line takes it; empty of anything else.
     """
 
     name: str
@@ -200,6 +203,7 @@ class FleetOverview:
     rows: tuple[MachineRow, ...]
     command: Command = "sweep"
     objective: Objective | None = None
+    level: str = ""
 
     @property
     def references(self) -> tuple[Reference, ...]:
@@ -221,7 +225,7 @@ class FleetOverview:
 
     @property
     def best(self) -> tuple[tuple[MachineRow, ...], ...]:
-        """Which recommended setting of each model is the best of all machines, by what was searched for.
+        """Which row of each model is the best of all machines, by what was searched for: a setting, or a rate.
 
         Those whose intervals overlap its are behind it, as in :attr:`cheapest`. Empty where nothing was searched, or
         for processor times, which are of different processors.
@@ -229,7 +233,8 @@ class FleetOverview:
         if self.objective not in ("fps", "latency"):
             return ()
         figure = _latency if self.objective == "latency" else _time
-        return self._least([row for row in self._able if row.p50 is not None and row.fps is not None], figure)
+        known = (row for row in self._able if (row.p50 if self.objective == "latency" else row.fps) is not None)
+        return self._least(list(known), figure)
 
     @property
     def _able(self) -> Iterator[MachineRow]:
@@ -327,7 +332,7 @@ class Fleet(Displayable):
 
     @property
     def best(self) -> tuple[tuple[MachineRow, ...], ...]:
-        """The best recommended setting of all machines, for each model; several rows where their intervals overlap."""
+        """The best setting or rate of all machines for each model; several rows where their intervals overlap."""
         return self.overview.best
 
     def runs(self) -> tuple[Run, ...]:
@@ -380,9 +385,10 @@ def report_of(document: JournalDocument, root: Path) -> Fleet:
     targets = tuple(sorted(document.targets.values(), key=lambda target: target.name))
     prices = {target.name: target.price_per_hour for target in targets}
     command = command_of(document.plan)
-    objective = asked_objective(document.plan.get("objective", TuneOptions.objective)) if command == "tune" else None
+    objective = asked_objective(document.plan.get("objective", TuneOptions.objective)) if command != "sweep" else None
+    level = document.plan.get("slo", "") if command == "serve" else ""
     rows = sorted(_rows(tables, prices, root), key=partial(_place, objective))
-    overview = FleetOverview(document.name, document.planned, targets, tables, tuple(rows), command, objective)
+    overview = FleetOverview(document.name, document.planned, targets, tables, tuple(rows), command, objective, level)
     return Fleet(overview, root)
 
 
@@ -435,16 +441,30 @@ def _rows_of(table: FleetTable, document: RunDocument, price: float | None) -> I
                 row = _with_figures(row, cell, reference, price)
             if table.tuned is None or _is_recommended(cell, table.tuned):
                 yield row
+    for served in document.serving:
+        names = serving_names(served)
+        limits = {limit.cell: limit for limit in served.limits}
+        for load in {row.id: row for row in served.rows}.values():
+            row = _row(table, served, load, names[load.id], served.confidence)
+            if row.has_figures:
+                row = replace(row, is_right=_is_right(load), reference=served.verified_against)
+            yield _with_rate(row, limits.get(load.id), price)
 
 
 def _is_recommended(cell: CellResult, tuned: Tuned) -> bool:
     return tuned.setting is not None and tuned.setting.row == cell.id
 
 
-def _row(table: FleetTable, group: GroupResult, cell: CellResult, name: str, confidence: float) -> MachineRow:
+def _row(
+    table: FleetTable,
+    group: GroupResult | ServingTable,
+    cell: CellResult | ServingRow,
+    name: str,
+    confidence: float,
+) -> MachineRow:
     return MachineRow(
         table=table.label,
-        model=cell.model or group.model,
+        model=(cell.model if isinstance(cell, CellResult) else None) or group.model,
         row=name,
         target=table.target,
         run=table.run,
@@ -452,12 +472,24 @@ def _row(table: FleetTable, group: GroupResult, cell: CellResult, name: str, con
         fps=None,
         cost_per_million=None,
         is_right=None,
-        is_too_slow=is_too_slow(cell),
+        is_too_slow=isinstance(cell, CellResult) and is_too_slow(cell),
         state=cell.state,
         failure=cell.failure,
         confidence=confidence,
         tuned=table.tuned,
     )
+
+
+def _with_rate(row: MachineRow, limit: LoadLimit | None, price: float | None) -> MachineRow:
+    """Return a row with the highest rate of requests that passes, and what a million requests cost at it."""
+    if limit is None or limit.passes_per_s is None:
+        return row
+    rate = Spans(limit.passes_per_s, low=limit.passes_per_s, high=limit.fails_per_s)
+    return replace(row, fps=rate, cost_per_million=_price_per_million(price, limit.passes_per_s))
+
+
+def _price_per_million(price: float | None, per_s: float | None) -> float | None:
+    return None if price is None or not per_s else price / _SECONDS_OF_HOUR / per_s * _INFERENCES
 
 
 def _with_figures(row: MachineRow, cell: CellResult, reference: Reference | None, price: float | None) -> MachineRow:
@@ -466,7 +498,11 @@ def _with_figures(row: MachineRow, cell: CellResult, reference: Reference | None
         row,
         p50=cell.p50_over_launches,
         fps=cell.fps_over_launches,
-        cost_per_million=None if price is None or not fps else price / _SECONDS_OF_HOUR / fps * _INFERENCES,
-        is_right=None if cell.state == "ok" and cell.output_error is None else cell.state == "ok",
+        cost_per_million=_price_per_million(price, fps),
+        is_right=_is_right(cell),
         reference=reference,
     )
+
+
+def _is_right(cell: CellResult | ServingRow) -> bool | None:
+    return None if cell.state == "ok" and cell.output_error is None else cell.state == "ok"

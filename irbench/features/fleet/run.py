@@ -20,14 +20,16 @@ from irbench.features.fleet.asked_models import command_of, plan_of_models
 from irbench.features.fleet.job_queue import JobQueue
 from irbench.features.fleet.jobs import Job, Shipments, jobs_of, refuse_own_code
 from irbench.features.fleet.journal import Journal, fleet_names, journal_to_write, read_journal
-from irbench.features.fleet.keywords import FleetKeywords, FleetTuneKeywords
-from irbench.features.fleet.options import FLEET, FLEET_TUNE, FleetOptions
+from irbench.features.fleet.keywords import FleetKeywords, FleetServeKeywords, FleetTuneKeywords
+from irbench.features.fleet.options import FLEET, FLEET_SERVE, FLEET_TUNE, FleetOptions
 from irbench.features.fleet.progress import FleetProgress
 from irbench.features.fleet.report import Fleet, report_of
 from irbench.features.fleet.targets import FleetFile, read_targets, this_machine
 from irbench.features.plan.expansion import SweepTable, in_order, select
 from irbench.features.plan.reading import PlanSource, SweepPlan, read_plan
 from irbench.features.plan.table_options import SweepSetup
+from irbench.features.serve.options import SERVE, ServeOptions
+from irbench.features.serve.run import serving_plan
 from irbench.features.tune.options import TUNE, TuneOptions
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
@@ -102,6 +104,49 @@ def fleet_tune(
     own, shared = FLEET_TUNE.read(options)
     with reporting(progress, FLEET_TUNE) as reporter:
         return _whole(run_fleet(plan_of_tuning(str(model), shared), FleetOptions(**own), reporter))
+
+
+@names_keywords(FLEET_SERVE)
+def fleet_serve(
+    *models: str | PathLike[str], progress: ProgressOption = "auto", **options: Unpack[FleetServeKeywords]
+) -> Fleet:
+    """Search on every target for the highest rate of requests at which models keep a service level.
+
+    Args:
+        models: Models that :func:`irbench.serve` takes by their names or paths; a job for each on each target.
+        progress: As :func:`irbench.run` takes it.
+        options: Where is measured, and what :func:`irbench.serve` takes; ``slo`` must be given.
+
+    Returns:
+        The fleet; ``fps`` of its ``rows`` is the highest rate that passes, in requests per second.
+
+    Raises:
+        IrbenchError: The models, the targets or the scheduler are not usable; or no target can be reached.
+        Interrupted: Ctrl-C; what was measured is stored, and in its ``result``.
+    """
+    own, shared = FLEET_SERVE.read(options)
+    with reporting(progress, FLEET_SERVE) as reporter:
+        return _whole(run_fleet(plan_of_serving(tuple(map(str, models)), shared), FleetOptions(**own), reporter))
+
+
+def plan_of_serving(models: tuple[str, ...], options: Mapping[str, Any]) -> SweepPlan:
+    """Return a search on every target for the highest rate that keeps a service level as a plan.
+
+    Raises:
+        IrbenchError: The options cannot be obeyed together, or say of no model or service level.
+    """
+    own, shared = SERVE.split(options)
+    if not models:
+        raise IrbenchError("No model is given.", hint="Name one: irbench fleet serve MODEL --slo 'p99<=50ms'")
+    if own.get("slo") is None:
+        raise IrbenchError(
+            "What answers must keep is not given.",
+            hint="Machines are compared by the highest rate that keeps a service level: --slo 'p99<=50ms'",
+        )
+    run = RunOptions(models, **shared)
+    serving_plan(ServeOptions(**own), run.instances)
+    refuse_contradictions(run)
+    return plan_of_models("serve", FLEET_SERVE, models, options)
 
 
 def plan_of_tuning(model: str, options: Mapping[str, Any]) -> SweepPlan:

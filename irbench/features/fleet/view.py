@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -10,6 +10,7 @@ from rich.text import Text
 
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant, size_text
 from irbench.core.row import Ends, Spans
+from irbench.features.fleet.messages import Command
 from irbench.features.fleet.problems import TargetProblem
 from irbench.features.fleet.progress import END_TEXTS, LARGEST_SKEW_S, clock_text
 from irbench.features.fleet.report import (
@@ -59,7 +60,7 @@ class FleetView:
             yield Text(f"left to measure: {plural(len(missing), 'table')}; the same call with --resume tries again")
         if self.overview.rows:
             yield Text()
-            yield ListingTable(_rows(self.overview) if self.overview.objective is None else _settings(self.overview))
+            yield ListingTable(_TABLES[self.overview.command](self.overview))
             yield from map(Text, (*_reasons(self.overview), *_conclusions(self.overview)))
 
 
@@ -67,7 +68,8 @@ def _counts(overview: FleetOverview) -> str:
     measured = sum(bool(table.run) for table in overview.tables)
     pools = {table.pool for table in overview.tables} | {target.pool for target in overview.targets}
     all_tables = overview.planned * max(len(pools), 1)
-    return f"fleet {overview.name}: {measured} of {plural(all_tables, 'table')} measured"
+    level = f", {overview.level}" if overview.level else ""
+    return f"fleet {overview.name}{level}: {measured} of {plural(all_tables, 'table')} measured"
 
 
 def _targets(overview: FleetOverview) -> TextTable:
@@ -180,6 +182,33 @@ def _unconfirmed(overview: FleetOverview) -> Iterator[str]:
             yield f"{row.target}: {enough}irbench show {row.run} says more"
 
 
+def _served(overview: FleetOverview) -> TextTable:
+    """Return up to which rate of requests each row keeps the service level on each machine."""
+    columns = (
+        TableColumn("model", words=True, folds=True, drops=1),
+        TableColumn("row", words=True),
+        TableColumn("target", words=True),
+        TableColumn("holds /s"),
+        TableColumn("fails at /s"),
+        *((TableColumn("price per million"),) if _has_prices(overview) else ()),
+        TableColumn("answers", words=True, drops=2),
+    )
+    return TextTable(columns, tuple(Row(_rate_cells(row, overview)) for row in overview.rows))
+
+
+def _rate_cells(row: MachineRow, overview: FleetOverview) -> tuple[str, ...]:
+    price = (significant(row.cost_per_million),) if _has_prices(overview) else ()
+    holds, fails = (None, None) if row.fps is None else (row.fps.value, row.fps.high)
+    return (row.table, row.row, row.target, significant(holds), significant(fails), *price, _answers(row))
+
+
+_TABLES: Mapping[Command, Callable[[FleetOverview], TextTable]] = {
+    "sweep": _rows,
+    "tune": _settings,
+    "serve": _served,
+}
+
+
 def _has_prices(overview: FleetOverview) -> bool:
     return any(row.cost_per_million is not None for row in overview.rows)
 
@@ -223,10 +252,11 @@ def _conclusions(overview: FleetOverview) -> Iterator[str]:
 
 
 def _best(rows: Sequence[MachineRow], overview: FleetOverview) -> str:
-    """Say which setting of a model is the best on all machines, or between which it is not decided."""
+    """Say which row of a model is the best on all machines, or between which it is not decided."""
 
     def figure(row: MachineRow) -> str:
-        spans, unit = (row.p50, "ms") if overview.objective == "latency" else (row.fps, "FPS")
+        rate = "FPS" if overview.command == "tune" else "requests/s"
+        spans, unit = (row.p50, "ms") if overview.objective == "latency" else (row.fps, rate)
         return f"{significant(None if spans is None else spans.value)} {unit}"
 
     spans = [row.p50 if overview.objective == "latency" else row.fps for row in rows]
@@ -237,7 +267,7 @@ def _cheapest(rows: Sequence[MachineRow], overview: FleetOverview) -> str:
     """Say which row of a table is the cheapest, or between which it is not decided."""
     prices = [significant(row.cost_per_million) for row in rows]
     if len(rows) == 1:
-        prices = [f"{prices[0]} for a million inferences"]
+        prices = [f"{prices[0]} for a million {'requests' if overview.command == 'serve' else 'inferences'}"]
     return _decision(f"cheapest of {_of(rows[0], overview)}", rows, prices, [row.fps for row in rows])
 
 

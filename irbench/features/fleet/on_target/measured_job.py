@@ -15,7 +15,7 @@ from irbench.errors import IrbenchError
 from irbench.features.fleet.jobs import with_places
 from irbench.features.fleet.messages import Command, JobOutcome, JobRequest, TableOutcome, packed, unpacked
 from irbench.features.fleet.on_target.files import ARCHIVE, FILES, LOCK, OUTCOME, PROGRESS, REQUEST
-from irbench.features.fleet.on_target.measured_models import Measured, tuned
+from irbench.features.fleet.on_target.measured_models import Measured, served, tuned
 from irbench.features.plan.expansion import Expansion
 from irbench.features.plan.reading import SweepPlan
 from irbench.features.sweep.options import SweepOptions
@@ -74,5 +74,6 @@ def _tables(request: JobRequest, sweep: Sweep) -> Iterator[TableOutcome]:
 _MEASURES: Mapping[Command, Callable[[JobRequest, Path, Reporter], Measured]] = {
     "sweep": _swept,
     "tune": tuned,
+    "serve": served,
 }
 """What measures the tables of a job, by their command: each returns what came of them, and the ids of their runs."""

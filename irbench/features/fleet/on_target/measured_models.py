@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,10 +14,14 @@ from irbench.features.fleet.jobs import with_places
 from irbench.features.fleet.messages import JobRequest, TableOutcome, Tuned
 from irbench.features.fleet.on_target.files import FILES
 from irbench.features.plan.expansion import SweepTable
+from irbench.features.serve.options import SERVE, ServeOptions
+from irbench.features.serve.run import refuse_wait_for_one, serving_plan
 from irbench.features.tune.options import TUNE, TuneOptions
 from irbench.features.tune.run import tune_with
 from irbench.options.run import RunOptions
 from irbench.requests.run_requests import LONGEST_NAME
+from irbench.runs.exit_codes import exit_code
+from irbench.runs.measurement import measure
 
 Measured: TypeAlias = tuple[tuple[TableOutcome, ...], tuple[str, ...]]
 """What came of the tables of a job, and the ids of the runs that hold it."""
@@ -32,9 +38,8 @@ def tuned(request: JobRequest, folder: Path, reporter: Reporter) -> Measured:
     Raises:
         IrbenchError: Nothing can be measured, or the search was interrupted.
     """
-    (table,) = request.tables
     own, shared = TUNE.read(_keywords(request, folder))
-    run = RunOptions(command=("irbench", "tune"), results=folder / "results", name=_name(request, table), **shared)
+    run = replace(_run_options(request, folder, shared), models=())
     tuning = tune_with(TuneOptions(_model(request, folder), run, **own), reporter)
     report = tuning.report
     if report.conclusion == "interrupted":
@@ -47,12 +52,31 @@ def tuned(request: JobRequest, folder: Path, reporter: Reporter) -> Measured:
         search_run=report.search_run or "",
     )
     runs = tuple(run for run in (report.confirmation_run, report.search_run) if run)
-    outcome = TableOutcome(table.id, next(iter(runs), ""), int(tuning.exit_code), tuned=found)
+    outcome = TableOutcome(request.tables[0].id, next(iter(runs), ""), int(tuning.exit_code), tuned=found)
     return (outcome,), runs
 
 
-def _name(request: JobRequest, table: SweepTable) -> str:
-    return f"{request.name} {table.label}"[:LONGEST_NAME].strip()
+def served(request: JobRequest, folder: Path, reporter: Reporter) -> Measured:
+    """Give a model requests as they arrive; takes, returns and raises what :func:`tuned` does."""
+    own, shared = SERVE.read(_keywords(request, folder))
+    run = _run_options(request, folder, shared)
+    plan = serving_plan(ServeOptions(**own), run.instances)
+    document = measure(run, reporter, plan, refuse_wait_for_one).document
+    if document.was_interrupted:
+        raise IrbenchError("The job was interrupted on its target.", hint="Go on with --resume.")
+    code = int(exit_code(document, strict=False))
+    return (TableOutcome(request.tables[0].id, document.run_id, code),), (document.run_id,)
+
+
+def _run_options(request: JobRequest, folder: Path, shared: Mapping[str, Any]) -> RunOptions:
+    (table,) = request.tables
+    return RunOptions(
+        models=(_model(request, folder),),
+        command=("irbench", request.command),
+        results=folder / "results",
+        name=f"{request.name} {table.label}"[:LONGEST_NAME].strip(),
+        **shared,
+    )
 
 
 def _placed(request: JobRequest) -> SweepTable:

@@ -12,8 +12,9 @@ import pytest
 from irbench.errors import IrbenchError
 from irbench.features.fleet.asked_models import command_of, keywords_of
 from irbench.features.fleet.jobs import with_places
-from irbench.features.fleet.options import FLEET_TUNE
-from irbench.features.fleet.run import plan_of_tuning
+from irbench.features.fleet.options import FLEET_SERVE, FLEET_TUNE
+from irbench.features.fleet.run import plan_of_serving, plan_of_tuning
+from irbench.features.serve.options import SERVE
 from irbench.features.tune.options import TUNE
 
 ASKED: dict[str, Any] = {
@@ -62,3 +63,22 @@ def test_options_that_contradict_each_other_are_refused_before_a_target_is_asked
     _, values = FLEET_TUNE.read({"objective": "tokens/s"})
     with pytest.raises(IrbenchError, match="generations"):
         plan_of_tuning("a.onnx", values)
+
+
+def test_a_target_reads_the_service_level_and_each_model_is_a_table():
+    _, values = FLEET_SERVE.read({"slo": "p99.5 <= 2.5 ms", "duration": "2s", "rate": "10,50", "timeout": "1s"})
+    plan = plan_of_serving(("a.onnx", "b.onnx"), values)
+    assert [table.label for table in plan.expansion.tables] == ["a.onnx", "b.onnx"]
+    for table in plan.expansion.tables:
+        own, shared = SERVE.read(keywords_of(table, Path()))
+        assert {**own, **shared} == values
+
+
+@pytest.mark.parametrize(("models", "asked"), [((), {"slo": "p99<=50ms"}), (("a.onnx",), {"rate": 10})])
+def test_serving_without_a_model_or_a_service_level_is_refused_with_what_to_type(
+    models: tuple[str, ...], asked: dict[str, Any]
+):
+    _, values = FLEET_SERVE.read(asked)
+    with pytest.raises(IrbenchError) as refusal:
+        plan_of_serving(models, values)
+    assert "--slo" in refusal.value.hint

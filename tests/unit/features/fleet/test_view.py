@@ -116,6 +116,19 @@ TUNED = replace(
     command="tune",
     objective="fps",
 )
+SERVED = replace(
+    WHOLE,
+    name="serve-resnet50",
+    rows=(
+        replace(INTERVAL, p50=None, fps=Spans(120.0, low=120.0, high=130.0), cost_per_million=0.79),
+        replace(CLOSE, p50=None, fps=Spans(90.0, low=90.0), cost_per_million=0.93),
+        replace(ONCE, p50=None, fps=None, cost_per_million=None),
+        FAILED,
+    ),
+    command="serve",
+    objective="fps",
+    level="p99<=50ms",
+)
 FACTS = TargetFacts(
     irbench_version="0.1.0",
     python="3.12.3",
@@ -171,6 +184,16 @@ def test_a_search_on_each_machine_reads_as_in_the_golden_file():
         "fleet-tune",
         "\n".join(f"== {title}\n{to_text(Fleet(each, Path()).__rich__())}" for title, each in texts.items()),
     )
+
+
+def test_rates_of_requests_read_as_in_the_golden_file():
+    decided = replace(SERVED.rows[1], fps=Spans(90.0, low=90.0, high=95.0))
+    texts = {
+        "a rate that never failed may be higher": SERVED,
+        "one machine holds the most": replace(SERVED, rows=(SERVED.rows[0], decided)),
+    }
+    shown = [f"== {title}\n{to_text(Fleet(overview, Path()).__rich__())}" for title, overview in texts.items()]
+    check_golden("fleet-serve", "\n".join(shown))
 
 
 def test_every_conclusion_of_a_search_has_words():
