@@ -301,7 +301,7 @@ def _reached(target: _Target) -> Iterator[SshServer]:
 @contextmanager
 def _disk(place: Path) -> Iterator[None]:
     """Have a small disk of its own lie in a place."""
-    place.mkdir()
+    place.mkdir(exist_ok=True)
     _call("mount", "-t", "tmpfs", "-o", f"size={_DISK}", "none", place)
     try:
         yield

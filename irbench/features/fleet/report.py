@@ -386,7 +386,7 @@ def report_of(document: JournalDocument, root: Path) -> Fleet:
     prices = {target.name: target.price_per_hour for target in targets}
     command = command_of(document.plan)
     objective = asked_objective(document.plan.get("objective", TuneOptions.objective)) if command != "sweep" else None
-    level = document.plan.get("slo", "") if command == "serve" else ""
+    level = document.plan.get("slo", "") if command != "sweep" else ""
     rows = sorted(_rows(tables, prices, root), key=partial(_place, objective))
     overview = FleetOverview(document.name, document.planned, targets, tables, tuple(rows), command, objective, level)
     return Fleet(overview, root)
@@ -448,10 +448,11 @@ def _rows_of(table: FleetTable, document: RunDocument, price: float | None) -> I
             row = _row(table, served, load, names[load.id], served.confidence)
             if row.has_figures:
                 row = replace(row, is_right=_is_right(load), reference=served.verified_against)
-            yield _with_rate(row, limits.get(load.id), price)
+            if table.tuned is None or _is_recommended(load, table.tuned):
+                yield _with_rate(row, limits.get(load.id), price)
 
 
-def _is_recommended(cell: CellResult, tuned: Tuned) -> bool:
+def _is_recommended(cell: CellResult | ServingRow, tuned: Tuned) -> bool:
     return tuned.setting is not None and tuned.setting.row == cell.id
 
 

@@ -133,9 +133,6 @@ def _rows(overview: FleetOverview) -> TextTable:
 
 def _settings(overview: FleetOverview) -> TextTable:
     """Return the setting that is recommended on each machine."""
-    rows = overview.rows
-    p50s, rates = [row.p50 for row in rows], [row.fps for row in rows]
-    confidence = min(row.confidence for row in rows)
     columns = (
         TableColumn("model", words=True, folds=True, drops=5),
         TableColumn("target", words=True),
@@ -143,17 +140,40 @@ def _settings(overview: FleetOverview) -> TextTable:
         TableColumn("precision", words=True, drops=4),
         TableColumn("batch"),
         TableColumn("threads", drops=1),
-        TableColumn(ends_heading("p50 ms", p50s, confidence), drops=2),
-        TableColumn(ends_heading("FPS", rates, confidence)),
+        *_speed_columns(overview),
         *((TableColumn("price per million"),) if _has_prices(overview) else ()),
         TableColumn("confirmed", words=True),
         TableColumn("what it is", words=True, folds=True, drops=3),
     )
-    figures = zip(rows, _figures(p50s), _figures(rates), strict=True)
-    return TextTable(columns, tuple(Row(_setting_cells(*row, overview)) for row in figures))
+    speeds = _held(overview) if overview.level else _speeds(overview)
+    rows = (Row(_setting_cells(row, own, overview)) for row, own in zip(overview.rows, speeds, strict=True))
+    return TextTable(columns, tuple(rows))
 
 
-def _setting_cells(row: MachineRow, p50: str, fps: str, overview: FleetOverview) -> tuple[str, ...]:
+def _speed_columns(overview: FleetOverview) -> tuple[TableColumn, TableColumn]:
+    """Return the columns for what a row attains: its latency and FPS, or its rate of requests."""
+    if overview.level:
+        return TableColumn("holds /s"), TableColumn("fails at /s", drops=2)
+    confidence = min(row.confidence for row in overview.rows)
+    return (
+        TableColumn(ends_heading("p50 ms", [row.p50 for row in overview.rows], confidence), drops=2),
+        TableColumn(ends_heading("FPS", [row.fps for row in overview.rows], confidence)),
+    )
+
+
+def _speeds(overview: FleetOverview) -> Iterator[tuple[str, ...]]:
+    figures = [[row.p50 for row in overview.rows], [row.fps for row in overview.rows]]
+    return zip(*map(_figures, figures), strict=True)
+
+
+def _held(overview: FleetOverview) -> Iterator[tuple[str, ...]]:
+    """Yield at which rate of requests each row keeps the service level, and at which it does not."""
+    for row in overview.rows:
+        holds, fails = (None, None) if row.fps is None else (row.fps.value, row.fps.high)
+        yield significant(holds), significant(fails)
+
+
+def _setting_cells(row: MachineRow, speeds: tuple[str, ...], overview: FleetOverview) -> tuple[str, ...]:
     assert row.tuned is not None
     assert row.tuned.setting is not None
     setting = row.tuned.setting
@@ -161,7 +181,7 @@ def _setting_cells(row: MachineRow, p50: str, fps: str, overview: FleetOverview)
     is_confirmed = "yes" if row.tuned.is_confirmed else "no"
     kind = CONCLUSION_TEXTS[row.tuned.conclusion]
     facts = (_label(setting), setting.precision, str(setting.batch), str(setting.threads or "native"))
-    return (row.model, row.target, *facts, p50, fps, *price, is_confirmed, kind)
+    return (row.model, row.target, *facts, *speeds, *price, is_confirmed, kind)
 
 
 def _label(setting: TunedSetting) -> str:
@@ -188,18 +208,17 @@ def _served(overview: FleetOverview) -> TextTable:
         TableColumn("model", words=True, folds=True, drops=1),
         TableColumn("row", words=True),
         TableColumn("target", words=True),
-        TableColumn("holds /s"),
-        TableColumn("fails at /s"),
+        *_speed_columns(overview),
         *((TableColumn("price per million"),) if _has_prices(overview) else ()),
         TableColumn("answers", words=True, drops=2),
     )
-    return TextTable(columns, tuple(Row(_rate_cells(row, overview)) for row in overview.rows))
+    rows = (_served_cells(row, held, overview) for row, held in zip(overview.rows, _held(overview), strict=True))
+    return TextTable(columns, tuple(map(Row, rows)))
 
 
-def _rate_cells(row: MachineRow, overview: FleetOverview) -> tuple[str, ...]:
+def _served_cells(row: MachineRow, held: tuple[str, ...], overview: FleetOverview) -> tuple[str, ...]:
     price = (significant(row.cost_per_million),) if _has_prices(overview) else ()
-    holds, fails = (None, None) if row.fps is None else (row.fps.value, row.fps.high)
-    return (row.table, row.row, row.target, significant(holds), significant(fails), *price, _answers(row))
+    return (row.table, row.row, row.target, *held, *price, _answers(row))
 
 
 _TABLES: Mapping[Command, Callable[[FleetOverview], TextTable]] = {
@@ -255,20 +274,20 @@ def _best(rows: Sequence[MachineRow], overview: FleetOverview) -> str:
     """Say which row of a model is the best on all machines, or between which it is not decided."""
 
     def figure(row: MachineRow) -> str:
-        rate = "FPS" if overview.command == "tune" else "requests/s"
+        rate = "requests/s" if overview.level else "FPS"
         spans, unit = (row.p50, "ms") if overview.objective == "latency" else (row.fps, rate)
         return f"{significant(None if spans is None else spans.value)} {unit}"
 
     spans = [row.p50 if overview.objective == "latency" else row.fps for row in rows]
-    return _decision(f"best of {_of(rows[0], overview)}", rows, [figure(row) for row in rows], spans)
+    return _decision(f"best of {_of(rows[0], overview)}", rows, [figure(row) for row in rows], spans, overview)
 
 
 def _cheapest(rows: Sequence[MachineRow], overview: FleetOverview) -> str:
     """Say which row of a table is the cheapest, or between which it is not decided."""
     prices = [significant(row.cost_per_million) for row in rows]
     if len(rows) == 1:
-        prices = [f"{prices[0]} for a million {'requests' if overview.command == 'serve' else 'inferences'}"]
-    return _decision(f"cheapest of {_of(rows[0], overview)}", rows, prices, [row.fps for row in rows])
+        prices = [f"{prices[0]} for a million {'requests' if overview.level else 'inferences'}"]
+    return _decision(f"cheapest of {_of(rows[0], overview)}", rows, prices, [row.fps for row in rows], overview)
 
 
 def _of(row: MachineRow, overview: FleetOverview) -> str:
@@ -277,14 +296,21 @@ def _of(row: MachineRow, overview: FleetOverview) -> str:
     return row.table + ("" if row.model in row.table else f", {row.model}")
 
 
-def _decision(of: str, rows: Sequence[MachineRow], figures: Sequence[str], spans: Sequence[Spans | None]) -> str:
+def _decision(
+    of: str,
+    rows: Sequence[MachineRow],
+    figures: Sequence[str],
+    spans: Sequence[Spans | None],
+    overview: FleetOverview,
+) -> str:
     """Say which row is the first of all with its figure, or that it is not decided between several."""
     if len(rows) == 1:
         return f"{of}: {_place(rows[0])}, {figures[0]}"
     without = [_place(row) for row, known in zip(rows, spans, strict=True) if not _has_interval(known)]
     doubt = "the intervals overlap"
     if without:
-        doubt = f"{listing(without)} {'has' if len(without) == 1 else 'have'} no interval"
+        lacks = "failed at no rate" if overview.level else f"{'has' if len(without) == 1 else 'have'} no interval"
+        doubt = f"{listing(without)} {lacks}"
     candidates = listing(f"{_place(row)} ({figure})" for row, figure in zip(rows, figures, strict=True))
     return f"{of}: not decided, {doubt}: {candidates}"
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from documents import cell, document, failed, group
 
-from irbench.core.row import Spans
+from irbench.core.row import RowHead, Spans
+from irbench.core.serving_row import LoadLimit, ServingRow, ServingTable
 from irbench.errors import ExitCode
 from irbench.features.fleet import report
 from irbench.features.fleet.journal import JobRecord, JournalDocument, TargetRecord
@@ -16,6 +18,7 @@ from irbench.features.fleet.messages import TableOutcome, Tuned
 from irbench.features.fleet.problems import TargetProblem
 from irbench.features.fleet.report import FleetOverview, MachineRow, report_of
 from irbench.features.tune.report import TunedSetting
+from irbench.spec.serving import ServiceLevel
 
 
 def row(table: str, target: str, cost: float, *, spread: float = 0.01, model: str = "m") -> MachineRow:
@@ -162,6 +165,42 @@ def test_no_machine_is_the_best_where_intervals_overlap():
     measured = tuple(replace(each, p50=each.fps) for each in rows)
     overview = FleetOverview("f", 1, (), (), measured, "tune", "fps")
     assert [[each.target for each in together] for together in overview.best] == [["a", "b"]]
+
+
+def test_served_requests_are_compared_by_the_highest_rate_that_passes_and_its_price(monkeypatch: pytest.MonkeyPatch):
+    limits = {"a": (100.0, 110.0), "b": (50.0, 60.0), "c": (None, 10.0)}
+    runs = {name: replace(document(), groups=(), serving=(served(*ends),)) for name, ends in limits.items()}
+    monkeypatch.setattr(report, "find_run", lambda _, run: run)
+    monkeypatch.setattr(report, "load_document", runs.__getitem__)
+    asked = {"command": "serve", "slo": "p99<=50ms"}
+    fleet = report_of(msgspec.structs.replace(journal({name: name for name in limits}), plan=asked), Path())
+    rates = {row.target: None if row.fps is None else (row.fps.value, row.fps.high) for row in fleet.rows}
+    assert rates == {"a": (100.0, 110.0), "b": (50.0, 60.0), "c": None}
+    assert [row.target for row in fleet.rows] == ["a", "b", "c"]
+    assert [[row.target for row in rows] for rows in fleet.best] == [["a"]]
+    ((cheapest,),) = fleet.cheapest
+    assert cheapest.cost_per_million == pytest.approx(1e6 / 3600 / 100)
+    assert fleet.overview.level == "p99<=50ms"
+
+
+def served(passes_per_s: float | None, fails_per_s: float | None) -> ServingTable:
+    """Return a table of requests to one row, which was given two loads."""
+    row = cell("ort")
+    loads = (ServingRow(**{item.name: getattr(row, item.name) for item in fields(RowHead)}),) * 2
+    return ServingTable(
+        model="m",
+        batch=1,
+        shapes={},
+        scenario="server",
+        level=ServiceLevel(99.0, 50.0),
+        confidence=0.95,
+        seconds=1.0,
+        rounds=1,
+        group=0,
+        stopped_by="launches",
+        rows=loads,
+        limits=(LoadLimit(row.id, passes_per_s, fails_per_s),),
+    )
 
 
 def journal(runs: dict[str, str]) -> JournalDocument:

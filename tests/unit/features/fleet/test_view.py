@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
@@ -174,11 +175,22 @@ def test_fleets_read_as_in_the_golden_file():
     check_golden("fleet", "\n".join(texts))
 
 
+def _held_rates() -> Iterator[tuple[MachineRow, float]]:
+    return zip(TUNED.rows, (120.0, 90.0), strict=True)
+
+
 def test_a_search_on_each_machine_reads_as_in_the_golden_file():
     texts = {
         "one setting is the best": TUNED,
         "two may be": replace(TUNED, rows=(TUNED.rows[0], replace(TUNED.rows[1], fps=CLOSE.fps))),
         "the latency was searched for": replace(TUNED, objective="latency"),
+        "a service level was searched for": replace(
+            TUNED,
+            level="p99<=50ms",
+            rows=tuple(
+                replace(row, p50=None, fps=Spans(rate, low=rate, high=1.1 * rate)) for row, rate in _held_rates()
+            ),
+        ),
     }
     check_golden(
         "fleet-tune",
