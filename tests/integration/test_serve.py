@@ -12,6 +12,7 @@ from front_door import Called, irbench
 
 import irbench as public
 from irbench.errors import IrbenchError
+from irbench.runner.workers import CellWorker
 from irbench.store.runs import load_document, read_launches
 
 pytestmark = [pytest.mark.ci, pytest.mark.usefixtures("known_backends")]
@@ -102,6 +103,23 @@ def test_instances_answer_the_requests_of_one_schedule_together(model: Path, tmp
     assert (one.due_ns == two.due_ns).all()
     assert (one.slots, two.slots) == (1, 2)
     assert set(two.slot.tolist()) == {0, 1}
+
+
+def test_a_load_is_waited_for_as_long_as_its_requests_arrive(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited_s: list[float] = []
+    ask = CellWorker.ask
+
+    def ask_noting(self: CellWorker, *asked: Any, extra_s: float = 0.0, **others: Any) -> Any:
+        waited_s.extend([extra_s] if "serve" in asked else [])
+        return ask(self, *asked, extra_s=extra_s, **others)
+
+    monkeypatch.setattr(CellWorker, "ask", ask_noting)
+    called = serve(model, "--rate", "0.1", "--for", "1s", "--budget", "1s", "--format", "json", "--results", tmp_path)
+    (row,) = rows(called)
+    assert row["load"]["requests"] == 10
+    assert min(waited_s) > 10 / 0.1
 
 
 def test_a_load_that_cannot_be_is_refused_with_what_helps(model: Path) -> None:

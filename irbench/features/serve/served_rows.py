@@ -43,6 +43,8 @@ _FEWEST_REQUESTS = 10
 _MOST_REQUESTS = 1_000_000
 _MOST_PROBES = 12
 """Rates that a search tries in one launch at most."""
+_LONGEST = 10
+"""A load is waited for so many times as long as its requests arrive."""
 _CAPACITY_SHARE = 0.5
 """How long a search measures how many requests a row answers at most, as a share of a load's time."""
 
@@ -229,9 +231,15 @@ class _Serving:
     ) -> ServedLoad:
         self._rounds.say(Activity("serve", row.cell.label, block=len(self._blocks) + 1))
         before = snapshot(row.cell.load.cpus)
-        # a load that is too much for a row takes as long as the row needs for it
+        # a load that is too much for a row takes as long as the row needs for it, and the fewest requests of a low rate
+        # take longer to arrive than those of others
+        arrive_s = load.requests / load.rate_per_s if load.rate_per_s else 0.0
         served: ServedLoad = worker.ask(
-            "serve", "serve", load, queueing or self._plan.queueing, extra_s=10 * self._plan.seconds
+            "serve",
+            "serve",
+            load,
+            queueing or self._plan.queueing,
+            extra_s=_LONGEST * max(self._plan.seconds, arrive_s),
         )
         between = before, snapshot(row.cell.load.cpus)
         self._blocks.append(block_evidence(len(self._blocks), (row.cell.id,), between))
