@@ -77,6 +77,13 @@ def test_a_search_finds_the_highest_rate_that_keeps_the_level(model: Path, tmp_p
     assert 0.6 * 200 < limit["passes_per_s"] < limit["fails_per_s"] < 200
 
 
+def test_a_search_tries_no_low_rates_where_calls_alone_take_too_long(model: Path, tmp_path: Path) -> None:
+    called = serve(model, "--slo", "p90<=3ms", "--for", "1s", "--format", "json", "--results", tmp_path)
+    (limit,) = called.document["serving"][0]["limits"]
+    assert limit["passes_per_s"] is None
+    assert min(row["load"]["rate_per_s"] for row in rows(called)) > 200 / 16
+
+
 def test_a_search_with_a_queue_that_refuses_requests_knows_what_the_row_can_answer(model: Path, tmp_path: Path) -> None:
     called = serve(
         model, "--slo", "p90<=20ms", "--queue", 4, "--for", "10s", "--format", "json", "--results", tmp_path

@@ -28,6 +28,7 @@ from irbench.stats.run_modes.serving import (
     Probe,
     answered_per_s,
     apparent_ends,
+    calls_alone_miss,
     derive_serving_table,
     loads_by_rate,
     next_rate,
@@ -45,6 +46,8 @@ _MOST_PROBES = 12
 """Rates that a search tries in one launch at most."""
 _LONGEST = 10
 """A load is waited for so many times as long as its requests arrive."""
+_HARDLY_BUSY = 1 / 8
+"""Of the rate at which a row answers requests that are all there: below it, calls are seldom side by side."""
 _CAPACITY_SHARE = 0.5
 """How long a search measures how many requests a row answers at most, as a share of a load's time."""
 
@@ -195,6 +198,8 @@ class _Serving:
             if rate is None:
                 break
             served.append(self._serve(row, worker, self._load(row.cell, _rounded(rate), warmed)))
+            if rate <= _HARDLY_BUSY * capacity_per_s and calls_alone_miss(served[-1], level):
+                break
 
     def _ends(self, row: _Served) -> list[float]:
         """Return the rates between which a row ceases to keep the level so far, in random order."""

@@ -57,6 +57,7 @@ _STEP_OUT, _FURTHEST_OUT = 1.25, 2.0
 _FIRST_SHARE = 0.7
 """Of the rate at which a row answers requests that are all there, where a search begins."""
 _SLOW_PERCENTILE = 95
+_MEDIAN = 50
 _LOWEST_SHARE = 1 / 64
 """The lowest rate that a search tries, as a share of the same."""
 
@@ -82,6 +83,12 @@ def test_level(loads: Sequence[ServedLoad], level: ServiceLevel, confidence: flo
     are_slow = [(launch > slowest).astype(np.float64) for launch in latencies_ns]
     repeats = max(autocorrelation_time(latencies_ns), autocorrelation_time(are_slow))
     return LevelTest(all_ns.size, missed, level_verdict(all_ns.size, missed, level.percentile, confidence, repeats))
+
+
+def calls_alone_miss(load: ServedLoad, level: ServiceLevel) -> bool:
+    """Whether most calls alone took longer than a level allows, so that no lower rate keeps it either."""
+    service_ns = (load.end_ns - load.start_ns)[load.slot >= 0]
+    return level.percentile >= _MEDIAN and service_ns.size > 0 and median(service_ns) > level.limit_ms * 1e6
 
 
 def level_verdict(requests: int, missed: int, percent: float, confidence: float, repeats: float = 1.0) -> LevelVerdict:

@@ -20,6 +20,7 @@ from irbench.stats.run_modes.serving import (
     autocorrelation_time,
     best_of,
     binomial_cdf,
+    calls_alone_miss,
     derive_serving_table,
     latency_ns,
     level_verdict,
@@ -181,6 +182,15 @@ def test_fewer_than_six_launches_have_no_interval_and_an_end_is_a_request_that_w
 )
 def test_students_distribution_is_that_of_its_tables(freedom: int, quantile: float) -> None:
     assert student_quantile(0.975, freedom) == pytest.approx(quantile, rel=1e-5)
+
+
+def test_calls_that_most_miss_a_level_by_themselves_keep_it_at_no_rate() -> None:
+    slow, waiting = load_of(*[60] * 6, *[10] * 4), load_of(*[10] * 10)
+    late = replace(waiting, end_ns=waiting.end_ns + 90 * MS, start_ns=waiting.start_ns + 90 * MS)
+    assert calls_alone_miss(slow, ServiceLevel(90, 50))
+    assert not calls_alone_miss(slow, ServiceLevel(30, 50))
+    assert not calls_alone_miss(late, ServiceLevel(90, 50))
+    assert not calls_alone_miss(load_of(unanswered=5), ServiceLevel(90, 50))
 
 
 def test_launches_are_judged_together() -> None:
