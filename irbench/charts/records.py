@@ -253,7 +253,7 @@ def _distribution(counted: Mapping[str, Sequence[Array]], rows: Mapping[str, Cha
 
 def _tokens(row: ChartRow, rounds: Rounds) -> Iterator[Record]:
     generation = row.result.generation
-    if generation is None or not rounds or generation.new_tokens < _FEWEST_ON_LINE:
+    if generation is None or not rounds or generation.token_ms is None or generation.new_tokens < _FEWEST_ON_LINE:
         return
     between_ms = np.median(between_tokens_ns(rounds), axis=0) / 1e6
     for place in np.unique(np.linspace(0, between_ms.size - 1, min(between_ms.size, _QUANTILES)).astype(int)):

@@ -27,19 +27,19 @@ def compare_generations(answer: Sequence[Array], reference: Sequence[Array], sca
     largest is wrong.
 
     Args:
-        answer: From :meth:`irbench.core.decode_loop.DecodeLoop.answers`.
-        reference: The same of the reference.
+        answer: From :meth:`irbench.core.decode_loop.DecodeLoop.answers`, or its tokens alone: then its choices are
+            compared, in the reference's logits.
+        reference: The same of the reference, whole.
         scale: Size of the values that outputs are computed from: :func:`irbench.core.output_check.input_scale`.
 
     Returns:
         The error; its ``top1_agreement`` is the share of tokens before the first difference, 1 where there is none.
 
     Raises:
-        ValueError: One of them is no generation, or they are of different sizes.
+        ValueError: The answer is no generation, or they are of different sizes.
     """
-    for outputs in (answer, reference):
-        if len(outputs) != len(GENERATED_OUTPUTS):
-            raise ValueError(f"gave {len(outputs)} outputs in place of {', '.join(GENERATED_OUTPUTS)}")
+    if len(answer) not in (1, len(GENERATED_OUTPUTS)):
+        raise ValueError(f"gave {len(answer)} outputs in place of {', '.join(GENERATED_OUTPUTS)}")
     if np.shape(answer[0]) != np.shape(reference[0]):
         raise ValueError(f"generated tokens of shape {np.shape(answer[0])}, the reference {np.shape(reference[0])}")
     samples = range(len(answer[0]))
@@ -54,14 +54,15 @@ def compare_generations(answer: Sequence[Array], reference: Sequence[Array], sca
 
 def _compare_one(answer: Sequence[Array], reference: Sequence[Array], scale: float) -> OutputError:
     """Compare one sample: tokens, the largest logits of each, their tokens, and all logits of the first ones."""
-    tokens, top, top_tokens, logits = answer
-    expected, expected_top, expected_tokens, expected_logits = reference
-    differing = np.flatnonzero(tokens != expected)
+    tokens, expected_top, expected_tokens = answer[0], *reference[1:3]
+    differing = np.flatnonzero(tokens != reference[0])
     same = int(differing[0]) if differing.size else tokens.size
-    compared = slice(0, same + 1)  # the logits that the first differing token was chosen from have the same past
-    error = compare([logits[compared]], [expected_logits[compared]], classifier=False, scale=scale)
-    pairs = zip(top[compared], top_tokens[compared], expected_top[compared], expected_tokens[compared], strict=True)
-    distances = [_distance(*pair) for pair in pairs]
+    error, distances = OutputError(0.0, 0.0, 1.0, None), [_Distance(0.0, 0.0)]
+    if len(answer) > 1:
+        compared = slice(0, same + 1)  # the logits that the first differing token was chosen from have the same past
+        before, expected = ([part[compared] for part in of] for of in (answer, reference))
+        error = compare(before[-1:], expected[-1:], classifier=False, scale=scale)
+        distances = [_distance(*pair) for pair in zip(*before[1:3], *expected[1:3], strict=True)]
     if differing.size:
         distances.append(_distance_of_choice(int(tokens[same]), expected_top[same], expected_tokens[same]))
     return replace(

@@ -141,7 +141,8 @@ class Generated:
     Attributes:
         new_tokens: Tokens of a call, each of every sample in its batch.
         prompt: Tokens that were read before the first.
-        first_token_ms: From the begin of a call to its first token: reading the prompt.
+        first_token_ms: From the begin of a call to its first token: reading the prompt. Null where a function of the
+            user's returned all tokens at once, of which no other times are known either.
         token_ms: From one token to the next, the median over all of them; null with a single token.
         tokens_per_s: Tokens per second, those of all streams and samples together.
         fixed_ms: The part of ``token_ms`` that does not depend on how many positions the cache holds: ``a`` of
@@ -155,7 +156,7 @@ class Generated:
 
     new_tokens: int
     prompt: int
-    first_token_ms: Spans
+    first_token_ms: Spans | None
     token_ms: Spans | None
     tokens_per_s: Spans
     fixed_ms: Spans | None = None

@@ -130,7 +130,6 @@ class RunOptions:
         default_text="off",
         excludes={
             "shapes": "a generation has a prompt and caches that grow",
-            "cells": "a decoder is called by irbench",
             "min_accuracy": _SINGLE_CALLS,
             "metric": _SINGLE_CALLS,
             "pace": "tokens follow each other at once",

@@ -100,12 +100,23 @@ def _refuse_own_pace(options: RunOptions) -> None:
         )
 
 
+def _refuse_programs_that_generate(options: RunOptions) -> None:
+    others = [(name, program.kind) for name, program in options.cells.items() if program.kind != "callable"]
+    if others and options.generate is not None:
+        name, kind = others[0]
+        raise IrbenchError(
+            f"--generate does not apply to {name}: a {kind} is called for single inferences.",
+            hint="Leave one of them out, or write a function of Python that returns the generated tokens.",
+        )
+
+
 def requested(options: RunOptions) -> RunRequest:
     """Return what was asked for, without its models."""
     require_found(options.cells)
     notes_on_energy = energy_notes(options.energy)
     limit = accuracy_limit(options)
     _refuse_own_pace(options)
+    _refuse_programs_that_generate(options)
     backends = _backends(options)
     cpus = allowed_cpus(options.cpus)
     refuse_too_many_instances(options.instances, cpus)

@@ -12,8 +12,9 @@ from irbench.perf_events.obstacles import not_counted
 from irbench.render.table_title import SEPARATOR, inputs_text
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
-from irbench.spec import BATCH, SoakPlan, Timing
+from irbench.spec import BATCH, Group, SoakPlan, Timing
 from irbench.spec.cells import IO_TEXTS
+from irbench.spec.requested_sizes import dynamic_names
 from irbench.stats.intervals import FEWEST_LAUNCHES
 from irbench.stats.launch_planning import GUESSED_START_S, expected_seconds, launch_limits
 from irbench.stats.workload_facts import given_inputs
@@ -23,7 +24,7 @@ from irbench.system import host
 
 def outline(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
     """Return a line for each table (model, sizes, rows), then how long all takes at least."""
-    lines = [_line(group) for group in groups]
+    lines = [_line(group, request.generate) for group in groups]
     if request.soak is not None:
         return "\n".join((*lines, _soak_text(groups, request.soak)))
     if request.serving is not None:
@@ -151,11 +152,18 @@ def too_many_threads(groups: Sequence[PlannedGroup]) -> Iterator[str]:
         )
 
 
-def _line(planned: PlannedGroup) -> str:
+def _sizes_text(group: Group, new_tokens: int | None) -> str:
+    """Return the sizes of the inputs, not those of dimensions that only a decoder's own file has: they grow."""
+    batches = " and ".join(map(str, dict.fromkeys(workload.batch for workload in group.workloads)))
+    named = {BATCH, *dynamic_names(group.main.bundle)}
+    sizes = {name: str(size) for name, size in group.main.sizes.items() if name in named}
+    generated = () if new_tokens is None else (plural(new_tokens, "new token"),)
+    return ", ".join((*(f"{name} {size}" for name, size in {**sizes, BATCH: batches}.items()), *generated))
+
+
+def _line(planned: PlannedGroup, new_tokens: int | None) -> str:
     group, cells = planned.group, planned.measured
     models = ", ".join(dict.fromkeys(workload.bundle.name for workload in group.workloads))
-    batches = [workload.batch for workload in group.workloads]
-    sizes = {**group.main.sizes, BATCH: " and ".join(map(str, dict.fromkeys(batches)))}
     names = cell_names(group)
     several = len({cell.load.precision for cell in cells}) > 1
     rows = ", ".join(
@@ -164,5 +172,4 @@ def _line(planned: PlannedGroup) -> str:
     )
     in_parts = planned.weight > 1 and not any(cell.shared_session for cell in cells)
     parts = f"; {planned.weight} parts, because a launch has at most {Timing.most_cells} rows"
-    at = ", ".join(f"{name} {size}" for name, size in sizes.items())
-    return f"{models} ({at}): {rows or 'no row that can run'}{parts if in_parts else ''}"
+    return f"{models} ({_sizes_text(group, new_tokens)}): {rows or 'no row that can run'}{parts if in_parts else ''}"

@@ -198,6 +198,11 @@ def _facts_of_file(artifact: Artifact) -> dict[str, Any]:
 _SIGNATURE = ("inputs", "outputs")
 
 
+def new_tokens_of(artifact: Artifact) -> int | None:
+    """Return how many tokens an inference generates; ``None`` where it generates none."""
+    return artifact.new_tokens if isinstance(artifact, GenerationArtifact) else None
+
+
 def artifacts_of(artifact: Artifact) -> tuple[Artifact, ...]:
     """Return the artifacts that are compiled: those of a generation's graphs, or the artifact itself."""
     if isinstance(artifact, GenerationArtifact):

@@ -334,6 +334,8 @@ class CellContext:
         precision: What was asked for: ``fp32``, ``bf16``, ``fp16``, ``int8`` or ``native``.
         shapes: Of the inputs, by their names in the model's file.
         outputs: Names of the outputs in the model's file, in the order in which they are returned.
+        new_tokens: With ``--generate``: how many tokens a call generates. ``model`` is the decoder's file then, the
+            first input is the prompt, and the only output is ``tokens``. Otherwise ``None``.
     """
 
     model: Path
@@ -343,3 +345,4 @@ class CellContext:
     precision: str
     shapes: Mapping[str, tuple[int, ...]]
     outputs: tuple[str, ...]
+    new_tokens: int | None = None

@@ -306,8 +306,10 @@ class CellHost:
     @cached_property
     def _backend(self) -> Backend:
         backend = backend_of(self._task.cell, self._workload.feeding, lambda: self._feeds[0])
-        artifact = self._task.cell.artifact
-        return training_if_trained(generating_if_decoder(backend, artifact, self._task.cell.io), artifact)
+        cell = self._task.cell
+        if cell.program is not None:  # is given the prompt, and generates by itself
+            return backend
+        return training_if_trained(generating_if_decoder(backend, cell.artifact, cell.io), cell.artifact)
 
     def _read_private(self) -> int | None:
         return private_memory_bytes(descendant_folders()) if self._is_command else private_memory_bytes()

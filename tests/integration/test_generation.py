@@ -9,7 +9,7 @@ from pathlib import Path
 import fake_runs
 import numpy as np
 import pytest
-from decoders import VOCABULARY, write_attention_decoder, write_decoder, write_encoder_and_decoder, write_pair
+from decoders import VOCABULARY, WIDTH, write_attention_decoder, write_decoder, write_encoder_and_decoder, write_pair
 from front_door import irbench
 
 import irbench as library
@@ -116,6 +116,60 @@ def test_prompts_come_from_data(decoder: Path, tmp_path: Path) -> None:
     called = fake_runs.run(decoder, "--generate", "2", "--data", tmp_path / "prompt.npz")
     assert called.code == 0, called.err
     assert called.document["groups"][0]["shapes"]["input_ids"] == [1, 4]
+
+
+FUNCTIONS = """
+import numpy as np
+import onnxruntime
+
+def load(cell):
+    session = onnxruntime.InferenceSession(str(cell.model), providers=["CPUExecutionProvider"])
+    caches = [given.name for given in session.get_inputs() if given.name.startswith("past")]
+    def generate(inputs):
+        texts = inputs["input_ids"]
+        for _ in range(cell.new_tokens):
+            empty = {name: np.zeros((len(texts), 1, 0, WIDTH), np.float32) for name in caches}
+            given = {"input_ids": texts, "attention_mask": np.ones_like(texts), **empty}
+            logits = session.run(["logits"], given)[0]
+            texts = np.concatenate([texts, logits[:, -1:].argmax(-1)], axis=1)
+        return texts
+    return generate
+
+def short(cell):
+    whole = load(cell)
+    return lambda inputs: whole(inputs)[:, :-1]
+
+def other(cell):
+    whole = load(cell)
+    return lambda inputs: (whole(inputs)[:, -cell.new_tokens:] + 1) % VOCABULARY
+"""
+
+
+@pytest.mark.ci
+def test_a_function_that_generates_is_a_row_whose_tokens_are_verified(
+    decoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    functions = FUNCTIONS.replace("WIDTH", str(WIDTH)).replace("VOCABULARY", str(VOCABULARY))
+    (tmp_path / "texts.py").write_text(functions)
+    monkeypatch.chdir(tmp_path)
+    cells = [f"--cell={name}=texts.py:{name}" for name in ("load", "short", "other")]
+    settings = ("--backends", "fake-a", "--generate", "5", "--prompt", "3", "--batch", "2", *fake_runs.FASTEST)
+    called = irbench("run", decoder, *settings, *cells, "--format", "json")
+    assert called.code == 1, called.err
+    mine, short, other = (fake_runs.cell(called, name) for name in ("load", "short", "other"))
+    assert (mine["state"], mine["effective"]["new_tokens"]) == ("ok", 5)
+    assert mine["output_error"]["top1_agreement"] == 1
+    assert mine["speedup"]["verified"] is True
+    generated = mine["generation"]
+    assert (generated["new_tokens"], generated["prompt"]) == (5, 3)
+    assert generated["tokens_per_s"]["value"] == pytest.approx(5 * mine["fps"])
+    assert (generated["first_token_ms"], generated["token_ms"]) == (None, None)
+    assert short["state"] == "failed"
+    assert "2x7" in short["failure"]["message"]
+    assert other["state"] == "mismatch"
+    shown = irbench("show", "latest")
+    (row,) = [line for line in shown.out.splitlines() if line.split()[:1] == ["load"]]
+    assert " - " in row, "no time of a first token"
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,10 @@ def generates(result: GroupResult) -> bool:
     return any(cell.generation is not None for cell in result.cells)
 
 
+def _times_tokens(result: GroupResult) -> bool:
+    return any(cell.generation is not None and cell.generation.first_token_ms is not None for cell in result.cells)
+
+
 def _fits(result: GroupResult) -> bool:
     return any(cell.generation is not None and cell.generation.position_us is not None for cell in result.cells)
 
@@ -34,6 +38,10 @@ def _knows_memory(result: GroupResult) -> bool:
 def _legend(result: GroupResult, _context: Context) -> Iterator[str]:
     for new_tokens in sorted({cell.generation.new_tokens for cell in result.cells if cell.generation is not None}):
         yield f"{plural(new_tokens, 'token')} generated in each call, which p50 is the time of"
+
+
+def _times_legend(result: GroupResult, _context: Context) -> Iterator[str]:
+    if _times_tokens(result):
         yield "first token: reading the prompt; token: from one to the next"
 
 
@@ -81,13 +89,13 @@ GENERATION = (
     Column("prompt_tokens", COUNT, "Tokens that a decoder reads first: the prompt, or one where an encoder reads it.",
         speed=_generation(lambda of: of.prompt)),
     Column("first_token_ms", NUMBER, "Time to the first token: reading the prompt.",
-        speed=_generation(lambda of: of.first_token_ms.value), in_python=True,
-        in_speeds=ShownSpeed(122, "first token ms", spread=_spread, spans=_FIRST.spans, is_shown=generates, when=_WHEN,
-            legend=Legend(42, _legend),
+        speed=_value(lambda of: of.first_token_ms), in_python=True,
+        in_speeds=ShownSpeed(122, "first token ms", spread=_spread, spans=_FIRST.spans, is_shown=_times_tokens,
+            when=_WHEN, legend=Legend(43, _times_legend),
             explained="from the begin of a call to its first token, which takes reading the prompt (TTFT)")),
     Column("token_ms", NUMBER, "Time from one token to the next, the median over all of a call.",
         speed=_value(lambda of: of.token_ms), in_python=True,
-        in_speeds=ShownSpeed(124, "token ms", spread=_spread, spans=_TOKEN.spans, is_shown=generates, when=_WHEN,
+        in_speeds=ShownSpeed(124, "token ms", spread=_spread, spans=_TOKEN.spans, is_shown=_times_tokens, when=_WHEN,
             explained="from one token to the next, the median over all of a call (TPOT)")),
     Column("position_us", NUMBER, "What each position in the cache adds to the time of a token, in microseconds.",
         speed=_value(lambda of: of.position_us),
@@ -100,7 +108,8 @@ GENERATION = (
     Column("tokens_per_s", NUMBER, "Tokens per second, of all samples and streams together.",
         speed=_generation(lambda of: of.tokens_per_s.value), in_python=True,
         in_speeds=ShownSpeed(128, "tokens/s", spread=_spread, drops=1, spans=_RATE.spans, is_shown=generates,
-            when=_WHEN, explained="generated tokens / wall time, of all samples of a batch and all streams together, "
+            when=_WHEN, legend=Legend(42, _legend),
+            explained="generated tokens / wall time, of all samples of a batch and all streams together, "
             "reading prompts included")),
     Column("cache_bytes", COUNT, "Size of a stream's caches at the end of a call.",
         speed=_generation(lambda of: of.cache_bytes),

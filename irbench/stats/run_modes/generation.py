@@ -37,7 +37,8 @@ def generated(
         effective: What its session said of itself.
         timing: The protocol's numbers.
     """
-    new_tokens = _new_tokens(counted)
+    timed, said = _timed_tokens(counted), effective.get("new_tokens")
+    new_tokens = timed or (said if isinstance(said, int) else 0)
     if not new_tokens:
         return None
 
@@ -45,14 +46,15 @@ def generated(
         return span_over_launches(counted, everything, figure, timing)
 
     held = effective.get("cache_bytes")
-    lines = [line for rounds in by_launch(counted) if (line := _line(rounds, prompt)) is not None]
+    launches = by_launch(counted) if timed else ()
+    lines = [line for rounds in launches if (line := _line(rounds, prompt)) is not None]
     grown = [bytes_of_position(rounds[0][0].token_memory_bytes) for rounds in by_launch(counted)]
     told = [each for each in grown if each is not None]
     return Generated(
         new_tokens=new_tokens,
         prompt=prompt,
-        first_token_ms=spans(first_token_ms),
-        token_ms=spans(token_ms) if new_tokens > 1 else None,
+        first_token_ms=spans(first_token_ms) if timed else None,
+        token_ms=spans(token_ms) if timed > 1 else None,
         tokens_per_s=spans(lambda rounds: new_tokens * frames_per_second(rounds, cell.load.batch)),
         fixed_ms=span_within([fixed_ns / 1e6 for fixed_ns, _ in lines], timing, float, float) if lines else None,
         position_us=span_within([each_ns / 1e3 for _, each_ns in lines], timing, float, float) if lines else None,
@@ -62,28 +64,30 @@ def generated(
 
 
 def first_token_ms(rounds: Rounds) -> float:
-    """Return the median time from the begin of a call to its first token, in milliseconds."""
-    return float(np.median(_token_ns(rounds)[:, 0])) / 1e6
+    """Return the median time from the begin of a call to its first token, in milliseconds; NaN where none is timed."""
+    return float(np.median(_token_ns(rounds)[:, 0])) / 1e6 if _timed_tokens(rounds) else math.nan
 
 
 def token_ms(rounds: Rounds) -> float:
-    """Return the median time from one token to the next, in milliseconds; NaN where calls generate one token."""
+    """Return the median time from one token to the next, in milliseconds; NaN where fewer than two are timed."""
     between_ns = between_tokens_ns(rounds)
     return float(np.median(between_ns)) / 1e6 if between_ns.size else math.nan
 
 
-def _new_tokens(rounds: Rounds) -> int:
+def _timed_tokens(rounds: Rounds) -> int:
+    """Return of how many tokens each call tells when they were there; 0 of a function of the user's."""
     launch, first = rounds[0]
     return 0 if launch.stages else first.part_ns.size // (first.issue_ns.size * launch.calls_per_sample)
 
 
 def _token_ns(rounds: Rounds) -> NDArray[np.int64]:
-    """Return when tokens were there after the begin of their call, int64 of shape (calls, new tokens)."""
-    return part_ns(rounds, _new_tokens(rounds))
+    """Return when tokens were there after the begin of their call, int64 of shape (calls, timed tokens)."""
+    timed = _timed_tokens(rounds)
+    return part_ns(rounds, timed) if timed else np.empty((0, 0), np.int64)
 
 
 def between_tokens_ns(rounds: Rounds) -> NDArray[np.int64]:
-    """Return the time from each token to the next, int64 of shape (calls, new tokens - 1)."""
+    """Return the time from each token to the next, int64 of shape (calls, timed tokens - 1); empty without these."""
     return np.diff(_token_ns(rounds), axis=1)
 
 

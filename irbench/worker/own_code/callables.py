@@ -10,9 +10,11 @@ from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.options.pipeline_stages import HOW_THEY_ARE_WRITTEN, is_function, require_stages
 from irbench.spec import Artifact, Load, Program
+from irbench.spec.generation import new_tokens_of
 from irbench.spi import Availability, CellContext, Description, Phases, Session
+from irbench.worker.generation import generating_if_decoder
 from irbench.worker.own_code.imported_code import imported_code, imported_function
-from irbench.worker.own_code.sessions import HOW_IT_IS_CALLED, CallableSession, PipelineSession
+from irbench.worker.own_code.sessions import HOW_IT_IS_CALLED, CallableSession, PipelineSession, output_names
 
 _FACTORY_PARAMETER = "cell"
 
@@ -77,7 +79,7 @@ class _ModelStage:
                 f"The model of a stage cannot run on {self._text}, which does not read {artifact.kind}.",
                 hint="Name another backend, or call its runtime in a function of your own.",
             )
-        return self._backend.compile(artifact, load, self._device, phases)
+        return generating_if_decoder(self._backend, artifact).compile(artifact, load, self._device, phases)
 
 
 def _imported_stages(target: str, stages: Mapping[str, Any], load: Load) -> dict[str, Any]:
@@ -126,5 +128,6 @@ def _context(artifact: Artifact, load: Load) -> CellContext:
         streams=load.streams,
         precision=load.precision,
         shapes={spec.name: tuple(size for size in spec.shape if isinstance(size, int)) for spec in artifact.inputs},
-        outputs=tuple(spec.name for spec in artifact.outputs),
+        outputs=output_names(artifact),
+        new_tokens=new_tokens_of(artifact),
     )

@@ -13,7 +13,9 @@ from irbench.errors import IrbenchError
 from irbench.measure.call_parts import TimedStages, described
 from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.spec import Artifact, Io, Load, Scalar, TensorSpec
+from irbench.spec.generation import GenerationArtifact, new_tokens_of
 from irbench.spi import Array, Feed, Outputs, Session, Slot
+from irbench.worker.own_code.generated_tokens import generated_tokens
 
 Inference: TypeAlias = Callable[[dict[str, Array]], Any]
 """What is timed: takes arrays by the names of inputs."""
@@ -38,11 +40,8 @@ class CallableSession:
     def effective(self) -> Mapping[str, Scalar]:
         """What the function says of itself in an attribute ``effective``, and whether it returns outputs."""
         said = getattr(self._call, "effective", {})
-        return {
-            **_unknown(self._load, self._device),
-            **(said if isinstance(said, Mapping) else {}),
-            "returns_outputs": any(slot.returns_outputs for slot in self._slots),
-        }
+        known = _facts(self._artifact, self._load, self._device, said if isinstance(said, Mapping) else {})
+        return {**known, "returns_outputs": any(slot.returns_outputs for slot in self._slots)}
 
     def open_slots(self, count: int, io: Io) -> Sequence[_CallableSlot]:  # noqa: ARG002 - it decides what it copies
         """Open slots, which share the function."""
@@ -59,8 +58,10 @@ class _CallableSlot:
 
     def __init__(self, call: Inference, artifact: Artifact) -> None:
         self._call = call
+        self._artifact = artifact
         self._inputs = tuple(spec.name for spec in artifact.inputs)
-        self._outputs = tuple(spec.name for spec in artifact.outputs)
+        self._outputs = output_names(artifact)
+        self._staged: Feed = ()
         self._feed: dict[str, Array] = {}
         self._answer: Any = None
 
@@ -69,13 +70,17 @@ class _CallableSlot:
         return self._answer is not None
 
     def stage(self, feed: Feed) -> None:
+        self._staged = feed
         self._feed = dict(zip(self._inputs, feed, strict=True))
 
     def run(self) -> None:
         self._answer = self._call(self._feed)
 
     def fetch(self) -> Outputs:
-        return outputs_in_order(self._answer, self._outputs)
+        outputs = outputs_in_order(self._answer, self._outputs)
+        if not isinstance(self._artifact, GenerationArtifact):
+            return outputs
+        return (generated_tokens(outputs, self._staged[0], self._artifact),)
 
 
 class PipelineSession:
@@ -90,11 +95,8 @@ class PipelineSession:
     def effective(self) -> Mapping[str, Scalar]:
         """What the model's session says of itself, where a stage is one, and whether the last stage returns outputs."""
         said = {name: value for model in self._models.values() for name, value in model.effective.items()}
-        return {
-            **_unknown(self._load, self._device),
-            **said,
-            "returns_outputs": any(slot.returns_outputs for slot in self._slots),
-        }
+        known = _facts(self._artifact, self._load, self._device, said)
+        return {**known, "returns_outputs": any(slot.returns_outputs for slot in self._slots)}
 
     def open_slots(self, count: int, io: Io) -> Sequence[_PipelineSlot]:  # noqa: ARG002 - inputs of models change
         """Open slots, each with a slot of its own of every model."""
@@ -174,8 +176,17 @@ def _as_input(value: Any, spec: TensorSpec) -> Array:
     return array
 
 
-def _unknown(load: Load, device: str) -> Mapping[str, Scalar]:
-    return {"precision": None, "threads": None, "streams": load.streams, "device": device}
+def _facts(artifact: Artifact, load: Load, device: str, said: Mapping[str, Scalar]) -> Mapping[str, Scalar]:
+    """Return what the user's code says of itself, what nobody knows where it says nothing, and what was asked of it."""
+    new_tokens = new_tokens_of(artifact)
+    generates = {} if new_tokens is None else {"new_tokens": new_tokens}
+    return {"precision": None, "threads": None, "streams": load.streams, "device": device, **said, **generates}
+
+
+def output_names(artifact: Artifact) -> tuple[str, ...]:
+    """Return the names of what the user's code is to return; of a generation the tokens alone."""
+    names = tuple(spec.name for spec in artifact.outputs)
+    return names[:1] if isinstance(artifact, GenerationArtifact) else names
 
 
 def outputs_in_order(answer: Any, names: Sequence[str]) -> Outputs:

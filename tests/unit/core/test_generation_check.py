@@ -80,7 +80,18 @@ def test_the_worst_sample_counts() -> None:
 
 
 def test_other_outputs_than_those_of_generations_are_refused() -> None:
-    with pytest.raises(ValueError, match="gave 1 outputs in place of tokens"):
-        compare_generations(answer(FIRST)[:1], answer(FIRST), 1.0)
+    with pytest.raises(ValueError, match="gave 2 outputs in place of tokens"):
+        compare_generations(answer(FIRST)[:2], answer(FIRST), 1.0)
     with pytest.raises(ValueError, match="shape"):
         compare_generations(answer(FIRST, FIRST), answer(FIRST), 1.0)
+
+
+def test_of_tokens_alone_the_first_other_choice_counts_in_the_logits_of_the_reference() -> None:
+    right = answer(FIRST, SECOND)
+    same = compare_generations(right[:1], right, 1.0)
+    assert (same.max_abs, same.max_rel, same.top1_agreement) == (0, 0, 1)
+    near = compare_generations(answer(FIRST, [7.0, 8, 2, 3, 4, 5])[:1], answer(FIRST, [8.0, 7.9999, 2, 3, 4, 5]), 1.0)
+    assert near.max_abs == pytest.approx(1e-4, rel=0.01)
+    assert near.top1_agreement == 0.5
+    assert judge(near, "None") is None
+    assert judge(compare_generations(answer(FIRST, FIRST)[:1], right, 1.0), "None") is not None

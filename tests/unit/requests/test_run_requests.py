@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -56,3 +56,14 @@ def test_energy_is_measured_of_rows_that_run_alone(monkeypatch: pytest.MonkeyPat
     assert (metered.energy, metered.sustain) == (True, 3.0)
     longer = requested(RunOptions(backends=("fake-a",), energy=True, sustain=10.0)).timing
     assert longer.sustain == 10.0
+
+
+@pytest.mark.parametrize(("kind", "target"), [("command", "cat"), ("server", "http://localhost:8000/v2/models/net")])
+def test_what_is_called_for_single_inferences_does_not_generate(
+    kind: Literal["command", "server"], target: str
+) -> None:
+    options = RunOptions(backends=("fake-a",), cells={"mine": Program(kind, target)}, generate=4)
+    refuse_contradictions(options)
+    with pytest.raises(IrbenchError, match="--generate does not apply to mine") as caught:
+        requested(options)
+    assert "function" in str(caught.value.hint)

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import models
 import pytest
+from decoders import write_decoder
 
+from irbench.exporter.foreign import from_onnx_file
 from irbench.perf_events.counter_plan import CounterPlan, Counting
 from irbench.perf_events.obstacles import NoPmu
+from irbench.requests.generation import GenerationRequest, generations
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
@@ -77,6 +80,14 @@ def test_the_outline_names_each_table_with_the_rows_that_can_run(bundle: Bundle,
     rows = "fake-a batch 1, fake-a x2 batch 1, fake-a batch 8, fake-a x2 batch 8"
     assert said[0] == f"mlp (batch 1 and 8): {rows}"
     assert "4 to 12 launches x 8 blocks" in said[1]
+
+
+def test_the_outline_of_generations_says_how_long_prompts_and_texts_are_and_no_size_that_grows(tmp_path: Path) -> None:
+    decoder = from_onnx_file(write_decoder(tmp_path / "decoder.onnx"))
+    bundles = generations([replace(decoder, defaults={"tokens": 128})], GenerationRequest(16, (4,)))
+    request = RunRequest(bundles, (("fake-a", "cpu"),), generate=16, prompt=(4,))
+    said = outline(plan(request, prepare(request, tmp_path)), request)
+    assert said.startswith("decoder (batch 1, prompt 4, 16 new tokens): fake-a\n")
 
 
 def test_the_outline_foretells_more_time_for_more_work(bundle: Bundle, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from irbench.core.record import LaunchRecord, OutputError, Round
 from irbench.core.row import CellResult
 from irbench.spec import Bundle, Group, InputSpec, TensorSpec, Timing, Workload
 from irbench.stats.eligibility import Admission
-from irbench.stats.run_modes.generation import bytes_of_position
+from irbench.stats.run_modes.generation import bytes_of_position, first_token_ms, token_ms
 from irbench.stats.summary import summarise
 
 MS = 1_000_000
@@ -46,6 +46,7 @@ def test_first_token_next_tokens_and_what_each_position_adds_are_told_apart() ->
     found = row([[generations(block) for block in range(5)] for _ in range(5)]).generation
     assert found is not None
     assert (found.new_tokens, found.prompt) == (NEW, PROMPT)
+    assert found.first_token_ms is not None
     assert found.first_token_ms.value == pytest.approx(PREFILL_MS)
     assert found.token_ms is not None
     assert found.token_ms.value == pytest.approx(FIXED_MS + POSITION_US / 1e3 * (PROMPT + (NEW - 2) / 2), rel=1e-3)
@@ -103,3 +104,15 @@ def test_the_size_of_the_caches_is_what_the_session_held() -> None:
     found = row([[generations(block) for block in range(5)]] * 3, cache_bytes=4096).generation
     assert found is not None
     assert found.cache_bytes == 4096
+
+
+def test_a_function_that_answers_all_tokens_at_once_has_tokens_per_second_and_no_times_of_tokens() -> None:
+    plain = [[launches.synchronous(block, [10 * MS, 10 * MS]) for block in range(5)]] * 3
+    result = row(plain, new_tokens=NEW)
+    found = result.generation
+    assert found is not None
+    assert found.tokens_per_s.value == pytest.approx(NEW * 100)
+    assert (found.new_tokens, found.prompt) == (NEW, PROMPT)
+    assert (found.first_token_ms, found.token_ms, found.fixed_ms, found.position_us) == (None,) * 4
+    rounds = [(launches.measured("ort", own), round_) for own in plain for round_ in own]
+    assert np.isnan([first_token_ms(rounds), token_ms(rounds)]).all()

@@ -14,6 +14,7 @@ from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.measure.call_parts import part_names
 from irbench.spec import Artifact, Load, Program, TensorSpec
+from irbench.spec.generation import LOGITS, GenerationArtifact, GenerationGraph, Held
 from irbench.spi import CellContext, Description, Session
 from irbench.worker.inference import infer
 from irbench.worker.own_code.callables import CallableBackend, is_factory
@@ -36,10 +37,24 @@ def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def opened(target: str, load: Load = LOAD) -> Session:
+PROMPT = np.array([[1, 2, 3], [4, 5, 6]], np.int64)
+
+
+def opened(target: str, load: Load = LOAD, artifact: Artifact = GRAPH) -> Session:
     backend = CallableBackend("mine", Program("callable", target))
     backend.import_runtime(load, "cpu")
-    return backend.compile(GRAPH, load, "cpu", lambda _: nullcontext())
+    return backend.compile(artifact, load, "cpu", lambda _: nullcontext())
+
+
+def generation(new_tokens: int) -> GenerationArtifact:
+    """Return texts of a decoder of ten tokens, whose only cache is called like its input."""
+    ids, cache = TensorSpec("ids", "int64", ("batch", "tokens")), TensorSpec("past", "int64", ("batch", "past"))
+    step = GenerationGraph(
+        Artifact("onnx", Path("d.onnx"), (ids, cache), ()), ("tokens", Held("past", 1)), (LOGITS, "past")
+    )
+    outputs = (TensorSpec("tokens", "int64", (2, new_tokens)), TensorSpec("logits", "float32", (2, new_tokens, 10)))
+    inputs = (TensorSpec("ids", "int64", PROMPT.shape),)
+    return GenerationArtifact("onnx", Path("d.onnx"), inputs, outputs, new_tokens=new_tokens, step=step)
 
 
 def test_a_function_is_called_with_the_inputs_by_name(in_folder: Path) -> None:
@@ -240,3 +255,48 @@ def test_a_stage_has_no_stages_of_its_own_and_a_model_reads_the_graph_of_its_row
     doubling.consumes = ("tf-graph",)
     with pytest.raises(IrbenchError, match="onnx"):
         opened("pipe.py:model")
+
+
+def test_a_function_that_generates_is_told_how_many_tokens_and_returns_them_with_or_without_the_prompt(
+    in_folder: Path,
+) -> None:
+    (in_folder / "texts.py").write_text(
+        "import numpy\n"
+        "def load(cell):\n"
+        "    assert cell.outputs == ('tokens',) and cell.shapes == {'ids': (2, 3)}\n"
+        "    new = numpy.full((cell.batch, cell.new_tokens), 7)\n"
+        "    return lambda inputs: numpy.concatenate([inputs['ids'], new], axis=1)\n"
+        "def named(inputs):\n"
+        "    return {'tokens': numpy.full((2, 4), 7)}\n"
+        "def short(inputs):\n"
+        "    return numpy.full((2, 3), 7)\n"
+        "def nothing(inputs): pass\n"
+    )
+    for name in ("load", "named"):
+        session = opened(f"texts:{name}", artifact=generation(4))
+        (slot,) = session.open_slots(1, "bound")
+        (tokens,) = infer(slot, (PROMPT,))
+        assert tokens.tolist() == [[7] * 4] * 2
+        assert session.effective["new_tokens"] == 4
+    for name, said in (("short", "int64 of shape 2x3"), ("nothing", "returned nothing")):
+        (slot,) = opened(f"texts:{name}", artifact=generation(4)).open_slots(1, "copy")
+        with pytest.raises(IrbenchError, match=said):
+            infer(slot, (PROMPT,))
+
+
+def test_a_stage_that_is_a_decoder_generates(
+    in_folder: Path, doubling: Doubling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def next_token() -> Any:
+        ids = doubling.feed[0]
+        return np.eye(10, dtype=np.float32)[(ids + 1) % 10], doubling.feed[1]
+
+    monkeypatch.setattr(doubling, "fetch", next_token)
+    (in_folder / "texts.py").write_text(
+        "stages = {'read': lambda inputs: inputs['ids'], 'model': 'doubling', 'write': lambda outputs: outputs[0]}\n"
+    )
+    session = opened("texts:stages", artifact=generation(3))
+    (slot,) = session.open_slots(1, "copy")
+    (tokens,) = infer(slot, (PROMPT,))
+    assert tokens.tolist() == [[4, 5, 6], [7, 8, 9]]
+    assert part_names([slot]) == ("read", "model", "write")
