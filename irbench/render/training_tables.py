@@ -14,7 +14,7 @@ from irbench.render.figure_texts import are_ranges, ends_heading, ends_text
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.spec import Cell, LossCheck, Objective
 from irbench.spec.training import BEGINNINGS, INPUT
-from irbench.stats.run_modes.training import BESIDE, COMPUTE, WHOLE
+from irbench.stats.run_modes.training import BESIDE, COMPUTE, WHOLE, scatter
 
 _ALWAYS = (WHOLE, INPUT, COMPUTE)
 _HOST, *_PASSES = BEGINNINGS
@@ -32,6 +32,17 @@ def loss_line(cell: Cell, outcome: LossCheck | Failure, steps: int) -> str:
     if isinstance(outcome, Failure):
         return f"{name}: not timed: {outcome.message}"
     return f"{name}: loss {_loss(outcome)} in {plural(steps, 'step')}"
+
+
+def fall_text(check: LossCheck) -> str:
+    """Return why a loss counts as not falling: it is no number, it is not lower, or not by more than it scatters."""
+    steps = plural(len(check.losses), "step")
+    if not check.is_finite:
+        return f"the loss is not a number after {steps}"
+    if check.last >= check.first:
+        return f"the loss does not fall: {_loss(check)} in {steps}"
+    fall = f"the loss falls by {significant(check.first - check.last)} in {steps} ({_loss(check)})"
+    return f"{fall}, which is not more than it scatters: three standard errors are {significant(scatter(check))}"
 
 
 def step_table(result: GroupResult, confidence: float = 0.95) -> TextTable | None:

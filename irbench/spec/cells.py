@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -133,6 +134,11 @@ class LossCheck:
     last: float
     reference: float | None = None
     allowed: float | None = None
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether every loss is a number."""
+        return all(map(math.isfinite, self.losses))
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
 from irbench.api.progress import Say
-from irbench.core.quantities import plural, significant
+from irbench.core.quantities import significant
 from irbench.core.record import Failure, Stage
 from irbench.errors import IrbenchError
 from irbench.features.train.options import TrainOptions
 from irbench.features.train.training_rows import training_of, without
-from irbench.render.training_tables import loss_line
+from irbench.render.training_tables import fall_text, loss_line
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.workers import more_time
 from irbench.spec import Cell, LossCheck
@@ -55,11 +54,8 @@ class LossChecks:
 
     def known(self, planned: PlannedGroup) -> PlannedGroup:
         """Return a table with the losses of rows that are known; those that do not train are not launched."""
-        outcomes = {cell.id: self._known.get(computation_of(cell)) for cell in planned.measured}
-        failures = {cell: outcome for cell, outcome in outcomes.items() if isinstance(outcome, Failure)}
-        checks = {cell: outcome for cell, outcome in outcomes.items() if isinstance(outcome, LossCheck)}
-        cells = tuple(replace(cell, loss=checks.get(cell.id)) for cell in planned.group.cells)
-        return without(replace(planned, group=replace(planned.group, cells=cells)), failures)
+        known = ((cell.id, self._known.get(computation_of(cell))) for cell in planned.measured)
+        return with_outcomes(planned, {cell: outcome for cell, outcome in known if outcome is not None})
 
     def _check(self, cell: Cell) -> None:
         key = computation_of(cell)
@@ -70,6 +66,14 @@ class LossChecks:
         self._say(loss_line(cell, outcome, self._options.check_steps))
         if isinstance(outcome, LossCheck) and _is_usual(cell):
             self._references.setdefault(cell.load.batch, outcome)
+
+
+def with_outcomes(planned: PlannedGroup, outcomes: Mapping[str, Outcome]) -> PlannedGroup:
+    """Return the table with what the check of each row gave, by cell id; rows that failed it are not launched."""
+    failures = {cell: outcome for cell, outcome in outcomes.items() if isinstance(outcome, Failure)}
+    checks = {cell: outcome for cell, outcome in outcomes.items() if isinstance(outcome, LossCheck)}
+    cells = tuple(replace(cell, loss=checks.get(cell.id)) for cell in planned.group.cells)
+    return without(replace(planned, group=replace(planned.group, cells=cells)), failures)
 
 
 def _is_usual(cell: Cell) -> bool:
@@ -102,12 +106,9 @@ def _checked(cell: Cell, reference: LossCheck | None, options: TrainOptions, dea
 
 
 def not_falling(check: LossCheck) -> Failure:
-    """Return why a row is not timed whose loss did not fall."""
-    steps = plural(len(check.losses), "step")
-    if not all(map(math.isfinite, check.losses)):
-        return Failure("accuracy", f"the loss is not a number after {steps}", "Give a smaller --learning-rate.")
-    message = f"the loss does not fall: {significant(check.first)} to {significant(check.last)} in {steps}"
-    return Failure("accuracy", message, _TRAIN_LONGER)
+    """Return why a row is not timed whose loss did not fall, or not by more than it scatters."""
+    remedy = _TRAIN_LONGER if check.is_finite else "Give a smaller --learning-rate."
+    return Failure("accuracy", fall_text(check), remedy)
 
 
 def too_far(check: LossCheck) -> Failure:

@@ -35,18 +35,18 @@ def loss_check(losses: Sequence[float]) -> LossCheck:
 
 
 def has_fallen(check: LossCheck) -> bool:
-    """Whether the loss fell by more than what it scatters: by three standard errors of the difference of both means.
+    """Whether the loss fell by more than what it scatters, and is a number after every step."""
+    return check.is_finite and check.first - check.last > scatter(check)
+
+
+def scatter(check: LossCheck) -> float:
+    """Return by how much losses differ that do not fall: three standard errors of the difference of both means.
 
     The standard error is that of two independent means which scatter as the last quarter does: among the first steps, a
-    loss that falls quickly would count as scatter.
+    loss that falls quickly would count as scatter. It is 0 where a quarter is one step.
     """
-    if not all(map(math.isfinite, check.losses)):
-        return False
     size = max(1, len(check.losses) // _SHARE)
-    if size == 1:
-        return check.last < check.first
-    error = math.sqrt(2 * np.var(check.losses[-size:], ddof=1) / size)
-    return check.first - check.last > _ERRORS * error
+    return 0.0 if size == 1 else _ERRORS * math.sqrt(2 * np.var(check.losses[-size:], ddof=1) / size)
 
 
 def held_against(check: LossCheck, reference: LossCheck, allowed: float) -> LossCheck:

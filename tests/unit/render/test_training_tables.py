@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
 from training_steps import cell, row, table
 
 from irbench.render.speed_table import group_table
 from irbench.render.tables_below import tables_below
-from irbench.render.training_tables import effect_table, step_legend, step_table
+from irbench.render.training_tables import effect_table, fall_text, step_legend, step_table
+from irbench.stats.run_modes.training import loss_check
 
 TWO = table([(cell(32, xla="off"), (5.0, 15.0)), (cell(32, xla="on"), (5.0, 5.0))])
 FOUR = table([
@@ -60,3 +64,18 @@ def test_effects_that_rows_do_not_determine_are_counted_and_not_explained() -> N
     assert "ratios" not in legend
     assert "assumed" not in legend
     assert row(1.0, 2.0).stages
+
+
+@pytest.mark.parametrize(
+    ("losses", "said"),
+    [
+        ([5.0, 5.0, 4.0, 4.0, 4.0, 4.0, 4.9, 1.1], ("falls by 2.0", "5.00 to 3.00", "scatters", "8.06")),
+        ([1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 3.0, 3.0], ("does not fall", "1.00 to 3.00")),
+        ([2.0] * 8, ("does not fall", "2.00 to 2.00")),
+        ([2.0, 1.0, math.nan], ("not a number after 3 steps",)),
+    ],
+)
+def test_why_a_loss_counts_as_not_falling_says_what_it_did(losses: list[float], said: tuple[str, ...]) -> None:
+    text = fall_text(loss_check(losses))
+    assert [each for each in said if each not in text] == []
+    assert ("does not fall" in text) == ("does not fall" in said)
