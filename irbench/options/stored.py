@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
 from irbench.core.address import BackendAddress
 from irbench.options import kinds
 from irbench.options.kinds import Kind
+from irbench.options.option import CommandOptions
 from irbench.options.run import RUN, RunOptions
 from irbench.options.values import varied_in
 
+C = TypeVar("C")
 _NOT_STORED = ("all", "no_lock", "results")
 """What says where and when rather than what; ``all`` has become models."""
 
@@ -65,6 +67,23 @@ def options_of(plan: Mapping[str, Any]) -> RunOptions:
     for name, value in values.items():
         _require_readable(RUN.options[name].kind, value)
     return RunOptions(**values)
+
+
+def own_options_of(command: CommandOptions[C], stored: Mapping[str, Any]) -> C:
+    """Return the own options of a command, all of which a plan holds as values of JSON.
+
+    Raises:
+        ValueError: A name or a value is none that irbench writes.
+    """
+    wrong = next((name for name in stored if name not in command.own_options), None)
+    if wrong is not None:
+        raise ValueError(f"it has no option {wrong!r}")
+    own = msgspec.convert(stored, command.own)
+    for name, declared in command.own_options.items():
+        value = getattr(own, name)
+        if value != declared.default:
+            _require_readable(declared.kind, value)
+    return own
 
 
 def _shown(plan: Mapping[str, Any]) -> dict[str, Any]:

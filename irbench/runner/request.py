@@ -82,6 +82,7 @@ class RunRequest:
         require_full: Whether a row fails of which some node runs on another device than was asked for.
         counting: What is counted in launches of its own after the speeds, and how; ``None`` where nothing is.
         asked: The options that it was made from; ``None`` where there were none, and it cannot be asked for again.
+        training: The options of what is trained, how, and with which settings; ``None`` for anything else.
         is_part_of: What the run is a part of, ``tune`` for example, and cannot be continued without; empty for none.
     """
 
@@ -103,6 +104,7 @@ class RunRequest:
         default_factory=dict[str, tuple[Mapping[str, str], ...]]
     )
     rows: tuple[str, ...] | None = None
+    training: Mapping[str, Any] | None = None
     is_part_of: str = ""
     search_run: str = ""
     accuracy: AccuracyLimit | None = None

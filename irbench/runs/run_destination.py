@@ -14,6 +14,7 @@ from irbench.requests.user_code import program_files, programs_of_limit
 from irbench.runner.continuation import GroupSoFar, PlannedRun, changes_since, group_so_far
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
+from irbench.spec.training import TrainingArtifact
 from irbench.store.folders import default_root
 from irbench.store.runs import RunWriter, Store
 from irbench.system import host
@@ -85,6 +86,8 @@ def _file_digests(request: RunRequest, groups: Sequence[PlannedGroup]) -> Iterat
         for artifact in bundle.artifacts:
             if artifact.files is not None:
                 yield f"{bundle.name} ({artifact.label})", artifact.files.sha256
+            if isinstance(artifact, TrainingArtifact) and artifact.data.sha256:
+                yield f"samples of {bundle.name}", artifact.data.sha256
     for workload in (workload for planned in groups for workload in planned.group.workloads):
         for name, sha256 in workload.feeding.sha256.items():
             yield f"data of {workload.bundle.name} batch {workload.batch}: {name}", sha256

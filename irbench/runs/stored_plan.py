@@ -20,11 +20,17 @@ from irbench.store import bundles
 from irbench.system.document_damage import damage_text
 from irbench.worker.requested_confinement import is_confinement_asked_for
 
+_OF_OTHER_COMMANDS = {"corun": "corun", "training": "train"}
+"""Commands whose runs no options of a run ask for again, by what their plans have."""
+
 
 def stored_options(plan: Mapping[str, Any], results: str = "") -> RunOptions:
     """Return the options that ask for a stored run again, every default that was resolved written out.
 
     The soak of a run is not part of the options.
+
+    Raises:
+        IrbenchError: They do not ask for all of it.
     """
     if not plan.get("models") or plan.get("asked", ...) is None:
         raise IrbenchError(
@@ -45,10 +51,11 @@ def stored_options(plan: Mapping[str, Any], results: str = "") -> RunOptions:
             "A process kept a processor busy during the run, which no option asks for.",
             hint=f"Search again with irbench tune --flip-map, or choose another run: irbench results{results}",
         )
-    if plan.get("corun"):
+    command = next((own for asked_by, own in _OF_OTHER_COMMANDS.items() if plan.get(asked_by)), None)
+    if command is not None:
         raise IrbenchError(
-            "The run measures models beside other programs.",
-            hint="Measure it again with irbench corun, as its command line says.",
+            f"The run is one of irbench {command}.",
+            hint=f"Measure it again with irbench {command}, as its command line says.",
         )
     try:
         models = map(_model, plan["models"], plan.get("sources") or plan["models"])
@@ -70,17 +77,17 @@ _RELEASE = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==[A-Za-z0-9][A-Za-z0-9.+!_-]*"
 """What irbench stores of a release that the index has; anything else may be a path, or is asked of the index again."""
 
 
-def own_code_obstacle(stored: RunOptions) -> RepetitionObstacle | None:
+def own_code_obstacle(stored: RunOptions, beside: Sequence[str] = ()) -> RepetitionObstacle | None:
     """Return an obstacle that names all code of a stored plan that is not part of irbench; ``None`` without any.
 
     These are the rows of the user's own code, models that a function makes, a measure of accuracy, modules to import
     for an export, and options that name files or folders: a runtime reads compiled code and settings from there, and
-    writes what it likes.
+    writes what it likes. ``beside`` names code that other options have.
     """
     rows = [f"{name}={program.target}" for name, program in stored.cells.items()]
     functions = [model for model in stored.models if Source(model).function is not None]
     measures = [stored.metric.function] if stored.metric is not None else []
-    code = [*rows, *functions, *measures, *stored.imports, *_paths(stored)]
+    code = [*rows, *functions, *measures, *stored.imports, *beside, *_paths(stored)]
     return OwnCode(named=tuple(code)) if code else None
 
 

@@ -60,12 +60,15 @@ class TrainingData:
         classes: Names of the folders, in the order of their labels; empty for a function.
         samples: How many files there are; 0 where that is not known.
         synthetic: Whether irbench wrote them.
+        sha256: Digest of the file of a function, or of the names, sizes and times of change of all images; empty where
+            irbench wrote them.
     """
 
     source: str
     classes: tuple[str, ...] = ()
     samples: int = 0
     synthetic: bool = False
+    sha256: str = ""
 
     @property
     def is_function(self) -> bool:

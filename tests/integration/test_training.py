@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from front_door import Called, irbench_process
 from PIL import Image
+
+from irbench.store.runs import Store
 
 pytestmark = pytest.mark.ci
 
@@ -97,7 +101,29 @@ def test_a_model_of_several_inputs_is_trained_on_a_dataset_of_the_users(models: 
 def test_a_row_that_does_not_train_has_a_reason_and_no_speed(models: Path) -> None:
     called = train(f"{models}:compiled", "--learning-rate", "1e-12")
     assert called.code == 2
-    assert "does not fall" in called.err
+    assert "not timed: the loss" in called.err
+
+
+def test_a_run_that_was_killed_goes_on_without_checking_losses_again(models: Path, own_home: Path) -> None:
+    options = ("--launches", "3", "--samples", "64", "--batch", "8")
+    command = [sys.executable, "-m", "irbench", "train", f"{models}:compiled", *options]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stderr is not None
+        assert any("launch 1 done" in line for line in run.stderr)
+        run.kill()
+    store = Store(own_home / "results")
+    (entry,) = store.listing().entries
+    before = store.load(Path(entry.folder))
+    assert (before.complete, entry.resumable) == (False, True)
+    refused = irbench_process("run", "--resume")
+    assert (refused.code, f"{models}:compiled" in refused.err, "--allow-own-code" in refused.err) == (2, True, True)
+    called = irbench_process("run", "--resume", "--allow-own-code", "--format", "json")
+    assert called.code == 0, called.err
+    assert "checking that the loss" not in called.err
+    assert (called.document["run_id"], called.document["complete"]) == (entry.run_id, True)
+    assert {name: called.document["launches"][name] for name in before.launches} == dict(before.launches)
+    assert len(called.document["launches"]) == 3
+    assert called.document["groups"][0]["cells"][0]["loss"] is not None
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from irbench.core.result import RunDocument
 from irbench.environments.runtime_sources import INSTALLED
 from irbench.errors import IrbenchError
 from irbench.features.sweep.state import sweep_of_run
+from irbench.features.train.begun_run import BegunRun, begun_run
+from irbench.features.train.run import measure_training
 from irbench.measure.lock import measuring
 from irbench.options.keywords import ResumeKeywords
 from irbench.options.option import names_keywords
@@ -89,9 +91,12 @@ def resume_with(options: ResumeOptions, reporter: Reporter) -> StoredRun:
     folder = _folder(store.root, options.run)
     document = store.load(folder)
     _require_resumable(document, store.root)
-    run_options = _asked_before(document, options, reporter.say)
-    refuse_contradictions(run_options)
     continued = _ContinuedRun(store, folder, reporter.say)
+    training = begun_run(document, continued)
+    run_options = _asked_before(document, options, training, reporter.say)
+    refuse_contradictions(run_options)
+    if training is not None:
+        return measure_training(run_options.models[0], training.options, run_options, reporter, training)
     with measuring(f"the rest of run {document.run_id}", insist=options.no_lock) as lock, scratch_folder() as scratch:
         request, groups = plan_run(requested(run_options), run_options, scratch, reporter, continued.as_begun)
         return measure_planned(request, groups, scratch, continued, lock, reporter)
@@ -154,15 +159,17 @@ def _require_resumable(document: RunDocument, root: Path) -> None:
         )
 
 
-def _asked_before(document: RunDocument, options: ResumeOptions, say: Say) -> RunOptions:
-    """Return the options that ask for the whole of a run again."""
+def _asked_before(document: RunDocument, options: ResumeOptions, training: BegunRun | None, say: Say) -> RunOptions:
+    """Return the options that ask for the whole of a run again; with those of its own for one of training steps."""
     _require_unchanged(
         document, changed_environment(document, describe_environment()), options.results or default_root()
     )
     environments = document.plan.get("environments") or ()
-    stored = stored_options({**document.plan, "environments": ()}, results_option(options.results))
+    plan = document.plan if training is None else training.plan
+    stored = stored_options({**plan, "environments": ()}, results_option(options.results))
     refuse_stored_folders(stored)
-    obstacle = None if options.allow_own_code else own_code_obstacle(stored) or environments_obstacle(environments)
+    own_code = own_code_obstacle(stored, () if training is None else training.own_code)
+    obstacle = None if options.allow_own_code else own_code or environments_obstacle(environments)
     if obstacle is not None:
         raise IrbenchError(
             f"{document.run_id} is not continued: {obstacle.text()}.",

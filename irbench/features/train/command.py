@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from irbench.features.run.measured import written
 from irbench.features.train.options import TRAIN, TrainOptions
 from irbench.options.run import RunOptions
 from irbench.terminal.completion import MODEL
@@ -42,21 +43,16 @@ def command(model: str, form: str, output: Path | None, strict: bool, **options:
     settings is a row, whose time is that of a step: waiting for a batch, and the compiled step. Before a row is timed,
     its loss must fall. Effects of settings, alone and in pairs, have confidence intervals.
     """
-    from irbench.api.progress import displayed
     from irbench.features.train.run import measure_training
-    from irbench.runs.exit_codes import exit_code
     from irbench.terminal.console import command_line
-    from irbench.terminal.run_output import refuse_impossible, write_run
-    from irbench.terminal.stderr import plugin_warnings_shown, say
 
     own, shared = TRAIN.split(options)
     refuse_overwriting_models((model,), output)
-    refuse_impossible(form, output)
     run_options = RunOptions(command=command_line(), **shared)
-    with plugin_warnings_shown(), displayed() as reporter:
-        stored = measure_training(model, TrainOptions(**own), run_options, reporter)
-    try:
-        write_run(stored.document, stored.folder, form, output)
-    finally:  # a file that cannot be written any more loses nothing
-        say(f"stored in {stored.folder}")
-    return int(exit_code(stored.document, strict=strict))
+    return written(
+        lambda reporter: measure_training(model, TrainOptions(**own), run_options, reporter),
+        run_options.results,
+        form,
+        output,
+        strict=strict,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -12,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from irbench.errors import ExitCode, IrbenchError
+from irbench.exporter.source import Source
 from irbench.spec.training import ImageFormat, TrainingData
 from irbench.spi import Array, install_command
 from irbench.spi.training import IMAGE_SUFFIXES, image_files
+from irbench.system.file_states import digest, is_file
 from irbench.system.home import home
 from irbench.system.locks import temporary_folder
 from irbench.worker import call_in_worker
@@ -101,6 +104,12 @@ def _pillow() -> Any:
     return Image
 
 
+def data_of_function(named: str) -> TrainingData:
+    """Return the samples that a function of the user's makes; whether it is there is found out when it is called."""
+    file = Source(named).code_file
+    return TrainingData(named, sha256=digest(file) if file is not None and is_file(file) else "")
+
+
 def images_in(folder: Path, scores: int, backend: str) -> TrainingData:
     """Return the images of a folder, one folder for each class, once each can be decoded.
 
@@ -122,7 +131,15 @@ def images_in(folder: Path, scores: int, backend: str) -> TrainingData:
             hint="Give a model with as many scores, or fewer folders.",
         )
     _require_decodable(tuple(files.values()), backend)
-    return TrainingData(str(folder.absolute()), tuple(files), sum(map(len, files.values())))
+    count = sum(map(len, files.values()))
+    return TrainingData(str(folder.absolute()), tuple(files), count, sha256=_digest_of_states(files.values()))
+
+
+def _digest_of_states(classes: Iterable[tuple[Path, ...]]) -> str:
+    """Return a digest of names, sizes and times of change: reading all images would take minutes."""
+    found = ((path, path.stat()) for files in classes for path in files)
+    states = [(str(path), state.st_size, state.st_mtime_ns) for path, state in found]
+    return sha256(json.dumps(states).encode()).hexdigest()
 
 
 def _require_decodable(classes: tuple[tuple[Path, ...], ...], backend: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Unpack
 
@@ -10,9 +10,11 @@ from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.core import registry
 from irbench.errors import IrbenchError
-from irbench.features.train.data import SyntheticImages, classes_for, images_in, require_batches
+from irbench.exporter.source import Source
+from irbench.features.train.begun_run import BegunRun
+from irbench.features.train.data import SyntheticImages, classes_for, data_of_function, images_in, require_batches
 from irbench.features.train.keywords import TrainKeywords
-from irbench.features.train.loss_checks import LossChecks
+from irbench.features.train.loss_checks import LossChecks, with_outcomes
 from irbench.features.train.options import (
     DEFAULT_FORMAT,
     DEFAULT_SAMPLES,
@@ -68,17 +70,41 @@ def train(model: Model, *, progress: ProgressOption = "auto", **options: Unpack[
     return finished_run(stored)
 
 
-def measure_training(model: str | Path, options: TrainOptions, shared: RunOptions, reporter: Reporter) -> StoredRun:
-    """Check what is asked for, then the losses of all rows, and measure those that train; see :func:`train`."""
+def measure_training(
+    model: str | Path,
+    options: TrainOptions,
+    shared: RunOptions,
+    reporter: Reporter,
+    begun: BegunRun | None = None,
+) -> StoredRun:
+    """Check what is asked for, then the losses of all rows, and measure those that train; see :func:`train`.
+
+    A run that was ``begun`` goes on after its last launch, with what its checks of losses gave.
+    """
+    options = replace(options, data=_from_any_folder(options.data))
     asked, trained = training_request(model, options, shared)
     with measuring(str(model), insist=shared.no_lock) as lock, scratch_folder() as folder:
-        request, planned = planned_training(asked, trained, options, reporter.say)
-        checks = LossChecks(options, request.timing.deadline, reporter.say)
-        planned = checks.check(planned, {cell.id for cell in planned.measured})
+        if begun is not None and begun.outcomes:
+            request, planned = planned_training(asked, trained, options, _silent)
+            planned = with_outcomes(planned, begun.outcomes)
+        else:
+            request, planned = planned_training(asked, trained, options, reporter.say)
+            checks = LossChecks(options, request.timing.deadline, reporter.say)
+            planned = checks.check(planned, {cell.id for cell in planned.measured})
         _require_some(planned)
-        destination = RunDestination(shared.results)
+        destination = RunDestination(shared.results) if begun is None else begun.destination
         schedule = EqualLaunches(options.launches)
         return measure_planned(request.with_budget_for(1, 1), (planned,), folder, destination, lock, reporter, schedule)
+
+
+def _silent(_line: str) -> None: ...
+
+
+def _from_any_folder(data: str) -> str:
+    """Return what names the data of a training when the current folder is another one."""
+    if data == SYNTHETIC:
+        return data
+    return Source(data).absolute if ":" in data else str(Path(data).absolute())
 
 
 def training_request(model: str | Path, options: TrainOptions, shared: RunOptions) -> tuple[RunRequest, TrainedModel]:
@@ -123,7 +149,7 @@ def planned_training(
 
 def _data(options: TrainOptions, trained: TrainedModel, facts: ModelFacts, seed: int) -> TrainingData:
     if ":" in options.data:
-        return TrainingData(options.data)
+        return data_of_function(options.data)
     if not facts.input_shape or not facts.classes:
         raise IrbenchError(
             f"{trained.source} does not give scores for one image of 1 or 3 channels.",
@@ -158,7 +184,7 @@ def _with_timing(request: RunRequest, shared: RunOptions, options: TrainOptions)
         batches=options.batch,
         precisions=None,
         allow_mixed=True,
-        is_part_of="train",
+        training=asdict(options),
     )
 
 

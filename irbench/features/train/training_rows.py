@@ -11,6 +11,7 @@ from irbench.core import registry
 from irbench.core.quantities import listing
 from irbench.core.record import Failure
 from irbench.errors import IrbenchError
+from irbench.exporter.source import Source
 from irbench.features.train.options import Compared, TrainOptions
 from irbench.runner.plan import PlannedGroup
 from irbench.spec import BATCH, Bundle, Cell, Goal, GraphFiles, Group, Load, Objective, Workload
@@ -104,7 +105,14 @@ class TrainingRows:
 
     def _bundle(self) -> Bundle:
         plain = self._artifact(TrainingSettings())
-        return Bundle(self._facts.name, (), (plain,), seed=self._seed, workload=TRAINING, source=self._model.source)
+        return Bundle(
+            self._facts.name,
+            (),
+            (plain,),
+            seed=self._seed,
+            workload=TRAINING,
+            source=Source(self._model.source).absolute,
+        )
 
     def _cell(self, row: Mapping[str, str], batches: Sequence[int]) -> Cell:
         batch = int(row[BATCH_SETTING])

@@ -113,7 +113,7 @@ def searched_rows(request: RunRequest, planned: PlannedGroup, checks: LossChecks
     timing = replace(request.timing, beginnings=False)
     computations = {computation_of(cell) for cell in others} - {computation_of(default)}
     return TuningRows(
-        request=replace(request, timing=timing),
+        request=replace(request, timing=timing, is_part_of="tune"),
         planned=planned,
         space=SearchSpace(tuple(others), host.allowance(request.cpus).threads),
         defaults=(default,),
