@@ -24,6 +24,7 @@ ActivityCode = Literal[
     "soak",
     "serve",
     "counted-launch",
+    "traced-steps",
     "profile",
 ]
 ACTIVITY_TEXTS: Mapping[ActivityCode, str] = {
@@ -44,6 +45,7 @@ ACTIVITY_TEXTS: Mapping[ActivityCode, str] = {
     "soak": "{row}: block {block}",
     "serve": "{row}: load {block}",
     "counted-launch": "{row}: counting (--counters)",
+    "traced-steps": "{row}: tracing steps (--xprof)",
     "profile": "profiling {row}",
 }
 

@@ -17,7 +17,7 @@ from irbench.core.counter_row import CounterTable
 from irbench.core.row import UNFINISHED_TEXT, CellResult, MeasuredTable, WithEnds
 from irbench.core.serving_row import ServingTable
 from irbench.core.soak_row import SoakTable
-from irbench.core.training_row import Effect
+from irbench.core.training_row import Effect, StepTraceTable
 from irbench.spec import Goal, Objective, objective_of
 
 SCHEMA_VERSION = 2
@@ -220,6 +220,7 @@ class RunDocument:
         soaks: Tables of ``irbench soak``, in place of ``groups``.
         serving: Tables of ``irbench serve``, in place of ``groups``.
         counters: What ``irbench run --counters`` counted besides, a table for each of ``groups``.
+        step_traces: What ``irbench train --xprof`` traced besides, a table for each of ``groups``.
         file_digests: SHA-256 of what it was begun with, by what it is called: the files of models, data, and the user's
             own code; empty in older documents.
     """
@@ -239,6 +240,7 @@ class RunDocument:
     file_digests: Mapping[str, str] = field(default_factory=dict[str, str])
     counters: tuple[CounterTable, ...] = ()
     serving: tuple[ServingTable, ...] = ()
+    step_traces: tuple[StepTraceTable, ...] = ()
 
     @property
     def is_resumable(self) -> bool:
@@ -262,8 +264,13 @@ class RunDocument:
 
     @property
     def was_interrupted(self) -> bool:
-        """Whether somebody interrupted it while it measured or counted, or in a timeline before the last table."""
-        is_cut = any(table.stopped_by == "interrupt" for table in (*self.tables, *self.counters))
+        """Whether somebody interrupted it while it measured, counted or traced, or took a timeline but the last."""
+        stopped_by = {
+            *(table.stopped_by for table in self.tables),
+            *(table.stopped_by for table in self.counters),
+            *(table.stopped_by for table in self.step_traces),
+        }
+        is_cut = "interrupt" in stopped_by
         return is_cut or (
             not self.complete and any(table.timelines_stopped_by == "interrupt" for table in self.counters)
         )

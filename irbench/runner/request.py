@@ -83,6 +83,7 @@ class RunRequest:
         counting: What is counted in launches of its own after the speeds, and how; ``None`` where nothing is.
         asked: The options that it was made from; ``None`` where there were none, and it cannot be asked for again.
         training: The options of what is trained, how, and with which settings; ``None`` for anything else.
+        traced_steps: How many steps of each row are traced after the speeds; 0 for none.
         is_part_of: What the run is a part of, ``tune`` for example, and cannot be continued without; empty for none.
     """
 
@@ -105,6 +106,7 @@ class RunRequest:
     )
     rows: tuple[str, ...] | None = None
     training: Mapping[str, Any] | None = None
+    traced_steps: int = 0
     is_part_of: str = ""
     search_run: str = ""
     accuracy: AccuracyLimit | None = None

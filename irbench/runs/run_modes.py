@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
@@ -35,8 +35,8 @@ class RunMode(NamedTuple):
             :class:`Figures`.
     """
 
-    asked_by: Literal["cold", "soak", "serving", "counting"]
-    tables: Literal["cold_starts", "soaks", "serving", "counters"]
+    asked_by: Literal["cold", "soak", "serving", "counting", "traced_steps"]
+    tables: Literal["cold_starts", "soaks", "serving", "counters", "step_traces"]
     measure: str
     views: str
     follows_speeds: bool = False
@@ -61,8 +61,8 @@ class Measure(Protocol):
 class Views(Protocol):
     """Returns what a person sees of a table of the mode."""
 
-    def __call__(self, table: Any, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterable[PlainView]:
-        """Return the views of a table, in order."""
+    def __call__(self, table: Any, document: RunDocument) -> Iterable[PlainView]:
+        """Return the views of a table of a document, in order."""
         ...
 
 
@@ -84,11 +84,11 @@ def mode_asked_for(request: RunRequest, *, follows_speeds: bool) -> Measure | No
 
 
 def mode_views(document: RunDocument) -> Iterator[PlainView]:
-    """Yield the views of a run's tables that are not of speeds: cold starts, counters, soaks and loads."""
+    """Yield the views of a run's tables that are not of speeds: cold starts, counters, traces, soaks and loads."""
     for package, mode in _modes():
         for table in getattr(document, mode.tables):
             views: Views = _function(package, mode.views)
-            yield from views(table, document.environment, document.plan)
+            yield from views(table, document)
 
 
 def mode_figures(document: RunDocument, place: int, number: int) -> Iterator[Figure]:

@@ -56,6 +56,14 @@ class TrainingSession(Protocol):
         """Return the loss of the last step alone."""
         ...
 
+    def trace(self, steps: int) -> bytes:
+        """Make so many steps under the profiler of the runtime, each marked as one, with the wait for its batch.
+
+        Returns:
+            The trace, as ``xprof`` reads it: a serialised ``XSpace``.
+        """
+        ...
+
     def close(self) -> None:
         """Give everything back."""
         ...

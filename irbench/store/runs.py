@@ -125,6 +125,14 @@ class RunWriter:
             write_synced(self.folder / name, data)
         self._launches[name] = hashlib.sha256(data).hexdigest()
 
+    def add_attachment(self, place: Path, data: bytes) -> str:
+        """Write a file that other programs read, and return its place in the run's folder; it is part of no archive."""
+        path = self.folder / place
+        with explained(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, data)
+        return str(place)
+
     def commit(self, document: RunDocument) -> RunDocument:
         """Make ``document`` the run's state, with the digest of every launch written so far, and return it."""
         document = replace(document, launches=dict(self._launches))

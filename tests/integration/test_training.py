@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fake_uv
 import pytest
 from front_door import Called, irbench_process
 from PIL import Image
@@ -171,3 +172,32 @@ def test_the_table_for_people_shows_input_compute_and_step_side_by_side(models: 
     called = irbench_process("train", f"{models}:compiled", "--launches", "1", "--samples", "64", "--batch", "8")
     assert called.code == 0, called.err
     assert all(heading in called.out for heading in ("step ms", "input ms", "compute ms"))
+
+
+@pytest.mark.slow
+def test_what_xprof_says_stands_below_what_was_measured_and_its_traces_are_kept(models: Path, own_home: Path) -> None:
+    called = train(f"{models}:compiled", "--xprof")
+    assert called.code == 0, called.err
+    (table,) = called.document["step_traces"]
+    if table["unread"] is not None:
+        pytest.skip(f"xprof cannot be installed here: {table['unread']['message']}")
+    (row,) = table["rows"]
+    assert row["overview"]["steps"] >= 8
+    assert {"Input", "Host compute"} <= row["overview"]["parts_ms"].keys()
+    (entry,) = Store(own_home / "results").listing().entries
+    assert (Path(entry.folder) / row["trace"]).stat().st_size > 0
+    assert row["overview"]["conclusion"].split()[0] in irbench_process("show").out
+
+
+@pytest.mark.slow
+def test_without_xprof_the_measured_table_remains_and_a_line_says_why(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_uv.install(tmp_path / "uv", {}, monkeypatch)
+    called = train(f"{models}:compiled", "--xprof")
+    assert called.code == 0, called.err
+    assert "warning: rows are measured without xprof" in called.err
+    (table,) = called.document["step_traces"]
+    assert "xprof" in table["unread"]["message"]
+    assert table["rows"][0]["trace"]
+    assert called.document["groups"][0]["cells"][0]["step_parts"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from irbench.spec import Load, Scalar
@@ -10,6 +12,9 @@ from irbench.spec.training import TrainingArtifact
 from irbench.spi import Phases
 from irbench_tf.training.models import has_own_step, load_trained
 from irbench_tf.training.pipeline import batches
+
+_STEP_NAME = "train"
+"""What xprof takes for a step of training."""
 
 
 def make_session(training: TrainingArtifact, load: Load, device: str, phases: Phases) -> KerasTrainingSession:
@@ -71,6 +76,19 @@ class KerasTrainingSession:
         value = float(self._model.get_metrics_result()["loss"])
         self._model.reset_metrics()
         return value
+
+    def trace(self, steps: int) -> bytes:
+        """Trace steps; see :class:`irbench.spi.TrainingSession`."""
+        import tensorflow as tf
+
+        with tempfile.TemporaryDirectory() as folder:
+            with tf.profiler.experimental.Profile(folder):
+                for number in range(steps):
+                    with tf.profiler.experimental.Trace(_STEP_NAME, step_num=number, _r=1):  # _r marks a root event
+                        self.next_batch()
+                        self.step()
+            (trace,) = Path(folder).rglob("*.xplane.pb")
+            return trace.read_bytes()
 
     @property
     def beginnings(self) -> Mapping[str, Callable[[], None]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from irbench.core.cold_row import COLD_STOP_TEXTS, CacheState, ColdRow, ColdTable, cold_names
 from irbench.core.quantities import plural, significant
+from irbench.core.result import RunDocument
 from irbench.core.row import distinguish, name_of
 from irbench.notices import Context
 from irbench.render.columns import IN_COLD_STARTS
@@ -25,11 +26,11 @@ _STILL_WARM = 0.1
 """From this share on, a cold launch found too much of its files in memory to be called cold without a word."""
 
 
-def cold_views(table: ColdTable, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[PlainView, ...]:
+def cold_views(table: ColdTable, document: RunDocument) -> tuple[PlainView, ...]:
     """Return the one view of a table of cold starts."""
     names = cold_names(table)
     cells = distinguish({row.id: name_of(row) for row in table.rows})
-    shared = shared_facts(table.rows, environment, plan)
+    shared = shared_facts(table.rows, document.environment, document.plan)
     facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "cold starts", inputs_text(table.given_inputs))
     view = PlainView(
         title=SEPARATOR.join(fact for fact in facts if fact),

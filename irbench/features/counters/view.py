@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 from irbench.core.counter_row import (
     COUNTER_STOP_TEXTS,
@@ -16,6 +15,7 @@ from irbench.core.counter_row import (
     PhaseTimeline,
 )
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
+from irbench.core.result import RunDocument
 from irbench.core.row import distinguish, name_of
 from irbench.perf_events.obstacles import NotCounted, not_counted
 from irbench.perf_events.perf_output import PHASE_TEXTS, PHASES
@@ -54,12 +54,10 @@ _WIDEST = 40
 _PHASES = {**PHASE_TEXTS, "inference": "inference"}
 
 
-def counter_views(
-    table: CounterTable, environment: Mapping[str, Any], plan: Mapping[str, Any]
-) -> tuple[PlainView, ...]:
+def counter_views(table: CounterTable, document: RunDocument) -> tuple[PlainView, ...]:
     """Return the views of a table of counters: its figures, and its timelines where it has some."""
     names = distinguish({row.id: name_of(row) for row in table.rows})
-    shared = shared_facts(table.rows, environment, plan)
+    shared = shared_facts(table.rows, document.environment, document.plan)
     facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "counters")
     figures = PlainView(
         SEPARATOR.join(facts), _headline(table, names), _table(table, names), tuple(_notes(table, names))

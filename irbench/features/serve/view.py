@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from irbench.core.quantities import plural
+from irbench.core.result import RunDocument
 from irbench.core.serving_row import (
     SERVING_STOP_TEXTS,
     LevelVerdict,
@@ -40,12 +40,10 @@ _DISTURBED = 0.025
 """From this share of the processors on, other programs are worth a warning."""
 
 
-def serving_views(
-    table: ServingTable, environment: Mapping[str, Any], plan: Mapping[str, Any]
-) -> tuple[PlainView, ...]:
+def serving_views(table: ServingTable, document: RunDocument) -> tuple[PlainView, ...]:
     """Return the one view of a table of loads."""
     names = serving_names(table)
-    shared = shared_facts(table.rows, environment, plan)
+    shared = shared_facts(table.rows, document.environment, document.plan)
     facts = (
         f"{table.model}  {sizes_text(table.shapes)}",
         *shared,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from irbench.core.quantities import plural
+from irbench.core.result import RunDocument
 from irbench.core.row import distinguish, name_of
 from irbench.core.soak_row import SOAK_STOP_TEXTS, SoakRow, SoakTable
 from irbench.notices import Context
@@ -20,10 +20,10 @@ from irbench.render.views import PlainView
 from irbench.stats.run_modes.soak import FEWEST_VALUES, blocks_left_out
 
 
-def soak_views(table: SoakTable, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[PlainView, ...]:
+def soak_views(table: SoakTable, document: RunDocument) -> tuple[PlainView, ...]:
     """Return the one view of a table of soaks."""
     names = distinguish({row.id: name_of(row) for row in table.rows})
-    shared = shared_facts(table.rows, environment, plan)
+    shared = shared_facts(table.rows, document.environment, document.plan)
     facts = (f"{table.model}  {sizes_text(table.shapes)}", *shared, "soak", inputs_text(table.given_inputs))
     view = PlainView(
         title=SEPARATOR.join(fact for fact in facts if fact),

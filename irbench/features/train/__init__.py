@@ -4,7 +4,11 @@ Each combination of settings is a row, whose call is a training step: waiting fo
 model whose loss does not fall is not timed. What each setting changes, alone and with others, follows from all rows.
 """
 
+from irbench.runs.run_modes import RunMode
 from irbench.terminal.commands import Command
 
 COMMANDS = (Command("train", "Measure", "What a training step costs, and what each setting of it changes.", rank=5),)
 PAGE = "docs/training.md"
+RUN_MODE = RunMode(
+    "traced_steps", "step_traces", measure="step_traces.run", views="view.step_trace_views", follows_speeds=True
+)

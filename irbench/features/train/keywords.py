@@ -44,6 +44,8 @@ class TrainKeywords(TypedDict, total=False):
             32).
         loss_distance: How far above the loss of fp32 another row may end these steps, as a share of what that fell by
             (for example ``"2%", or 0.02``; default: 25%).
+        xprof: After the rows are measured, also trace steps of each with TensorFlow's profiler, and show what xprof
+            says of them. uv installs it into an environment of its own.
         launches: Launches of each row (for example ``20``; default: 4).
         objective: What rows are compared by: samples per second, or processor time per sample (for example
             ``"samples/s" or "cost"``; default: samples/s).
@@ -79,6 +81,7 @@ class TrainKeywords(TypedDict, total=False):
     cpus: str | int | Iterable[int] | None
     check_steps: str | int | None
     loss_distance: str | float | None
+    xprof: bool | None
     launches: str | int | None
     objective: Literal["samples/s", "cost"] | None
     within: str | float | None

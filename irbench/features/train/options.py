@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from irbench.options import kinds
-from irbench.options.option import CommandOptions, option
+from irbench.options.option import CommandOptions, flag, option
 from irbench.options.run import RunOptions
 from irbench.spec.training import ImageFormat, Switch, TrainingPrecision
 
@@ -92,6 +92,10 @@ class TrainOptions:
         default_text="25%",
     )
     launches: int = option(kinds.COUNT, "Launches of each row.", default=4)
+    xprof: bool = flag(
+        "After the rows are measured, also trace steps of each with TensorFlow's profiler, and show what xprof says of"
+        " them. uv installs it into an environment of its own."
+    )
     objective: Compared = option(
         kinds.one_of(Compared),
         "What rows are compared by: samples per second, or processor time per sample.",
@@ -115,6 +119,7 @@ TRAIN = CommandOptions(
             "batch", "precision", "xla", "prefetch", "cache", "workers", "gpu_thread_mode", "threads", "design",
         ),
         "How it runs": ("device", "cpus", "check_steps", "loss_distance"),
+        "What else is measured": ("xprof",),
         "How long, and what is compared": ("launches", "objective", "within", "budget", "deadline", "no_lock"),
         "Output": ("name", "note", "results"),
     },

@@ -9,6 +9,7 @@ from typing import Unpack
 from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.core import registry
+from irbench.environments.building import build
 from irbench.errors import IrbenchError
 from irbench.exporter.source import Source
 from irbench.features.train.begun_run import BegunRun
@@ -24,6 +25,7 @@ from irbench.features.train.options import (
     TrainOptions,
 )
 from irbench.features.train.schedule import EqualLaunches
+from irbench.features.train.step_traces import TRACED_STEPS, XPROF
 from irbench.features.train.training_rows import TrainingRows, combinations_of
 from irbench.measure.lock import measuring
 from irbench.options.option import names_keywords
@@ -84,6 +86,8 @@ def measure_training(
     options = replace(options, data=_from_any_folder(options.data))
     asked, trained = training_request(model, options, shared)
     with measuring(str(model), insist=shared.no_lock) as lock, scratch_folder() as folder:
+        if options.xprof:
+            _prepare_xprof(reporter.say)
         if begun is not None and begun.outcomes:
             request, planned = planned_training(asked, trained, options, _silent)
             planned = with_outcomes(planned, begun.outcomes)
@@ -98,6 +102,14 @@ def measure_training(
 
 
 def _silent(_line: str) -> None: ...
+
+
+def _prepare_xprof(say: Say) -> None:
+    """Have xprof installed before anything is measured, so that who waits for hours hears at once where it fails."""
+    try:
+        build(XPROF, say)
+    except IrbenchError as error:
+        say(f"warning: rows are measured without xprof. {error.message} {error.hint}".rstrip())
 
 
 def _from_any_folder(data: str) -> str:
@@ -185,6 +197,7 @@ def _with_timing(request: RunRequest, shared: RunOptions, options: TrainOptions)
         precisions=None,
         allow_mixed=True,
         training=asdict(options),
+        traced_steps=TRACED_STEPS if options.xprof else 0,
     )
 
 

@@ -27,6 +27,7 @@ class TuneTrainingOptions(TrainOptions):
     Attributes:
         design: A search has no design: every combination is a row that may be launched.
         launches: The most of a row in the confirmation.
+        xprof: A search traces nothing.
     """
 
     xla: tuple[Switch, ...] = _tried("xla", "off", "on")
@@ -37,6 +38,7 @@ class TuneTrainingOptions(TrainOptions):
     )
     design: DesignSize = "full"
     launches: int = Timing.max_launches
+    xprof: bool = False
 
 
 _SETTINGS, _HOW_IT_RUNS = "Settings to try; the first of each are the default", "How it runs"

@@ -195,6 +195,7 @@ def expected_of(method: str) -> ExpectedReply:
         "files": ExpectedReply(tuple[str, ...]),
         "block": ExpectedReply(SoakBlock, lambda block: min(block.calls, block.wall_ns, block.median_ns) > 0),
         "profile": ExpectedReply(ProfiledRun, _is_profile),
+        "trace": ExpectedReply(bytes),
     }
     return known.get(method, ExpectedReply())
 

@@ -19,7 +19,7 @@ from irbench.runs.document_text import render_document
 
 def shown(found: RunDocument, width: int) -> str:
     (table,) = found.counters
-    views = counter_views(table, found.environment, found.plan)
+    views = counter_views(table, found)
     return "\n".join(line.plain.rstrip() for view in views for line in (*view.as_lines(width),)) + "\n"
 
 
