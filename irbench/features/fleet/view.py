@@ -193,9 +193,11 @@ def _nothing_found(table: FleetTable) -> str:
     return f"{table.target}: {table.label}: {CONCLUSION_TEXTS['nothing']}; irbench show {table.run} says why"
 
 
-def _unconfirmed(overview: FleetOverview) -> Iterator[str]:
-    """Yield what would confirm settings that are not."""
+def _open(overview: FleetOverview) -> Iterator[str]:
+    """Yield what would confirm settings that are not, and which rows are known to hold no rate."""
     for row in overview.rows:
+        if overview.level and row.fps is None and row.has_figures:
+            yield f"{_place(row)}: no rate is sure to keep {overview.level}: irbench show {row.run} says more"
         if row.tuned is not None and not row.tuned.is_confirmed:
             budget_s = row.tuned.deciding_budget_s
             enough = "" if budget_s is None else f"--budget {budget_text(budget_s)} should be enough to confirm it; "
@@ -262,7 +264,7 @@ def _reasons(overview: FleetOverview) -> Iterator[str]:
 
 
 def _conclusions(overview: FleetOverview) -> Iterator[str]:
-    yield from _unconfirmed(overview)
+    yield from _open(overview)
     yield from (_best(rows, overview) for rows in overview.best if len(overview.rows) > 1)
     yield from (_cheapest(rows, overview) for rows in overview.cheapest)
     if overview.references:
