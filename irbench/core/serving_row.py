@@ -18,6 +18,7 @@ from irbench.core.row import (
 )
 from irbench.spec.serving import Scenario, ServiceLevel
 
+_DISTURBED = 0.025
 LevelVerdict = Literal["pass", "fail", "undecided"]
 """Whether a row keeps a service level at a load, as far as its requests can tell."""
 
@@ -163,6 +164,11 @@ class ServingTable(MeasuredTable):
     limits: tuple[LoadLimit, ...] = ()
     best: str | None = None
     foreign_share: float | None = None
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether other programs used so much of the processors that it is worth a warning."""
+        return self.foreign_share is not None and self.foreign_share > _DISTURBED
 
 
 def serving_names(table: ServingTable) -> dict[str, str]:

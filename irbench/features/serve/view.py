@@ -36,8 +36,6 @@ _KEEPS: Mapping[LevelVerdict, str] = {
     "undecided": "is undecided",
 }
 _STYLES: Mapping[LevelVerdict, str] = {"pass": "green", "fail": "red", "undecided": "yellow"}
-_DISTURBED = 0.025
-"""From this share of the processors on, other programs are worth a warning."""
 
 
 def serving_views(table: ServingTable, document: RunDocument) -> tuple[PlainView, ...]:
@@ -126,7 +124,7 @@ def _notes(table: ServingTable, names: Mapping[str, str]) -> Iterator[str]:
 
 
 def _disturbances(table: ServingTable) -> Iterator[str]:
-    if table.foreign_share is not None and table.foreign_share > _DISTURBED:
+    if table.foreign_share is not None and table.is_disturbed:
         yield (
             f"Other programs used {100 * table.foreign_share:.0f} % of the processors while requests were answered:"
             " latencies and the loads that rows hold are those of a busy machine."

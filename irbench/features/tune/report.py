@@ -210,6 +210,26 @@ class OtherBatch(TuningNote):
         )
 
 
+class BusyRequests(TuningNote):
+    """Other programs used processors while requests were answered.
+
+    Attributes:
+        foreign_share: Of the time of all processors, from 0 to 1.
+    """
+
+    code = "busy-requests"
+    says = "other programs used processors while requests were answered"
+
+    foreign_share: float
+
+    def text(self) -> str:
+        """Return how much of them, and what that means."""
+        return (
+            f"Other programs used {100 * self.foreign_share:.0f} % of the processors while requests were answered, so"
+            " these rates are of this machine as loaded as it was: a quiet machine may differ."
+        )
+
+
 def budget_text(seconds: float) -> str:
     """Return a budget as ``--budget`` reads it, in minutes."""
     return f"{seconds / 60:g}m"

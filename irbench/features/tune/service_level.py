@@ -18,7 +18,15 @@ from irbench.errors import IrbenchError
 from irbench.features.tune.decision import Confirmed, Finalists, TuneDecision, whole_minutes
 from irbench.features.tune.options import TuneOptions
 from irbench.features.tune.queue_model import held_share
-from irbench.features.tune.report import Alternative, Gain, HeldRate, ReferenceKind, Reservation, setting_of
+from irbench.features.tune.report import (
+    Alternative,
+    BusyRequests,
+    Gain,
+    HeldRate,
+    ReferenceKind,
+    Reservation,
+    setting_of,
+)
 from irbench.features.tune.search_schedule import ConfirmationPlan, LaunchCosts, confirmation_timing
 from irbench.features.tune.tuning_rows import TuningRows
 from irbench.spec import Cell
@@ -207,7 +215,8 @@ def confirmed_by_rates(finalists: Finalists, table: ServingTable, before_s: floa
         for row in others
     )
     deciding_s = deciding_budget_s(table, held, decision, before_s)
-    return Confirmed(decision, settings, tuple(alternatives), deciding_s)
+    notes = (BusyRequests(foreign_share=table.foreign_share),) if table.foreign_share and table.is_disturbed else ()
+    return Confirmed(decision, settings, tuple(alternatives), deciding_s, notes)
 
 
 def gain_over(leader: HeldRate | None, other: HeldRate | None) -> Gain | None:

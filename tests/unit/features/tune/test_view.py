@@ -13,6 +13,7 @@ from rich.console import Console
 from irbench.features.tune.report import (
     Alternative,
     BusyConfirmation,
+    BusyRequests,
     ChangedCondition,
     Conclusion,
     Excluded,
@@ -151,6 +152,7 @@ def test_reports_read_as_in_the_golden_file():
             alternatives=(Alternative(DEFAULT, "default", Gain(1.11, is_preview=False)),),
             reservations=(Reservation("rates-overlap", "default"),),
             deciding_budget_s=600.0,
+            notes=(BusyRequests(foreign_share=0.3),),
         ),
         "no rate of requests": replace(
             SERVED, conclusion="nothing", setting=None, leader=None, alternatives=(), command=(), code=""
