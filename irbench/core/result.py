@@ -220,7 +220,7 @@ class RunDocument:
         soaks: Tables of ``irbench soak``, in place of ``groups``.
         serving: Tables of ``irbench serve``, in place of ``groups``.
         counters: What ``irbench run --counters`` counted besides, a table for each of ``groups``.
-        step_traces: What ``irbench train --xprof`` traced besides, a table for each of ``groups``.
+        step_traces: What ``irbench train MODEL --xprof`` traced besides, a table for each of ``groups``.
         file_digests: SHA-256 of what it was begun with, by what it is called: the files of models, data, and the user's
             own code; empty in older documents.
     """
