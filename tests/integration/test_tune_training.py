@@ -36,7 +36,7 @@ def tuned(folder: Path, *options: object) -> Called:
     (folder / "models.py").write_text(MODELS)
     return irbench_process(
         "tune-training", folder / "models.py:compiled", "--samples", "64", "--batch", "8", "--workers", "auto",
-        "--budget", "20s", "--results", folder / "results", "--format", "json", *options,
+        "--budget", "20s", "--deadline", "300s", "--results", folder / "results", "--format", "json", *options,
     )  # fmt: skip
 
 
