@@ -70,6 +70,8 @@ _CONFIRMED = 3
 """How many settings of a search are confirmed, where there is time for them."""
 _NOT_SERVED = ("--min-accuracy", "--metric", "--warmup")
 """What `irbench serve` does not take, and no setting depends on."""
+_MOST_VETTING = 0.4
+"""Of the budget, what is kept for finding out whether the best may be used."""
 UseOf: TypeAlias = Callable[[TunedSetting], tuple[tuple[str, ...], str]]
 """Returns the words of a command line that measures a setting again, and Python that uses it."""
 Vetting: TypeAlias = Callable[[TuningRows, Sequence[str]], TuningRows]
@@ -188,8 +190,9 @@ class Tuner:
         return self._tuning(self._with_flips(report, confirmation), search, confirmation)
 
     def _schedule(self) -> SearchSchedule:
-        rows, budget_s = self._rows, self._options.budget
-        return SearchSchedule(rows.space, self._plan, budget_s - rows.vetting_s, self._options.run.seed, self._defaults)
+        rows, options = self._rows, self._options
+        seconds = options.budget - min(rows.vetting_s, _MOST_VETTING * options.budget)
+        return SearchSchedule(rows.space, self._plan, seconds, options.run.seed, self._defaults)
 
     def _search(self, schedule: SearchSchedule) -> StoredRun:
         rows, options = self._rows, self._options
