@@ -183,7 +183,7 @@ THREAD_COUNTS = Kind(
 )
 CPUS = Kind('[0, 1], or "0-3,8"', _NUMBERS, values.cpus, "0-3,8", written=values.cpu_list)
 SEED = Kind("0", "int", values.seed, "N", type_name="seed")
-SHARE = Kind('"2%", or 0.02', "str | float", values.fraction, "1%")
+SHARE = Kind('"2%", or 0.02', "str | float", values.fraction, "1%", written=values.percentage)
 ACCURACY = Kind('"99%", or 0.99', "str | float", own_code.min_accuracy, "99%")
 METRIC = Kind(
     '"file.py:fn>=0.9", or (my_function, ">=0.9")',

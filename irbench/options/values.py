@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from decimal import Decimal
 from itertools import product
 from os import PathLike, fspath
 from pathlib import Path
@@ -242,6 +243,11 @@ def fraction(value: str | float) -> float:
     if not 0 < share < 1:
         raise ValueError(f"{value!r} is not a percentage between 0% and 100%")
     return float(share)
+
+
+def percentage(share: float) -> str:
+    """Return a fraction as ``"1%"``, which :func:`fraction` reads."""
+    return f"{(Decimal(str(share)) * 100).normalize():f}%"
 
 
 def cpus(value: str | SupportsIndex | Iterable[SupportsIndex]) -> tuple[int, ...]:

@@ -33,9 +33,10 @@ def _runtime(training: TrainingArtifact, load: Load) -> Iterator[str]:
 
 def _model(training: TrainingArtifact) -> Iterator[str]:
     trained, jit = training.model, training.settings.xla == "on"
+    yield from (f"import {_module(named)}" for named in trained.imports)
     path, _, function = trained.source.rpartition(":")
     if path:
-        yield f"from {Path(path).stem if path.endswith('.py') else path} import {function}"
+        yield f"from {_module(path)} import {function}"
         yield f"model = {function}()"
     elif trained.source.endswith(".keras"):
         if training.settings.precision != "fp32":
@@ -44,6 +45,11 @@ def _model(training: TrainingArtifact) -> Iterator[str]:
     else:
         yield f"model = make_model()  # {trained.source}"
     yield from _compiled(trained, jit=jit)
+
+
+def _module(named: str) -> str:
+    """Return what Python imports a file or a module by, beside the file."""
+    return Path(named).stem if named.endswith(".py") else named
 
 
 def _compiled(trained: TrainedModel, *, jit: bool) -> Iterator[str]:
@@ -63,7 +69,7 @@ def _data(training: TrainingArtifact, load: Load) -> Iterator[str]:
     settings = training.settings
     if training.data.is_function:
         path, _, function = training.data.source.rpartition(":")
-        yield f"from {Path(path).stem if path.endswith('.py') else path} import {function}"
+        yield f"from {_module(path)} import {function}"
         yield f"data = {function}().shuffle({SHUFFLED})"
     else:
         yield from _decoded(settings)

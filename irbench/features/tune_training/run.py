@@ -37,8 +37,8 @@ from irbench.worker.scratch import scratch_folder
 
 _MOST_CHECKS = 4
 """Checks of losses that a search leaves time for: of the two best settings, and of fp32 with their batches."""
-_NOT_ASKED_AGAIN = ("design", "launches")
-_SHARED_AGAIN = ("imports", "seed", "cpus")
+_NOT_ASKED_AGAIN = ("design", "launches", "threads", "budget", "no_lock", "name", "note", "results")
+"""Options of ``irbench train`` that a search does not pass on; threads are those of the row."""
 
 
 @names_keywords(TUNE_TRAINING)
@@ -138,15 +138,15 @@ def command_of(cell: Cell, options: TuneTrainingOptions, run: RunOptions) -> tup
     """Return the command line that measures the steps of a row."""
     mode = cell.load.options.get(GPU_THREAD_MODE)
     chosen = {
+        **vars(run),
         **vars(options),
         "batch": (cell.load.batch,),
         "gpu_thread_mode": () if mode is None else (mode,),
         **{name: (value,) for name, value in vars(training_of(cell).settings).items()},
     }
-    own = {name: declared for name, declared in TRAIN.own_options.items() if name not in _NOT_ASKED_AGAIN}
-    shared = {name: TRAIN.options[name] for name in _SHARED_AGAIN}
+    asked = {name: declared for name, declared in TRAIN.options.items() if name not in _NOT_ASKED_AGAIN}
     threads = str(cell.load.threads or "native")
-    return ("irbench", "train", *run.models, *_words(chosen, own), "--threads", threads, *_words(vars(run), shared))
+    return ("irbench", "train", *run.models, *_words(chosen, asked), "--threads", threads)
 
 
 def _words(values: Mapping[str, Any], declared: Mapping[str, Option]) -> Iterator[str]:
@@ -154,8 +154,9 @@ def _words(values: Mapping[str, Any], declared: Mapping[str, Option]) -> Iterato
     for name, option in declared.items():
         value = values[name]
         if value != option.default:
-            listed = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-            for word in value if option.kind.entry is not None else (listed,):
+            written = option.kind.written(value)
+            listed = ",".join(map(str, written)) if isinstance(written, list) else str(written).removesuffix(".0")
+            for word in written if option.kind.entry is not None else (listed,):
                 yield from (flag_of(name, option), word)
 
 

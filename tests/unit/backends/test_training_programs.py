@@ -65,6 +65,11 @@ def test_a_loss_an_optimizer_and_a_rate_that_were_given_are_in_it() -> None:
     assert "learning_rate = 0.1" in text
 
 
+def test_modules_that_register_layers_are_imported_before_the_model_is_loaded() -> None:
+    text = written(TrainedModel("net.keras", ("code/my_layers.py", "ours.losses")))
+    assert text.index("import my_layers\nimport ours.losses\n") < text.index("load_model('net.keras')")
+
+
 def test_threads_and_the_mode_of_a_gpus_threads_are_set_before_anything_runs() -> None:
     text = written(load=Load(threads=3, options={"gpu_thread_mode": "gpu_private"}))
     assert text.index("'TF_GPU_THREAD_MODE'] = 'gpu_private'") < text.index("import tensorflow")

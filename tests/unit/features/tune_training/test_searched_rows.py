@@ -11,6 +11,7 @@ from training_steps import FALLING
 from irbench.core.record import Failure
 from irbench.errors import IrbenchError
 from irbench.features.train import loss_checks
+from irbench.features.train.command import command as train_command
 from irbench.features.train.loss_checks import LossChecks
 from irbench.features.train.training_rows import TrainingRows, without
 from irbench.features.tune.decision import Finalists
@@ -101,6 +102,24 @@ def test_the_command_of_a_row_names_what_differs_from_what_irbench_train_does_by
     run = RunOptions(models=("net.keras",), imports=("mine", "yours"), cpus=(0, 1))
     row = next(cell for cell in table(options).group.cells if cell.id == "tf-cpu-b64-mixed_bfloat16-on-auto-1-native")
     assert " ".join(command_of(row, options, run)) == (
-        "irbench train net.keras --batch 64 --precision mixed_bfloat16 --xla on --workers 1 --data photos/ --loss mse"
-        " --check-steps 16 --threads native --import mine --import yours --cpus 0,1"
+        "irbench train net.keras --import mine --import yours --data photos/ --loss mse --batch 64"
+        " --precision mixed_bfloat16 --xla on --workers 1 --cpus 0-1 --check-steps 16 --threads native"
     )
+
+
+def test_irbench_train_reads_the_command_of_a_row_as_what_the_search_was_asked_for() -> None:
+    asked = {
+        "data": "photos/", "loss": "mse", "optimizer": "sgd", "learning_rate": 0.001, "check_steps": 16,
+        "loss_distance": 0.3, "objective": "cost",
+    }  # fmt: skip
+    shared = {"imports": ("mine", "yours"), "seed": 3, "cpus": (0, 1), "within": 0.025, "deadline": 900.0}
+    options = TuneTrainingOptions(batch=(32, 64), budget=1200.0, **asked)
+    run = RunOptions(models=("net.keras",), no_lock=True, name="night", **shared)  # type: ignore[arg-type]
+    row = next(cell for cell in table(options).group.cells if cell.id == "tf-cpu-b64-on-auto-1-native")
+    program, command, *words = command_of(row, options, run)
+    assert (program, command) == ("irbench", "train")
+    read = train_command.make_context("train", words).params
+    settings = {"batch": (64,), "xla": ("on",), "prefetch": ("auto",), "workers": ("1",), "threads": ("native",)}
+    expected = {**asked, **shared, **settings, "model": "net.keras", "launches": 4}
+    assert {name: read[name] for name in expected} == expected
+    assert not any(flag in words for flag in ("--budget", "--name", "--no-lock"))
