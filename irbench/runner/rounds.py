@@ -71,7 +71,7 @@ class Rounds:
     listen: Listener
     rounds_ahead: int = 1
     batch: int | None = None
-    counted: Literal["launch", "round"] = "round"
+    counted: Literal["launch", "round", "row"] = "round"
     watch: Stopwatch = field(default_factory=Stopwatch)
     finished: int = 0
     _longest_s: float = field(default=0.0, init=False)

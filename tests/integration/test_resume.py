@@ -16,6 +16,7 @@ from fake_backend import FakeBackend
 from fake_environments import make_environment
 from fake_runs import ENOUGH, FASTEST
 from front_door import irbench, irbench_process
+from stored_runs import measured
 
 import irbench as api
 from irbench.core.result import RunDocument
@@ -143,6 +144,26 @@ def test_a_finished_run_is_not_continued(model: Path) -> None:
     assert (called.code, f"{run} is complete" in called.err) == (2, True)
     assert f"irbench plan from {run}" in called.err
     assert "No unfinished run" in irbench("run", "--resume").err
+
+
+@pytest.mark.parametrize(
+    ("is_complete", "plan", "hint"),
+    [
+        (True, {"training": {"batch": [8]}}, "the command that it shows: irbench show"),
+        (False, {"training": {"batch": [8]}, "is_part_of": "search"}, "irbench tune-training"),
+        (True, {"is_part_of": "search"}, "the command that it shows: irbench show"),
+        (False, {"is_part_of": "search"}, "irbench tune\n"),
+    ],
+)
+def test_what_is_not_continued_names_the_command_that_measures_it_again(
+    store: Store, is_complete: bool, plan: dict[str, Any], hint: str
+) -> None:
+    writer = measured(store.root)
+    writer.commit(replace(writer.document, plan=plan, complete=is_complete))
+    writer.release()
+    called = irbench("run", "--resume", writer.document.run_id)
+    assert called.code == 2
+    assert hint in called.err
 
 
 @pytest.mark.ci

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from irbench.errors import IrbenchError
 from irbench.spec import Load, Scalar
 from irbench.spec.training import TrainingArtifact
 from irbench.spi import Phases
@@ -49,6 +50,21 @@ def _effective(model: Any, training: TrainingArtifact, load: Load, device: str) 
     }
 
 
+def trace_in(folder: Path) -> bytes:
+    """Return the trace that the profiler wrote into a folder.
+
+    Raises:
+        IrbenchError: There is none, or one of another machine too.
+    """
+    traces = list(folder.rglob("*.xplane.pb"))
+    if len(traces) != 1:
+        raise IrbenchError(
+            f"TensorFlow's profiler wrote {len(traces)} traces in place of one.",
+            hint="Measure without --xprof, or with another version of TensorFlow.",
+        )
+    return traces[0].read_bytes()
+
+
 class KerasTrainingSession:
     """A model with its optimizer and its pipeline."""
 
@@ -87,8 +103,7 @@ class KerasTrainingSession:
                     with tf.profiler.experimental.Trace(_STEP_NAME, step_num=number, _r=1):  # _r marks a root event
                         self.next_batch()
                         self.step()
-            (trace,) = Path(folder).rglob("*.xplane.pb")
-            return trace.read_bytes()
+            return trace_in(Path(folder))
 
     @property
     def beginnings(self) -> Mapping[str, Callable[[], None]]:

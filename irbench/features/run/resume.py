@@ -80,6 +80,8 @@ _MEASURED_ALONE = {
     "serving": "loads of requests",
     "corun": "models beside other programs",
 }
+_NO_PLAN = ("training", "serving", "soak", "is_part_of")
+"""What a run asked for that no plan asks for."""
 
 
 def resume_with(options: ResumeOptions, reporter: Reporter) -> StoredRun:
@@ -142,8 +144,7 @@ def _require_resumable(document: RunDocument, root: Path) -> None:
     """Refuse a run that has nothing left to measure, or whose launches are not continued."""
     run, plan = document.run_id, document.plan
     if document.complete:
-        again = f"irbench plan from {run}{results_option(root)} -o again.toml, then irbench sweep again.toml"
-        raise IrbenchError(f"{run} is complete.", hint=f"Measure it again: {again}")
+        raise IrbenchError(f"{run} is complete.", hint=_again(document, root))
     sweep = sweep_of_run(root, run)
     if sweep is not None:
         raise IrbenchError(
@@ -151,12 +152,23 @@ def _require_resumable(document: RunDocument, root: Path) -> None:
             hint="Continue the sweep with its plan: irbench sweep PLAN --resume",
         )
     if plan.get("is_part_of"):
-        raise IrbenchError(f"{run} is a part of a search for the best setting.", hint="Begin it again: irbench tune")
+        search = "tune-training" if plan.get("training") else "tune"
+        raise IrbenchError(
+            f"{run} is a part of a search for the best setting.", hint=f"Begin it again: irbench {search}"
+        )
     what = next((_MEASURED_ALONE[mode] for mode in _MEASURED_ALONE if plan.get(mode)), None)
     if what is not None:
         raise IrbenchError(
             f"{run} measures {what}, and only launches of speeds can be continued.", hint="Begin it again."
         )
+
+
+def _again(document: RunDocument, root: Path) -> str:
+    """Return how to measure again what is complete."""
+    run = f"{document.run_id}{results_option(root)}"
+    if any(document.plan.get(what) for what in _NO_PLAN):
+        return f"Measure it again with the command that it shows: irbench show {run}"
+    return f"Measure it again: irbench plan from {run} -o again.toml, then irbench sweep again.toml"
 
 
 def _asked_before(document: RunDocument, options: ResumeOptions, training: BegunRun | None, say: Say) -> RunOptions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,9 +39,10 @@ _READING_DEADLINE_S = 120.0
 def run(
     request: RunRequest, groups: tuple[PlannedGroup, ...], scratch: Path, writer: RunWriter, listen: Listener
 ) -> RunDocument:
-    """Trace steps of every row that was measured, and return the document, which is also in the store.
+    """Trace steps of the rows that were measured, and return the document, which is also in the store.
 
-    An interrupt ends the run; what was traced is in the document, whose table says so.
+    They have what measuring left of the budget; rows for which it has no time are not traced. An interrupt ends the
+    run; what was traced is in the document, whose table says so.
     """
     (planned,) = groups
     table = _StepTraces(planned, request, scratch / "traces", writer, listen).run()
@@ -65,16 +67,19 @@ class _StepTraces:
     ) -> None:
         self._group, self._steps = planned.group, request.traced_steps
         self._scratch, self._writer = scratch, writer
-        self._rounds = Rounds(
-            model=self._group.main.bundle.name,
-            most=1,
-            budget_s=request.timing.budget,
-            seed=f"traces/{request.seed}",
-            listen=listen,
-        )
         (speeds,) = writer.document.groups
         ok = {row.id: row for row in speeds.cells if row.state == "ok"}
         self._rows = [_Traced(cell, effective=ok[cell.id].effective) for cell in self._group.cells if cell.id in ok]
+        phases = [row.phases_ms for row in ok.values() if row.phases_ms is not None]
+        self._starting_s = max((1e-3 * (each.ready or 0.0) for each in phases), default=0.0)
+        self._rounds = Rounds(
+            model=self._group.main.bundle.name,
+            most=len(self._rows),
+            budget_s=request.timing.budget - speeds.seconds,
+            seed=f"traces/{request.seed}",
+            listen=listen,
+            counted="row",
+        )
         self._setting = Setting(planned, request.timing, writer.logs, ReferenceOutputs(None, None), self._rounds.watch)
         self._python: str | None = None
         self._unread: Failure | None = None
@@ -82,17 +87,27 @@ class _StepTraces:
     def run(self) -> StepTraceTable:
         """Trace and return the table; the store holds it too."""
         stopped_by: LaunchesStop = "interrupt"
-        try:
-            self._make_environment()
-            stopped_by = self._rounds.run(lambda: self._able, self._trace, lambda: self._commit("unfinished"))
-        except KeyboardInterrupt:
-            pass
+        with suppress(KeyboardInterrupt):
+            stopped_by = self._trace_all()
         with signals_deferred():  # who interrupts once more must not lose what the first one kept
             return self._commit(stopped_by)
 
+    def _trace_all(self) -> LaunchesStop:
+        """Trace a row in each round, since a budget is asked before rounds, and return why it ended."""
+        if self._starting_s >= self._rounds.budget_s:
+            stopped_by: LaunchesStop = "budget"  # the first round would run all the same
+        else:
+            self._make_environment()
+            stopped_by = self._rounds.run(lambda: self._left[:1], self._trace, lambda: self._commit("unfinished"))
+        if stopped_by == "budget":
+            for row in self._left:
+                row.state = "not-measured"
+            return stopped_by
+        return "launches" if any(row.state == "ok" for row in self._rows) else "failures"
+
     @property
-    def _able(self) -> list[_Traced]:
-        return [row for row in self._rows if row.failure is None]
+    def _left(self) -> list[_Traced]:
+        return [row for row in self._rows if row.state == "interrupted"]
 
     def _make_environment(self) -> None:
         try:

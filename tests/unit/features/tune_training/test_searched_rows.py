@@ -108,13 +108,15 @@ def test_the_command_of_a_row_names_what_differs_from_what_irbench_train_does_by
 
 
 def test_irbench_train_reads_the_command_of_a_row_as_what_the_search_was_asked_for() -> None:
-    asked = {
+    asked: dict[str, Any] = {
         "data": "photos/", "loss": "mse", "optimizer": "sgd", "learning_rate": 0.001, "check_steps": 16,
         "loss_distance": 0.3, "objective": "cost",
     }  # fmt: skip
-    shared = {"imports": ("mine", "yours"), "seed": 3, "cpus": (0, 1), "within": 0.025, "deadline": 900.0}
+    shared: dict[str, Any] = {
+        "imports": ("mine", "yours"), "seed": 3, "cpus": (0, 1), "within": 0.025, "deadline": 900.0,
+    }  # fmt: skip
     options = TuneTrainingOptions(batch=(32, 64), budget=1200.0, **asked)
-    run = RunOptions(models=("net.keras",), no_lock=True, name="night", **shared)  # type: ignore[arg-type]
+    run = RunOptions(models=("net.keras",), no_lock=True, name="night", **shared)
     row = next(cell for cell in table(options).group.cells if cell.id == "tf-cpu-b64-on-auto-1-native")
     program, command, *words = command_of(row, options, run)
     assert (program, command) == ("irbench", "train")
