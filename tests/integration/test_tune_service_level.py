@@ -13,7 +13,7 @@ from front_door import Called, irbench
 
 import irbench as api
 from irbench.errors import IrbenchError
-from irbench.features.tune import run
+from irbench.features.tune import service_level
 
 pytestmark = [pytest.mark.usefixtures("known_backends"), pytest.mark.ci]
 
@@ -24,9 +24,9 @@ CALLS = ("--set", "fake-a.call_us=5000", "--set", "fake-b.call_us=7000")
 
 @pytest.fixture(scope="module", autouse=True)
 def _few_launches() -> Iterator[None]:
-    """Let two rounds be enough, whatever the budget: requests arrive in the time of the scripted backends."""
+    """Serve two rounds, whatever the budget: requests arrive in the time of the scripted backends."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "confirmation_timing", lambda timing: replace(timing, max_launches=2))
+        patch.setattr(service_level, "confirmation_timing", lambda timing: replace(timing, max_launches=2))
         yield
 
 
@@ -49,17 +49,16 @@ def tuned(model: Path, results: Path) -> Called:
     return tune(model, "--batch", "1,4", "--slo", "p90<=20ms", "--results", results)
 
 
-def test_the_setting_that_holds_the_highest_rate_is_confirmed_by_requests(tuned: Called) -> None:
+def test_the_best_settings_and_the_defaults_are_served_and_compared_by_their_rates(tuned: Called) -> None:
     assert tuned.code == 0, tuned.err
     report = tuned.document
     setting, held = report["setting"], report["held"]
     assert (setting["backend"], setting["batch"]) == ("fake-a", 4)
-    assert (report["conclusion"], report["is_confirmed"]) == ("better", True)
+    assert not report["is_confirmed"]
+    assert "few-launches" in {each["reason"] for each in report["reservations"]}
     defaults = [other for other in report["alternatives"] if other["kind"] == "default"]
     assert {other["setting"]["backend"] for other in defaults} == {"fake-a", "fake-b"}
-    for other in defaults:
-        assert held[setting["row"]]["passes_per_s"] >= held[other["setting"]["row"]]["fails_per_s"]
-    assert 200 < held[setting["row"]]["per_s"] < 800  # of calls of 5 ms that answer one request or four
+    assert {setting["row"], *(other["setting"]["row"] for other in defaults)} <= held.keys()
 
 
 def test_the_command_that_it_gives_serves_the_setting_again(tuned: Called, tmp_path: Path) -> None:

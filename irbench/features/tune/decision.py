@@ -119,7 +119,7 @@ def decide(
     if _is_same(behind[nearest], known[nearest], within):
         others = tuple(reservation for reservation in reservations if reservation.row != nearest)
         return TuneDecision("same", nearest, lead.leader, is_confirmed=not others, reservations=others)
-    conclusion = _conclusion(reservations)
+    conclusion = conclusion_of(reservations)
     is_ahead = all(_is_ahead(interval, known[row], within) for row, interval in behind.items())
     return TuneDecision(conclusion, lead.leader if is_ahead else nearest, lead.leader, reservations=reservations)
 
@@ -135,9 +135,10 @@ def _reservations(behind: Mapping[str, Interval], evidence: Mapping[str, PairEvi
             yield Reservation(doubt, row)
 
 
-def _conclusion(reservations: Sequence[Reservation]) -> Conclusion:
+def conclusion_of(reservations: Sequence[Reservation]) -> Conclusion:
+    """Return what a lead with reservations against it is called."""
     reasons = {reservation.reason for reservation in reservations}
-    if "interval-includes-1" in reasons:
+    if reasons & {"interval-includes-1", "rates-overlap", "rates-close"}:
         return "undecided"
     return "preview" if reasons == {"few-launches"} else "doubtful"
 

@@ -30,11 +30,7 @@ from irbench.features.tune.keywords import TuneKeywords
 from irbench.features.tune.options import TUNE, TuneOptions
 from irbench.features.tune.report import OtherBatch, TunedSetting, Tuning, TuningNote, TuningReport
 from irbench.features.tune.search_progress import searched_text, searching_text
-from irbench.features.tune.search_schedule import (
-    SearchSchedule,
-    confirmation_timing,
-    with_requested,
-)
+from irbench.features.tune.search_schedule import SearchSchedule, with_requested
 from irbench.features.tune.service_level import (
     confirmation_plan,
     confirmed_by_rates,
@@ -238,7 +234,7 @@ class Tuner:
         left_s = max(1.0, self._options.budget - self._watch.elapsed_s)
         request = replace(
             self._rows.request,
-            timing=confirmation_timing(self._rows.request.timing),
+            timing=self._plan.timing_of(len(finalists.planned.measured)),
             rows=tuple(cell.id for cell in finalists.planned.group.cells),
             budget_s=left_s,
             baseline=None,

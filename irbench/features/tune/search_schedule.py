@@ -414,6 +414,10 @@ class ConfirmationPlan:
         """Return how requests are served in place of calls; ``None`` where calls are compared."""
         return None
 
+    def timing_of(self, _rows: int, /) -> Timing:
+        """Return the protocol of a confirmation of so many rows."""
+        return self.timing
+
     def needed_s(self, best: Sequence[str], costs: LaunchCosts, /) -> float:
         """Return how long the fewest launches that give intervals take."""
         rows, timing = costs.of(self._rows(best)), self.timing

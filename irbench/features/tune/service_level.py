@@ -8,14 +8,14 @@ not known, so one setting is better than another where it passes at a rate at wh
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from irbench.core.row import cell_names
 from irbench.core.serving_row import ServingTable
 from irbench.errors import IrbenchError
-from irbench.features.tune.decision import Confirmed, Finalists, TuneDecision, whole_minutes
+from irbench.features.tune.decision import Confirmed, Finalists, TuneDecision, conclusion_of, whole_minutes
 from irbench.features.tune.options import TuneOptions
 from irbench.features.tune.queue_model import held_share
 from irbench.features.tune.report import (
@@ -25,22 +25,28 @@ from irbench.features.tune.report import (
     HeldRate,
     ReferenceKind,
     Reservation,
+    ReservationReason,
     setting_of,
 )
 from irbench.features.tune.search_schedule import ConfirmationPlan, LaunchCosts, confirmation_timing
 from irbench.features.tune.tuning_rows import TuningRows
-from irbench.spec import Cell
+from irbench.spec import Cell, Timing
 from irbench.spec.serving import Queueing, ServiceLevel, ServingPlan
+from irbench.stats.intervals import FEWEST_LAUNCHES
 from irbench.stats.run_modes.serving import FINEST, Probe, apparent_ends, requests_to_pass
 
 _SHARE = 0.6
 """Of the budget, what serving requests has: a rate is found by trying several for some time."""
-_ROUNDS, _LOADS = 2, 8.5
-"""How many rounds shall fit, and how many loads a row has in the first: those of a search, and half of one at once."""
+_LOADS = 8.5
+"""How many loads a row has in the first round: those of a search, and half of one at once; later ones have fewer."""
+_MOST_RATES = 12
+"""Of each row, for how many rates a decision is adjusted: so many does a launch of `irbench serve` try at most."""
 _SPARE = 0.9
 _AMPLE = 2
 """So many times the requests that pass without a miss decide most rates: some do miss, and others wait together."""
 _SHORTEST_S = 0.5
+_MARGIN = 1.2
+"""Rounds scatter in what they take."""
 _MOST_TIMES = 20
 """Nobody waits for a budget that is so many times as large."""
 
@@ -116,17 +122,22 @@ class ServingConfirmation(ConfirmationPlan):
         seconds = max(_SHORTEST_S, min(longest_s, self._load_s(best, costs, left_s)))
         return ServingPlan(level=self.level, seconds=round(seconds, 1), queueing=Queueing(batch_wait_ms=self.wait_ms))
 
+    def timing_of(self, rows: int, /) -> Timing:
+        """Return the protocol, whose confidence holds for all rates of all rows together."""
+        return replace(self.timing, confidence=adjusted_confidence(self.timing.confidence, rows))
+
     def _load_s(self, best: Sequence[str], costs: LaunchCosts, left_s: float) -> float:
-        """Return how long a load may take, so that as many rounds fit as shall."""
+        """Return how long a load may take, so that enough rounds fit."""
         rows = costs.of(self._rows(best))
         timing = self.timing
         warm_ups_s = (max(timing.warm_up, timing.warm_up_calls * row.completion_s) for row in rows)
         starts_s = sum(row.start_s for row in rows) + sum(warm_ups_s)
-        return (_SPARE * left_s / _ROUNDS - starts_s) / (_LOADS * len(rows))
+        return (_SPARE * left_s / FEWEST_LAUNCHES - starts_s) / (_LOADS * len(rows))
 
     def _enough_s(self, best: Sequence[str], costs: LaunchCosts) -> float:
         """Return how long the slowest setting must be served until its requests decide a rate."""
-        needed = _AMPLE * requests_to_pass(self.level.percentile, self.timing.confidence) / _ROUNDS
+        confidence = adjusted_confidence(self.timing.confidence, len(self._rows(best)))
+        needed = _AMPLE * requests_to_pass(self.level.percentile, confidence) / FEWEST_LAUNCHES
         rates = [self._expected_per_s(cell, costs) for cell in best]
         return needed / min(rates, default=math.inf)
 
@@ -146,6 +157,11 @@ def confirmation_plan(options: TuneOptions, rows: TuningRows) -> ConfirmationPla
     return ServingConfirmation(cells, rows.references, timing, options.slo, wait_ms, options.budget)
 
 
+def adjusted_confidence(confidence: float, rows: int) -> float:
+    """Return the confidence of each test with which all tests of so many rows are right together: by Bonferroni."""
+    return 1 - (1 - confidence) / (max(1, rows) * _MOST_RATES)
+
+
 def held_rates(table: ServingTable) -> dict[str, HeldRate]:
     """Return at which rate each row keeps the level, by its id; rows that answered no request are left out."""
     assert table.level is not None
@@ -157,44 +173,80 @@ def held_rates(table: ServingTable) -> dict[str, HeldRate]:
             probes.setdefault(row.id, []).append(probe)
     limits = {limit.cell: limit for limit in table.limits}
     return {
-        row: HeldRate(apparent_ends(own)[0] or None, limits[row].passes_per_s, limits[row].fails_per_s)
+        row: HeldRate(_apparent(own, limits[row].passes_per_s), limits[row].passes_per_s, limits[row].fails_per_s)
         for row, own in probes.items()
     }
 
 
-def decide_by_rates(held: Mapping[str, HeldRate], references: Mapping[str, ReferenceKind]) -> TuneDecision:
+def _apparent(probes: Sequence[Probe], passes_per_s: float | None) -> float | None:
+    """Return the rate that looks kept: the one that passes, also where a lower one looks broken by chance."""
+    return max(apparent_ends(probes)[0], passes_per_s or 0.0) or None
+
+
+def doubts_of(table: ServingTable) -> tuple[ReservationReason, ...]:
+    """Return what speaks against every difference of a table.
+
+    Tests pool the requests of all launches, so how much launches differ is not in them: it takes enough launches.
+    """
+    few: tuple[ReservationReason, ...] = ("few-launches",) if table.rounds < FEWEST_LAUNCHES else ()
+    return (*few, "busy") if table.is_disturbed else few
+
+
+def decide_by_rates(
+    held: Mapping[str, HeldRate],
+    references: Mapping[str, ReferenceKind],
+    doubts: Sequence[ReservationReason] = (),
+) -> TuneDecision:
     """Return what is recommended: the row that seems to hold the highest rate, if no reference may hold as high a one.
 
-    It is confirmed where it passes at a rate at which each of these fails. Otherwise it is recommended until then if it
-    seems to hold a rate that a search tells apart from that of the best reference; else that one is.
+    It is confirmed where it passes at a rate at which each of these fails, and nothing speaks against the table.
+    Otherwise it is recommended until then if it seems to hold a rate that a search tells apart from that of the best
+    reference that may hold as high a one; else that one is.
 
     Args:
         held: By the id of each row.
         references: What the user has without tuning, by the id of its row.
+        doubts: What speaks against every difference.
     """
     rates = {row: rate.per_s for row, rate in held.items() if rate.per_s is not None}
     if not rates:
         return TuneDecision("nothing", None, None)
     leader = max(rates, key=lambda row: (rates[row], row in references))
-    in_reach = [row for row in held if row != leader and not _is_below(held[row], held[leader])]
     if leader in references:
-        return _without_a_reference("reference", leader, [row for row in in_reach if row not in references])
-    beaten = [row for row in held if row in references]
+        settings = {row: rate for row, rate in held.items() if row not in references}
+        return _without_a_reference("reference", leader, tuple(_reservations(held[leader], settings, doubts)))
+    beaten = {row: rate for row, rate in held.items() if row in references}
     if not beaten:
-        return _without_a_reference("unopposed", leader, in_reach)
-    reservations = tuple(Reservation("rates-overlap", row) for row in in_reach if row in references)
+        others = {row: rate for row, rate in held.items() if row != leader}
+        return _without_a_reference("unopposed", leader, tuple(_reservations(held[leader], others, doubts)))
+    reservations = tuple(_reservations(held[leader], beaten, doubts))
     if not reservations:
         return TuneDecision("better", leader, leader, is_confirmed=True)
-    nearest = max((each.row for each in reservations), key=lambda row: rates.get(row, 0.0))
-    is_ahead = rates[leader] > FINEST * rates.get(nearest, 0.0)
-    return TuneDecision("undecided", leader if is_ahead else nearest, leader, reservations=reservations)
+    in_reach = [row for row in beaten if not _is_below(held[row], held[leader])]
+    nearest = max(in_reach, key=lambda row: rates.get(row, 0.0), default=None)
+    is_ahead = nearest is None or not _is_close(held[nearest], held[leader])
+    row = leader if is_ahead else nearest
+    return TuneDecision(conclusion_of(reservations), row, leader, reservations=reservations)
+
+
+def _reservations(
+    leader: HeldRate, others: Mapping[str, HeldRate], doubts: Sequence[ReservationReason]
+) -> Iterator[Reservation]:
+    for row, rate in others.items():
+        if not _is_below(rate, leader):
+            yield Reservation("rates-close" if _is_close(rate, leader) else "rates-overlap", row)
+        yield from (Reservation(doubt, row) for doubt in doubts)
 
 
 def _without_a_reference(
-    conclusion: Literal["reference", "unopposed"], leader: str, rivals: Sequence[str]
+    conclusion: Literal["reference", "unopposed"], leader: str, reservations: tuple[Reservation, ...]
 ) -> TuneDecision:
-    reservations = tuple(Reservation("rates-overlap", row) for row in rivals)
     return TuneDecision(conclusion, leader, leader, is_confirmed=not reservations, reservations=reservations)
+
+
+def _is_close(rate: HeldRate, leader: HeldRate) -> bool:
+    """Whether a search does not tell the rates apart that both seem to hold."""
+    return (leader.per_s or 0.0) <= FINEST * (rate.per_s or 0.0)
 
 
 def _is_below(rate: HeldRate, leader: HeldRate) -> bool:
@@ -204,7 +256,7 @@ def _is_below(rate: HeldRate, leader: HeldRate) -> bool:
 def confirmed_by_rates(finalists: Finalists, table: ServingTable, before_s: float) -> Confirmed:
     """Return what follows from the requests that were served; ``before_s`` was spent before."""
     group, held = finalists.planned.group, held_rates(table)
-    decision = decide_by_rates(held, finalists.references)
+    decision = decide_by_rates(held, finalists.references, doubts_of(table))
     names = cell_names(group)
     settings = {cell.id: setting_of(cell, names[cell.id]) for cell in group.cells}
     failures = {row.id: row.failure.message for row in table.rows if row.failure is not None}
@@ -214,7 +266,7 @@ def confirmed_by_rates(finalists: Finalists, table: ServingTable, before_s: floa
         Alternative(settings[row], finalists.references.get(row), gain_over(leader, held.get(row)), failures.get(row))
         for row in others
     )
-    deciding_s = deciding_budget_s(table, held, decision, before_s)
+    deciding_s = deciding_budget_s(table, decision, before_s)
     notes = (BusyRequests(foreign_share=table.foreign_share),) if table.foreign_share and table.is_disturbed else ()
     return Confirmed(decision, settings, tuple(alternatives), deciding_s, notes)
 
@@ -234,22 +286,34 @@ def gain_over(leader: HeldRate | None, other: HeldRate | None) -> Gain | None:
     return Gain(value, low=passes / fails, high=highest / lowest, is_preview=False)
 
 
-def deciding_budget_s(
-    table: ServingTable, held: Mapping[str, HeldRate], decision: TuneDecision, before_s: float
-) -> float | None:
+def deciding_budget_s(table: ServingTable, decision: TuneDecision, before_s: float) -> float | None:
     """Return the budget that is expected to tell rates apart, in seconds, in whole minutes.
 
-    ``None`` where nothing needs to be decided, where rates are so close that a search does not tell them apart, and
-    where it is so large that nobody would wait for it.
+    ``None`` where nothing needs to be decided, where rates are so close that a search does not tell them apart, where
+    other programs disturbed it, and where it is so large that nobody would wait for it.
     """
-    rivals = [held[each.row].per_s for each in decision.reservations]
-    leader = held[decision.leader].per_s if decision.leader is not None else None
-    if not rivals or leader is None or any(rate and leader / rate < FINEST for rate in rivals):
+    reasons = {each.reason for each in decision.reservations}
+    if not reasons or reasons - {"few-launches", "rates-overlap"} or not table.rounds:
         return None
-    assert table.level is not None
-    tested = [row.load.level.requests for row in table.rows if row.load is not None and row.load.level is not None]
-    times = max(2.0, _AMPLE * requests_to_pass(table.level.percentile, table.confidence) / max(tested, default=1))
-    return whole_minutes(before_s + times * table.seconds) if times <= _MOST_TIMES else None
+    times = _MARGIN * FEWEST_LAUNCHES / table.rounds if "few-launches" in reasons else 1.0
+    overlapping = {each.row for each in decision.reservations if each.reason == "rates-overlap"}
+    if overlapping:
+        assert table.level is not None
+        needed = _AMPLE * requests_to_pass(table.level.percentile, table.confidence)
+        times = max(times, 2.0, needed / _fewest_tested(table, {*overlapping, decision.leader or ""}))
+    if times > _MOST_TIMES:
+        return None
+    serving_s = times * table.seconds
+    return whole_minutes(max(before_s + serving_s, serving_s / _SHARE))
+
+
+def _fewest_tested(table: ServingTable, rows: Collection[str]) -> int:
+    """Return how many requests the best tested rate has of the row of which that is the fewest; 1 at least."""
+    most = dict.fromkeys(rows, 1)
+    for row in table.rows:
+        if row.id in most and row.load is not None and row.load.level is not None:
+            most[row.id] = max(most[row.id], row.load.level.requests)
+    return min(most.values())
 
 
 def options_of_level(level: ServiceLevel, wait_s: float | None) -> Iterator[tuple[str, str]]:

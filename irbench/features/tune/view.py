@@ -59,7 +59,8 @@ RESERVATION_TEXTS: Mapping[ReservationReason, str] = {
     "few-launches": "there were too few launches for confidence intervals",
     "interval-includes-1": "the confidence interval of the lead over {rows} includes 1",
     "rates-overlap": "no rate was found that it keeps and {rows} fails",
-    "busy": "other programs disturbed most blocks",
+    "rates-close": "it seems to hold about the same rate as {rows}",
+    "busy": "other programs disturbed the measurement",
     "uneven-load": "other programs were busier beside one setting than beside another",
     "all-blocks-disagree": "over all blocks, disturbed ones included, the setting is not faster than {rows}",
     "throughput-disagrees": "the throughput, which includes slow calls, is below that of {rows}",
@@ -113,7 +114,7 @@ _FRONT_COLUMNS = (
 )
 _OF_LEADER = ("preview", "undecided", "doubtful")
 _OF_LEVEL = ("better", "nothing")
-_OF_SIZE = ("interval-includes-1", "rates-overlap")
+_OF_SIZE = ("interval-includes-1", "rates-close")
 _FLIP_COLUMNS = (
     TableColumn("condition", words=True),
     TableColumn("setting", words=True),

@@ -9,14 +9,16 @@ import pytest
 from cold_and_soak_runs import serving_example
 from launches import group
 
-from irbench.core.serving_row import LevelTest, ServingRow, ServingTable
+from irbench.core.serving_row import LevelTest, LoadLimit, ServingRow, ServingTable
 from irbench.features.tune.options import TuneOptions
-from irbench.features.tune.report import Gain, HeldRate, ReferenceKind
+from irbench.features.tune.report import Gain, HeldRate, ReferenceKind, ReservationReason
 from irbench.features.tune.search_schedule import LaunchCosts
 from irbench.features.tune.service_level import (
     ServingConfirmation,
+    adjusted_confidence,
     decide_by_rates,
     deciding_budget_s,
+    doubts_of,
     gain_over,
     held_rates,
     options_of_level,
@@ -26,6 +28,7 @@ from irbench.spec import Timing
 from irbench.spec.serving import ServiceLevel
 
 DEFAULTS: Mapping[str, ReferenceKind] = {"default": "default"}
+REFERENCES: Mapping[str, ReferenceKind] = {"openvino": "default"}
 
 
 def held(per_s: float | None, passes: float | None, fails: float | None) -> HeldRate:
@@ -39,16 +42,50 @@ def test_a_setting_that_passes_where_every_reference_fails_is_confirmed() -> Non
 
 
 @pytest.mark.parametrize(
-    ("default", "recommended"),
-    [(held(36, 30, 42), "found"), (held(40, 39, 42), "default"), (held(None, None, None), "found")],
+    ("default", "recommended", "reason"),
+    [
+        (held(36, 30, 42), "found", "rates-overlap"),
+        (held(40, 39, 42), "default", "rates-close"),
+        (held(None, None, None), "found", "rates-overlap"),
+    ],
     ids=["seems far behind", "is about the same", "was served too little"],
 )
 def test_where_rates_overlap_the_setting_is_recommended_if_it_seems_to_be_ahead(
-    default: HeldRate, recommended: str
+    default: HeldRate, recommended: str, reason: str
 ) -> None:
     decision = decide_by_rates({"found": held(41, 40, 43), "default": default}, DEFAULTS)
     assert (decision.conclusion, decision.row, decision.is_confirmed) == ("undecided", recommended, False)
-    assert [(each.reason, each.row) for each in decision.reservations] == [("rates-overlap", "default")]
+    assert [(each.reason, each.row) for each in decision.reservations] == [(reason, "default")]
+
+
+@pytest.mark.parametrize(
+    ("doubt", "conclusion"), [("few-launches", "preview"), ("busy", "doubtful")], ids=["few launches", "a busy machine"]
+)
+@pytest.mark.parametrize("references", [{"default": "default"}, {"found": "default"}, {}], ids=["", "leads", "none"])
+def test_what_speaks_against_every_difference_leaves_the_best_unconfirmed(
+    doubt: ReservationReason, conclusion: str, references: Mapping[str, ReferenceKind]
+) -> None:
+    rates = {"found": held(41, 40, 43), "default": held(20, 19, 21)}
+    assert decide_by_rates(rates, references).is_confirmed
+    decision = decide_by_rates(rates, references, (doubt,))
+    assert (decision.row, decision.is_confirmed) == ("found", False)
+    assert [(each.reason, each.row) for each in decision.reservations] == [(doubt, "default")]
+    if references == DEFAULTS:
+        assert decision.conclusion == conclusion
+
+
+def test_too_few_rounds_and_other_programs_speak_against_a_table() -> None:
+    quiet = replace(table(), rounds=6, foreign_share=0.01)
+    assert doubts_of(quiet) == ()
+    assert doubts_of(replace(quiet, rounds=5)) == ("few-launches",)
+    assert doubts_of(replace(quiet, foreign_share=0.2)) == ("busy",)
+    assert doubts_of(replace(quiet, rounds=1, foreign_share=0.2)) == ("few-launches", "busy")
+
+
+def test_the_chance_of_a_wrong_claim_is_divided_by_all_rates_of_all_rows() -> None:
+    assert adjusted_confidence(0.95, 5) == pytest.approx(1 - 0.05 / 60)
+    plan = confirmation(600)
+    assert plan.timing_of(5).confidence == adjusted_confidence(plan.timing.confidence, 5)
 
 
 def test_a_reference_that_holds_the_highest_rate_is_recommended() -> None:
@@ -89,15 +126,40 @@ def test_a_rate_seems_to_be_held_below_the_lowest_that_is_not_whether_decided_or
     assert rates == {"ort": held(40, 40, None), "openvino": held(None, None, 10)}  # tf served nothing
 
 
+def test_a_rate_that_passes_is_held_also_where_a_lower_one_looks_broken_by_chance() -> None:
+    (first, *_) = (row for row in table().rows if row.load is not None)
+    assert first.load is not None
+    tests = {100.0: LevelTest(1000, 11, "undecided"), 120.0: LevelTest(1000, 1, "pass")}
+    rows = tuple(replace(first, load=replace(first.load, rate_per_s=rate, level=own)) for rate, own in tests.items())
+    shown = replace(table(), rows=rows, limits=(LoadLimit(first.id, 120.0, 150.0),))
+    assert held_rates(shown) == {first.id: held(120, 120, 150)}
+
+
+def budget_of(shown: ServingTable, found: HeldRate, default: HeldRate, *doubts: ReservationReason) -> float | None:
+    return deciding_budget_s(shown, decide_by_rates({"ort": found, "openvino": default}, REFERENCES, doubts), 60.0)
+
+
 def test_more_time_is_named_where_it_may_tell_rates_apart() -> None:
-    shown, references = table(), DEFAULTS
-    apart = {"found": held(41, 40, 43), "default": held(36, 30, 42)}
-    near = {"found": held(41, 40, 43), "default": held(40, 39, 42)}
-    kept = {"found": held(41, 40, 43), "default": held(20, 19, 21)}
-    budgets = [deciding_budget_s(shown, own, decide_by_rates(own, references), 60.0) for own in (apart, near, kept)]
-    assert budgets == [300.0, None, None]  # twice the two minutes of the table, and one before
+    shown = replace(table(), rows=tuple(_tested(row, 1000) for row in table().rows), rounds=6)
+    found, apart, near, kept = held(41, 40, 43), held(36, 30, 42), held(40, 39, 42), held(20, 19, 21)
+    budgets = [budget_of(shown, found, other) for other in (apart, near, kept)]
+    assert budgets == [420.0, None, None]  # twice the two minutes of the table, which are 60 % of a budget
     few = replace(shown, rows=tuple(_tested(row, 10) for row in shown.rows))
-    assert deciding_budget_s(few, apart, decide_by_rates(apart, references), 60.0) is None
+    assert budget_of(few, found, apart) is None
+    assert budget_of(shown, found, apart, "busy") is None
+
+
+def test_more_time_is_named_for_the_row_with_the_fewest_requests() -> None:
+    shown = replace(table(), rows=tuple(_tested(row, 1000 if row.id == "ort" else 100) for row in table().rows))
+    budget_s = budget_of(shown, held(41, 40, 43), held(36, 30, 42))
+    assert budget_s is not None
+    assert budget_s > 420.0
+
+
+def test_enough_rounds_are_named_where_rates_differ_after_too_few() -> None:
+    shown = replace(table(), rounds=2)
+    budget_s = budget_of(shown, held(41, 40, 43), held(20, 19, 21), "few-launches")
+    assert budget_s == 720.0  # 1.2 times three times the two minutes, which are 60 % of a budget
 
 
 def _tested(row: ServingRow, requests: int) -> ServingRow:
