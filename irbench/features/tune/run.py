@@ -16,6 +16,7 @@ from irbench.core import registry
 from irbench.core.address import BackendAddress
 from irbench.core.result import SEARCH_RUN
 from irbench.errors import ExitCode
+from irbench.features.serve.options import SERVE
 from irbench.features.tune.decision import (
     Confirmed,
     Finalists,
@@ -42,7 +43,7 @@ from irbench.features.tune.tuning_rows import TuningRows, excluded, random_input
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.optimizer import UNOPTIMIZED, variant
-from irbench.options.option import names_keywords
+from irbench.options.option import flag_of, names_keywords
 from irbench.options.run import RunOptions
 from irbench.render.columns.serving import level_text
 from irbench.requests.resolve import require_models
@@ -64,8 +65,6 @@ from irbench.worker.scratch import scratch_folder
 
 _CONFIRMED = 3
 """How many settings of a search are confirmed, where there is time for them."""
-_NOT_SERVED = ("--min-accuracy", "--metric", "--warmup")
-"""What `irbench serve` does not take, and no setting depends on."""
 _MOST_VETTING = 0.4
 """Of the budget, what is kept for finding out whether the best may be used."""
 UseOf: TypeAlias = Callable[[TunedSetting], tuple[tuple[str, ...], str]]
@@ -340,7 +339,8 @@ def command_of(setting: TunedSetting, options: TuneOptions) -> tuple[str, ...]:
     asked = (*_own_options(setting), *_shared_options(run))
     if options.slo is None:
         return ("irbench", "run", *run.models, *chain.from_iterable(asked))
-    asked = tuple(pair for pair in asked if pair[0] not in _NOT_SERVED)
+    served = {flag_of(name, declared) for name, declared in SERVE.options.items()}
+    asked = tuple(pair for pair in asked if pair[0] in served)  # no setting depends on the others
     level = options_of_level(options.slo, options.batch_wait if setting.batch > 1 else None)
     return ("irbench", "serve", *run.models, *chain.from_iterable((*asked, *level)))
 

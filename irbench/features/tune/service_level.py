@@ -30,6 +30,7 @@ from irbench.features.tune.report import (
 )
 from irbench.features.tune.search_schedule import ConfirmationPlan, LaunchCosts, confirmation_timing
 from irbench.features.tune.tuning_rows import TuningRows
+from irbench.options.kinds import SERVICE_LEVEL
 from irbench.spec import Cell, Timing
 from irbench.spec.serving import Queueing, ServiceLevel, ServingPlan
 from irbench.stats.intervals import FEWEST_LAUNCHES
@@ -318,6 +319,6 @@ def _fewest_tested(table: ServingTable, rows: Collection[str]) -> int:
 
 def options_of_level(level: ServiceLevel, wait_s: float | None) -> Iterator[tuple[str, str]]:
     """Yield the options of a command line that serves requests with a service level."""
-    yield "--slo", f"p{level.percentile:g}<={level.limit_ms:g}ms"
+    yield "--slo", SERVICE_LEVEL.written(level)
     if wait_s is not None:
         yield "--batch-wait", f"{1e3 * wait_s:g}ms"
