@@ -16,6 +16,8 @@ DEFAULT_SAMPLES = 2000
 DEFAULT_FORMAT: ImageFormat = "png"
 FEWEST_CHECKED = 8
 """Steps of which a quarter scatters."""
+OF_DECODING = ("cache", "workers")
+"""Settings of what makes samples of images; a function of the user's does that by itself."""
 GpuThreadMode: TypeAlias = Literal["global", "gpu_private", "gpu_shared"]
 Compared: TypeAlias = Literal["samples/s", "cost"]
 DesignSize: TypeAlias = Literal["full", "half"]

@@ -20,6 +20,7 @@ from irbench.features.train.options import (
     DEFAULT_FORMAT,
     DEFAULT_SAMPLES,
     FEWEST_CHECKED,
+    OF_DECODING,
     SYNTHETIC,
     TRAIN,
     TrainOptions,
@@ -211,6 +212,12 @@ def _refuse_what_does_nothing(options: TrainOptions) -> None:
     for flag, value in of_images.items():
         if value is not None and options.data != SYNTHETIC:
             raise IrbenchError(f"{flag} is an option of synthetic images.", hint="Leave it out, or leave out --data.")
+    several = next((f"--{name}" for name in OF_DECODING if len(getattr(options, name)) > 1), None)
+    if several is not None and ":" in options.data:
+        raise IrbenchError(
+            f"{several} changes nothing where a function makes the samples.",
+            hint="Leave it out, and decode and cache in the function.",
+        )
     if options.check_steps < FEWEST_CHECKED:
         raise IrbenchError(
             f"--check-steps {options.check_steps} is too few to tell whether a loss falls.",

@@ -72,6 +72,7 @@ def tune_training_with(
     model: str | Path, options: TuneTrainingOptions, shared: RunOptions, reporter: Reporter
 ) -> Tuning:
     """Search what the options ask for; an interrupt leaves the report incomplete."""
+    options = worth_trying(options)
     asked, trained = training_request(model, options, shared)
     if len(combinations_of(options, asked.threads)) == 1:
         raise IrbenchError(
@@ -93,6 +94,14 @@ def tune_training_with(
             return replace(rows, planned=checks.check(rows.planned, best))
 
         return Tuner(tuned, rows, folder, lock, reporter, use_of, vetted).tuned()
+
+
+def worth_trying(options: TuneTrainingOptions) -> TuneTrainingOptions:
+    """Return the options without default values that change nothing, since a function makes the samples."""
+    usual = TuneTrainingOptions()
+    if ":" not in options.data or options.workers != usual.workers:
+        return options
+    return replace(options, workers=usual.workers[:1])
 
 
 def searched_rows(request: RunRequest, planned: PlannedGroup, checks: LossChecks) -> TuningRows:

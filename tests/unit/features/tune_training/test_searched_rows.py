@@ -13,11 +13,12 @@ from irbench.errors import IrbenchError
 from irbench.features.train import loss_checks
 from irbench.features.train.command import command as train_command
 from irbench.features.train.loss_checks import LossChecks
+from irbench.features.train.run import training_request
 from irbench.features.train.training_rows import TrainingRows, without
 from irbench.features.tune.decision import Finalists
 from irbench.features.tune.tuning_rows import TuningRows
 from irbench.features.tune_training.options import TuneTrainingOptions
-from irbench.features.tune_training.run import command_of, searched_rows
+from irbench.features.tune_training.run import command_of, searched_rows, worth_trying
 from irbench.options.run import RunOptions
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
@@ -125,3 +126,18 @@ def test_irbench_train_reads_the_command_of_a_row_as_what_the_search_was_asked_f
     expected = {**asked, **shared, **settings, "model": "net.keras", "launches": 4}
     assert {name: read[name] for name in expected} == expected
     assert not any(flag in words for flag in ("--budget", "--name", "--no-lock"))
+
+
+def test_several_values_of_what_a_function_does_by_itself_are_refused_and_not_tried() -> None:
+    own: dict[str, Any] = {"data": "samples.py:make", "prefetch": ("0", "auto")}
+    assert worth_trying(TuneTrainingOptions(**own)).workers == ("auto",)
+    assert worth_trying(TuneTrainingOptions()).workers == ("auto", "1")
+    assert worth_trying(TuneTrainingOptions(**own, workers=("1", "4"))).workers == ("1", "4")
+    refused: tuple[dict[str, Any], ...] = ({"workers": ("1", "4")}, {"cache": ("off", "on")})
+    for asked in refused:
+        (name,) = asked
+        with pytest.raises(
+            IrbenchError, match=f"--{name} changes nothing where a function makes the samples"
+        ) as caught:
+            training_request("net", TuneTrainingOptions(**own, **asked), RunOptions())
+        assert caught.value.hint
