@@ -13,6 +13,7 @@ from irbench.spec.serving import ServiceLevel
 TUNE_BUDGET_S = 300.0
 
 
+_HIGHEST_RATE = "the best is what keeps the level at the highest rate"
 _UP_TO_ALL = "up to all processors"
 _TESTED_PERCENTILE = 90
 """Calls are judged by theirs: it says nothing of a level that fewer requests must keep."""
@@ -39,6 +40,13 @@ class TuneOptions:
     slo: ServiceLevel | None = option(
         kinds.SERVICE_LEVEL,
         "Service level of requests that arrive on their own: the best setting keeps it at the highest rate of them.",
+        excludes={
+            "max_latency": "the level limits what requests take, and calls with them",
+            **dict.fromkeys(("objective=latency", "objective=cost", "objective=tokens/s"), _HIGHEST_RATE),
+            "generate": "requests are single inferences",
+            "flip_map": "it compares calls back to back",
+            "io=bound": "each request brings its inputs",
+        },
     )
     batch_wait: float | None = option(
         kinds.LATENCY,

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Literal
 
 from irbench.core.row import cell_names
 from irbench.core.serving_row import ServingTable
 from irbench.errors import IrbenchError
 from irbench.features.tune.decision import Confirmed, Finalists, TuneDecision, conclusion_of, whole_minutes
-from irbench.features.tune.options import TuneOptions
+from irbench.features.tune.options import TUNE, TuneOptions
 from irbench.features.tune.queue_model import held_share
 from irbench.features.tune.report import (
     Alternative,
@@ -31,6 +32,7 @@ from irbench.features.tune.report import (
 from irbench.features.tune.search_schedule import ConfirmationPlan, LaunchCosts, confirmation_timing
 from irbench.features.tune.tuning_rows import TuningRows
 from irbench.options.kinds import SERVICE_LEVEL
+from irbench.options.option import refuse_excluded
 from irbench.spec import Cell, Timing
 from irbench.spec.serving import Queueing, ServiceLevel, ServingPlan
 from irbench.stats.intervals import FEWEST_LAUNCHES
@@ -58,33 +60,19 @@ def refuse_contradictions_of_level(options: TuneOptions) -> None:
     Raises:
         IrbenchError: There is such a pair.
     """
-    if options.slo is None:
-        if options.batch_wait is not None:
-            raise IrbenchError(
-                "`--batch-wait` is for requests that arrive on their own.",
-                hint='Say what their answers must keep: `--slo "p99<=50ms"`, for example.',
-            )
+    refuse_excluded(SimpleNamespace(**{**vars(options.run), **vars(options)}), TUNE.options)
+    if options.batch_wait is None:
         return
-    for option, reason in _contradictions(options):
-        raise IrbenchError(f"`--slo` and `{option}` cannot be combined: {reason}.", hint="Leave one of them out.")
-    if options.batch_wait is not None and options.run.batch == (1,):
+    if options.slo is None:
+        raise IrbenchError(
+            "`--batch-wait` is for requests that arrive on their own.",
+            hint='Say what their answers must keep: `--slo "p99<=50ms"`, for example.',
+        )
+    if options.run.batch == (1,):
         raise IrbenchError(
             "At batch 1 a call answers one request, and has no batch to wait for.",
             hint="Give `--batch 1,4,8`, or leave `--batch-wait` out.",
         )
-
-
-def _contradictions(options: TuneOptions) -> Iterator[tuple[str, str]]:
-    if options.max_latency is not None:
-        yield "--max-latency", "the level limits what requests take, and calls with them"
-    if options.objective != "fps":
-        yield f"--objective {options.objective}", "the best is what keeps the level at the highest rate"
-    if options.run.generate is not None:
-        yield "--generate", "requests are single inferences"
-    if options.flip_map:
-        yield "--flip-map", "it compares calls back to back"
-    if options.run.io != "copy":
-        yield f"--io {options.run.io}", "each request brings its inputs"
 
 
 @dataclass(frozen=True)
