@@ -11,11 +11,11 @@ from irbench.api.progress import Say
 from irbench.errors import IrbenchError
 from irbench.features.fleet.cluster import CallFailed, Cluster, Member, SchedulerLost, TargetLost
 from irbench.features.fleet.coordinator import clock_ahead_s, problem_of_answer
+from irbench.features.fleet.diagnosis_report import DoctorAnswer, FleetDiagnosis, TargetDiagnosis
 from irbench.features.fleet.messages import TargetFacts, unpacked
 from irbench.features.fleet.on_target import tasks
 from irbench.features.fleet.problems import TargetProblem, problem_of_target
 from irbench.features.fleet.progress import Spoken
-from irbench.features.fleet.report import DoctorAnswer, FleetDiagnosis, TargetDiagnosis
 from irbench.features.fleet.supervision import opened, with_targets
 from irbench.features.fleet.targets import FleetFile
 from irbench.measure.clock import Stopwatch

@@ -93,6 +93,7 @@ class JournalDocument(msgspec.Struct, frozen=True, kw_only=True):
         fleet: An id: jobs of another one begin anew.
         planned: How many tables the whole plan has, of which a call may measure some.
         begun: Which target began a job that is not done, by the id of the job: its launches are there.
+        pools: That the last call asks, each of which measures all tables of the plan.
     """
 
     format: int = FORMAT
@@ -105,6 +106,7 @@ class JournalDocument(msgspec.Struct, frozen=True, kw_only=True):
     jobs: Mapping[str, JobRecord] = {}
     targets: Mapping[str, TargetRecord] = {}
     begun: Mapping[str, str] = {}
+    pools: tuple[str, ...] = ()
 
 
 class Unwritable(IrbenchError):
@@ -172,20 +174,22 @@ class Journal:
         """Take in which targets a call asks, before it does: what was wrong in earlier calls is over.
 
         Targets have no problem until they show one, and what is stored is priced as it is today. A job that failed in a
-        pool that is not asked is no job any more; what was stored of one stays.
+        pool that is not asked is no job any more, and so is a target without a run; what was stored of one stays.
 
         Args:
             prices: What an hour of each target costs, by its name.
             pools: Names of their pools.
         """
+        jobs = {job: record for job, record in self.document.jobs.items() if record.pool in pools or record.has_runs}
+        have_runs = {record.target for record in jobs.values() if record.has_runs}
         targets = {
             name: msgspec.structs.replace(target, problem=None, price_per_hour=prices.get(name, target.price_per_hour))
             for name, target in self.document.targets.items()
+            if name in prices or name in have_runs
         }
-        jobs = {job: record for job, record in self.document.jobs.items() if record.pool in pools or record.has_runs}
-        asked = msgspec.structs.replace(self.document, targets=targets, jobs=jobs)
-        if asked != self.document:
-            self.document = asked
+        asked = msgspec.structs.replace(self.document, targets=targets, jobs=jobs, pools=tuple(sorted(pools)))
+        before, self.document = self.document, asked
+        if asked != before and (before.jobs or before.targets):
             self._write()
 
     def see(self, name: str, **facts: Any) -> None:

@@ -58,6 +58,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         setting: The recommended one, a row of the confirmation; ``None`` where nothing could be measured.
         search_run: The id of the run that holds the search; empty where it did not begin.
+        new_tokens: Tokens that each call generates; ``None`` where calls are single inferences.
     """
 
     conclusion: Conclusion
@@ -65,6 +66,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     is_confirmed: bool
     deciding_budget_s: float | None
     search_run: str
+    new_tokens: int | None = None
 
 
 class TableOutcome(msgspec.Struct, frozen=True):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -13,19 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import msgspec
 
 from irbench.api.display import Displayable
-from irbench.core.record import Failure
-from irbench.core.result import GroupResult, RunDocument
-from irbench.core.row import CellResult, Spans, State, distinguish, is_too_slow, name_of
-from irbench.core.serving_row import LoadLimit, ServingRow, ServingTable, serving_names
-from irbench.errors import ExitCode, IrbenchError
+from irbench.core.row import Spans
+from irbench.errors import ExitCode
 from irbench.features.fleet.asked_models import command_of
-from irbench.features.fleet.journal import End, JobRecord, JournalDocument, TargetRecord
-from irbench.features.fleet.messages import Command, TargetFacts, Tuned
+from irbench.features.fleet.journal import JobRecord, JournalDocument, TargetRecord
+from irbench.features.fleet.machine_rows import FleetTable, MachineRow, price_per_million, rows_of_tables
+from irbench.features.fleet.messages import Command
 from irbench.features.fleet.options import FLEET
-from irbench.features.fleet.problems import TargetProblem, problems_text
+from irbench.features.fleet.problems import problems_text
 from irbench.features.tune.options import TuneOptions
 from irbench.notices.notes import Reference
-from irbench.roofline import Bandwidth, ComputePeak
 from irbench.runs.results import Run
 from irbench.spec import Objective, asked_objective
 from irbench.store.listing import find_run
@@ -33,155 +30,6 @@ from irbench.store.runs import load_document
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-_INFERENCES = 1e6
-_SECONDS_OF_HOUR = 3600
-
-
-class FoundByDoctor(msgspec.Struct, frozen=True):
-    """One finding of a doctor on a target; see :mod:`irbench.features.doctor.findings`."""
-
-    code: str
-    found: str = ""
-    remedy: str = ""
-
-
-class BackendFound(msgspec.Struct, frozen=True):
-    """A backend on a target: the version of its runtime, and why it cannot run; ``None`` where it can."""
-
-    name: str
-    version: str | None = None
-    problem: str | None = None
-
-
-class PeaksFound(msgspec.Struct, frozen=True):
-    """What a machine attains at most; see :class:`irbench.roofline.MachinePeaks`."""
-
-    compute: tuple[ComputePeak, ...] = ()
-    bandwidth: tuple[Bandwidth, ...] = ()
-
-
-class DoctorAnswer(msgspec.Struct, frozen=True):
-    """What is read of the answer of a doctor on a target."""
-
-    verdict: str
-    findings: tuple[FoundByDoctor, ...] = ()
-    backends: tuple[BackendFound, ...] = ()
-    peak: PeaksFound | None = None
-
-
-class TargetDiagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found out about a target.
-
-    Attributes:
-        problem: Why it may not measure; ``None`` where it may.
-        clock_ahead_s: By how much its clock is ahead of this machine's; ``None`` where nobody knows.
-    """
-
-    name: str
-    problem: TargetProblem | None = None
-    facts: TargetFacts | None = None
-    doctor: DoctorAnswer | None = None
-    clock_ahead_s: float | None = None
-
-
-class FleetDiagnosis(Displayable):
-    """What was found out about all targets."""
-
-    _command = FLEET
-
-    def __init__(self, targets: Sequence[TargetDiagnosis]) -> None:
-        self.targets = tuple(targets)
-
-    @property
-    def exit_code(self) -> int:
-        """2 where no target may measure, 3 where some may not, otherwise 0."""
-        usable = [not target.problem for target in self.targets]
-        return int(ExitCode.OK if all(usable) else ExitCode.FAILED_CELL if any(usable) else ExitCode.USAGE)
-
-    def to_json(self) -> str:
-        """Return it as JSON."""
-        from irbench.render.text_formats import json_text
-
-        return json_text({"targets": msgspec.to_builtins(self.targets)}, indent=2)
-
-    def __repr__(self) -> str:
-        """Return how many targets may measure."""
-        usable = sum(not target.problem for target in self.targets)
-        return f"<FleetDiagnosis: {usable} of {len(self.targets)} targets may measure>"
-
-    def __rich__(self) -> RenderableType:
-        """Return the table as ``irbench fleet doctor`` prints it; called by rich."""
-        from irbench.features.fleet.view import DiagnosisView
-
-        return DiagnosisView(self.targets)
-
-
-@dataclass(frozen=True)
-class FleetTable:
-    """One table of the plan on one pool.
-
-    Attributes:
-        target: That measured it; empty where none did.
-        run: The id of the run that holds it; empty where none does.
-        kind: How its job ended; see :class:`JobRecord`.
-        problem: Why it was not measured, as its target said, or what is wrong with each target of its pool; empty where
-            nothing is known.
-        tuned: What a search found; ``None`` of anything else. ``run`` is then its confirmation, or the search itself
-            where there is none.
-    """
-
-    label: str
-    pool: str
-    target: str
-    kind: End
-    run: str = ""
-    exit_code: int = 0
-    problem: str = ""
-    hint: str = ""
-    tuned: Tuned | None = None
-
-
-@dataclass(frozen=True)
-class MachineRow:
-    """A row of a table on one machine, beside the same row on others; of a search, the row that is recommended.
-
-    Attributes:
-        table: What the settings of its table are.
-        row: Its name there.
-        p50: Of the latency in milliseconds over launches; ``None`` where it is not known.
-        fps: Samples per second over launches. Of served requests the highest rate that keeps the service level, which
-            lies below the lowest that does not: the end of its interval.
-        cost_per_million: Of inferences of one sample, in the currency of the price; ``None`` without one.
-        is_right: Whether its outputs match the reference; ``None`` where they were not compared.
-        is_too_slow: Whether it answers later than the plan allows.
-        reference: What its outputs were compared with; ``None`` where they were not.
-        state: What became of it there.
-        failure: Why it has no figures, or answers that do not count; ``None`` elsewhere.
-        confidence: Of the intervals of its table.
-        tuned: What a search found on the machine; ``None`` of anything else.
-    """
-
-    table: str
-    model: str
-    row: str
-    target: str
-    run: str
-    p50: Spans | None
-    fps: Spans | None
-    cost_per_million: float | None
-    is_right: bool | None
-    is_too_slow: bool
-    reference: Reference | None = None
-    state: State = "ok"
-    failure: Failure | None = None
-    confidence: float = 0.95
-    tuned: Tuned | None = None
-
-    @property
-    def has_figures(self) -> bool:
-        """Whether it was measured to its end."""
-        return self.state in ("ok", "mismatch")
 
 
 @dataclass(frozen=True)
@@ -194,6 +42,7 @@ class FleetOverview:
         command: What measured its tables.
         objective: What machines are compared by; ``None`` where they are not.
         level: The service level that requests were served with, as the command line takes it; empty of anything else.
+        pools: That the last call asked; empty where it is not known.
     """
 
     name: str
@@ -204,6 +53,27 @@ class FleetOverview:
     command: Command = "sweep"
     objective: Objective | None = None
     level: str = ""
+    pools: tuple[str, ...] = ()
+
+    @property
+    def all_tables(self) -> int:
+        """How many tables there are: those of the plan for each pool, and what other pools have measured before."""
+        asked = self._asked
+        return self.planned * max(len(asked), 1) + sum(
+            bool(table.run) for table in self.tables if table.pool not in asked
+        )
+
+    @property
+    def left(self) -> int:
+        """How many tables of the plan are still to be measured in the pools that were asked last."""
+        asked = self._asked
+        settled = sum(table.is_settled for table in self.tables if table.pool in asked)
+        return max(self.planned * max(len(asked), 1) - settled, 0)
+
+    @property
+    def _asked(self) -> set[str]:
+        seen = (table.pool for table in self.tables), (target.pool for target in self.targets)
+        return set(self.pools) or set(chain.from_iterable(seen))
 
     @property
     def references(self) -> tuple[Reference, ...]:
@@ -219,9 +89,10 @@ class FleetOverview:
     def cheapest(self) -> tuple[tuple[MachineRow, ...], ...]:
         """What costs the least of each model in each table, of the rows that are right and fast enough.
 
-        The cheapest row comes first, and behind it those whose costs overlap its: only a row by itself is a winner.
+        The cheapest row comes first, and behind it those whose costs overlap its: only a row by itself is a winner. A
+        row that is sure to hold no rate of requests yet takes part with the rate at which it fails.
         """
-        return self._least([row for row in self._able if row.cost_per_million is not None], _cost)
+        return self._least([row for row in self._able if row.price_per_hour is not None], _cost)
 
     @property
     def best(self) -> tuple[tuple[MachineRow, ...], ...]:
@@ -232,9 +103,9 @@ class FleetOverview:
         """
         if self.objective not in ("fps", "latency"):
             return ()
-        figure = _latency if self.objective == "latency" else _time
-        known = (row for row in self._able if (row.p50 if self.objective == "latency" else row.fps) is not None)
-        return self._least(list(known), figure)
+        if self.objective == "latency":
+            return self._least([row for row in self._able if row.p50 is not None], _latency)
+        return self._least([row for row in self._able if row.fps is not None or row.limit is not None], _time)
 
     @property
     def _able(self) -> Iterator[MachineRow]:
@@ -244,7 +115,8 @@ class FleetOverview:
     @staticmethod
     def _least(rows: Sequence[MachineRow], figure: _Figure) -> tuple[tuple[MachineRow, ...], ...]:
         by_model = groupby(sorted(rows, key=_model_and_table), key=_model_and_table)
-        return tuple(_least_of(list(together), figure) for _, together in by_model)
+        least = (_least_of(list(together), figure) for _, together in by_model)
+        return tuple(rows for rows in least if figure(rows[0]).value < inf)
 
 
 def _model_and_table(row: MachineRow) -> tuple[str, str]:
@@ -269,16 +141,21 @@ def _least_of(rows: Sequence[MachineRow], figure: _Figure) -> tuple[MachineRow, 
 
 
 def _cost(row: MachineRow) -> _Between:
-    cost = row.cost_per_million
-    assert cost is not None
-    if row.fps is None:
-        return _Between(cost, 0.0, inf)
-    time = _time(row)
-    return _Between(cost, cost * row.fps.value * time.low, cost * row.fps.value * time.high)
+    if row.fps is None and row.limit is None:
+        return _Between(inf if row.cost_per_million is None else row.cost_per_million, 0.0, inf)
+    value, low, high = (price_per_million(row.price_per_hour, time) for time in _time(row))
+    assert value is not None
+    assert low is not None
+    assert high is not None
+    return _Between(value, low, high)
 
 
 def _time(row: MachineRow) -> _Between:
-    """Return the time of a sample by its FPS, which it has."""
+    """Return the time of a sample by its FPS, or of a request by the rate that the row holds."""
+    if row.limit is not None:
+        passes, fails = row.limit.passes_per_s, row.limit.fails_per_s
+        longest = 1 / passes if passes else inf
+        return _Between(longest, 1 / fails if fails else 0.0, longest)
     assert row.fps is not None
     value, low, high = _spans(row.fps)
     return _Between(1 / value, 1 / high, inf if low <= 0 else 1 / low)
@@ -387,8 +264,10 @@ def report_of(document: JournalDocument, root: Path) -> Fleet:
     command = command_of(document.plan)
     objective = asked_objective(document.plan.get("objective", TuneOptions.objective)) if command != "sweep" else None
     level = document.plan.get("slo", "") if command != "sweep" else ""
-    rows = sorted(_rows(tables, prices, root), key=partial(_place, objective))
-    overview = FleetOverview(document.name, document.planned, targets, tables, tuple(rows), command, objective, level)
+    rows = tuple(sorted(rows_of_tables(tables, prices, root), key=partial(_place, objective)))
+    overview = FleetOverview(
+        document.name, document.planned, targets, tables, rows, command, objective, level, document.pools
+    )
     return Fleet(overview, root)
 
 
@@ -409,101 +288,8 @@ def _tables(record: JobRecord) -> Iterator[FleetTable]:
 def _place(objective: Objective | None, row: MachineRow) -> tuple[Any, ...]:
     """Return what rows are sorted by: the best first, of each row where machines are not compared by anything else."""
     p50 = inf if row.p50 is None else row.p50.value
-    time = inf if row.fps is None else 1 / row.fps.value
+    time = inf if row.fps is None and row.limit is None else _time(row).value
     by_table = (row.table, row.model)
     if objective is None:
         return (*by_table, row.row, p50, row.target)
     return (*by_table, p50 if objective == "latency" else time, row.target)
-
-
-def _rows(tables: Sequence[FleetTable], prices: Mapping[str, float | None], root: Path) -> Iterator[MachineRow]:
-    for table in tables:
-        if not table.run:
-            continue
-        try:
-            document = load_document(find_run(root, table.run))
-        except IrbenchError:
-            continue  # it was removed
-        yield from _rows_of(table, document, prices.get(table.target))
-
-
-def _rows_of(table: FleetTable, document: RunDocument, price: float | None) -> Iterator[MachineRow]:
-    """Yield the rows of a run; of a search, that of the recommended setting."""
-    from irbench.render.speed_table import confidence_of
-
-    confidence = confidence_of(document.plan)
-    for group in document.groups:
-        names = distinguish({cell.id: name_of(cell, cell.model or group.model) for cell in group.cells})
-        for cell in group.cells:
-            row = _row(table, group, cell, names[cell.id], confidence)
-            if row.has_figures:
-                reference = cell.verified_against or group.verified_against
-                row = _with_figures(row, cell, reference, price)
-            if table.tuned is None or _is_recommended(cell, table.tuned):
-                yield row
-    for served in document.serving:
-        names = serving_names(served)
-        limits = {limit.cell: limit for limit in served.limits}
-        for load in {row.id: row for row in served.rows}.values():
-            row = _row(table, served, load, names[load.id], served.confidence)
-            if row.has_figures:
-                row = replace(row, is_right=_is_right(load), reference=served.verified_against)
-            if table.tuned is None or _is_recommended(load, table.tuned):
-                yield _with_rate(row, limits.get(load.id), price)
-
-
-def _is_recommended(cell: CellResult | ServingRow, tuned: Tuned) -> bool:
-    return tuned.setting is not None and tuned.setting.row == cell.id
-
-
-def _row(
-    table: FleetTable,
-    group: GroupResult | ServingTable,
-    cell: CellResult | ServingRow,
-    name: str,
-    confidence: float,
-) -> MachineRow:
-    return MachineRow(
-        table=table.label,
-        model=(cell.model if isinstance(cell, CellResult) else None) or group.model,
-        row=name,
-        target=table.target,
-        run=table.run,
-        p50=None,
-        fps=None,
-        cost_per_million=None,
-        is_right=None,
-        is_too_slow=isinstance(cell, CellResult) and is_too_slow(cell),
-        state=cell.state,
-        failure=cell.failure,
-        confidence=confidence,
-        tuned=table.tuned,
-    )
-
-
-def _with_rate(row: MachineRow, limit: LoadLimit | None, price: float | None) -> MachineRow:
-    """Return a row with the highest rate of requests that passes, and what a million requests cost at it."""
-    if limit is None or limit.passes_per_s is None:
-        return row
-    rate = Spans(limit.passes_per_s, low=limit.passes_per_s, high=limit.fails_per_s)
-    return replace(row, fps=rate, cost_per_million=_price_per_million(price, limit.passes_per_s))
-
-
-def _price_per_million(price: float | None, per_s: float | None) -> float | None:
-    return None if price is None or not per_s else price / _SECONDS_OF_HOUR / per_s * _INFERENCES
-
-
-def _with_figures(row: MachineRow, cell: CellResult, reference: Reference | None, price: float | None) -> MachineRow:
-    fps = cell.fps_over_launches.value if cell.fps_over_launches is not None else cell.fps
-    return replace(
-        row,
-        p50=cell.p50_over_launches,
-        fps=cell.fps_over_launches,
-        cost_per_million=_price_per_million(price, fps),
-        is_right=_is_right(cell),
-        reference=reference,
-    )
-
-
-def _is_right(cell: CellResult | ServingRow) -> bool | None:
-    return None if cell.state == "ok" and cell.output_error is None else cell.state == "ok"

@@ -31,6 +31,7 @@ from irbench.features.plan.table_options import SweepSetup
 from irbench.features.serve.options import SERVE, ServeOptions
 from irbench.features.serve.run import serving_plan
 from irbench.features.tune.options import TUNE, TuneOptions
+from irbench.features.tune.service_level import refuse_contradictions_of_level
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.requests.run_requests import refuse_contradictions
@@ -40,7 +41,7 @@ from irbench.system import host
 
 if TYPE_CHECKING:
     from irbench.features.fleet.coordinator import Coordinator
-    from irbench.features.fleet.report import FleetDiagnosis
+    from irbench.features.fleet.diagnosis_report import FleetDiagnosis
 
 _LIBRARIES = ("distributed", "asyncssh")
 
@@ -118,7 +119,7 @@ def fleet_serve(
         options: Where is measured, and what :func:`irbench.serve` takes; ``slo`` must be given.
 
     Returns:
-        The fleet; ``fps`` of its ``rows`` is the highest rate that passes, in requests per second.
+        The fleet; ``limit`` of its ``rows`` has the highest rate that passes, in requests per second.
 
     Raises:
         IrbenchError: The models, the targets or the scheduler are not usable; or no target can be reached.
@@ -158,6 +159,7 @@ def plan_of_tuning(model: str, options: Mapping[str, Any]) -> SweepPlan:
     own, shared = TUNE.split(options)
     asked = TuneOptions(model, RunOptions((model,), **shared), **own)
     refuse_contradictions(replace(asked.run, objective=asked.objective))
+    refuse_contradictions_of_level(asked)
     return plan_of_models("tune", FLEET_TUNE, (model,), options)
 
 

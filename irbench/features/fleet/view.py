@@ -10,18 +10,13 @@ from rich.text import Text
 
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant, size_text
 from irbench.core.row import Ends, Spans
+from irbench.features.fleet.diagnosis_report import DoctorAnswer, PeaksFound, TargetDiagnosis
+from irbench.features.fleet.machine_rows import FleetTable, MachineRow
 from irbench.features.fleet.messages import Command
 from irbench.features.fleet.problems import TargetProblem
 from irbench.features.fleet.progress import END_TEXTS, LARGEST_SKEW_S, clock_text
-from irbench.features.fleet.report import (
-    DoctorAnswer,
-    FleetOverview,
-    FleetTable,
-    MachineRow,
-    PeaksFound,
-    TargetDiagnosis,
-)
-from irbench.features.tune.report import Conclusion, TunedSetting, budget_text
+from irbench.features.fleet.report import FleetOverview
+from irbench.features.tune.report import Conclusion, budget_text
 from irbench.render.figure_texts import are_ranges, ends_heading, ends_text
 from irbench.render.footer import failure_text
 from irbench.render.table import ListingTable, Row, TableColumn, TextTable
@@ -41,6 +36,9 @@ CONCLUSION_TEXTS: Mapping[Conclusion, str] = {
 """What is said of the setting that a search recommends; it has no room for more."""
 
 
+_UNKNOWN = "not known"
+
+
 @dataclass(frozen=True)
 class FleetView:
     """A fleet: a line for each target, for each table without a run, and for each row on each machine."""
@@ -53,11 +51,14 @@ class FleetView:
         yield ListingTable(_targets(self.overview))
         yield from map(Text, _skews(self.overview))
         yield from map(Text, map(_nothing_found, self.overview.tables_without_setting))
-        missing = [table for table in self.overview.tables if not table.run or table.problem]
-        if missing:
+        missing = [table for table in self.overview.tables if not table.is_settled]
+        left = self.overview.left
+        if missing or left:
             yield Text()
-            yield from map(Text, map(_missing, missing))
-            yield Text(f"left to measure: {plural(len(missing), 'table')}; the same call with --resume tries again")
+        yield from map(Text, map(_missing, missing))
+        if left:
+            call = _CALLS[self.overview.command]
+            yield Text(f"left to measure: {plural(left, 'table')}; irbench fleet {call} with --resume goes on")
         if self.overview.rows:
             yield Text()
             yield ListingTable(_TABLES[self.overview.command](self.overview))
@@ -66,10 +67,10 @@ class FleetView:
 
 def _counts(overview: FleetOverview) -> str:
     measured = sum(bool(table.run) for table in overview.tables)
-    pools = {table.pool for table in overview.tables} | {target.pool for target in overview.targets}
-    all_tables = overview.planned * max(len(pools), 1)
+    beyond = sum(table.is_settled and not table.run for table in overview.tables)
+    ended = f", {beyond} beyond the end of a batch curve" if beyond else ""
     level = f", {overview.level}" if overview.level else ""
-    return f"fleet {overview.name}{level}: {measured} of {plural(all_tables, 'table')} measured"
+    return f"fleet {overview.name}{level}: {measured} of {plural(overview.all_tables, 'table')} measured{ended}"
 
 
 def _targets(overview: FleetOverview) -> TextTable:
@@ -157,20 +158,39 @@ def _speed_columns(overview: FleetOverview) -> tuple[TableColumn, TableColumn]:
     confidence = min(row.confidence for row in overview.rows)
     return (
         TableColumn(ends_heading("p50 ms", [row.p50 for row in overview.rows], confidence), drops=2),
-        TableColumn(ends_heading("FPS", [row.fps for row in overview.rows], confidence)),
+        TableColumn(ends_heading(_rate_unit(overview), list(map(_throughput, overview.rows)), confidence)),
     )
 
 
+def _rate_unit(overview: FleetOverview) -> str:
+    is_generation = any(row.tuned is not None and row.tuned.new_tokens for row in overview.rows)
+    return "requests/s" if overview.level else "tokens/s" if is_generation else "FPS"
+
+
+def _throughput(row: MachineRow) -> Spans | None:
+    """Return the FPS of a row, or its tokens per second where each call generates some."""
+    tokens = None if row.tuned is None else row.tuned.new_tokens
+    if row.fps is None or tokens is None:
+        return row.fps
+    low, high, range_low, range_high = (
+        None if end is None else end * tokens
+        for end in (row.fps.low, row.fps.high, row.fps.range_low, row.fps.range_high)
+    )
+    return Spans(row.fps.value * tokens, low=low, high=high, range_low=range_low, range_high=range_high)
+
+
 def _speeds(overview: FleetOverview) -> Iterator[tuple[str, ...]]:
-    figures = [[row.p50 for row in overview.rows], [row.fps for row in overview.rows]]
+    figures = [[row.p50 for row in overview.rows], list(map(_throughput, overview.rows))]
     return zip(*map(_figures, figures), strict=True)
 
 
 def _held(overview: FleetOverview) -> Iterator[tuple[str, ...]]:
     """Yield at which rate of requests each row keeps the service level, and at which it does not."""
     for row in overview.rows:
-        holds, fails = (None, None) if row.fps is None else (row.fps.value, row.fps.high)
-        yield significant(holds), significant(fails)
+        limit = row.limit
+        yield (
+            (NOT_MEASURED,) * 2 if limit is None else (significant(limit.passes_per_s), significant(limit.fails_per_s))
+        )
 
 
 def _setting_cells(row: MachineRow, speeds: tuple[str, ...], overview: FleetOverview) -> tuple[str, ...]:
@@ -180,13 +200,8 @@ def _setting_cells(row: MachineRow, speeds: tuple[str, ...], overview: FleetOver
     price = (significant(row.cost_per_million),) if _has_prices(overview) else ()
     is_confirmed = "yes" if row.tuned.is_confirmed else "no"
     kind = CONCLUSION_TEXTS[row.tuned.conclusion]
-    facts = (_label(setting), setting.precision, str(setting.batch), str(setting.threads or "native"))
+    facts = (row.row, setting.precision, str(setting.batch), str(setting.threads or "native"))
     return (row.model, row.target, *facts, *speeds, *price, is_confirmed, kind)
-
-
-def _label(setting: TunedSetting) -> str:
-    """Return what a setting is called beside its batch and threads."""
-    return setting.label.partition(" batch ")[0]
 
 
 def _nothing_found(table: FleetTable) -> str:
@@ -196,7 +211,7 @@ def _nothing_found(table: FleetTable) -> str:
 def _open(overview: FleetOverview) -> Iterator[str]:
     """Yield what would confirm settings that are not, and which rows are known to hold no rate."""
     for row in overview.rows:
-        if overview.level and row.fps is None and row.has_figures:
+        if overview.level and row.has_figures and not _holds(row):
             yield f"{_place(row)}: no rate is sure to keep {overview.level}: irbench show {row.run} says more"
         if row.tuned is not None and not row.tuned.is_confirmed:
             budget_s = row.tuned.deciding_budget_s
@@ -223,6 +238,12 @@ def _served_cells(row: MachineRow, held: tuple[str, ...], overview: FleetOvervie
     return (row.table, row.row, row.target, *held, *price, _answers(row))
 
 
+def _holds(row: MachineRow) -> bool:
+    return row.limit is not None and row.limit.passes_per_s is not None
+
+
+_CALLS: Mapping[Command, str] = {"sweep": "run", "tune": "tune", "serve": "serve"}
+"""The command of a fleet that measures each kind of tables."""
 _TABLES: Mapping[Command, Callable[[FleetOverview], TextTable]] = {
     "sweep": _rows,
     "tune": _settings,
@@ -276,24 +297,25 @@ def _best(rows: Sequence[MachineRow], overview: FleetOverview) -> str:
     """Say which row of a model is the best on all machines, or between which it is not decided."""
 
     def figure(row: MachineRow) -> str:
-        rate = "requests/s" if overview.level else "FPS"
-        spans, unit = (row.p50, "ms") if overview.objective == "latency" else (row.fps, rate)
+        if row.limit is not None:
+            return f"{significant(row.limit.passes_per_s)} {_rate_unit(overview)}" if _holds(row) else _UNKNOWN
+        spans, unit = (row.p50, "ms") if overview.objective == "latency" else (_throughput(row), _rate_unit(overview))
         return f"{significant(None if spans is None else spans.value)} {unit}"
 
     spans = [row.p50 if overview.objective == "latency" else row.fps for row in rows]
-    return _decision(f"best of {_of(rows[0], overview)}", rows, [figure(row) for row in rows], spans, overview)
+    return _decision(f"best of {_of(rows[0], overview)}", rows, [figure(row) for row in rows], spans)
 
 
 def _cheapest(rows: Sequence[MachineRow], overview: FleetOverview) -> str:
     """Say which row of a table is the cheapest, or between which it is not decided."""
-    prices = [significant(row.cost_per_million) for row in rows]
+    prices = [_UNKNOWN if row.cost_per_million is None else significant(row.cost_per_million) for row in rows]
     if len(rows) == 1:
         prices = [f"{prices[0]} for a million {'requests' if overview.level else 'inferences'}"]
-    return _decision(f"cheapest of {_of(rows[0], overview)}", rows, prices, [row.fps for row in rows], overview)
+    return _decision(f"cheapest of {_of(rows[0], overview)}", rows, prices, [row.fps for row in rows])
 
 
 def _of(row: MachineRow, overview: FleetOverview) -> str:
-    if overview.objective is not None:
+    if overview.objective is not None and len({each.table for each in overview.rows if each.model == row.model}) == 1:
         return row.model
     return row.table + ("" if row.model in row.table else f", {row.model}")
 
@@ -303,18 +325,27 @@ def _decision(
     rows: Sequence[MachineRow],
     figures: Sequence[str],
     spans: Sequence[Spans | None],
-    overview: FleetOverview,
 ) -> str:
     """Say which row is the first of all with its figure, or that it is not decided between several."""
     if len(rows) == 1:
         return f"{of}: {_place(rows[0])}, {figures[0]}"
-    without = [_place(row) for row, known in zip(rows, spans, strict=True) if not _has_interval(known)]
-    doubt = "the intervals overlap"
-    if without:
-        lacks = "failed at no rate" if overview.level else f"{'has' if len(without) == 1 else 'have'} no interval"
-        doubt = f"{listing(without)} {lacks}"
+    doubt = " and ".join(_doubts(rows, spans)) or "the intervals overlap"
     candidates = listing(f"{_place(row)} ({figure})" for row, figure in zip(rows, figures, strict=True))
     return f"{of}: not decided, {doubt}: {candidates}"
+
+
+def _doubts(rows: Sequence[MachineRow], spans: Sequence[Spans | None]) -> Iterator[str]:
+    """Yield which rows have no end where they may lie, in which case it cannot be decided."""
+    unsure = [_place(row) for row in rows if row.limit is not None and not _holds(row)]
+    unfailed = [_place(row) for row in rows if row.limit is not None and _holds(row) and row.limit.fails_per_s is None]
+    measured = zip(rows, spans, strict=True)
+    without = [_place(row) for row, known in measured if row.limit is None and not _has_interval(known)]
+    if unsure:
+        yield f"{listing(unsure)} {'is' if len(unsure) == 1 else 'are'} not sure to hold any rate"
+    if unfailed:
+        yield f"{listing(unfailed)} failed at no rate"
+    if without:
+        yield f"{listing(without)} {'has' if len(without) == 1 else 'have'} no interval"
 
 
 def _has_interval(spans: Spans | None) -> bool:

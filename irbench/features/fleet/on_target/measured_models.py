@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -39,7 +38,7 @@ def tuned(request: JobRequest, folder: Path, reporter: Reporter) -> Measured:
         IrbenchError: Nothing can be measured, or the search was interrupted.
     """
     own, shared = TUNE.read(_keywords(request, folder))
-    run = replace(_run_options(request, folder, shared), models=())
+    run = _run_options(request, folder, shared)
     tuning = tune_with(TuneOptions(_model(request, folder), run, **own), reporter)
     report = tuning.report
     if report.conclusion == "interrupted":
@@ -50,6 +49,7 @@ def tuned(request: JobRequest, folder: Path, reporter: Reporter) -> Measured:
         is_confirmed=report.is_confirmed,
         deciding_budget_s=report.deciding_budget_s,
         search_run=report.search_run or "",
+        new_tokens=report.new_tokens,
     )
     runs = tuple(run for run in (report.confirmation_run, report.search_run) if run)
     outcome = TableOutcome(request.tables[0].id, next(iter(runs), ""), int(tuning.exit_code), tuned=found)

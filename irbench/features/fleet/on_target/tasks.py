@@ -69,7 +69,8 @@ def measure(request: bytes) -> bytes:
         with waiting_for(folder / TURN):  # a worker that was given up may not have noticed yet
             outcome = _known(folder, request)
             if outcome is None:
-                (folder / OUTCOME).unlink(missing_ok=True)
+                for earlier in (OUTCOME, ARCHIVE):
+                    (folder / earlier).unlink(missing_ok=True)
                 files.lay_out(asked, folder / FILES)
                 write_atomically(folder / REQUEST, request)
                 outcome = _measured(folder)
@@ -116,7 +117,7 @@ def _measured(folder: Path) -> JobOutcome:
 
 def _outcome(folder: Path) -> JobOutcome:
     outcome = unpacked((folder / OUTCOME).read_bytes(), JobOutcome, "The process of the job")
-    has_runs = outcome.kind == "measured" and (folder / ARCHIVE).exists()
+    has_runs = outcome.kind == "measured" and any(table.run for table in outcome.tables)
     archive = (folder / ARCHIVE).read_bytes() if has_runs else b""
     return JobOutcome(
         kind=outcome.kind, tables=outcome.tables, message=outcome.message, hint=outcome.hint, archive=archive

@@ -82,3 +82,12 @@ def test_serving_without_a_model_or_a_service_level_is_refused_with_what_to_type
     with pytest.raises(IrbenchError) as refusal:
         plan_of_serving(models, values)
     assert "--slo" in refusal.value.hint
+
+
+@pytest.mark.parametrize("contradiction", [{"max_latency": "50ms"}, {"objective": "latency"}, {"generate": 64}])
+def test_what_a_search_for_a_service_level_cannot_obey_is_refused_before_any_machine_is_asked(
+    contradiction: dict[str, Any],
+):
+    _, values = FLEET_TUNE.read({"slo": "p99<=50ms", **contradiction})
+    with pytest.raises(IrbenchError, match="cannot be combined"):
+        plan_of_tuning("nets/a.onnx", values)

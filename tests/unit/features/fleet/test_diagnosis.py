@@ -17,9 +17,9 @@ from irbench import __version__
 from irbench.errors import ExitCode
 from irbench.features.fleet import diagnosis
 from irbench.features.fleet.cluster import Member, TargetLost
+from irbench.features.fleet.diagnosis_report import FleetDiagnosis
 from irbench.features.fleet.messages import TargetFacts, packed
 from irbench.features.fleet.on_target import tasks
-from irbench.features.fleet.report import FleetDiagnosis
 from irbench.features.fleet.targets import FleetFile, Target
 
 

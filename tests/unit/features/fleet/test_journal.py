@@ -65,3 +65,25 @@ def test_what_was_wrong_in_an_earlier_call_is_not_wrong_with_the_next_one(tmp_pa
     assert {target.problem for target in known.targets.values()} == {None}
     assert known.targets["a"].price_per_hour == 2.0
     assert set(known.jobs) == {"0", "2"}
+
+
+def test_a_target_that_is_not_asked_any_more_is_kept_only_with_its_runs(tmp_path: Path):
+    journal = journal_to_write(tmp_path, "f", _PLAN, 2, resume=False)
+    journal.begin()
+    for name in ("asked", "useful", "useless"):
+        journal.see(name, pool=name)
+    done = JobRecord(job="0", pool="useful", kind="measured", target="useful", tables=(TableOutcome("t", "01A"),))
+    journal.add(done)
+    journal.ask({"asked": None}, {"asked"})
+    journal.close()
+    known = read_journal(tmp_path, "f")
+    assert known is not None
+    assert (set(known.targets), known.pools) == ({"asked", "useful"}, ("asked",))
+
+
+def test_a_call_that_nothing_came_of_leaves_nothing(tmp_path: Path):
+    journal = journal_to_write(tmp_path, "f", _PLAN, 2, resume=False)
+    journal.begin()
+    journal.ask({"a": None}, {"a"})
+    journal.close()
+    assert not list(tmp_path.iterdir())

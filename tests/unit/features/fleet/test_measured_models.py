@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -62,6 +63,11 @@ def test_the_model_that_was_sent_is_searched_and_both_runs_are_named(monkeypatch
     assert (outcome.run, runs, outcome.exit_code) == ("01C", ("01C", "01S"), 0)
     assert (outcome.tuned.setting, outcome.tuned.conclusion, outcome.tuned.search_run) == (SETTING, "better", "01S")
     assert unpacked(packed(outcome), type(outcome), "a test") == outcome
+
+
+def test_how_many_tokens_a_call_generates_is_told_with_the_setting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    ((outcome,), _), _ = answered(monkeypatch, tmp_path, replace(FOUND, new_tokens=64))
+    assert outcome.tuned.new_tokens == 64
 
 
 def test_a_search_that_finds_nothing_is_done_with_its_search_and_the_code_of_a_failure(

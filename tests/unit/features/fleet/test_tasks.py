@@ -28,7 +28,8 @@ class Process:
     def _run(self, *_: Any, **__: Any) -> Any:
         self.begun += 1
         folder = files.job_folder(REQUEST.job)
-        (folder / ARCHIVE).write_bytes(b"runs")
+        if any(table.run for table in self.outcome.tables):
+            (folder / ARCHIVE).write_bytes(b"runs")
         (folder / OUTCOME).write_bytes(packed(self.outcome))
         return type("Ended", (), {"returncode": 0})
 
@@ -62,3 +63,11 @@ def test_what_was_not_measured_whole_or_is_asked_otherwise_is_measured(
     measured()
     measured(again)
     assert process.begun == 2
+
+
+def test_runs_of_an_earlier_request_are_not_sent_with_one_that_has_none(monkeypatch: pytest.MonkeyPatch):
+    process = Process(monkeypatch, WHOLE)
+    measured()
+    process.outcome = JobOutcome(kind="measured", tables=(TableOutcome("t", message="no"),))
+    again = measured(JobRequest(job=REQUEST.job, name="f", tables=(), files=(), places={"a.onnx": "b"}))
+    assert (again.archive, (files.job_folder(REQUEST.job) / ARCHIVE).exists()) == (b"", False)

@@ -12,21 +12,20 @@ from golden_files import check_golden
 
 from irbench.core.record import Failure
 from irbench.core.row import Spans
-from irbench.features.fleet.journal import TargetRecord
-from irbench.features.fleet.messages import TargetFacts, Tuned
-from irbench.features.fleet.problems import TargetProblem
-from irbench.features.fleet.report import (
+from irbench.core.serving_row import LoadLimit
+from irbench.features.fleet.diagnosis_report import (
     BackendFound,
     DoctorAnswer,
-    Fleet,
     FleetDiagnosis,
-    FleetOverview,
-    FleetTable,
     FoundByDoctor,
-    MachineRow,
     PeaksFound,
     TargetDiagnosis,
 )
+from irbench.features.fleet.journal import TargetRecord
+from irbench.features.fleet.machine_rows import FleetTable, MachineRow, price_per_million
+from irbench.features.fleet.messages import TargetFacts, Tuned
+from irbench.features.fleet.problems import TargetProblem
+from irbench.features.fleet.report import Fleet, FleetOverview
 from irbench.features.fleet.view import CONCLUSION_TEXTS
 from irbench.features.tune.report import Conclusion, TunedSetting
 from irbench.roofline import Bandwidth, ComputePeak
@@ -43,6 +42,7 @@ INTERVAL = MachineRow(
     cost_per_million=0.94,
     is_right=True,
     is_too_slow=False,
+    price_per_hour=0.34,
 )
 RANGE = replace(
     INTERVAL,
@@ -111,8 +111,16 @@ TUNED = replace(
         ),
     ),
     rows=(
-        replace(INTERVAL, table="resnet50", target="epyc", tuned=FOUND),
-        replace(CLOSE, table="resnet50", target="arm", fps=Spans(60.0, low=59.0, high=61.0), tuned=DEFAULT),
+        replace(INTERVAL, table="resnet50", row="ort+extended x2", target="epyc", tuned=FOUND),
+        replace(
+            CLOSE,
+            table="resnet50",
+            row="openvino",
+            target="arm",
+            fps=Spans(60.0, low=59.0, high=61.0),
+            tuned=DEFAULT,
+            price_per_hour=0.2,
+        ),
     ),
     command="tune",
     objective="fps",
@@ -121,9 +129,11 @@ SERVED = replace(
     WHOLE,
     name="serve-resnet50",
     rows=(
-        replace(INTERVAL, p50=None, fps=Spans(120.0, low=120.0, high=130.0), cost_per_million=0.79),
-        replace(CLOSE, p50=None, fps=Spans(90.0, low=90.0), cost_per_million=0.93),
-        replace(ONCE, p50=None, fps=None, cost_per_million=None),
+        replace(INTERVAL, p50=None, fps=None, cost_per_million=0.79, limit=LoadLimit("ort", 120.0, 130.0)),
+        replace(
+            CLOSE, p50=None, fps=None, cost_per_million=0.926, price_per_hour=0.3, limit=LoadLimit("ort", 90.0, None)
+        ),
+        replace(ONCE, p50=None, fps=None, cost_per_million=None, limit=LoadLimit("ort", None, 110.0)),
         FAILED,
     ),
     command="serve",
@@ -182,13 +192,26 @@ def _held_rates() -> Iterator[tuple[MachineRow, float]]:
 def test_a_search_on_each_machine_reads_as_in_the_golden_file():
     texts = {
         "one setting is the best": TUNED,
-        "two may be": replace(TUNED, rows=(TUNED.rows[0], replace(TUNED.rows[1], fps=CLOSE.fps))),
+        "two may be": replace(TUNED, rows=(TUNED.rows[0], replace(TUNED.rows[1], fps=CLOSE.fps, price_per_hour=0.338))),
         "the latency was searched for": replace(TUNED, objective="latency"),
+        "tokens are generated": replace(
+            TUNED,
+            rows=tuple(
+                replace(row, tuned=msgspec.structs.replace(row.tuned, new_tokens=64)) for row in TUNED.rows if row.tuned
+            ),
+        ),
         "a service level was searched for": replace(
             TUNED,
             level="p99<=50ms",
             rows=tuple(
-                replace(row, p50=None, fps=Spans(rate, low=rate, high=1.1 * rate)) for row, rate in _held_rates()
+                replace(
+                    row,
+                    p50=None,
+                    fps=None,
+                    cost_per_million=price_per_million(row.price_per_hour, 1 / rate),
+                    limit=LoadLimit("ort", rate, 1.1 * rate),
+                )
+                for row, rate in _held_rates()
             ),
         ),
     }
@@ -199,10 +222,12 @@ def test_a_search_on_each_machine_reads_as_in_the_golden_file():
 
 
 def test_rates_of_requests_read_as_in_the_golden_file():
-    decided = replace(SERVED.rows[1], fps=Spans(90.0, low=90.0, high=95.0))
+    decided = replace(SERVED.rows[1], limit=LoadLimit("ort", 90.0, 95.0))
+    unsure = replace(SERVED.rows[2], limit=LoadLimit("ort", None, 200.0))
     texts = {
         "a rate that never failed may be higher": SERVED,
         "one machine holds the most": replace(SERVED, rows=(SERVED.rows[0], decided)),
+        "a machine may hold more, but passed at no rate": replace(SERVED, rows=(SERVED.rows[0], unsure)),
     }
     shown = [f"== {title}\n{to_text(Fleet(overview, Path()).__rich__())}" for title, overview in texts.items()]
     check_golden("fleet-serve", "\n".join(shown))
