@@ -158,11 +158,11 @@ class Tuner:
         """Search, confirm, and return what was found."""
         schedule = self._schedule()
         search = self._search(schedule)
-        if search.is_interrupted:
-            return self._tuning(replace(self._report(search), conclusion="interrupted"), search)
         try:
-            finalists = self._finalists(schedule)
+            finalists = None if search.is_interrupted else self._finalists(schedule)
         except KeyboardInterrupt:
+            finalists = None
+        if finalists is None:
             return self._tuning(replace(self._report(search), conclusion="interrupted"), search)
         before_s = self._watch.elapsed_s
         left_s = self._options.budget - before_s
