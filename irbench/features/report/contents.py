@@ -100,7 +100,7 @@ def _named(comparison: RunComparison, runs: Sequence[StoredRun]) -> RunCompariso
 
 def _searches(root: Path, runs: Sequence[StoredRun]) -> Iterator[PageResult]:
     """Yield the searches that runs hold or confirm, where they are stored."""
-    from irbench.features.tune.report import search_of
+    from irbench.features.tune.search_page import search_of
 
     for document, folder in runs:
         if (result := search_of(root, document, folder)) is not None:

@@ -30,10 +30,9 @@ from irbench.features.tune.report import (
     TunedSetting,
     TuningReport,
     Unable,
-    condition_text,
     setting_of,
 )
-from irbench.features.tune.search_progress import measuring_flips_text
+from irbench.features.tune.search_progress import condition_text, measuring_flips_text
 from irbench.features.tune.search_schedule import with_requested
 from irbench.features.tune.tuning_rows import TuningRows
 from irbench.measure.clock import Stopwatch

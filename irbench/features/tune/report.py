@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from irbench.api.display import DisplayedReport
 from irbench.charts.plots import Plottable
 from irbench.core.plain_text import plain
-from irbench.core.quantities import plural
-from irbench.core.result import SEARCH_RUN, NoWinner, RunDocument
+from irbench.core.result import NoWinner
 from irbench.core.row import Estimated, WithEnds
-from irbench.errors import ExitCode, IrbenchError
+from irbench.errors import ExitCode
 from irbench.features.tune.options import TUNE
-from irbench.features.tune.search_progress import searched_text
 from irbench.notices.base import Notice
 from irbench.optimizer import UNOPTIMIZED
 from irbench.pages.result import PageResult, result_of_view
@@ -25,8 +21,6 @@ from irbench.render.views import Document
 from irbench.runs.results import Run
 from irbench.spec import AccuracyLimit, Cell, Objective, Precision
 from irbench.spec.serving import ServiceLevel
-from irbench.store.listing import find_run
-from irbench.store.runs import load_document
 
 if TYPE_CHECKING:
     from irbench.charts.figure import Figure
@@ -498,51 +492,3 @@ class Tuning(Plottable, DisplayedReport[TuningReport]):
         from irbench.features.tune.view import tuning_view
 
         return tuning_view(self.report)
-
-
-def condition_text(condition: ChangedCondition) -> str:
-    """Return a condition in words: ``batch 8``, ``1 thread``, ``a busy neighbour``."""
-    value = condition.value
-    if condition.axis == "neighbour":
-        return "a busy neighbour"
-    if condition.axis in ("threads", "processors", "streams"):
-        return plural(int(value), condition.axis.removesuffix("s"))
-    return f"{condition.axis} {value}"
-
-
-def search_of(root: Path, document: RunDocument, folder: Path) -> PageResult | None:
-    """Return the search that a stored run holds or confirms, as a page shows it.
-
-    ``None`` of a run without one, and where the run that holds it was removed.
-    """
-    confirmed = document.plan.get("search_run")
-    if confirmed:
-        try:
-            search_folder = find_run(root, str(confirmed))
-            search = load_document(search_folder)
-        except IrbenchError:
-            return None
-        return _page_of_search(search, search_folder, is_alone=True)
-    is_search = document.plan.get("is_part_of") == SEARCH_RUN
-    return _page_of_search(document, folder, is_alone=False) if is_search else None
-
-
-def _page_of_search(search: RunDocument, folder: Path, *, is_alone: bool) -> PageResult:
-    table = search.groups[0]
-    is_generation = any(row.generation for row in table.cells)
-    searched_for = searched_text(table.objective, is_generation=is_generation, is_training=table.is_training)
-    tried = sum(row.state not in ("not-measured", "interrupted") for row in table.cells)
-    return PageResult(
-        name=f"{table.model} tuned",
-        question=f"run {search.run_id} holds the search",
-        verdict=f"{plural(tried, 'setting')} tried for {searched_for}.",
-        figures=partial(_figures_of_search, search, folder, is_alone=is_alone),
-    )
-
-
-def _figures_of_search(search: RunDocument, folder: Path, *, is_alone: bool) -> Iterator[Figure]:
-    """Yield the charts; those that the page has with the search's own tables only where these are not in it."""
-    from irbench.features.tune.charts import figures_of_search
-
-    figures = figures_of_search(search, folder)
-    return figures if is_alone else islice(figures, 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from irbench.core.quantities import plural
+from irbench.features.tune.report import ChangedCondition
 from irbench.spec import Objective
 
 SEARCHED_TEXTS: Mapping[Objective, str] = {
@@ -36,3 +37,13 @@ def measuring_flips_text(count: int, seconds: float) -> str:
     if not count:
         return "flip map: the confirmation has no other setting to compare with"
     return f"flip map: the best setting and its rival under {plural(count, 'other condition')}, {seconds:.0f} s at most"
+
+
+def condition_text(condition: ChangedCondition) -> str:
+    """Return a condition in words: ``batch 8``, ``1 thread``, ``a busy neighbour``."""
+    value = condition.value
+    if condition.axis == "neighbour":
+        return "a busy neighbour"
+    if condition.axis in ("threads", "processors", "streams"):
+        return plural(int(value), condition.axis.removesuffix("s"))
+    return f"{condition.axis} {value}"

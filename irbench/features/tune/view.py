@@ -25,9 +25,9 @@ from irbench.features.tune.report import (
     TuningReport,
     Unable,
     budget_text,
-    condition_text,
     nearest_flip,
 )
+from irbench.features.tune.search_progress import condition_text
 from irbench.render.accuracy_texts import accuracy_text, limit_text, measure_text
 from irbench.render.columns.serving import level_text, rate_text
 from irbench.render.figure_texts import are_ranges, ends_heading, ratio_with_ends

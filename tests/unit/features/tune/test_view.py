@@ -28,10 +28,15 @@ from irbench.features.tune.report import (
     TunedSetting,
     TuningReport,
     Unable,
-    condition_text,
 )
 from irbench.features.tune.search_progress import measuring_flips_text, searched_text, searching_text
-from irbench.features.tune.view import flip_map_parts, flip_map_sentence, recommendation_texts, tuning_view
+from irbench.features.tune.view import (
+    condition_text,
+    flip_map_parts,
+    flip_map_sentence,
+    recommendation_texts,
+    tuning_view,
+)
 from irbench.render.accuracy_texts import accuracy_text, limit_text
 from irbench.render.table import TextTable
 from irbench.spec import AccuracyLimit
