@@ -30,8 +30,8 @@ from irbench.features.tune.report import (
     Unable,
 )
 from irbench.features.tune.search_progress import measuring_flips_text, searched_text, searching_text
+from irbench.features.tune.search_progress import condition_text
 from irbench.features.tune.view import (
-    condition_text,
     flip_map_parts,
     flip_map_sentence,
     recommendation_texts,
