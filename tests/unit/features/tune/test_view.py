@@ -29,8 +29,7 @@ from irbench.features.tune.report import (
     TuningReport,
     Unable,
 )
-from irbench.features.tune.search_progress import measuring_flips_text, searched_text, searching_text
-from irbench.features.tune.search_progress import condition_text
+from irbench.features.tune.search_progress import condition_text, measuring_flips_text, searched_text, searching_text
 from irbench.features.tune.view import (
     flip_map_parts,
     flip_map_sentence,
