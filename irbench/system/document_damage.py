@@ -15,6 +15,7 @@ import msgspec
 from irbench.errors import IrbenchError
 
 _MISSING = re.compile(r"missing required field `([^`]+)`")
+_UNKNOWN = re.compile(r"unknown field `([^`]+)`")
 _PLACE = re.compile(r" - at `\$\.?([^`]+)`$")
 _PACKED = (BadGzipFile, TarError, zlib.error, struct.error)
 
@@ -57,8 +58,10 @@ def named_by_archive(text: str, unpacked: Path, archive: Path | str) -> str:
 
 def _misfit(said: str) -> str:
     """Return what msgspec says of a value: the field and the place are what a reader needs of it."""
-    missing, place = _MISSING.search(said), _PLACE.search(said)
+    missing, unknown, place = _MISSING.search(said), _UNKNOWN.search(said), _PLACE.search(said)
     inside = f" at {place[1]}" if place else ""
+    if unknown is not None:
+        return f"there is no field {unknown[1]}{inside}"
     if missing is not None:
         return f"the field {missing[1]}{inside} is missing"
     return f"the value{inside} is not of the type that it must have"

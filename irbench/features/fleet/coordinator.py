@@ -77,7 +77,8 @@ class Coordinator:
         Raises:
             IrbenchError: The scheduler is gone, or a disk of this machine is full.
         """
-        logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)  # tells what is told here
+        for name in ("distributed", "tornado"):  # they tell what is told here, and after Ctrl-C with tracebacks
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         try:
             while True:
                 await self._see(cluster)

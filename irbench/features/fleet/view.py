@@ -257,7 +257,12 @@ def _has_prices(overview: FleetOverview) -> bool:
 
 def _cells(row: MachineRow, p50: str, fps: str, overview: FleetOverview) -> tuple[str, ...]:
     price = (significant(row.cost_per_million),) if _has_prices(overview) else ()
-    return (row.table, row.row, row.target, p50, fps, *price, f"{_answers(row)}{', too slow' * row.is_too_slow}")
+    return (row.table, row.row, row.target, p50, fps, *price, _remarks(row))
+
+
+def _remarks(row: MachineRow) -> str:
+    once = row.p50 is not None and row.p50.ends is None
+    return f"{_answers(row)}{', too slow' * row.is_too_slow}{', one launch' * once}"
 
 
 def _answers(row: MachineRow) -> str:

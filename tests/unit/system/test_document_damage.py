@@ -16,7 +16,7 @@ class Inner(msgspec.Struct):
     number: int
 
 
-class Outer(msgspec.Struct):
+class Outer(msgspec.Struct, forbid_unknown_fields=True):
     inner: Inner
 
 
@@ -28,6 +28,7 @@ class Outer(msgspec.Struct):
         (b"{}", "the field inner is missing"),
         (b'{"inner": {}}', "the field number at inner is missing"),
         (b'{"inner": {"number": "7"}}', "the value at inner.number is not of the type that it must have"),
+        (b'{"inner": {"number": 7}, "innner": 8}', "there is no field innner"),
         (b"7", "the value is not of the type that it must have"),
     ],
 )
