@@ -124,8 +124,9 @@ def test_a_load_is_waited_for_as_long_as_its_requests_arrive(
 
     monkeypatch.setattr(CellWorker, "ask", ask_noting)
     called = serve(model, "--rate", "0.1", "--for", "1s", "--budget", "1s", "--format", "json", "--results", tmp_path)
-    (row,) = rows(called)
-    assert row["load"]["requests"] == 10
+    (table,) = called.document["serving"]
+    (row,) = table["rows"]
+    assert row["load"]["requests"] == 10 * table["rounds"]
     assert min(waited_s) > 10 / 0.1
 
 
