@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AsyncExitStack, suppress
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -31,7 +30,7 @@ from irbench.features.plan.table_options import SweepSetup
 from irbench.features.serve.options import SERVE, ServeOptions
 from irbench.features.serve.run import serving_plan
 from irbench.features.tune.options import TUNE, TuneOptions
-from irbench.features.tune.service_level import refuse_contradictions_of_level
+from irbench.features.tune.service_level import refuse_contradictions_of_search
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.requests.run_requests import refuse_contradictions
@@ -157,9 +156,7 @@ def plan_of_tuning(model: str, options: Mapping[str, Any]) -> SweepPlan:
         IrbenchError: The options cannot be obeyed together.
     """
     own, shared = TUNE.split(options)
-    asked = TuneOptions(model, RunOptions((model,), **shared), **own)
-    refuse_contradictions(replace(asked.run, objective=asked.objective))
-    refuse_contradictions_of_level(asked)
+    refuse_contradictions_of_search(TuneOptions(model, RunOptions(**shared), **own))
     return plan_of_models("tune", FLEET_TUNE, (model,), options)
 
 

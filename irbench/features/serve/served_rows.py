@@ -25,6 +25,7 @@ from irbench.spec import Cell
 from irbench.spec.serving import SAMPLES_OF_QUERY, OfferedLoad, Queueing, ServingPlan
 from irbench.stats.intervals import FEWEST_LAUNCHES
 from irbench.stats.run_modes.serving import (
+    MOST_PROBES,
     Probe,
     answered_per_s,
     apparent_ends,
@@ -42,8 +43,6 @@ from irbench.worker.cell import Warmed
 
 _FEWEST_REQUESTS = 10
 _MOST_REQUESTS = 1_000_000
-_MOST_PROBES = 12
-"""Rates that a search tries in one launch at most."""
 _LONGEST = 10
 """A load is waited for so many times as long as its requests arrive."""
 _HARDLY_BUSY = 1 / 8
@@ -193,7 +192,7 @@ class _Serving:
         served.append(at_once)
         capacity_per_s = answered_per_s(at_once)
         confirmed = self._ends(row)
-        for _ in range(_MOST_PROBES):
+        for _ in range(MOST_PROBES):
             rate = confirmed.pop() if confirmed else next_rate(self._probes((*row.loads, *served)), capacity_per_s)
             if rate is None:
                 break

@@ -37,7 +37,7 @@ from irbench.features.tune.service_level import (
     confirmed_by_rates,
     held_rates,
     options_of_level,
-    refuse_contradictions_of_level,
+    refuse_contradictions_of_search,
 )
 from irbench.features.tune.tuning_rows import TuningRows, excluded, random_inputs, tuning_rows, within_accuracy
 from irbench.measure.clock import Stopwatch
@@ -47,7 +47,7 @@ from irbench.options.option import flag_of, names_keywords
 from irbench.options.run import RunOptions
 from irbench.render.columns.serving import level_text
 from irbench.requests.resolve import require_models
-from irbench.requests.run_requests import refuse_contradictions, requested
+from irbench.requests.run_requests import requested
 from irbench.requests.user_code import accuracy_limit, options_of_limit
 from irbench.runner.launch_schedule import UNTIL_PRECISE, LaunchSchedule
 from irbench.runner.plan import PlannedGroup, with_rows
@@ -108,8 +108,7 @@ def tune_with(options: TuneOptions, reporter: Reporter) -> Tuning:
     host.require_linux()
     refuse_within_a_worker()
     run = replace(options.run, models=(options.model,))
-    refuse_contradictions(replace(run, objective=options.objective))
-    refuse_contradictions_of_level(options)
+    refuse_contradictions_of_search(options)
     requested(run)
     require_models(run.models, everything=False, imports=run.imports)
     with measuring(f"tune {Path(options.model).name}", insist=run.no_lock) as lock, scratch_folder() as folder:

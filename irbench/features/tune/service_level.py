@@ -33,17 +33,16 @@ from irbench.features.tune.search_schedule import ConfirmationPlan, LaunchCosts,
 from irbench.features.tune.tuning_rows import TuningRows
 from irbench.options.kinds import SERVICE_LEVEL
 from irbench.options.option import refuse_excluded
+from irbench.requests.run_requests import refuse_contradictions
 from irbench.spec import Cell, Timing
 from irbench.spec.serving import Queueing, ServiceLevel, ServingPlan
 from irbench.stats.intervals import FEWEST_LAUNCHES
-from irbench.stats.run_modes.serving import FINEST, Probe, apparent_ends, requests_to_pass
+from irbench.stats.run_modes.serving import FINEST, MOST_PROBES, Probe, apparent_ends, requests_to_pass
 
 _SHARE = 0.6
 """Of the budget, what serving requests has: a rate is found by trying several for some time."""
 _LOADS = 8.5
 """How many loads a row has in the first round: those of a search, and half of one at once; later ones have fewer."""
-_MOST_RATES = 12
-"""Of each row, for how many rates a decision is adjusted: so many does a launch of `irbench serve` try at most."""
 _SPARE = 0.9
 _AMPLE = 2
 """So many times the requests that pass without a miss decide most rates: some do miss, and others wait together."""
@@ -54,12 +53,13 @@ _MOST_TIMES = 20
 """Nobody waits for a budget that is so many times as large."""
 
 
-def refuse_contradictions_of_level(options: TuneOptions) -> None:
-    """Refuse options that cannot be obeyed together with a service level, or without one.
+def refuse_contradictions_of_search(options: TuneOptions) -> None:
+    """Refuse options that cannot be obeyed together, or without a service level.
 
     Raises:
         IrbenchError: There is such a pair.
     """
+    refuse_contradictions(replace(options.run, models=(options.model,), objective=options.objective))
     refuse_excluded(SimpleNamespace(**{**vars(options.run), **vars(options)}), TUNE.options)
     if options.batch_wait is None:
         return
@@ -147,8 +147,11 @@ def confirmation_plan(options: TuneOptions, rows: TuningRows) -> ConfirmationPla
 
 
 def adjusted_confidence(confidence: float, rows: int) -> float:
-    """Return the confidence of each test with which all tests of so many rows are right together: by Bonferroni."""
-    return 1 - (1 - confidence) / (max(1, rows) * _MOST_RATES)
+    """Return the confidence of each test with which all tests of so many rows are right together: by Bonferroni.
+
+    A row has as many as a launch of it tries at most.
+    """
+    return 1 - (1 - confidence) / (max(1, rows) * MOST_PROBES)
 
 
 def held_rates(table: ServingTable) -> dict[str, HeldRate]:

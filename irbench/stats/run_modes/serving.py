@@ -56,6 +56,8 @@ _STEP_OUT, _FURTHEST_OUT = 1.25, 2.0
 """Rates beyond the closest ones are so many times as far, up to so many times in all."""
 _FIRST_SHARE = 0.7
 """Of the rate at which a row answers requests that are all there, where a search begins."""
+MOST_PROBES = 12
+"""Rates that a search tries in one launch at most."""
 _SLOW_PERCENTILE = 95
 _MEDIAN = 50
 _LOWEST_SHARE = 1 / 64
@@ -344,18 +346,18 @@ def next_rate(probes: Sequence[Probe], capacity_per_s: float) -> float | None:
         probes: What is known.
         capacity_per_s: Requests that the row answers per second when all are there.
     """
-    highest_kept, lowest_broken = apparent_ends(probes)
-    broken = [probe for probe in probes if not probe.looks_kept]
-    kept = [probe for probe in probes if probe.looks_kept and probe.rate_per_s < lowest_broken]
-    if not kept and not broken:
+    if not probes:
         return _FIRST_SHARE * capacity_per_s
-    if not kept:
+    highest_kept, lowest_broken = apparent_ends(probes)
+    if highest_kept == 0:
         lower = lowest_broken / 2
         return lower if lower >= _LOWEST_SHARE * capacity_per_s else None
-    if not broken:
+    if lowest_broken == math.inf:
         return highest_kept * math.sqrt(1 / _FIRST_SHARE)
     if lowest_broken / highest_kept > FINEST:
         return math.sqrt(highest_kept * lowest_broken)
+    broken = [probe for probe in probes if not probe.looks_kept]
+    kept = [probe for probe in probes if probe.looks_kept and probe.rate_per_s <= highest_kept]
     return _further_out(broken, "fail", _STEP_OUT) or _further_out(kept, "pass", 1 / _STEP_OUT)
 
 
