@@ -125,7 +125,7 @@ def _rows(overview: FleetOverview) -> TextTable:
         TableColumn("target", words=True),
         TableColumn(ends_heading("p50 ms", p50s, confidence)),
         TableColumn(ends_heading("FPS", rates, confidence)),
-        *((TableColumn("price per million"),) if _has_prices(overview) else ()),
+        *_price_columns(overview),
         TableColumn("answers", words=True, drops=2),
     )
     figures = zip(rows, _figures(p50s), _figures(rates), strict=True)
@@ -142,7 +142,7 @@ def _settings(overview: FleetOverview) -> TextTable:
         TableColumn("batch"),
         TableColumn("threads", drops=1),
         *_speed_columns(overview),
-        *((TableColumn("price per million"),) if _has_prices(overview) else ()),
+        *_price_columns(overview),
         TableColumn("confirmed", words=True),
         TableColumn("what it is", words=True, folds=True, drops=3),
     )
@@ -197,11 +197,10 @@ def _setting_cells(row: MachineRow, speeds: tuple[str, ...], overview: FleetOver
     assert row.tuned is not None
     assert row.tuned.setting is not None
     setting = row.tuned.setting
-    price = (significant(row.cost_per_million),) if _has_prices(overview) else ()
     is_confirmed = "yes" if row.tuned.is_confirmed else "no"
     kind = CONCLUSION_TEXTS[row.tuned.conclusion]
     facts = (row.row, setting.precision, str(setting.batch), str(setting.threads or "native"))
-    return (row.model, row.target, *facts, *speeds, *price, is_confirmed, kind)
+    return (row.model, row.target, *facts, *speeds, *_price(row, overview), is_confirmed, kind)
 
 
 def _nothing_found(table: FleetTable) -> str:
@@ -226,7 +225,7 @@ def _served(overview: FleetOverview) -> TextTable:
         TableColumn("row", words=True),
         TableColumn("target", words=True),
         *_speed_columns(overview),
-        *((TableColumn("price per million"),) if _has_prices(overview) else ()),
+        *_price_columns(overview),
         TableColumn("answers", words=True, drops=2),
     )
     rows = (_served_cells(row, held, overview) for row, held in zip(overview.rows, _held(overview), strict=True))
@@ -234,8 +233,7 @@ def _served(overview: FleetOverview) -> TextTable:
 
 
 def _served_cells(row: MachineRow, held: tuple[str, ...], overview: FleetOverview) -> tuple[str, ...]:
-    price = (significant(row.cost_per_million),) if _has_prices(overview) else ()
-    return (row.table, row.row, row.target, *held, *price, _answers(row))
+    return (row.table, row.row, row.target, *held, *_price(row, overview), _answers(row))
 
 
 def _holds(row: MachineRow) -> bool:
@@ -255,9 +253,16 @@ def _has_prices(overview: FleetOverview) -> bool:
     return any(row.cost_per_million is not None for row in overview.rows)
 
 
+def _price_columns(overview: FleetOverview) -> tuple[TableColumn, ...]:
+    return (TableColumn("price per million"),) if _has_prices(overview) else ()
+
+
+def _price(row: MachineRow, overview: FleetOverview) -> tuple[str, ...]:
+    return (significant(row.cost_per_million),) if _has_prices(overview) else ()
+
+
 def _cells(row: MachineRow, p50: str, fps: str, overview: FleetOverview) -> tuple[str, ...]:
-    price = (significant(row.cost_per_million),) if _has_prices(overview) else ()
-    return (row.table, row.row, row.target, p50, fps, *price, _remarks(row))
+    return (row.table, row.row, row.target, p50, fps, *_price(row, overview), _remarks(row))
 
 
 def _remarks(row: MachineRow) -> str:
