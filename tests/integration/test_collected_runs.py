@@ -44,4 +44,8 @@ def test_the_projects_own_runs_make_a_site(tmp_path: Path):
     assert irbench("results", "import", *archives, "--results", tmp_path / "results").code == 0
     called = irbench("report", "--site", tmp_path / "site", "--results", tmp_path / "results")
     assert called.code == 0, called.err
-    assert len(list((tmp_path / "site").glob("run-*.html"))) == len(archives)
+    runs = list((tmp_path / "results" / "runs").glob("*/*/run.json"))
+    assert len(runs) >= len(archives)
+    assert {page.stem.removeprefix("run-") for page in (tmp_path / "site").glob("run-*.html")} == {
+        run.parent.name for run in runs
+    }
