@@ -9,15 +9,16 @@ from __future__ import annotations
 import fnmatch
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import click
 
-from benchmarks.optimizers.graphs import folder_of, keep, kept, stored, visit
+from benchmarks.optimizers.graphs import Unit, folder_of, keep, kept, stored, visit
 from benchmarks.optimizers.notes import WHY_BEHIND
-from benchmarks.optimizers.page import Measured, as_page
-from benchmarks.optimizers.speeds import measure, stored_speeds
+from benchmarks.optimizers.page import as_page
+from benchmarks.optimizers.speeds import measure
 from benchmarks.optimizers.subjects import EXPORTERS, SUBJECTS, Exporter, Subject
 from benchmarks.output import refuse_unwritable
 from benchmarks.workbench import Workbench
@@ -65,38 +66,47 @@ def main(
             break
     earlier = facts / _EARLIER
     ending = earlier.read_text(encoding="utf-8") if earlier.exists() else ""
-    print_data(as_page(_known(place, facts), WHY_BEHIND, ending), output)
+    print_data(as_page(_known(facts), WHY_BEHIND, ending), output)
 
 
 def _done(place: Path, facts: Path, chosen: _Chosen, budget: str | None) -> Iterator[str]:
     """Do what is not done yet, and yield what was done each time."""
     for subject, exporter in chosen:
-        unit = stored(folder_of(place, subject, exporter))
-        if unit is not None:
-            if kept(facts, subject, exporter) is None:
-                keep(facts, unit)
+        known = kept(facts, subject, exporter)
+        if known is not None and (budget is None or not _is_to_be_measured(known)):
             continue
-        unit = visit(place, subject, exporter)
-        keep(facts, unit)
-        yield f"{subject.name}, {exporter}: {unit.failure or 'made and compared'}"
-    if budget is None:
-        return
+        unit = stored(folder_of(place, subject, exporter))
+        if unit is not None and known is None:
+            keep(facts, unit)
+        elif unit is None:
+            unit = visit(place, subject, exporter)
+            keep(facts, unit)
+            yield f"{subject.name}, {exporter}: {unit.failure or 'made and compared'}"
+    if budget is not None:
+        yield from _measured(place, facts, chosen, budget)
+
+
+def _measured(place: Path, facts: Path, chosen: _Chosen, budget: str) -> Iterator[str]:
+    """Measure the graphs of each unit that has no speeds, and yield which that was or why it failed."""
     with tempfile.TemporaryDirectory(prefix="irbench-optimizers-") as scratch:
         bench = Workbench(Path(scratch), quick=False)
         for subject, exporter in chosen:
-            folder = folder_of(place, subject, exporter)
-            unit_found = stored(folder)
-            if unit_found is not None and unit_found.graphs and stored_speeds(folder) is None:
-                yield f"{subject.name}, {exporter}: {measure(bench, folder, unit_found, subject, budget) or 'measured'}"
+            unit = kept(facts, subject, exporter)
+            if unit is None or not _is_to_be_measured(unit):
+                continue
+            speeds = measure(bench, folder_of(place, subject, exporter), unit, subject, budget)
+            if not isinstance(speeds, str):
+                keep(facts, replace(unit, speeds=speeds))
+            yield f"{subject.name}, {exporter}: {speeds if isinstance(speeds, str) else 'measured'}"
 
 
-def _known(place: Path, facts: Path) -> list[Measured]:
-    known = (
-        (unit, folder_of(place, subject, exporter))
-        for subject, exporter in product(SUBJECTS, EXPORTERS)
-        if (unit := kept(facts, subject, exporter)) is not None
-    )
-    return [Measured(unit, stored_speeds(folder)) for unit, folder in known]
+def _is_to_be_measured(unit: Unit) -> bool:
+    return unit.speeds is None and bool(unit.graphs)
+
+
+def _known(facts: Path) -> list[Unit]:
+    found = (kept(facts, subject, exporter) for subject, exporter in product(SUBJECTS, EXPORTERS))
+    return [unit for unit in found if unit is not None]
 
 
 if __name__ == "__main__":

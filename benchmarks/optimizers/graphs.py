@@ -18,6 +18,7 @@ import irbench
 from benchmarks.backbone_check import CheckRequest, GraphError
 from benchmarks.optimizers.structure import structure_digest
 from benchmarks.optimizers.subjects import EXPORTED, OTHERS, OWN, Exporter, Subject
+from irbench.core.row import Speedup
 from irbench.errors import IrbenchError, first_line
 from irbench.exporter.foreign import from_onnx_file
 from irbench.onnx.rewriting.bind import bind
@@ -62,6 +63,36 @@ class MadeGraph:
 
 
 @dataclass(frozen=True)
+class Timed:
+    """A graph's row in the table of a unit's speeds.
+
+    Attributes:
+        state: That of the row; ``ok`` where it was measured.
+        p50_ms: Its median latency.
+        speedup: Over the exported graph; ``None`` for that one.
+    """
+
+    state: str
+    p50_ms: float | None = None
+    speedup: Speedup | None = None
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """A table of speeds.
+
+    Attributes:
+        seconds: How long it took.
+        launches: The most that a row has.
+        rows: By the graph.
+    """
+
+    seconds: float
+    launches: int
+    rows: Mapping[str, Timed]
+
+
+@dataclass(frozen=True)
 class Unit:
     """Everything that is known of the graphs of a model from an exporter.
 
@@ -72,6 +103,7 @@ class Unit:
         errors: Of every graph on every backend.
         failure: Why there is no exported graph.
         versions: Of what made and ran the graphs.
+        speeds: ``None`` where it was not measured.
     """
 
     model: str
@@ -80,6 +112,7 @@ class Unit:
     errors: tuple[GraphError, ...] = ()
     failure: str = ""
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
+    speeds: Speeds | None = None
 
 
 def state_of(errors: Sequence[GraphError], name: str, backend: str) -> State:

@@ -4,33 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from benchmarks.backbone_check import MASKS, GraphError
-from benchmarks.optimizers.graphs import BACKENDS, MadeGraph, State, Unit, state_of
-from benchmarks.optimizers.speeds import MEASURED_GRAPHS, Speeds, graphs_to_measure, measured_as
+from benchmarks.optimizers.graphs import BACKENDS, MadeGraph, State, Timed, Unit, state_of
+from benchmarks.optimizers.speeds import MEASURED_GRAPHS, graphs_to_measure, measured_as
 from benchmarks.optimizers.standing import behind_in_nodes, behind_in_speed, fused
 from benchmarks.optimizers.subjects import EXPORTED, EXPORTERS, OPTIMIZERS, SUBJECTS
 from irbench.core.quantities import NOT_MEASURED, error_size, significant
-from irbench.core.row import CellResult
 from irbench.render.figure_texts import speedup_cell
 from irbench.render.table import Row, TableColumn, TextTable
 
 _COLUMNS = (EXPORTED, *OPTIMIZERS)
 _STATES: tuple[State, ...] = ("equal", "differs", "fails")
 _WRONG, _LOST, _UNREADABLE = "x", "f", "o"
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A unit with its speeds.
-
-    Attributes:
-        speeds: ``None`` where it was not measured.
-    """
-
-    unit: Unit
-    speeds: Speeds | None = None
 
 
 def node_table(units: Sequence[Unit]) -> TextTable:
@@ -53,14 +39,14 @@ def answer_table(units: Sequence[Unit]) -> TextTable:
     return TextTable(columns, tuple(_answer_row(name, units) for name in _COLUMNS))
 
 
-def speed_table(measured: Sequence[Measured]) -> TextTable:
+def speed_table(units: Sequence[Unit]) -> TextTable:
     """Return a row of speedups over the exported graph for each unit, or why it has none."""
     columns = (
         *(TableColumn("model", words=True), TableColumn("exporter", words=True), TableColumn("exported ms")),
         *(TableColumn(name) for name in MEASURED_GRAPHS[1:]),
         TableColumn("launches"),
     )
-    rows = [_speed_row(item.unit, item.speeds) for item in measured if not item.unit.failure]
+    rows = [_speed_row(unit) for unit in units if not unit.failure]
     return TextTable(columns, tuple(rows))
 
 
@@ -76,31 +62,30 @@ def problems(units: Sequence[Unit]) -> Iterator[str]:
             yield from (f"- {unit.model}, {unit.exporter}, {graph.name}{text}" for text in _problems_of(unit, graph))
 
 
-def shortfalls(measured: Sequence[Measured]) -> Iterator[str]:
+def shortfalls(units: Sequence[Unit]) -> Iterator[str]:
     """Yield a line of Markdown for each place where another optimiser is better than irbench."""
-    for item in measured:
-        nodes = behind_in_nodes(item.unit)
+    for unit in units:
+        nodes = behind_in_nodes(unit)
         if nodes is not None:
             figures = f"{nodes.other_value:.0f} by {nodes.other}, {nodes.own_value:.0f} by {nodes.own}"
             yield f"- nodes, {nodes.model}, {nodes.exporter}: {figures}"
-    for item in measured:
-        speed = None if item.speeds is None else behind_in_speed(item.unit, item.speeds)
+    for unit in units:
+        speed = behind_in_speed(unit)
         if speed is not None:
             sure = "the intervals do not overlap" if speed.is_sure else "the intervals overlap"
             figures = f"{speed.other_value:.2f} by {speed.other}, {speed.own_value:.2f} by {speed.own}"
             yield f"- speed, {speed.model}, {speed.exporter}: {figures}; {sure}"
 
 
-def as_page(measured: Sequence[Measured], notes: Mapping[tuple[str, ...], str], ending: str = "") -> str:
+def as_page(units: Sequence[Unit], notes: Mapping[tuple[str, ...], str], ending: str = "") -> str:
     """Return the page in Markdown.
 
     Args:
-        measured: What is known.
+        units: What is known.
         notes: Why irbench is behind in nodes, by the models.
         ending: Markdown that ends the page.
     """
-    units = [item.unit for item in measured]
-    lost = list(shortfalls(measured))
+    lost = list(shortfalls(units))
     shown = {unit.model for unit in units if behind_in_nodes(unit) is not None}
     reasons = ((sorted(shown.intersection(models)), reason) for models, reason in notes.items())
     why = [f"- {', '.join(models)}: {reason}." for models, reason in reasons if models]
@@ -108,14 +93,14 @@ def as_page(measured: Sequence[Measured], notes: Mapping[tuple[str, ...], str], 
         versions=_versions(units),
         made=len(units),
         asked=len(SUBJECTS) * len(EXPORTERS),
-        duration=_duration(measured),
-        certainty=_certainty(measured),
+        duration=_duration(units),
+        certainty=_certainty(units),
         masks=f"masks of {', '.join(MASKS)}",
         nodes=node_table(units).as_markdown(),
         fused=fused_table(units).as_markdown(),
         answers=answer_table(units).as_markdown(),
         problems="\n".join(problems(units)) or "None.",
-        speeds=speed_table(measured).as_markdown(),
+        speeds=speed_table(units).as_markdown(),
         behind="\n".join((*lost, *(("", "Why:", "", *why) if why else ()))) or "Nowhere.",
         ending=f"\n{ending}" if ending else "",
     )
@@ -130,15 +115,15 @@ def _versions(units: Sequence[Unit]) -> str:
     return ", ".join(f"{name} {' and '.join(versions)}" for name, versions in found.items())
 
 
-def _duration(measured: Sequence[Measured]) -> str:
+def _duration(units: Sequence[Unit]) -> str:
     """Return how long the tables of speeds took, as a range."""
-    found = [item.speeds.table.seconds for item in measured if item.speeds is not None]
+    found = [unit.speeds.seconds for unit in units if unit.speeds is not None]
     return f", {min(found):.0f} to {max(found):.0f} s each" if found else ""
 
 
-def _certainty(measured: Sequence[Measured]) -> str:
+def _certainty(units: Sequence[Unit]) -> str:
     """Return of how many speedups it is open whether the graph is faster than the exported one."""
-    rows = [row for item in measured if item.speeds is not None for row in item.speeds.table.cells]
+    rows = [row for unit in units if unit.speeds is not None for row in unit.speeds.rows.values()]
     spans = [row.speedup for row in rows if row.speedup is not None and row.speedup.low is not None]
     if not spans:
         return ""
@@ -203,19 +188,18 @@ def _masks(error: GraphError) -> str:
     return f" (wrong with masks of {', '.join(error.wrong_masks)})" if len(error.wrong_masks) > 1 else ""
 
 
-def _speed_row(unit: Unit, speeds: Speeds | None) -> Row:
-    if speeds is None:
+def _speed_row(unit: Unit) -> Row:
+    if unit.speeds is None:
         differ = len(graphs_to_measure(unit)) > 1
         return Row((unit.model, unit.exporter), sentence="not timed" if differ else "no graph differs")
-    rows = {speeds.names[row.id]: row for row in speeds.table.cells}
+    rows = unit.speeds.rows
     measured = measured_as(unit)
     cells = (_speed(name, measured.get(name), rows) for name in MEASURED_GRAPHS[1:])
-    latency = rows[EXPORTED].latency_ms if EXPORTED in rows else None
-    p50 = significant(None if latency is None else latency.p50)
-    return Row((unit.model, unit.exporter, p50, *cells, str(speeds.table.launches)))
+    p50 = significant(rows[EXPORTED].p50_ms if EXPORTED in rows else None)
+    return Row((unit.model, unit.exporter, p50, *cells, str(unit.speeds.launches)))
 
 
-def _speed(name: str, measured: str | None, rows: Mapping[str, CellResult]) -> str:
+def _speed(name: str, measured: str | None, rows: Mapping[str, Timed]) -> str:
     if name in rows:
         row = rows[name]
         return row.state if row.state != "ok" else speedup_cell(row.speedup, is_baseline=False, marks_ranges=True)

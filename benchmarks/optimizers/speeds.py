@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.optimizers.graphs import Unit, file_of, state_of
+from benchmarks.optimizers.graphs import Speeds, Timed, Unit, file_of, state_of
 from benchmarks.optimizers.subjects import EXPORTED, Subject
 from benchmarks.workbench import MEASURED, CommandFailed, Workbench
-from irbench.core.result import GroupResult
-from irbench.errors import IrbenchError
+from irbench.core.row import CellResult
 from irbench.store.runs import Store
 
 MEASURED_GRAPHS = (
@@ -21,20 +19,6 @@ MEASURED_GRAPHS = (
 the graph, so that the exported one's row is that of its level ``all``."""
 _RUNS = "runs"
 _FEWEST = 2
-
-
-@dataclass(frozen=True)
-class Speeds:
-    """One table.
-
-    Attributes:
-        table: It; the exported graph is its baseline.
-        names: The graph of each row, by the row's id.
-        confidence: Of its intervals.
-    """
-
-    table: GroupResult
-    names: dict[str, str]
 
 
 def graphs_to_measure(unit: Unit) -> list[str]:
@@ -49,9 +33,9 @@ def measured_as(unit: Unit) -> dict[str, str]:
     return {name: next(other for other in sound if structures[other] == structures[name]) for name in sound}
 
 
-def measure(bench: Workbench, folder: Path, unit: Unit, subject: Subject, budget: str) -> str:
-    """Measure a unit's graphs on ONNX Runtime and keep the run in its folder; return why that failed."""
-    files = [file_of(folder, name) for name in graphs_to_measure(unit)]
+def measure(bench: Workbench, folder: Path, unit: Unit, subject: Subject, budget: str) -> Speeds | str:
+    """Measure a unit's graphs on ONNX Runtime and keep the run in its folder; return why that failed otherwise."""
+    files = {file_of(folder, name): name for name in graphs_to_measure(unit)}
     if len(files) < _FEWEST:
         return "no graph differs from the exported one"
     sizes = [part for name, size in subject.sizes.items() if name != "batch" for part in ("--shape", f"{name}={size}")]
@@ -61,17 +45,12 @@ def measure(bench: Workbench, folder: Path, unit: Unit, subject: Subject, budget
         bench.irbench("run", *files, *asked, "--results", folder / _RUNS, accept=MEASURED)
     except CommandFailed as error:
         return str(error)
-    return ""
-
-
-def stored_speeds(folder: Path) -> Speeds | None:
-    """Return what :func:`measure` kept; ``None`` where there is nothing."""
-    if not (folder / _RUNS).is_dir():
-        return None
     store = Store(folder / _RUNS)
-    try:
-        table = store.load(store.find("latest")).groups[0]
-    except IrbenchError:
-        return None
-    files = {file_of(folder, name).stem: name for name in MEASURED_GRAPHS}
-    return Speeds(table, {row.id: files[row.model or table.model] for row in table.cells})
+    table = store.load(store.find("latest")).groups[0]
+    names = {file.stem: name for file, name in files.items()}
+    rows = {names[row.model or table.model]: _timed(row) for row in table.cells}
+    return Speeds(table.seconds, table.launches, rows)
+
+
+def _timed(row: CellResult) -> Timed:
+    return Timed(row.state, None if row.latency_ms is None else row.latency_ms.p50, row.speedup)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from benchmarks.optimizers.graphs import MadeGraph, Unit, state_of
-from benchmarks.optimizers.speeds import Speeds, measured_as
+from benchmarks.optimizers.graphs import MadeGraph, Speeds, Unit, state_of
+from benchmarks.optimizers.speeds import measured_as
 from benchmarks.optimizers.subjects import EXPORTED, OTHERS, OWN
 from irbench.core.row import Spans
 
@@ -58,9 +58,11 @@ def behind_in_nodes(unit: Unit) -> Behind | None:
     return Behind(unit.model, unit.exporter, best.name, mine.name, best.nodes, mine.nodes)
 
 
-def behind_in_speed(unit: Unit, speeds: Speeds) -> Behind | None:
+def behind_in_speed(unit: Unit) -> Behind | None:
     """Return the fastest graph of others, the exported one included, where irbench's fastest is slower by over 2 %."""
-    found = dict(_speedups(unit, speeds))
+    if unit.speeds is None:
+        return None
+    found = dict(_speedups(unit, unit.speeds))
     own = [name for name in found if name in OWN]
     if not own:
         return None
@@ -75,9 +77,8 @@ def behind_in_speed(unit: Unit, speeds: Speeds) -> Behind | None:
 
 def _speedups(unit: Unit, speeds: Speeds) -> Iterator[tuple[str, Spans]]:
     """Yield each graph with its speedup over the exported one, whose own is 1 without doubt."""
-    rows = {speeds.names[row.id]: row for row in speeds.table.cells}
     for name, measured in measured_as(unit).items():
-        speedup = rows[measured].speedup if measured in rows else None
+        speedup = speeds.rows[measured].speedup if measured in speeds.rows else None
         if measured == EXPORTED:
             yield name, Spans(1.0, low=1.0, high=1.0)
         elif speedup is not None:

@@ -10,15 +10,15 @@ import numpy as np
 import onnx
 import pytest
 from click.testing import CliRunner
-from documents import cell, group, speedup
+from documents import speedup
 from onnx import helper, numpy_helper
 from written_graphs import graph
 
 from benchmarks.backbone_check import MASKS, GraphError
 from benchmarks.optimizers import __main__ as program
-from benchmarks.optimizers.graphs import MadeGraph, Unit, _without, folder_of, state_of, stored
-from benchmarks.optimizers.page import Measured, answer_table, as_page, fused_table, node_table, problems, speed_table
-from benchmarks.optimizers.speeds import Speeds, graphs_to_measure
+from benchmarks.optimizers.graphs import MadeGraph, Speeds, Timed, Unit, _without, folder_of, state_of, stored
+from benchmarks.optimizers.page import answer_table, as_page, fused_table, node_table, problems, speed_table
+from benchmarks.optimizers.speeds import graphs_to_measure
 from benchmarks.optimizers.standing import behind_in_nodes, behind_in_speed, fused
 from benchmarks.optimizers.structure import structure_digest
 from benchmarks.optimizers.subjects import EXPORTED, SUBJECTS
@@ -48,14 +48,12 @@ def unit(*errors: GraphError, **nodes: int) -> Unit:
     return Unit("bert", "dynamo", graphs, (*errors, *others))
 
 
-def speeds(**values: tuple[float, float]) -> Speeds:
-    """Return a table of the exported graph and of others with their speedups and half-widths."""
-    rows = [cell(id="r0", model="exported", speedup=None)]
-    names = {"r0": EXPORTED}
-    for number, (name, (value, half)) in enumerate(values.items(), 1):
-        rows.append(cell(id=f"r{number}", speedup=speedup(value, value - half, value + half, "faster")))
-        names[f"r{number}"] = name.replace("_", " ")
-    return Speeds(replace(group(*rows), baseline="r0"), names)
+def timed(known: Unit, **values: tuple[float, float]) -> Unit:
+    """Return a unit with the speedups and half-widths of some of its graphs over the exported one."""
+    rows = {EXPORTED: Timed("ok", 5.0)}
+    for name, (value, half) in values.items():
+        rows[name.replace("_", " ")] = Timed("ok", 5 / value, speedup(value, value - half, value + half, "faster"))
+    return replace(known, speeds=Speeds(60.0, 5, rows))
 
 
 def row(table, model: str = "bert") -> list[str]:
@@ -91,23 +89,23 @@ def test_a_smaller_graph_that_does_not_answer_rightly_is_none(error: GraphError)
 
 
 def test_a_faster_graph_of_others_is_named_and_whether_the_intervals_overlap():
-    clear = behind_in_speed(unit(), speeds(onnxslim=(1.5, 0.1), irbench_extended=(1.2, 0.1)))
+    clear = behind_in_speed(timed(unit(), onnxslim=(1.5, 0.1), irbench_extended=(1.2, 0.1)))
     assert clear is not None
     assert (clear.other, clear.own, clear.is_sure) == ("onnxslim", "irbench extended", True)
-    unclear = behind_in_speed(unit(), speeds(onnxslim=(1.3, 0.2), irbench_extended=(1.2, 0.2)))
+    unclear = behind_in_speed(timed(unit(), onnxslim=(1.3, 0.2), irbench_extended=(1.2, 0.2)))
     assert unclear is not None
     assert not unclear.is_sure
 
 
 def test_the_better_level_of_irbench_counts_and_two_per_cent_are_the_same():
-    assert behind_in_speed(unit(), speeds(onnxslim=(1.2, 0.1), irbench_basic=(1.19, 0.1))) is None
-    found = behind_in_speed(unit(), speeds(onnxslim=(1.4, 0.1), irbench_basic=(1.3, 0.1), irbench_extended=(0.9, 0.1)))
+    assert behind_in_speed(timed(unit(), onnxslim=(1.2, 0.1), irbench_basic=(1.19, 0.1))) is None
+    found = behind_in_speed(timed(unit(), onnxslim=(1.4, 0.1), irbench_basic=(1.3, 0.1), irbench_extended=(0.9, 0.1)))
     assert found is not None
     assert found.own == "irbench basic"
 
 
 def test_the_exported_graph_is_the_fastest_of_the_others_where_all_are_slower():
-    behind = behind_in_speed(unit(), speeds(onnxslim=(0.9, 0.02), irbench_extended=(0.8, 0.05)))
+    behind = behind_in_speed(timed(unit(), onnxslim=(0.9, 0.02), irbench_extended=(0.8, 0.05)))
     assert behind is not None
     assert (behind.other, behind.other_value, behind.is_sure) == (EXPORTED, 1.0, True)
 
@@ -143,16 +141,17 @@ def test_models_without_anything_to_fuse_are_left_out_of_what_is_fused():
 
 
 def test_the_page_has_speeds_only_of_what_was_measured_and_names_where_irbench_is_behind():
-    fast = speeds(onnxslim=(1.5, 0.1), irbench_extended=(1.2, 0.1))
-    timed = Measured(replace(unit(), versions={"torch": "2", "onnx": "1"}), fast)
-    later = Measured(replace(unit(), versions={"torch": "3"}))
-    page = as_page([timed, later], {("vit", "bert"): "For a reason"}, "## At last\n")
+    fast = timed(
+        replace(unit(), versions={"torch": "2", "onnx": "1"}), onnxslim=(1.5, 0.1), irbench_extended=(1.2, 0.1)
+    )
+    later = replace(unit(), versions={"torch": "3"})
+    page = as_page([fast, later], {("vit", "bert"): "For a reason"}, "## At last\n")
     assert "- nodes, bert, dynamo: 90 by ORT all, 100 by irbench extended" in page
     assert "- speed, bert, dynamo: 1.50 by onnxslim, 1.20 by irbench extended" in page
     assert "- bert: For a reason." in page
     assert "Versions: torch 2 and 3, onnx 1." in page
     assert page.endswith("\n\n## At last\n")
-    assert "- speed" not in as_page([Measured(unit())], {})
+    assert "- speed" not in as_page([unit()], {})
 
 
 def test_graphs_that_answer_wrongly_are_not_measured():
@@ -202,16 +201,16 @@ def test_branches_and_attributes_are_part_of_a_structure(tmp_path: Path):
 
 
 def test_a_graph_that_was_not_timed_says_so():
-    assert row(speed_table([Measured(unit())]))[2] == "not timed"
-    assert row(speed_table([Measured(unit(**dict.fromkeys(NODES, 200)))]))[2] == "no graph differs"
+    assert row(speed_table([unit()]))[2] == "not timed"
+    assert row(speed_table([unit(**dict.fromkeys(NODES, 200))]))[2] == "no graph differs"
 
 
 def test_a_graph_that_stays_as_exported_is_as_fast_as_that():
     same = unit(**{"irbench basic": 200, "irbench extended": 200})
-    behind = behind_in_speed(same, speeds(onnxslim=(1.2, 0.1)))
+    behind = behind_in_speed(timed(same, onnxslim=(1.2, 0.1)))
     assert behind is not None
     assert (behind.own_value, behind.is_sure) == (1.0, True)
-    page = as_page([Measured(same, speeds(onnxslim=(1.2, 0.1)))], {})
+    page = as_page([timed(same, onnxslim=(1.2, 0.1))], {})
     assert "as exported" in page
 
 
@@ -244,11 +243,11 @@ def visited(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return models
 
 
-def called(folder: Path, place: str, pattern: str) -> str:
+def called(folder: Path, place: str, pattern: str, speeds: str = "--no-speeds") -> str:
     """Return the page after a call for some models, which keeps its graphs in a place of its own."""
     asked = ["--place", str(folder / place), "--facts", str(folder / "facts"), "--only", pattern]
     page = folder / "page.md"
-    done = CliRunner().invoke(program.main, [*asked, "--exporter", "dynamo", "--no-speeds", "-o", str(page)])
+    done = CliRunner().invoke(program.main, [*asked, "--exporter", "dynamo", speeds, "-o", str(page)])
     assert done.exit_code == 0
     return page.read_text()
 
@@ -270,6 +269,23 @@ def test_a_call_without_the_graphs_of_an_earlier_one_keeps_its_rows_and_what_was
     assert visited == ["bert", "albert"]
     assert {"bert", "albert"} <= set(page.split())
     assert page.endswith("\nOther rows.\n")
+
+
+def test_speeds_are_measured_once_and_stay_without_the_graphs(
+    tmp_path: Path, visited: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    measured = []
+
+    def measure(bench, folder: Path, known: Unit, *_) -> Speeds | None:
+        measured.append(known.model)
+        return timed(known, onnxslim=(1.5, 0.1)).speeds
+
+    monkeypatch.setattr(program, "measure", measure)
+    called(tmp_path, "graphs", "bert")
+    page = called(tmp_path, "graphs", "bert", "--speeds")
+    assert "1.50 [1.40, 1.60]" in page
+    assert called(tmp_path, "other graphs", "bert", "--speeds") == page
+    assert (visited, measured) == (["bert"], ["bert"])
 
 
 def test_what_a_runtime_says_of_a_file_names_no_folder_of_the_machine_that_was_asked():
