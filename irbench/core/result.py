@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 from irbench.core.cold_row import ColdTable
 from irbench.core.counter_row import CounterTable
 from irbench.core.row import UNFINISHED_TEXT, CellResult, MeasuredTable, WithEnds
+from irbench.core.run_kinds import run_kind
 from irbench.core.serving_row import ServingTable
 from irbench.core.soak_row import SoakTable
 from irbench.core.training_row import Effect, StepTraceTable
@@ -253,8 +254,8 @@ class RunDocument:
         plan, backends = self.plan, _words(self.plan.get("backends"))
         is_of_other_command = _words(plan.get("command"))[1:2] == ["sweep"] or len({*backends}) < len(backends)
         is_of_other_command = is_of_other_command or bool(plan.get("is_part_of"))
-        alone = any(plan.get(mode) for mode in ("cold", "soak", "serving", "corun"))
-        has_no_launches = alone or plan.get("data_in_memory") is not None
+        kind = run_kind(plan)
+        has_no_launches = (kind is not None and not kind.is_continued) or plan.get("data_in_memory") is not None
         return bool(plan.get("models")) and not (self.complete or has_no_launches or is_of_other_command)
 
     @property

@@ -218,7 +218,12 @@ def _runtimes_elsewhere(document: RunDocument) -> set[str]:
 
 def command_text(document: RunDocument) -> str:
     """Return the command line of a run, quoted for a shell; empty where it is not known, or of another program."""
-    command = document.plan.get("command")
+    return planned_command_text(document.plan)
+
+
+def planned_command_text(plan: Mapping[str, Any]) -> str:
+    """Return the command line that a run with this plan was called by; see :func:`command_text`."""
+    command = plan.get("command")
     words = list(map(str, command)) if isinstance(command, list | tuple) else []
     return shlex.join(words) if words[:1] == [_PROGRAM] else ""
 

@@ -11,52 +11,28 @@ from typing import Any
 
 from irbench.across_runs.repetition_obstacles import OwnCode, RepetitionObstacle
 from irbench.core import registry
+from irbench.core.result import SEARCH_RUN
+from irbench.core.run_kinds import command_of_part, run_kind
 from irbench.errors import IrbenchError
 from irbench.exporter.source import Source
 from irbench.options.run import RunOptions
 from irbench.options.stored import options_of
+from irbench.render.table_title import planned_command_text
 from irbench.stats.rederive import planned_timing
 from irbench.store import bundles
 from irbench.system.document_damage import damage_text
 from irbench.worker.requested_confinement import is_confinement_asked_for
 
-_OF_OTHER_COMMANDS = {"corun": "corun", "training": "train"}
-"""Commands whose runs no options of a run ask for again, by what their plans have."""
-
 
 def stored_options(plan: Mapping[str, Any], results: str = "") -> RunOptions:
     """Return the options that ask for a stored run again, every default that was resolved written out.
 
-    The soak of a run is not part of the options.
-
     Raises:
         IrbenchError: They do not ask for all of it.
     """
-    if not plan.get("models") or plan.get("asked", ...) is None:
-        raise IrbenchError(
-            "The run does not record what was asked for.", hint=f"Choose another: irbench results{results}"
-        )
-    if plan.get("data_in_memory") is not None:
-        raise IrbenchError(
-            "The inputs of the run were arrays in memory, which are not stored.",
-            hint="Save them as .npz files and measure with --data.",
-        )
-    if plan.get("environments"):
-        raise IrbenchError(
-            "The run compares versions of a runtime, each in an environment of its own.",
-            hint="Compare them again by their versions; irbench show names them.",
-        )
-    if planned_timing(plan).busy_processors:
-        raise IrbenchError(
-            "A process kept a processor busy during the run, which no option asks for.",
-            hint=f"Search again with irbench tune --flip-map, or choose another run: irbench results{results}",
-        )
-    command = next((own for asked_by, own in _OF_OTHER_COMMANDS.items() if plan.get(asked_by)), None)
-    if command is not None:
-        raise IrbenchError(
-            f"The run is one of irbench {command}.",
-            hint=f"Measure it again with irbench {command}, as its command line says.",
-        )
+    refusal = repetition_refusal(plan, results)
+    if refusal is not None:
+        raise refusal
     try:
         models = map(_model, plan["models"], plan.get("sources") or plan["models"])
         return replace(options_of(plan), models=tuple(models))
@@ -65,6 +41,52 @@ def stored_options(plan: Mapping[str, Any], results: str = "") -> RunOptions:
             f"The run does not record what was asked for in a form that irbench writes: {damage_text(error)}.",
             hint=f"Choose another: irbench results{results}",
         ) from error
+
+
+def repetition_refusal(plan: Mapping[str, Any], results: str = "") -> IrbenchError | None:
+    """Return why neither options of a run nor a plan ask for a stored run again, and what does; ``None`` if they do."""
+    kind = run_kind(plan)
+    if plan.get("is_part_of") == SEARCH_RUN:
+        return IrbenchError(
+            "The run is a part of a search, which chose its rows while it ran.",
+            hint=f"Search again: {measuring_command(plan)}; or repeat the run that confirms what it found.",
+        )
+    if kind is not None and not kind.is_in_plans:
+        return IrbenchError(
+            f"The run measures {kind.measures}, and plans ask for speeds of inferences and cold starts only.",
+            hint=f"Measure it again: {measuring_command(plan)}",
+        )
+    if not plan.get("models") or plan.get("asked", ...) is None:
+        return IrbenchError(
+            "The run does not record what was asked for.", hint=f"Choose another: irbench results{results}"
+        )
+    if plan.get("data_in_memory") is not None:
+        return IrbenchError(
+            "The inputs of the run were arrays in memory, which are not stored.",
+            hint="Save them as .npz files and measure with --data.",
+        )
+    if plan.get("environments"):
+        return IrbenchError(
+            "The run compares versions of a runtime, each in an environment of its own.",
+            hint="Compare them again by their versions; irbench show names them.",
+        )
+    if planned_timing(plan).busy_processors:
+        return IrbenchError(
+            "A process kept a processor busy during the run, which no option asks for.",
+            hint=f"Search again with irbench tune --flip-map, or choose another run: irbench results{results}",
+        )
+    return None
+
+
+def measuring_command(plan: Mapping[str, Any]) -> str:
+    """Return the command that measures a stored run again: as it was called, or its name where Python called it."""
+    called = planned_command_text(plan)
+    if called:
+        return called
+    kind = run_kind(plan)
+    if plan.get("is_part_of"):
+        return command_of_part(plan)
+    return "irbench run" if kind is None else kind.command
 
 
 def _model(name: str, source: str) -> str:

@@ -149,10 +149,14 @@ def test_a_finished_run_is_not_continued(model: Path) -> None:
 @pytest.mark.parametrize(
     ("is_complete", "plan", "hint"),
     [
-        (True, {"training": {"batch": [8]}}, "the command that it shows: irbench show"),
-        (False, {"training": {"batch": [8]}, "is_part_of": "search"}, "irbench tune-training"),
-        (True, {"is_part_of": "search"}, "the command that it shows: irbench show"),
-        (False, {"is_part_of": "search"}, "irbench tune\n"),
+        (True, {"training": {"batch": [8]}}, "Measure it again: irbench train\n"),
+        (True, {"soak": {"s": 9}, "command": ["irbench", "soak", "a b.onnx"]}, "it again: irbench soak 'a b.onnx'\n"),
+        (True, {"models": ["net"], "asked": {}, "cold": True}, "irbench plan from"),
+        (True, {"models": ["net"], "asked": {}, "data_in_memory": 1}, "Save them as .npz files"),
+        (True, {"is_part_of": "search"}, "Search again: irbench tune;"),
+        (False, {"training": {"batch": [8]}, "is_part_of": "search"}, "Begin it again: irbench tune-training\n"),
+        (False, {"is_part_of": "search"}, "Begin it again: irbench tune\n"),
+        (False, {"corun": {"neighbours": []}}, "Begin it again: irbench corun\n"),
     ],
 )
 def test_what_is_not_continued_names_the_command_that_measures_it_again(

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from irbench.api.arguments import results_folder
-from irbench.core.result import SEARCH_RUN
-from irbench.errors import IrbenchError
 from irbench.features.plan import reading
 from irbench.features.plan.expansion import AXES, COMPARABLE, DEFAULTS, USUAL_ROWS
 from irbench.options.run import RUN, RunOptions, plan_key
 from irbench.options.values import RunName, run_name
 from irbench.runs.stored_plan import stored_options
-from irbench.store.folders import results_option, run_argument
+from irbench.store.folders import results_option
 from irbench.store.listing import find_run
 from irbench.store.runs import load_document
 
@@ -34,32 +32,12 @@ def plan_from(run: RunName = "latest", *, results: str | PathLike[str] | None = 
         results: The folder where runs are kept; ``None`` for the usual place.
 
     Raises:
-        IrbenchError: There is no such run, or it cannot be repeated: a soak, training steps, or inputs that were
-            arrays in memory.
+        IrbenchError: There is no such run, or no plan repeats it: one of another command than ``irbench run``, a part
+            of a search, or one whose inputs were arrays in memory.
     """
     root = results_folder(results)
     folder = find_run(root, run_name(run))
     document = load_document(folder)
-    if document.plan.get("serving") is not None:
-        raise IrbenchError(
-            "Loads of requests cannot be repeated by a plan: plans measure speeds and cold starts.",
-            hint=f"Repeat them with irbench serve. It called this: irbench show {run_argument(folder)}",
-        )
-    if document.plan.get("soak") is not None:
-        raise IrbenchError(
-            "A soak cannot be repeated by a plan: plans measure speeds and cold starts.",
-            hint=f"Repeat it with irbench soak. It called this: irbench show {run_argument(folder)}",
-        )
-    if any(table.is_training for table in document.groups):
-        raise IrbenchError(
-            "Training steps cannot be repeated by a plan: plans measure inferences.",
-            hint=f"Repeat them with irbench train. It called this: irbench show {run_argument(folder)}",
-        )
-    if document.plan.get("is_part_of") == SEARCH_RUN:
-        raise IrbenchError(
-            "A search cannot be repeated by a plan: it chose its rows while it ran.",
-            hint="Search again with irbench tune, or make a plan of its confirmation.",
-        )
     options = stored_options(document.plan, results_option(root))
     return plan_document(options, options.name or document.run_id)
 

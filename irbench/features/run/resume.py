@@ -10,6 +10,7 @@ from typing import Any, Unpack
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.core.quantities import plural
 from irbench.core.result import RunDocument
+from irbench.core.run_kinds import run_kind
 from irbench.environments.runtime_sources import INSTALLED
 from irbench.errors import IrbenchError
 from irbench.features.sweep.state import sweep_of_run
@@ -38,7 +39,14 @@ from irbench.runner.request import RunRequest
 from irbench.runs.measurement import StoredRun, measure_planned, plan_run, refuse_within_a_worker
 from irbench.runs.results import Run, finished_run
 from irbench.runs.run_destination import describe_environment, planned_run
-from irbench.runs.stored_plan import environments_obstacle, own_code_obstacle, refuse_stored_folders, stored_options
+from irbench.runs.stored_plan import (
+    environments_obstacle,
+    measuring_command,
+    own_code_obstacle,
+    refuse_stored_folders,
+    repetition_refusal,
+    stored_options,
+)
 from irbench.store.folders import default_root, results_option
 from irbench.store.listing import find_run, list_runs, resumable_runs
 from irbench.store.runs import RunWriter, Store
@@ -72,16 +80,6 @@ def resume(run: RunName | None = None, *, progress: ProgressOption = "auto", **o
     resume_options = RESUME.from_keywords(options, run=None if run is None else run_name(run))
     with reporting(progress, RESUME) as reporter:
         return finished_run(resume_with(resume_options, reporter))
-
-
-_MEASURED_ALONE = {
-    "cold": "cold starts",
-    "soak": "whether memory grows",
-    "serving": "loads of requests",
-    "corun": "models beside other programs",
-}
-_NO_PLAN = ("training", "serving", "soak", "is_part_of")
-"""What a run asked for that no plan asks for."""
 
 
 def resume_with(options: ResumeOptions, reporter: Reporter) -> StoredRun:
@@ -151,23 +149,23 @@ def _require_resumable(document: RunDocument, root: Path) -> None:
             f"{run} is a table of the sweep {sweep}.",
             hint="Continue the sweep with its plan: irbench sweep PLAN --resume",
         )
+    begin_again = f"Begin it again: {measuring_command(plan)}"
     if plan.get("is_part_of"):
-        search = "tune-training" if plan.get("training") else "tune"
+        raise IrbenchError(f"{run} is a part of a search for the best setting.", hint=begin_again)
+    kind = run_kind(plan)
+    if kind is not None and not kind.is_continued:
         raise IrbenchError(
-            f"{run} is a part of a search for the best setting.", hint=f"Begin it again: irbench {search}"
-        )
-    what = next((_MEASURED_ALONE[mode] for mode in _MEASURED_ALONE if plan.get(mode)), None)
-    if what is not None:
-        raise IrbenchError(
-            f"{run} measures {what}, and only launches of speeds can be continued.", hint="Begin it again."
+            f"{run} measures {kind.measures}, and only launches of speeds can be continued.", hint=begin_again
         )
 
 
 def _again(document: RunDocument, root: Path) -> str:
     """Return how to measure again what is complete."""
-    run = f"{document.run_id}{results_option(root)}"
-    if any(document.plan.get(what) for what in _NO_PLAN):
-        return f"Measure it again with the command that it shows: irbench show {run}"
+    results = results_option(root)
+    refusal = repetition_refusal(document.plan, results)
+    if refusal is not None and refusal.hint:
+        return refusal.hint
+    run = f"{document.run_id}{results}"
     return f"Measure it again: irbench plan from {run} -o again.toml, then irbench sweep again.toml"
 
 

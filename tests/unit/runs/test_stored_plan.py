@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from irbench.core import registry
+from irbench.core.run_kinds import RUN_KINDS
 from irbench.errors import IrbenchError
 from irbench.options.own_code import Metric
 from irbench.options.run import RunOptions
@@ -19,6 +20,7 @@ from irbench.spec import Bundle
 from irbench.spi import Description
 
 BUNDLE = Bundle("net", (), (), source="/models/net.onnx")
+OF_OTHER_COMMANDS = [kind for kind in RUN_KINDS if not kind.is_in_plans]
 
 ASKED = RunOptions(
     models=("/models/net.onnx",),
@@ -108,6 +110,8 @@ def test_a_model_whose_bundle_is_gone_is_named_by_its_source() -> None:
         ({}, "does not record"),
         ({"models": ["net"], "asked": {}, "data_in_memory": 2}, "arrays in memory"),
         ({"models": ["net"], "asked": {}, "environments": [{"key": "a"}]}, "compares versions"),
+        *[({"models": ["net"], "asked": {}, kind.asked_by: {"of": 1}}, kind.measures) for kind in OF_OTHER_COMMANDS],
+        ({"models": ["net"], "asked": {}, "is_part_of": "search"}, "a part of a search"),
     ],
 )
 def test_a_plan_that_cannot_be_repeated_is_refused(plan: dict[str, Any], said: str) -> None:
@@ -122,6 +126,22 @@ def test_what_a_plan_shows_is_stored_nowhere_else(other: dict[str, Any]):
     assert not other.keys() & plan["asked"].keys()
     with pytest.raises(IrbenchError, match="no option"):
         stored_options({**plan, "asked": {**plan["asked"], **other}})
+
+
+@pytest.mark.parametrize(
+    ("called", "hint"),
+    [
+        ({"command": ["irbench", "serve", "my net.onnx"]}, "Measure it again: irbench serve 'my net.onnx'"),
+        ({"command": ["python", "serve.py"]}, "Measure it again: irbench serve"),
+        ({}, "Measure it again: irbench serve"),
+        ({"is_part_of": "tune"}, "Measure it again: irbench tune"),
+    ],
+    ids=["called as", "by another program", "by Python", "a confirmation"],
+)
+def test_what_no_plan_asks_for_names_the_command_that_measures_it_again(called: dict[str, Any], hint: str) -> None:
+    with pytest.raises(IrbenchError) as refused:
+        stored_options({"models": ["net"], "asked": {}, "serving": {"rates": [5]}, **called})
+    assert refused.value.hint == hint
 
 
 def test_a_run_beside_a_busy_neighbour_cannot_be_asked_for_again():

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import stored_runs
-import training_steps
 
 from irbench.errors import IrbenchError
 from irbench.features.plan.reading import read_plan
@@ -104,19 +103,17 @@ def test_a_stored_run_is_found_as_elsewhere(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("plan", "said"),
-    [({"models": ["net"], "soak": {"seconds": 60.0}}, "soak"), ({"models": ["n"], "data_in_memory": 1}, "in memory")],
+    [
+        ({"models": ["net"], "soak": {"seconds": 60.0}}, "whether memory grows"),
+        ({"models": ["net"], "training": {"batch": [8]}}, "training steps"),
+        ({"models": ["n"], "data_in_memory": 1}, "in memory"),
+    ],
 )
 def test_what_no_plan_can_repeat_is_refused(tmp_path: Path, plan: dict[str, Any], said: str):
     run = stored(tmp_path, plan)
     with pytest.raises(IrbenchError, match=said) as caught:
         plan_from(run, results=tmp_path)
     assert caught.value.hint
-
-
-def test_training_steps_are_no_inferences_that_a_plan_could_ask_for(tmp_path: Path):
-    run = stored_runs.measured(tmp_path, training_steps.table([(training_steps.cell(32), (1.0, 2.0))])).document
-    with pytest.raises(IrbenchError, match="Training steps"):
-        plan_from(run.run_id, results=tmp_path)
 
 
 def test_a_file_is_shown_as_it_is_unless_it_holds_what_does_not_print(tmp_path: Path):
