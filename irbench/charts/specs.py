@@ -235,7 +235,7 @@ def tradeoff_figure(records: Sequence[Record], words: CallWords = INFERENCES) ->
     ) + base.mark_point(filled=True, opacity=0.8).encode(
         x=x,
         y=y,
-        color=alt.Color("series:N", title=None, scale=alt.Scale(range=list(PALETTE))),
+        color=_series_colour(shown),
         size=alt.Size("memory_mb:Q", title="peak memory in MB", scale=alt.Scale(range=[40, 400])),
         description="text:N",
     )
@@ -349,6 +349,13 @@ def token_figure(records: Sequence[Record]) -> Figure:
         _row_lines(records, length, time),
         f"Lines of {names_of(records)}.",
     )
+
+
+def _series_colour(records: Sequence[Record]) -> alt.Color:
+    """Return a colour for each series; that of its row in other charts where no series has two."""
+    if len({record["series"] for record in records}) == len(records):
+        return row_colour(records)
+    return alt.Color("series:N", title=None, scale=alt.Scale(range=list(PALETTE)))
 
 
 def _settings(records: Sequence[Record]) -> list[int]:

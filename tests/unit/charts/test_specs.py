@@ -14,7 +14,7 @@ if not can_draw():
     pytest.skip("pip install 'irbench[report]'", allow_module_level=True)
 
 from irbench.charts.figure import PALETTE, row_colour, row_dash
-from irbench.charts.specs import load_figure, sensitivity_figure, speedup_figure
+from irbench.charts.specs import load_figure, sensitivity_figure, speedup_figure, token_figure, tradeoff_figure
 
 
 def _encodings(part: Any, channel: str) -> list[dict[str, Any]]:
@@ -37,6 +37,24 @@ def test_no_two_rows_have_the_same_colour_and_dashes():
     assert colours["domain"] == dashes["domain"] == [record["key"] for record in records]
     looks = list(zip(colours["range"], map(tuple, dashes["range"]), strict=True))
     assert len(set(looks)) == len(records)
+
+
+def _points(*series: str) -> list[Record]:
+    return [
+        {
+            "key": f"r{place}", "row": f"row {place}", "series": name, "p50_ms": 1.0, "rate": 5.0, "memory_mb": 8.0,
+            "is_best": True, "length": 32, "value": 1.0,
+        }
+        for place, name in enumerate(series)
+    ]  # fmt: skip
+
+
+def test_a_row_has_the_same_colour_as_a_point_and_as_a_line_but_points_of_one_series_share_theirs():
+    rows = _points("tf", "ort")
+    (point,) = _encodings(tradeoff_figure(rows).chart.to_dict(), "color")
+    assert [point] == _encodings(token_figure(rows).chart.to_dict(), "color")
+    (shared,) = _encodings(tradeoff_figure(_points("tf", "ort", "ort")).chart.to_dict(), "color")
+    assert shared["field"] == "series"
 
 
 @pytest.mark.parametrize(
