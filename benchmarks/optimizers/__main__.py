@@ -26,8 +26,6 @@ from irbench.measure.clock import Stopwatch
 from irbench.terminal.console import print_data
 
 _Chosen = Sequence[tuple[Subject, Exporter]]
-_EARLIER = "earlier.md"
-"""Rows of units that are not kept, beside those that are; ends the page."""
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -36,7 +34,7 @@ _EARLIER = "earlier.md"
 @click.option("--place", type=click.Path(path_type=Path), default=Path("build/optimizer-graphs"), show_default=True,
               help="Where graphs and runs are kept.")  # fmt: skip
 @click.option("--facts", type=click.Path(path_type=Path), default=Path("results/reference/optimizers"),
-              show_default=True, help="Where what was found is kept, a file each; all are on the page.")  # fmt: skip
+              show_default=True, help="Where what was found is kept, a file each: all are on the page, and none is made again.")  # fmt: skip
 @click.option("--speeds/--no-speeds", default=True, show_default=True, help="Whether to measure.")
 @click.option("--budget", default="60s", show_default=True, help="Time for each table of speeds.")
 @click.option("--seconds", type=float, default=float("inf"), help="Begin nothing after so many seconds.")
@@ -64,9 +62,7 @@ def main(
         click.echo(f"{watch.elapsed_s:5.0f} s  {words}", err=True)
         if watch.elapsed_s > seconds:
             break
-    earlier = facts / _EARLIER
-    ending = earlier.read_text(encoding="utf-8") if earlier.exists() else ""
-    print_data(as_page(_known(facts), WHY_BEHIND, ending), output)
+    print_data(as_page(_known(facts), WHY_BEHIND), output)
 
 
 def _done(place: Path, facts: Path, chosen: _Chosen, budget: str | None) -> Iterator[str]:

@@ -77,13 +77,12 @@ def shortfalls(units: Sequence[Unit]) -> Iterator[str]:
             yield f"- speed, {speed.model}, {speed.exporter}: {figures}; {sure}"
 
 
-def as_page(units: Sequence[Unit], notes: Mapping[tuple[str, ...], str], ending: str = "") -> str:
+def as_page(units: Sequence[Unit], notes: Mapping[tuple[str, ...], str]) -> str:
     """Return the page in Markdown.
 
     Args:
         units: What is known.
         notes: Why irbench is behind in nodes, by the models.
-        ending: Markdown that ends the page.
     """
     lost = list(shortfalls(units))
     shown = {unit.model for unit in units if behind_in_nodes(unit) is not None}
@@ -102,7 +101,6 @@ def as_page(units: Sequence[Unit], notes: Mapping[tuple[str, ...], str], ending:
         problems="\n".join(problems(units)) or "None.",
         speeds=speed_table(units).as_markdown(),
         behind="\n".join((*lost, *(("", "Why:", "", *why) if why else ()))) or "Nowhere.",
-        ending=f"\n{ending}" if ending else "",
     )
 
 
@@ -263,4 +261,4 @@ In nodes: another graph that answers rightly is smaller than irbench's. In speed
 2 % faster than irbench's faster level.
 
 {behind}
-{ending}"""
+"""

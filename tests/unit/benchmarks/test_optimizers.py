@@ -145,12 +145,11 @@ def test_the_page_has_speeds_only_of_what_was_measured_and_names_where_irbench_i
         replace(unit(), versions={"torch": "2", "onnx": "1"}), onnxslim=(1.5, 0.1), irbench_extended=(1.2, 0.1)
     )
     later = replace(unit(), versions={"torch": "3"})
-    page = as_page([fast, later], {("vit", "bert"): "For a reason"}, "## At last\n")
+    page = as_page([fast, later], {("vit", "bert"): "For a reason"})
     assert "- nodes, bert, dynamo: 90 by ORT all, 100 by irbench extended" in page
     assert "- speed, bert, dynamo: 1.50 by onnxslim, 1.20 by irbench extended" in page
     assert "- bert: For a reason." in page
     assert "Versions: torch 2 and 3, onnx 1." in page
-    assert page.endswith("\n\n## At last\n")
     assert "- speed" not in as_page([unit()], {})
 
 
@@ -260,15 +259,11 @@ def test_what_was_made_is_not_made_again_and_the_page_is_written_of_all(tmp_path
     assert stored(folder_of(tmp_path / "graphs", BERT, "dynamo")) == unit()
 
 
-def test_a_call_without_the_graphs_of_an_earlier_one_keeps_its_rows_and_what_was_written_to_end_the_page(
-    tmp_path: Path, visited: list[str]
-):
+def test_a_call_without_the_graphs_of_an_earlier_one_keeps_its_rows(tmp_path: Path, visited: list[str]):
     called(tmp_path, "graphs", "bert")
-    (tmp_path / "facts" / "earlier.md").write_text("Other rows.\n")
     page = called(tmp_path, "other graphs", "albert")
     assert visited == ["bert", "albert"]
     assert {"bert", "albert"} <= set(page.split())
-    assert page.endswith("\nOther rows.\n")
 
 
 def test_speeds_are_measured_once_and_stay_without_the_graphs(
