@@ -34,7 +34,8 @@ _Chosen = Sequence[tuple[Subject, Exporter]]
 @click.option("--place", type=click.Path(path_type=Path), default=Path("build/optimizer-graphs"), show_default=True,
               help="Where graphs and runs are kept.")  # fmt: skip
 @click.option("--facts", type=click.Path(path_type=Path), default=Path("results/reference/optimizers"),
-              show_default=True, help="Where facts are kept, a file each; models that have one are not made again.")  # fmt: skip
+              show_default=True,
+              help="Where facts are kept, a file each; models that have one are not made again.")  # fmt: skip
 @click.option("--speeds/--no-speeds", default=True, show_default=True, help="Whether to measure.")
 @click.option("--budget", default="60s", show_default=True, help="Time for each table of speeds.")
 @click.option("--seconds", type=float, default=float("inf"), help="Begin nothing after so many seconds.")
