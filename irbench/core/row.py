@@ -210,6 +210,8 @@ class BesideNeighbour:
         slowdown: How much slower it was beside the row, by the median latency of a model's calls or by bytes: 1 is not
             at all. Null where its work is not counted: for ``cpu`` and commands.
         p90_slowdown: How many times the p90 latency of the row is that of the baseline; null where calls are too few.
+        achieved_share: Which share it did of the processors to keep busy, or the calls per second, that were asked of
+            it, as a fraction; null where no amount was asked.
     """
 
     processors: Spans
@@ -220,6 +222,7 @@ class BesideNeighbour:
     alone: Spans | None = None
     slowdown: Spans | None = None
     p90_slowdown: Spans | None = None
+    achieved_share: float | None = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, Union
 
 import msgspec
 
-from irbench.core.quantities import LONGEST_LISTING, listing, percent, percents_apart, plural, times
+from irbench.core.quantities import (
+    LONGEST_LISTING,
+    listing,
+    percent,
+    percents_apart,
+    plural,
+    shortened,
+    significant,
+    times,
+)
 from irbench.notices.base import Context, ExampleFacts, RowId
 from irbench.notices.warnings import Warn
 
@@ -283,6 +292,48 @@ class RatioRow(msgspec.Struct, frozen=True):
 
 def _ratios(rows: Iterable[RatioRow], context: Context) -> str:
     return listing(f"{context.name(row.cell)} {times(row.ratio)} instead of {times(row.speedup)}" for row in rows)
+
+
+class ShortNeighbour(msgspec.Struct, frozen=True):
+    """What was asked of a row's neighbour, and what it did: processors to keep busy, or calls per second."""
+
+    cell: RowId
+    asked: float
+    achieved: float
+    unit: str
+
+    def text(self, context: Context) -> str:
+        """Return how much it did of what was asked."""
+        amounts = f"{significant(self.achieved, digits=2)} of {self.asked:g}"
+        return f"{context.name(self.cell)} ({amounts} {self.unit})"
+
+
+class NeighboursFallShort(Warn):
+    """``share_processors``: whether all of these neighbours run on processors that the model uses too."""
+
+    code = "neighbours-fall-short"
+    says = "what runs beside a row does less than was asked of it"
+
+    rows: tuple[ShortNeighbour, ...]
+    share_processors: bool
+    example_facts: ClassVar[ExampleFacts] = {
+        "rows": (ShortNeighbour("ort", asked=0.75, achieved=0.5, unit="processors"),),
+        "share_processors": True,
+    }
+
+    def brief(self, context: Context) -> str:
+        did = shortened((row.text(context) for row in self.rows), "row")
+        return f"Neighbours did less than was asked of them: {did}."
+
+    def detail(self, context: Context) -> str:
+        return "Slowdowns are beside what they did: beyond that, asking for more does not press harder."
+
+    def remedy(self, context: Context) -> str:
+        if self.share_processors:
+            return "The model uses their processors too: give each its own with --cpus and --neighbour-cpus."
+        if all(row.unit == "calls/s" for row in self.rows):
+            return "Their calls take too long for it: lower --rate, or give them more with --neighbour-cpus."
+        return "Something else uses their processors: find it with irbench doctor, or choose others (--neighbour-cpus)."
 
 
 class SustainedDiffers(Warn):

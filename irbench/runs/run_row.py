@@ -70,6 +70,8 @@ class RunRow:
         neighbour_gb_per_s: 10^9 bytes per second that the neighbour read and wrote.
         neighbour_calls_per_s: Calls per second of a model that ran beside the row.
         neighbour_p50_ms: Median latency of these calls.
+        neighbour_achieved_share: Which share the neighbour did of the processors or calls per second that were asked of
+            it, as a fraction.
         neighbour_slowdown: How much slower the neighbour was than while the row stood still.
         compile_ms: Compilation.
         ready_ms: Process start to first output; of a cold start the median over launches.
@@ -141,6 +143,7 @@ class RunRow:
     neighbour_gb_per_s: float | None
     neighbour_calls_per_s: float | None
     neighbour_p50_ms: float | None
+    neighbour_achieved_share: float | None
     neighbour_slowdown: float | None
     compile_ms: float | None
     ready_ms: float | None

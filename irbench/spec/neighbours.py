@@ -59,6 +59,16 @@ class Neighbour:
         return self.kind in PRESSURES or INTENSITY_IN_COMMAND in self.target
 
     @property
+    def asked(self) -> float | None:
+        """Processors that pressure is to keep busy, or calls per second of a model; ``None`` where no amount is asked.
+
+        At an intensity of 0 no work is asked for, so that no share of it can be missing.
+        """
+        if self.kind in PRESSURES:
+            return len(self.cpus) * self.intensity / FULL or None
+        return self.rate
+
+    @property
     def label(self) -> str:
         """What tables call it: ``bandwidth 50%``."""
         return f"{self.name} {self.intensity}%" if self.is_graded else self.name

@@ -195,7 +195,7 @@ def _row(
     )
     if not is_measured:
         return row
-    beside = beside_neighbour(records, launches, cell.id, eligibility.baseline, timing)
+    beside = beside_neighbour(records, launches, cell, eligibility.baseline, timing)
     return replace(_with_figures(row, cell, workload, records, launches, timing), neighbour=beside)
 
 

@@ -67,6 +67,10 @@ def _figure(figure: Callable[[BesideNeighbour], Spans | None]) -> Callable[[Cell
     return value
 
 
+def _achieved_share(cell: CellResult) -> float | None:
+    return None if cell.neighbour is None else cell.neighbour.achieved_share
+
+
 def _with_ends(spans: Spans | None, *, marks_ranges: bool = True) -> str:
     if spans is None:
         return NOT_MEASURED
@@ -155,6 +159,9 @@ NEIGHBOURS = (
     Column("neighbour_p50_ms", NUMBER, "Median latency of these calls.",
         speed=_figure(lambda did: did.p50_ms), in_python=True),
     Column("neighbour_p90_ms", NUMBER, "90th percentile of that.", speed=_figure(lambda did: did.p90_ms)),
+    Column("neighbour_achieved_share", NUMBER,
+        "Which share the neighbour did of the processors or calls per second that were asked of it, as a fraction.",
+        speed=_achieved_share, in_python=True),
     Column("neighbour_alone", NUMBER, "GB/s, calls/s or processors of the neighbour while the row stood still.",
         speed=_figure(lambda did: did.alone)),
     Column("neighbour_slowdown", NUMBER, "How much slower the neighbour was than while the row stood still.",

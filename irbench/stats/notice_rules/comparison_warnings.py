@@ -17,9 +17,11 @@ from irbench.notices.doubts import (
     AloneUnlikeRounds,
     FpsDiffer,
     LaunchesDepend,
+    NeighboursFallShort,
     NotSteady,
     PacedDiffers,
     RatioRow,
+    ShortNeighbour,
     StillWarmingUp,
     SustainedDiffers,
     UnsteadyRow,
@@ -35,6 +37,7 @@ from irbench.notices.warnings import (
     StarvedStreamsRow,
     TooFewLaunches,
 )
+from irbench.spec import Neighbour
 from irbench.stats.figures import frames_by_launch, launch_levels, sustained_by_launch
 from irbench.stats.launch_planning import scatter_of
 from irbench.stats.modes import mode_warnings
@@ -178,6 +181,8 @@ _SUSTAINED_MOVES = 0.03
 _PACED_MOVES = 0.03
 _FPS_MOVE = 0.1
 _DOMINATES = 4.0
+_ENOUGH_PRESSURE = 0.8
+"""Of what was asked of a neighbour; its program's own overhead takes some 5 % of the time."""
 
 
 def find_warnings(state: TableState) -> tuple[Warn, ...]:
@@ -204,7 +209,23 @@ def find_warnings(state: TableState) -> tuple[Warn, ...]:
         *_fps_differ(state),
         *_sustained_differs(state),
         *_paced_differs(state),
+        *_neighbours_fall_short(state),
     )
+
+
+def _neighbours_fall_short(state: TableState) -> Iterator[Warn]:
+    """Yield a warning of neighbours that nothing was to hold back, and that did less than was asked of them."""
+    short: dict[ShortNeighbour, Neighbour] = {}
+    for cell in state.group.cells:
+        beside, did = cell.load.beside, state.rows[cell.id].neighbour
+        share = None if did is None else did.achieved_share
+        if beside is None or beside.asked is None or beside.controls or share is None or share >= _ENOUGH_PRESSURE:
+            continue
+        unit = "processors" if beside.rate is None else "calls/s"
+        short[ShortNeighbour(cell.id, beside.asked, share * beside.asked, unit)] = beside
+    if short:
+        shares = all(beside.shares_processors for beside in short.values())
+        yield NeighboursFallShort(rows=tuple(short), share_processors=shares)
 
 
 def _orders_differ(state: TableState) -> Iterator[Warn]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from statistics import median
 
 import numpy as np
 
 from irbench.core.record import LaunchRecord, NeighbourActivity
 from irbench.core.row import BesideNeighbour, Spans
-from irbench.spec import Timing
+from irbench.spec import Cell, Timing
 from irbench.stats.figures import (
     Rounds,
     calls_to_bound,
@@ -34,10 +35,10 @@ class _Turn:
 
 
 def beside_neighbour(
-    records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: str, baseline: str | None, timing: Timing
+    records: Sequence[LaunchRecord], launches: Sequence[Observed], cell: Cell, baseline: str | None, timing: Timing
 ) -> BesideNeighbour | None:
     """Return what a row's neighbour did in the rounds that count; ``None`` where nothing ran beside it."""
-    turns = list(_turns(records, launches, cell, baseline))
+    turns = list(_turns(records, launches, cell.id, baseline))
     if not turns:
         return None
 
@@ -57,6 +58,7 @@ def beside_neighbour(
         alone=span(lambda turn: achieved(turn.alone)),
         slowdown=span(_slowdown),
         p90_slowdown=span(_p90_slowdown) or _p90_slowdown_of_all(turns),
+        achieved_share=_achieved_share(turns, cell),
     )
 
 
@@ -104,6 +106,22 @@ def _counted(turns: Sequence[_Turn]) -> Callable[[NeighbourActivity], float | No
     """Return what says how much a neighbour achieved: bytes, else calls, else processors, as counted beside the row."""
     rates = (_gb_per_s, _calls_per_s)
     return next((rate for rate in rates if all(rate(turn.beside) is not None for turn in turns)), _processors)
+
+
+def _achieved_share(turns: Sequence[_Turn], cell: Cell) -> float | None:
+    """Return which share of what was asked of it a neighbour did, the median over launches.
+
+    The end of a round cuts calls off, so calls are not counted here: a stream makes one in each period, or in the time
+    that it takes where that is longer.
+    """
+    beside = cell.load.beside
+    if beside is None or beside.asked is None:
+        return None
+    if beside.rate is None:
+        return median(_processors(turn.beside) / beside.asked for turn in turns)
+    period_ns = 1e9 * cell.load.streams / beside.rate
+    taken_ns = (np.maximum(turn.beside.call_ns, period_ns) for turn in turns)
+    return median(period_ns / float(each_ns.mean()) if each_ns.size else 0.0 for each_ns in taken_ns)
 
 
 def _slowdown(turn: _Turn) -> float | None:

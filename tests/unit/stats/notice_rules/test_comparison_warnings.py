@@ -5,7 +5,7 @@ import pytest
 from launches import BLOCK_NS, MS, block, even, group, launch, measured, synchronous
 from warned import pair, warnings
 
-from irbench.core.record import Sustained
+from irbench.core.record import NeighbourActivity, Sustained
 from irbench.spec import Neighbour, Timing
 from irbench.stats.modes import split_in_two
 from irbench.stats.notice_rules.comparison_warnings import neighbour_chance
@@ -79,6 +79,32 @@ def test_where_the_kernel_does_not_tell_how_long_threads_wait_nothing_is_said_of
 def test_a_cell_is_not_blamed_for_waiting_where_others_held_the_processors():
     held = [replace(item, blocks=tuple(block(n, foreign_cpu_ns=BLOCK_NS) for n in range(4))) for item in waiting(0.5)]
     assert "waits-on-itself" not in warnings(group("only"), held)
+
+
+def beside_pressure(processors, neighbour):
+    """Return the warning of a row beside pressure that kept so many processors busy, and the group of both rows."""
+    activity = NeighbourActivity(10**9, round(processors * 10**9))
+    records = []
+    for number in range(6):
+        alone, row = ([synchronous(index, [10 * MS] * 3) for index in range(8)] for _ in range(2))
+        row = [replace(each, neighbour=activity) for each in row]
+        records.append(launch(number, [measured("alone", alone), measured("row", row, neighbour_alone=activity)]))
+    asked = group("alone", "row")
+    cells = [asked.cells[0], replace(asked.cells[1], load=replace(asked.cells[1].load, beside=neighbour))]
+    return warnings(replace(asked, cells=tuple(cells)), records).get("neighbours-fall-short")
+
+
+def test_a_neighbour_that_did_half_of_what_was_asked_is_told_with_both():
+    half = Neighbour("cpu", intensity=80, cpus=(0,), shares_processors=True)
+    assert beside_pressure(0.4, half) == {
+        "rows": [{"cell": "row", "asked": 0.8, "achieved": pytest.approx(0.4), "unit": "processors"}],
+        "share_processors": True,
+    }
+    assert beside_pressure(0.76, half) is None
+
+
+def test_a_neighbour_that_something_holds_back_is_to_do_less():
+    assert beside_pressure(0.1, Neighbour("cpu", cpus=(0,), controls=("nice",))) is None
 
 
 def drifting(*factors):
