@@ -8,6 +8,7 @@ from irbench.core.quantities import plural
 from irbench.notices.base import ExampleFacts, Notice
 from irbench.notices.conversions import disagreement_text
 from irbench.spec import Disagreement, Scalar
+from irbench.spec.serving import ServiceLevel
 
 _USUAL_SHARE = 0.1
 """Of the time of its rounds, what a command's own calls take at least: settle calls and requests are the rest."""
@@ -97,10 +98,12 @@ class AboveMaxLatency(Mark):
     says = "the p90 latency is above `--max-latency`, so the row is not a candidate for the best"
 
     p90_ms: float
+    level: ServiceLevel | None = None
     example_facts: ClassVar[ExampleFacts] = {"p90_ms": 61.2}
 
     def text(self) -> str:
-        return f"not a candidate: p90 of {self.p90_ms:.3g} ms is above --max-latency"
+        limit = "--max-latency" if self.level is None else f"the {self.level.limit_ms:g} ms of --slo"
+        return f"not a candidate: p90 of {self.p90_ms:.3g} ms is above {limit}"
 
 
 class NoOutputs(Mark):

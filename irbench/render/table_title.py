@@ -157,7 +157,8 @@ def _mode(result: GroupResult) -> str:
     modes = [mode for mode in ("streams", "instances") if any(cell.mode == mode for cell in result.cells)]
     mode = " and ".join(modes) or ("training steps" if result.is_training else "sync, back to back")
     bound = result.goal.max_latency_ms if result.goal is not None else None
-    limit = "" if bound is None else f" with p90 of at most {bound:g} ms"
+    option = "" if result.goal is None or result.goal.level is None else " (--slo)"
+    limit = "" if bound is None else f" with p90 of at most {bound:g} ms{option}"
     facts = (f"{mode}, compared by {_compared_by(result)}{limit}" if compared_how(result) else mode, io)
     return facts[0] if result.is_training else ", ".join(facts)  # what a step copies is a part of it
 

@@ -11,6 +11,7 @@ from irbench.core.address import BackendAddress
 from irbench.spec.feeding import Feeding
 from irbench.spec.models import Artifact, Bundle
 from irbench.spec.neighbours import Neighbour
+from irbench.spec.serving import ServiceLevel
 from irbench.spec.tensors import BATCH
 
 
@@ -340,10 +341,12 @@ class Goal:
         objective: What rows are compared by: the median latency of a call, frames per second, or processor time per
             sample.
         max_latency_ms: The largest p90 latency with which a row may be called the best; ``None`` for any.
+        level: The service level that this limit follows from; ``None`` where it was asked for as such.
     """
 
     objective: Objective
     max_latency_ms: float | None = None
+    level: ServiceLevel | None = None
 
 
 @dataclass(frozen=True)

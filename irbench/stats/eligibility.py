@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from irbench.core.record import CellLaunch, Failure, LaunchRecord
 from irbench.core.row import State
-from irbench.notices.marks import OtherPrecision
+from irbench.notices.marks import AboveMaxLatency, OtherPrecision
 from irbench.spec import Cell, Disagreement, Group, Scalar
 
 _LEFT_TO_THE_RUNTIME = "native"
@@ -93,7 +93,7 @@ class Eligibility:
         compared: The baseline and every cell that may be compared with it, in the group's order.
         disagreements: In what a cell's graph falls short of the model it was converted from, where it does.
         in_parts: Whether there are more cells than one launch held.
-        too_slow: Cells whose p90 latency is above what was asked for, with it in milliseconds; see
+        too_slow: Cells whose p90 latency is above what was asked for, with the mark that says so; see
             :func:`irbench.stats.figures.within_max_latency`.
         accurate: Cells that keep the limit that the user gave for the accuracy of their answers.
         beside: Cells that something runs beside: what is asked of these is by how much that slows them down.
@@ -106,7 +106,7 @@ class Eligibility:
     compared: tuple[str, ...]
     disagreements: Mapping[str, Disagreement] = field(default_factory=dict[str, Disagreement])
     in_parts: bool = False
-    too_slow: Mapping[str, float] = field(default_factory=dict[str, float])
+    too_slow: Mapping[str, AboveMaxLatency] = field(default_factory=dict[str, AboveMaxLatency])
     accurate: frozenset[str] = frozenset()
     beside: frozenset[str] = frozenset()
 

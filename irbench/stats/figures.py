@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from irbench.core.record import CellLaunch, LaunchRecord, Round
 from irbench.core.row import LatencyMs, PhasesMs, Spans
+from irbench.notices.marks import AboveMaxLatency
 from irbench.spec import Group, Timing
 from irbench.stats.eligibility import Eligibility
 from irbench.stats.intervals import interval_at, looks_of, median, percentile
@@ -228,12 +229,14 @@ def within_max_latency(
     It is the table's: the median over launches, over the blocks that count. Where a launch has too few calls to bound
     it, a cell is above only if its median latency is.
     """
-    limit_ms = group.goal.max_latency_ms if group.goal is not None else None
-    if limit_ms is None:
+    goal = group.goal
+    if goal is None or goal.max_latency_ms is None:
         return eligibility
     rounds = {cell: rounds_that_count(records, launches, cell) for cell in eligibility.healthy}
     latencies_ms = {cell: _latency_ms(own) for cell, own in rounds.items() if own}
-    return replace(eligibility, too_slow={cell: ms for cell, ms in latencies_ms.items() if ms > limit_ms})
+    late = {cell: ms for cell, ms in latencies_ms.items() if ms > goal.max_latency_ms}
+    marks = {cell: AboveMaxLatency(p90_ms=ms, level=goal.level) for cell, ms in late.items()}
+    return replace(eligibility, too_slow=marks)
 
 
 def _latency_ms(rounds: Rounds) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from irbench.options import kinds
 from irbench.options.option import CommandOptions, option
 from irbench.options.run import OUTPUT, RunOptions
-from irbench.spec import AskedObjective, Objective, asked_objective
+from irbench.spec import AskedObjective, Goal, Objective, asked_objective
 from irbench.spec.serving import ServiceLevel
 
 TUNE_BUDGET_S = 300.0
@@ -79,11 +79,11 @@ class TuneOptions:
         return asked_objective(self.objective)
 
     @property
-    def longest_call_s(self) -> float | None:
-        """The largest p90 latency of a call, in seconds; calls that alone miss a service level cannot keep it."""
-        if self.slo is None or self.slo.percentile < _TESTED_PERCENTILE:
-            return self.max_latency
-        return self.slo.limit_ms / 1e3
+    def goal(self) -> Goal:
+        """What calls are compared by, and their limit: those that alone miss a service level cannot keep it."""
+        if self.slo is not None and self.slo.percentile >= _TESTED_PERCENTILE:
+            return Goal(self.compared_by, self.slo.limit_ms, self.slo)
+        return Goal(self.compared_by, None if self.max_latency is None else 1e3 * self.max_latency)
 
 
 TUNE = CommandOptions(

@@ -199,8 +199,8 @@ class Tuner:
             name=f"{options.run.name} search".strip() if options.run.name else "",
         )
         batches = tuple(dict.fromkeys(rows.space.batches))
-        limit_ms = _milliseconds(options.longest_call_s)
         settings = len(rows.space.cells)
+        limit_ms = options.goal.max_latency_ms
         self._reporter.say(searching_text(settings, batches, self._searched_for, limit_ms, options.budget))
         return self._measured(request, replace(kept, group=replace(kept.group, baseline=self._defaults[0])), schedule)
 

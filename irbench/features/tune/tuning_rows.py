@@ -137,7 +137,7 @@ def tuning_rows(options: TuneOptions, scratch: Path, say: Say) -> TuningRows:
     advice = {} if run.generate else _advice(simplest(run, tried), options.compared_by, scratch / "advice")
     every = every_combination(options, run, tried)
     say(f"preparing {plural(len(tried.optimize) * len(tried.batch or (1,)), 'graph')}")
-    request = replace(_with_advice(requested(every), advice), is_part_of="tune")
+    request = replace(_with_advice(requested(every), advice), is_part_of="tune", goal=options.goal)
     request, groups = planned(request, every, scratch, say, tells_refused=run.precision == own_precision)
     if len(groups) != 1:
         raise IrbenchError("The rows of a search must fit into one table.", hint="Give one --batch.")
@@ -319,7 +319,7 @@ def every_combination(options: TuneOptions, run: RunOptions, tried: SearchedValu
         threads=tuple(dict.fromkeys((*tried.threads, _NATIVE))),
         optimize=tuple(dict.fromkeys((UNOPTIMIZED, *tried.optimize))),
         objective=options.objective,
-        max_latency=options.longest_call_s,
+        max_latency=options.max_latency,
         vary={**_tunable(run), **run.vary},
     )
 

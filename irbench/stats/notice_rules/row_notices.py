@@ -12,7 +12,6 @@ from irbench.core.output_check import judge
 from irbench.core.record import LaunchRecord
 from irbench.notices import Mark, Note
 from irbench.notices.marks import (
-    AboveMaxLatency,
     AnswersDiffer,
     BeyondTolerance,
     ChangesOverLaunches,
@@ -103,7 +102,7 @@ def _other_than_graph(cell: Cell, eligibility: Eligibility) -> Iterator[Mark]:
 
 def _too_slow(cell: Cell, eligibility: Eligibility) -> Iterator[Mark]:
     if cell.id in eligibility.too_slow and eligibility.states[cell.id] == "ok":
-        yield AboveMaxLatency(p90_ms=eligibility.too_slow[cell.id])
+        yield eligibility.too_slow[cell.id]
 
 
 def _mixed(cell: Cell, eligibility: Eligibility) -> Iterator[Mark]:

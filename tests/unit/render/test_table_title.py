@@ -17,6 +17,7 @@ from irbench.notices.marks import AboveMaxLatency
 from irbench.render.speed_table import GroupView
 from irbench.runs.document_text import render_document
 from irbench.spec import Goal
+from irbench.spec.serving import ServiceLevel
 
 
 def shown(result: Any, width: int = 200) -> str:
@@ -141,6 +142,8 @@ def test_where_no_row_answers_in_time_the_headline_says_so() -> None:
     text = shown(group(cell("ort", marks=(late,)), cell("tf", marks=(late,)), goal=Goal("fps", 50.0)))
     assert "no row has a p90 latency of at most 50 ms" in text
     assert "compared by FPS with p90 of at most 50 ms" in text
+    searched = Goal("fps", 50.0, ServiceLevel(99, 50.0))
+    assert "with p90 of at most 50 ms (--slo)" in shown(group(cell("ort", marks=(late,)), goal=searched))
     assert "only tf has a p90 latency of at most 50 ms" in shown(
         group(cell("ort", marks=(late,)), cell("tf"), goal=Goal("fps", 50.0))
     )

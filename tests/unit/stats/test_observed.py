@@ -9,6 +9,7 @@ from launches import MS, group, launch, measured, streamed, synchronous
 
 from irbench.core.record import Evidence, LaunchRecord, Round
 from irbench.spec import Goal, Group, Timing
+from irbench.spec.serving import ServiceLevel
 from irbench.stats.eligibility import Admission, decide_eligibility
 from irbench.stats.figures import within_max_latency
 from irbench.stats.observed import call_latency_ns, observe, round_statistic_ns, time_per_completion_ns
@@ -112,13 +113,26 @@ def test_a_row_that_answers_too_late_is_no_candidate_and_says_so() -> None:
     eligibility = decide_eligibility(asked, found, Admission())
     eligibility = within_max_latency(eligibility, asked, found, observe(asked, found, TIMING))
     assert eligibility.candidates == ("a", "c")
-    assert eligibility.too_slow == {"b": pytest.approx(40.0)}
+    assert {cell: mark.p90_ms for cell, mark in eligibility.too_slow.items()} == {"b": pytest.approx(40.0)}
     table = summarise(asked, found, TIMING, Admission(), stopped_by="target", seconds=1.0)
     assert table.winner is not None
     assert table.winner.cell == "c"
     marks = {row.id: [mark.code for mark in row.marks] for row in table.cells}
     assert marks == {"a": [], "b": ["above-max-latency"], "c": []}
     assert table.goal == asked.goal
+
+
+def test_the_mark_of_a_row_that_answers_too_late_names_the_limit_that_was_given() -> None:
+    found = records(a=10.0, b=40.0)
+
+    def said(goal: Goal) -> list[str]:
+        asked = replace(with_batches(a=1, b=8), goal=goal)
+        table = summarise(asked, found, TIMING, Admission(), stopped_by="target", seconds=1.0)
+        return [mark.text() for row in table.cells for mark in row.marks]
+
+    assert said(Goal("fps", 35.0)) == ["not a candidate: p90 of 40 ms is above --max-latency"]
+    level = ServiceLevel(99, 35)
+    assert said(Goal("fps", 35.0, level)) == ["not a candidate: p90 of 40 ms is above the 35 ms of --slo"]
 
 
 def test_what_was_asked_for_is_not_contradicted_by_other_figures() -> None:

@@ -24,7 +24,7 @@ from irbench.features.tune.service_level import (
     options_of_level,
 )
 from irbench.options.values import service_level
-from irbench.spec import Timing
+from irbench.spec import Goal, Timing
 from irbench.spec.serving import ServiceLevel
 
 DEFAULTS: Mapping[str, ReferenceKind] = {"default": "default"}
@@ -175,10 +175,11 @@ def test_the_level_is_written_as_it_is_read() -> None:
     assert len(list(options_of_level(ServiceLevel(99, 50), None))) == 1
 
 
-def test_calls_are_limited_by_a_level_of_the_slowest_requests_alone() -> None:
-    assert TuneOptions("m", slo=ServiceLevel(99, 50)).longest_call_s == 0.05
-    assert TuneOptions("m", slo=ServiceLevel(50, 50)).longest_call_s is None
-    assert TuneOptions("m", max_latency=0.1).longest_call_s == 0.1
+def test_calls_are_limited_by_a_level_of_the_slowest_requests_alone_and_their_limit_says_so() -> None:
+    level = ServiceLevel(99, 50)
+    assert TuneOptions("m", slo=level).goal == Goal("fps", 50, level)
+    assert TuneOptions("m", slo=ServiceLevel(50, 50)).goal == Goal("fps")
+    assert TuneOptions("m", max_latency=0.1).goal == Goal("fps", 100)
 
 
 CELLS = {cell.id: cell for cell in group("a", "b", "c", "default").cells}
