@@ -19,6 +19,8 @@ from irbench.core.row import (
 from irbench.spec.serving import Scenario, ServiceLevel
 
 _DISTURBED = 0.025
+_LATE = 0.1
+"""Of the highest percentile of latency that is known: how large the lag may be until it is worth a warning."""
 LevelVerdict = Literal["pass", "fail", "undecided"]
 """Whether a row keeps a service level at a load, as far as its requests can tell."""
 
@@ -56,6 +58,21 @@ class ServerFigures:
     queue_ms: float
     compute_ms: float
     network_ms: float
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """By how much calls of a load began too late, beside the highest percentile of its latency that is known.
+
+    Attributes:
+        lag_ms: The 99th percentile of the lag, in milliseconds.
+        percent: Which percentile of latency is known: 99, else 90, else 50.
+        latency_ms: Its value, which includes the lag, in milliseconds.
+    """
+
+    lag_ms: float
+    percent: int
+    latency_ms: float
 
 
 @dataclass(frozen=True)
@@ -106,6 +123,18 @@ class LoadFigures:
     level: LevelTest | None = None
     server: ServerFigures | None = None
 
+    def lateness(self, wait_ms: float) -> Lateness | None:
+        """Return by how much calls began too late, where so much of the latencies is lag; ``None`` where it is not.
+
+        ``wait_ms`` is how long calls may wait for their batch to be full, which is part of the lag.
+        """
+        lag_ms, p50_ms = self.start_lag_p99_ms, None if self.p50_ms is None else self.p50_ms.value
+        known = ((99, self.p99_ms), (90, self.p90_ms), (50, p50_ms))
+        highest = next(((percent, value_ms) for percent, value_ms in known if value_ms is not None), None)
+        if lag_ms is None or highest is None or lag_ms - wait_ms <= _LATE * highest[1]:
+            return None
+        return Lateness(lag_ms, *highest)
+
 
 @dataclass(frozen=True)
 class LoadLimit:
@@ -151,6 +180,8 @@ class ServingTable(MeasuredTable):
             there is no other.
         foreign_share: Which share of the processors other programs used while requests were answered, from 0 to 1; null
             before any was.
+        batch_wait_ms: How long calls may wait for their batch to be full, which is part of their lag; null where it was
+            not stored.
     """
 
     scenario: Scenario
@@ -164,11 +195,22 @@ class ServingTable(MeasuredTable):
     limits: tuple[LoadLimit, ...] = ()
     best: str | None = None
     foreign_share: float | None = None
+    batch_wait_ms: float | None = None
 
     @property
     def is_disturbed(self) -> bool:
         """Whether other programs used so much of the processors that it is worth a warning."""
         return self.foreign_share is not None and self.foreign_share > _DISTURBED
+
+    @property
+    def late_loads(self) -> tuple[tuple[ServingRow, Lateness], ...]:
+        """Rows whose calls began late although a slot was free, the latest first; none where the wait is not known."""
+        wait_ms = self.batch_wait_ms
+        if wait_ms is None:
+            return ()
+        found = ((row, row.load.lateness(wait_ms)) for row in self.rows if row.load is not None)
+        late = [(row, lateness) for row, lateness in found if lateness is not None]
+        return tuple(sorted(late, key=lambda each: -each[1].lag_ms))
 
 
 def serving_names(table: ServingTable) -> dict[str, str]:

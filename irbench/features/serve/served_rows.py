@@ -286,6 +286,7 @@ class _Serving:
             notes=self._notes,
             given_inputs=given_inputs(self._group.main.feeding),
             verified_against=expected[0].source if expected else None,
+            batch_wait_ms=self._plan.queueing.batch_wait_ms,
         )
         table = derive_serving_table(raw, self._records)
         self._writer.commit(replace(self._writer.document, serving=(*self._before.serving, table)))

@@ -1,0 +1,58 @@
+"""What is said of loads beside their figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from cold_and_soak_runs import serving_example
+
+from irbench.core.serving_row import ServingTable
+from irbench.features.serve.view import serving_views
+from irbench.runs.run_view import DocumentView
+
+
+def with_lags(*lags_ms: float, wait_ms: float | None = 0.0, **figures: None) -> ServingTable:
+    """Return a table whose first loads have these lags; their p99 is 11 ms and their p50 7.75 ms."""
+    (table,) = serving_example().serving
+    known = ((row.load, lag_ms) for row, lag_ms in zip(table.rows, lags_ms, strict=False))
+    loads = [replace(load, start_lag_p99_ms=lag_ms, **figures) for load, lag_ms in known if load is not None]
+    rows = tuple(replace(row, load=load) for row, load in zip(table.rows, loads, strict=False))
+    return replace(table, rows=(*rows, *table.rows[len(rows) :]), batch_wait_ms=wait_ms)
+
+
+def warnings(table: ServingTable) -> tuple[str, ...]:
+    (view,) = serving_views(table, serving_example())
+    return view.warnings
+
+
+def test_a_lag_that_matters_is_told_where_a_narrow_table_hides_its_column() -> None:
+    found = replace(serving_example(), serving=(with_lags(5.0),))
+    text = "\n".join(line.plain for line in DocumentView(found).as_lines(80))
+    assert "lag p99" not in text.partition("hidden")[0]
+    assert "lag p99 of ort at 10/s is 5.00 ms" in " ".join(text.split())
+
+
+def test_the_largest_lag_is_told_with_the_number_of_such_loads() -> None:
+    (said,) = warnings(with_lags(2.0, 5.0))
+    assert "ort at 40/s is 5.00 ms" in said
+    assert "beside a p99 of 11.0 ms (one of 2 such loads)" in said
+
+
+@pytest.mark.parametrize(("lag_ms", "is_told"), [(0.05, False), (1.0, False), (1.2, True)])
+def test_a_lag_below_a_tenth_of_the_slowest_latency_is_not_told(lag_ms: float, is_told: bool) -> None:
+    assert bool(warnings(with_lags(lag_ms))) is is_told
+
+
+def test_the_wait_for_a_full_batch_is_no_lag_and_where_it_is_not_known_nothing_is_said() -> None:
+    assert warnings(with_lags(5.0, wait_ms=4.5)) == ()
+    assert len(warnings(with_lags(6.0, wait_ms=4.5))) == 1
+    assert warnings(with_lags(6.0, wait_ms=None)) == ()
+
+
+def test_with_too_few_requests_for_p99_the_next_percentile_is_what_a_lag_is_held_against() -> None:
+    (said,) = warnings(with_lags(5.0, p99_ms=None))
+    assert "beside a p90 of" in said
+    (said,) = warnings(with_lags(5.0, p99_ms=None, p90_ms=None))
+    assert "beside a p50 of" in said
+    assert warnings(with_lags(5.0, p99_ms=None, p90_ms=None, p50_ms=None)) == ()
