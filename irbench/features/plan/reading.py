@@ -26,6 +26,8 @@ from irbench.features.plan.expansion import (
     UnmatchedExclusion,
     expand,
 )
+from irbench.features.serve.options import ServeOptions
+from irbench.options.option import flag_of, options_of
 from irbench.system.file_access import read_regular
 from irbench.system.file_states import is_file
 
@@ -46,6 +48,10 @@ _DEEP_KEY = re.compile(
 """A key of so many parts, of which no plan has more than five: what tomllib takes for one grows with their square."""
 _FIX = "Fix it, for example in an editor."
 _DOUBLING_KEYS = ("smallest_batch", "largest_batch", "stop_gain")
+_OF_REQUESTS = {
+    word for name, own in options_of(ServeOptions).items() for word in (name, flag_of(name, own).lstrip("-"))
+}
+"""What `irbench serve` takes besides the options of a run, as somebody may write it in a plan."""
 
 
 @dataclass(frozen=True)
@@ -272,6 +278,8 @@ def place_text(place: Place) -> str:
 def _line(error: ErrorDetails, document: Mapping[str, Any], keys: Callable[[Place], Sequence[str]]) -> str:
     place = _place(error["loc"], document)
     if error["type"] == "extra_forbidden":
+        if place[-1] in _OF_REQUESTS:
+            return f"{place_text(place)}: a plan gives no requests. Use irbench serve, or irbench fleet serve"
         near = did_you_mean(str(place[-1]), keys(place[:-1]))
         return f"{place_text(place)}: there is no such key. {near}".rstrip()
     return f"{place_text(place)}: {_reason(error)}"

@@ -241,3 +241,21 @@ def test_of_very_many_wrong_keys_the_first_are_named(tmp_path: Path):
 @pytest.mark.parametrize("text", ["# ........................................\n", "# " + "1.2, " * 100 + "\n"])
 def test_dots_in_a_comment_are_no_deep_key(tmp_path: Path, text: str):
     assert read_plan(written(tmp_path, f'{text}[defaults]\nmodels = "net"\n')).expansion.cells
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('[defaults]\nmodels = "net"\nslo = "p99<=50ms"\n', "defaults.slo"),
+        ('[defaults]\nmodels = "net"\n[[matrix]]\nrate = [10, 50]\n', "matrix[0].rate"),
+        ('[defaults]\nmodels = "net"\nscenario = "offline"\n', "defaults.scenario"),
+        ('[defaults]\nmodels = "net"\nfor = "5s"\n', "defaults.for"),
+        ('[defaults]\nmodels = "net"\nbatch-wait = "5ms"\n', "defaults.batch-wait"),
+    ],
+)
+def test_a_plan_that_asks_for_requests_is_refused_with_what_gives_them(tmp_path: Path, text: str, place: str):
+    with pytest.raises(IrbenchError) as caught:
+        read_plan(written(tmp_path, text))
+    (line,) = caught.value.details
+    assert line.startswith(f"{place}: a plan gives no requests")
+    assert "irbench serve" in line
