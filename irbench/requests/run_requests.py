@@ -78,6 +78,19 @@ def refuse_contradictions(options: RunOptions) -> None:
     options.inputs.require_data()
 
 
+def require_batch_to_wait_for(batches: Iterable[int]) -> None:
+    """Refuse that calls wait for their batch to be full where none can be; ``batches`` are those of all rows.
+
+    Raises:
+        IrbenchError: All are 1.
+    """
+    if set(batches) == {1}:
+        raise IrbenchError(
+            "At batch 1 a call answers one request, and has no batch to wait for.",
+            hint="Give larger batches, `--batch 4,8` for example, or leave `--batch-wait` out.",
+        )
+
+
 def _backends(options: RunOptions) -> tuple[BackendAddress, ...]:
     """Return the backends; those of other environments need not be installed in ours."""
     if options.environments:

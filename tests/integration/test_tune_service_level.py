@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import models
+import numpy as np
 import pytest
 from fake_runs import ENOUGH
 from front_door import Called, irbench
@@ -95,7 +96,7 @@ def test_a_level_that_nothing_keeps_recommends_nothing(model: Path, tmp_path: Pa
         (("--slo", "p99<=50ms", "--generate", "8"), "--generate"),
         (("--slo", "p99<=50ms", "--flip-map"), "--flip-map"),
         (("--slo", "p99<=50ms", "--io", "bound"), "--io bound"),
-        (("--slo", "p99<=50ms", "--batch", "1", "--batch-wait", "5ms"), "--batch 1,4,8"),
+        (("--slo", "p99<=50ms", "--batch", "1", "--batch-wait", "5ms"), "--batch 4,8"),
         (("--batch-wait", "5ms"), "--slo"),
     ],
 )
@@ -103,6 +104,13 @@ def test_what_contradicts_a_service_level_is_refused(model: Path, arguments: tup
     called = irbench("tune", model, "--backends", "fake-a", *arguments)
     assert called.code == 2
     assert named in called.err
+
+
+def test_a_wait_is_refused_where_given_samples_make_the_batch_1(model: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "samples.npz", pixels=np.zeros((4, 3, 8, 8), np.float32))
+    arguments = ("--slo", "p99<=50ms", "--batch-wait", "5ms", "--data", str(tmp_path / "samples.npz"))
+    called = irbench("tune", model, "--backends", "fake-a", *arguments)
+    assert (called.code, "At batch 1" in called.err) == (2, True), called.err
 
 
 def test_python_refuses_it_with_its_own_words(model: Path) -> None:

@@ -144,7 +144,7 @@ def plan_of_serving(models: tuple[str, ...], options: Mapping[str, Any]) -> Swee
             hint="Machines are compared by the highest rate that keeps a service level: --slo 'p99<=50ms'",
         )
     run = RunOptions(models, **shared)
-    serving_plan(ServeOptions(**own), run.instances)
+    serving_plan(ServeOptions(**own), run)
     refuse_contradictions(run)
     return plan_of_models("serve", FLEET_SERVE, models, options)
 

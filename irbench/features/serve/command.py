@@ -48,6 +48,6 @@ def command(
 
     own, shared = SERVE.split(options)
     run = RunOptions(command=command_line(), **shared)
-    plan = serving_plan(ServeOptions(**own), run.instances)
+    plan = serving_plan(ServeOptions(**own), run)
     refuse_overwriting_models(run.models, output)
     return measured(run, form, output, strict=strict, mode=plan, keep=refuse_wait_for_one)

@@ -12,6 +12,7 @@ from irbench.features.serve.keywords import ServeKeywords
 from irbench.features.serve.options import SERVE, ServeOptions
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
+from irbench.requests.run_requests import require_batch_to_wait_for
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runs.measurement import measure
@@ -46,19 +47,21 @@ def serve(
     models = tuple(map(model_name, models))
     own, shared = SERVE.read(options)
     run_options = RunOptions(models=tuple(map(str, models)), **shared)
-    plan = serving_plan(ServeOptions(**own), run_options.instances)
+    plan = serving_plan(ServeOptions(**own), run_options)
     with reporting(progress, SERVE) as reporter:
         stored = measure(run_options, reporter, plan, refuse_wait_for_one)
     return finished_run(stored)
 
 
-def serving_plan(options: ServeOptions, instances: Sequence[int]) -> ServingPlan:
-    """Return which loads rows are given, with defaults; ``instances`` are the numbers of processes of rows.
+def serving_plan(options: ServeOptions, run: RunOptions) -> ServingPlan:
+    """Return which loads rows are given, with defaults; ``run`` says what the rows are.
 
     Raises:
-        IrbenchError: No load is given, or one that contradicts the scenario.
+        IrbenchError: No load is given, or one that contradicts the scenario or the batch of the rows.
     """
-    _refuse_contradictions(options, instances)
+    _refuse_contradictions(options, run.instances)
+    if options.batch_wait:
+        require_batch_to_wait_for(run.batch or ())
     usual = ServingPlan()
     return ServingPlan(
         scenario=options.scenario,
@@ -103,10 +106,6 @@ def refuse_wait_for_one(request: RunRequest, groups: tuple[PlannedGroup, ...]) -
     Raises:
         IrbenchError: Calls shall wait for their batch to be full, and each answers one request.
     """
-    waits = request.serving is not None and request.serving.queueing.batch_wait_ms > 0
-    if waits and all(planned.group.main.batch == 1 for planned in groups):
-        raise IrbenchError(
-            "At batch 1 a call answers one request, and has no batch to wait for.",
-            hint="Give --batch 8, or leave --batch-wait out.",
-        )
+    if request.serving is not None and request.serving.queueing.batch_wait_ms > 0:
+        require_batch_to_wait_for(planned.group.main.batch for planned in groups)
     return groups

@@ -47,7 +47,7 @@ from irbench.options.option import flag_of, names_keywords
 from irbench.options.run import RunOptions
 from irbench.render.columns.serving import level_text
 from irbench.requests.resolve import require_models
-from irbench.requests.run_requests import requested
+from irbench.requests.run_requests import requested, require_batch_to_wait_for
 from irbench.requests.user_code import accuracy_limit, options_of_limit
 from irbench.runner.launch_schedule import UNTIL_PRECISE, LaunchSchedule
 from irbench.runner.plan import PlannedGroup, with_rows
@@ -113,6 +113,8 @@ def tune_with(options: TuneOptions, reporter: Reporter) -> Tuning:
     require_models(run.models, everything=False, imports=run.imports)
     with measuring(f"tune {Path(options.model).name}", insist=run.no_lock) as lock, scratch_folder() as folder:
         rows = tuning_rows(options, folder, reporter.say)
+        if options.batch_wait:
+            require_batch_to_wait_for(cell.load.batch for cell in rows.space.cells)
         rows = within_accuracy(rows, folder, reporter.say)
         options = replace(options, run=run)
         return Tuner(options, rows, folder, lock, reporter, partial(_use_of, rows, options)).tuned()

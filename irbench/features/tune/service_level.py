@@ -33,7 +33,7 @@ from irbench.features.tune.search_schedule import ConfirmationPlan, LaunchCosts,
 from irbench.features.tune.tuning_rows import TuningRows
 from irbench.options.kinds import SERVICE_LEVEL
 from irbench.options.option import refuse_excluded
-from irbench.requests.run_requests import refuse_contradictions
+from irbench.requests.run_requests import refuse_contradictions, require_batch_to_wait_for
 from irbench.spec import Cell, Timing
 from irbench.spec.serving import Queueing, ServiceLevel, ServingPlan
 from irbench.stats.intervals import FEWEST_LAUNCHES
@@ -68,11 +68,7 @@ def refuse_contradictions_of_search(options: TuneOptions) -> None:
             "`--batch-wait` is for requests that arrive on their own.",
             hint='Say what their answers must keep: `--slo "p99<=50ms"`, for example.',
         )
-    if options.run.batch == (1,):
-        raise IrbenchError(
-            "At batch 1 a call answers one request, and has no batch to wait for.",
-            hint="Give `--batch 1,4,8`, or leave `--batch-wait` out.",
-        )
+    require_batch_to_wait_for(options.run.batch or ())
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def served(request: JobRequest, folder: Path, reporter: Reporter) -> Measured:
     """Give a model requests as they arrive; takes, returns and raises what :func:`tuned` does."""
     own, shared = SERVE.read(_keywords(request, folder))
     run = _run_options(request, folder, shared)
-    plan = serving_plan(ServeOptions(**own), run.instances)
+    plan = serving_plan(ServeOptions(**own), run)
     document = measure(run, reporter, plan, refuse_wait_for_one).document
     if document.was_interrupted:
         raise IrbenchError("The job was interrupted on its target.", hint="Go on with --resume.")

@@ -91,3 +91,13 @@ def test_what_a_search_for_a_service_level_cannot_obey_is_refused_before_any_mac
     _, values = FLEET_TUNE.read({"slo": "p99<=50ms", **contradiction})
     with pytest.raises(IrbenchError, match="cannot be combined"):
         plan_of_tuning("nets/a.onnx", values)
+
+
+def test_a_wait_for_a_batch_of_one_is_refused_before_any_machine_is_asked():
+    asked = {"slo": "p99<=50ms", "batch_wait": "5ms"}
+    with pytest.raises(IrbenchError, match="At batch 1"):
+        plan_of_tuning("a.onnx", FLEET_TUNE.read({**asked, "batch": 1})[1])
+    with pytest.raises(IrbenchError, match="At batch 1"):
+        plan_of_serving(("a.onnx",), FLEET_SERVE.read({**asked, "batch": 1})[1])
+    assert plan_of_tuning("a.onnx", FLEET_TUNE.read({**asked, "batch": [1, 8]})[1]).expansion.tables
+    assert plan_of_serving(("a.onnx",), FLEET_SERVE.read(asked)[1]).expansion.tables
