@@ -22,9 +22,10 @@ import click
 import numpy as np
 
 from irbench.core.record import BlockEvidence, CellLaunch, Evidence, LaunchRecord, Round
+from irbench.features.tune.confirmation_plan import ConfirmationByCalls, confirmation_timing
 from irbench.features.tune.decision import decide, pair_evidence
 from irbench.features.tune.report import ReferenceKind
-from irbench.features.tune.search_schedule import SEARCH, ConfirmationPlan, SearchSchedule, confirmation_timing
+from irbench.features.tune.search_schedule import SEARCH, SearchSchedule
 from irbench.features.tune.search_space import SearchSpace
 from irbench.runner.launch_schedule import UNTIL_PRECISE, LaunchSchedule
 from irbench.runner.launch_size import Forecast
@@ -367,7 +368,7 @@ class Found:
 
 def search(machine: Machine, policy: Policy, budget_s: float, seed: int) -> Found:
     """Search and confirm as ``irbench tune`` does."""
-    plan = ConfirmationPlan(machine.cells, machine.references, policy.confirmation)
+    plan = ConfirmationByCalls(machine.cells, machine.references, policy.confirmation)
     defaults = [cell.id for cell in machine.defaults]
     schedule = (SearchSchedule if policy.plans else SixtyPercent)(
         SearchSpace(machine.settings, 2), plan, budget_s, seed, defaults if policy.plans else defaults[:1]

@@ -74,7 +74,7 @@ def tune(model: str, form: str, output: Path | None, **options: Any) -> int:
     from irbench.features.fleet.run import plan_of_tuning
 
     own, shared = FLEET_TUNE.split(options)
-    return _measured(plan_of_tuning(model, shared), FleetOptions(**own), form, output)
+    return _measured(plan_of_tuning(model, shared, say), FleetOptions(**own), form, output)
 
 
 @command.command(

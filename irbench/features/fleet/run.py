@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
 
-from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError, require_libraries
 from irbench.features.fleet.asked_models import command_of, plan_of_models
@@ -29,6 +29,7 @@ from irbench.features.plan.reading import PlanSource, SweepPlan, read_plan
 from irbench.features.plan.table_options import SweepSetup
 from irbench.features.serve.options import SERVE, ServeOptions
 from irbench.features.serve.run import serving_plan
+from irbench.features.tune.least_budget import warn_of_small_budget
 from irbench.features.tune.options import TUNE, TuneOptions
 from irbench.features.tune.service_level import refuse_contradictions_of_search
 from irbench.options.option import names_keywords
@@ -103,7 +104,7 @@ def fleet_tune(
     """
     own, shared = FLEET_TUNE.read(options)
     with reporting(progress, FLEET_TUNE) as reporter:
-        return _whole(run_fleet(plan_of_tuning(str(model), shared), FleetOptions(**own), reporter))
+        return _whole(run_fleet(plan_of_tuning(str(model), shared, reporter.say), FleetOptions(**own), reporter))
 
 
 @names_keywords(FLEET_SERVE)
@@ -149,14 +150,16 @@ def plan_of_serving(models: tuple[str, ...], options: Mapping[str, Any]) -> Swee
     return plan_of_models("serve", FLEET_SERVE, models, options)
 
 
-def plan_of_tuning(model: str, options: Mapping[str, Any]) -> SweepPlan:
-    """Return a search on every target as a plan.
+def plan_of_tuning(model: str, options: Mapping[str, Any], say: Say) -> SweepPlan:
+    """Return a search on every target as a plan, and say where none has the time that it takes.
 
     Raises:
         IrbenchError: The options cannot be obeyed together.
     """
     own, shared = TUNE.split(options)
-    refuse_contradictions_of_search(TuneOptions(model, RunOptions(**shared), **own))
+    asked = TuneOptions(model, RunOptions(**shared), **own)
+    refuse_contradictions_of_search(asked)
+    warn_of_small_budget(asked, say)
     return plan_of_models("tune", FLEET_TUNE, (model,), options)
 
 

@@ -28,6 +28,7 @@ from irbench.features.tune.decision import (
 )
 from irbench.features.tune.flip_map import FlipMapMeans, with_flips
 from irbench.features.tune.keywords import TuneKeywords
+from irbench.features.tune.least_budget import warn_of_small_budget
 from irbench.features.tune.options import TUNE, TuneOptions
 from irbench.features.tune.report import OtherBatch, TunedSetting, Tuning, TuningNote, TuningReport
 from irbench.features.tune.search_progress import searched_text, searching_text
@@ -109,6 +110,7 @@ def tune_with(options: TuneOptions, reporter: Reporter) -> Tuning:
     refuse_within_a_worker()
     run = replace(options.run, models=(options.model,))
     refuse_contradictions_of_search(options)
+    warn_of_small_budget(options, reporter.say)
     requested(run)
     require_models(run.models, everything=False, imports=run.imports)
     with measuring(f"tune {Path(options.model).name}", insist=run.no_lock) as lock, scratch_folder() as folder:

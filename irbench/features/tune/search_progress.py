@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from irbench.core.quantities import plural
@@ -30,6 +31,14 @@ def searching_text(
     limit = "" if max_latency_ms is None else f", p90 latency at most {max_latency_ms:g} ms"
     searched = f"searching {plural(settings, 'setting')} for {searched_for} ({batch}{limit})"
     return f"{searched}, then confirming the best; the budget is {budget_s:.0f} s"
+
+
+def small_budget_text(budget_s: float, least_s: float) -> str:
+    """Return that a budget is too small for a search and its confirmation, and which one is not."""
+    return (
+        f"warning: --budget {budget_s:g}s is too small to confirm a setting: a search and its confirmation take some"
+        f" {least_s:.0f} s at least. Give --budget {math.ceil(least_s / 60)}m or more"
+    )
 
 
 def measuring_flips_text(count: int, seconds: float) -> str:

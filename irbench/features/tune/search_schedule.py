@@ -1,30 +1,23 @@
-"""The launches of a search, what they take, and what the confirmation must have time for."""
+"""The launches of a search: which settings the next one has, and when it is time to confirm the best."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench.core.record import CellLaunch, LaunchRecord, ns_per_completion
+from irbench.core.record import LaunchRecord
+from irbench.features.tune.confirmation_plan import ConfirmationPlan
 from irbench.features.tune.gaussian_process import Belief, Settings, fit
+from irbench.features.tune.launch_costs import LaunchCosts, launch_s
 from irbench.features.tune.search_space import SearchSpace
-from irbench.spec import Cell, Goal, Group, Timing
-from irbench.spec.serving import ServingPlan
+from irbench.spec import Goal, Group, Timing
 from irbench.stats.eligibility import Admission, Eligibility, decide_eligibility
 from irbench.stats.figures import within_max_latency
-from irbench.stats.launch_planning import (
-    GUESSED_START_S,
-    calls_per_sample,
-    fewest_blocks,
-    fewest_warm_up_calls,
-    mean_round_s,
-    samples_per_round,
-)
 from irbench.stats.observed import Observed, log_level, observe
 from irbench.stats.speedups import launch_ratios
 from irbench.stats.stopping_rule import Next, Pace
@@ -53,14 +46,6 @@ _ENOUGH = 0.25
 ENOUGH_TRIED = 40
 """So many settings are tried where there is time: what going on may gain is not known before."""
 _UNABLE = ("mismatch", "failed", "not-applicable")
-_LONG_WARM_UP_S = 0.5
-_SIDE_BY_SIDE = 0.7
-"""What rows that were launched before take to start side by side, as a share of one after the other."""
-_GUESSED_COMPLETION_S = 0.01
-_SPARE = 1.15
-"""Launches take a little longer than their parts."""
-_STORING_S = 0.5
-"""What storing a launch and its table takes, or a little more."""
 
 
 @dataclass(frozen=True)
@@ -165,15 +150,6 @@ def _far_apart(
         nearest[chosen] = -1.0
         chosen.append(int(nearest.argmax()))
     return tuple(places[place] for place in chosen)
-
-
-def confirmation_timing(timing: Timing) -> Timing:
-    """Return the protocol of a confirmation: that of a run, but large batches may have two blocks in a launch.
-
-    An interval is over launches, and those scatter more than blocks do: twice the launches are worth more than twice
-    the blocks.
-    """
-    return replace(timing, min_blocks=2)
 
 
 def with_requested(timing: Timing, requested: Timing) -> Timing:
@@ -318,124 +294,3 @@ class SearchSchedule:
         wrong = {cell for cell, state in eligibility.states.items() if state in _UNABLE}
         places = self._space.places
         return frozenset(places[cell] for cell in (*wrong, *eligibility.too_slow, *other_precision) if cell in places)
-
-
-@dataclass(frozen=True)
-class RowCost:
-    """What a row takes: from process start to first output, and per completed call, in wall time."""
-
-    start_s: float
-    completion_s: float
-    in_flight: int = 1
-
-
-def launch_s(rows: Sequence[RowCost], timing: Timing, *, verifies: bool) -> float:
-    """Return how long a launch of rows takes with its fewest blocks and samples, in seconds.
-
-    The first launch of rows ``verifies`` them: it starts them one after the other, and calls each once more.
-    """
-    few = {str(place): row for place, row in enumerate(rows)}
-    samples = samples_per_round(
-        {name: 1e9 * row.completion_s for name, row in few.items()},
-        {name: row.in_flight for name, row in few.items()},
-        timing,
-    )
-    blocks = fewest_blocks(timing) + timing.burn_in_blocks
-    rounds_s = sum(_round_s(row, samples[name], timing) for name, row in few.items())
-    starts_s = sum(row.start_s for row in rows) * (1 if verifies else _SIDE_BY_SIDE)
-    answers_s = sum(row.in_flight * row.completion_s for row in rows) if verifies else 0.0
-    return _STORING_S + starts_s + answers_s + sum(_warm_up_s(row, timing) for row in rows) + blocks * rounds_s
-
-
-def _round_s(row: RowCost, samples: int, timing: Timing) -> float:
-    calls = samples * (calls_per_sample(1e9 * row.completion_s) if row.in_flight == 1 else 1)
-    return mean_round_s(calls * row.completion_s, row.completion_s, timing)
-
-
-def _warm_up_s(row: RowCost, timing: Timing) -> float:
-    """Return the time of a warm-up; where calls are long, each that is in flight is made once."""
-    fewest_s = fewest_warm_up_calls(timing, row.in_flight) * row.completion_s
-    if fewest_s >= _LONG_WARM_UP_S:
-        fewest_s = row.in_flight * row.completion_s
-    return max(timing.warm_up, timing.warm_up_calls * row.completion_s, fewest_s)
-
-
-def confirmation_s(rows: Sequence[RowCost], timing: Timing, launches: int) -> float:
-    """Return how long launches of rows take in a run of their own, with the fewest blocks and samples."""
-    timing = replace(timing, min_calls=1, calls_per_stream=1)
-    return launch_s(rows, timing, verifies=True) + (launches - 1) * launch_s(rows, timing, verifies=False)
-
-
-class LaunchCosts:
-    """What rows take, as far as launches have shown it; others are taken to be like those of the same backend."""
-
-    def __init__(self, cells: Mapping[str, Cell], records: Sequence[LaunchRecord]) -> None:
-        self._cells = cells
-        known = [own for record in records for own in record.cells if own.cell in cells and own.rounds]
-        self._known = {own.cell: _cost_of(own, cells[own.cell]) for own in known}
-
-    def of(self, cells: Sequence[str]) -> list[RowCost]:
-        """Return what rows take, by their ids."""
-        return [self._known[cell] if cell in self._known else self._guess(self._cells[cell]) for cell in cells]
-
-    def _guess(self, cell: Cell) -> RowCost:
-        """Return the usual start of its backend, and calls that take as long per sample as its usual ones."""
-        alike = [own for own in self._known if self._cells[own].address == cell.address] or list(self._known)
-        if not alike:
-            return RowCost(GUESSED_START_S, _GUESSED_COMPLETION_S, cell.load.concurrency)
-        per_sample_s = statistics.median(self._known[own].completion_s / self._cells[own].load.batch for own in alike)
-        start_s = statistics.median(self._known[own].start_s for own in alike)
-        return RowCost(start_s, cell.load.batch * per_sample_s, cell.load.concurrency)
-
-
-def _cost_of(own: CellLaunch, cell: Cell) -> RowCost:
-    completion_s = ns_per_completion(own.rounds[-1].completion_ns) / own.calls_per_sample / 1e9
-    return RowCost(own.phases_ns.get("ready", 0) / 1e9, completion_s, cell.load.concurrency)
-
-
-@dataclass(frozen=True)
-class ConfirmationPlan:
-    """What a search must leave time for: its best settings beside the references, in enough launches.
-
-    Attributes:
-        cells: All rows, by id.
-        references: Returns the ids of the references of settings with some batch.
-    """
-
-    cells: Mapping[str, Cell]
-    references: Callable[[int], Collection[str]]
-    timing: Timing
-
-    def usable_share(self, _cell: Cell, _call_ms: float, /) -> float:
-        """Return which share of its throughput a setting is compared by: all, where calls follow each other."""
-        return 1.0
-
-    def serving(self, _best: Sequence[str], _costs: LaunchCosts, _left_s: float, /) -> ServingPlan | None:
-        """Return how requests are served in place of calls; ``None`` where calls are compared."""
-        return None
-
-    def timing_of(self, _rows: int, /) -> Timing:
-        """Return the protocol of a confirmation of so many rows."""
-        return self.timing
-
-    def needed_s(self, best: Sequence[str], costs: LaunchCosts, /) -> float:
-        """Return how long the fewest launches that give intervals take."""
-        rows, timing = costs.of(self._rows(best)), self.timing
-        looking = timing.look_share if timing.look_calls else 0.0
-        return _SPARE * confirmation_s(rows, timing, timing.min_launches) / (1 - looking)
-
-    def affordable(self, best: Sequence[str], costs: LaunchCosts, left_s: float) -> tuple[str, ...]:
-        """Return as many of the best settings as can be confirmed in the time that is left, at least one if any.
-
-        No more than one launch takes with the references: in parts, everything would need twice as many launches.
-        """
-        for count in range(len(best), 1, -1):
-            tried = best[:count]
-            fits = len(self._rows(tried)) <= self.timing.most_cells
-            if fits and self.needed_s(tried, costs) <= left_s:
-                return tuple(tried)
-        return tuple(best[:1])
-
-    def _rows(self, best: Sequence[str]) -> tuple[str, ...]:
-        batch = self.cells[best[0]].load.batch if best else 1
-        return tuple(dict.fromkeys((*best, *self.references(batch))))

@@ -16,7 +16,9 @@ from typing import Literal
 from irbench.core.row import cell_names
 from irbench.core.serving_row import ServingTable
 from irbench.errors import IrbenchError
+from irbench.features.tune.confirmation_plan import ConfirmationByCalls, ConfirmationPlan, confirmation_timing
 from irbench.features.tune.decision import Confirmed, Finalists, TuneDecision, conclusion_of, whole_minutes
+from irbench.features.tune.launch_costs import LaunchCosts, RowCost
 from irbench.features.tune.options import TUNE, TuneOptions
 from irbench.features.tune.queue_model import held_share
 from irbench.features.tune.report import (
@@ -29,7 +31,6 @@ from irbench.features.tune.report import (
     ReservationReason,
     setting_of,
 )
-from irbench.features.tune.search_schedule import ConfirmationPlan, LaunchCosts, confirmation_timing
 from irbench.features.tune.tuning_rows import TuningRows
 from irbench.options.kinds import SERVICE_LEVEL
 from irbench.options.option import refuse_excluded
@@ -72,7 +73,7 @@ def refuse_contradictions_of_search(options: TuneOptions) -> None:
 
 
 @dataclass(frozen=True)
-class ServingConfirmation(ConfirmationPlan):
+class ConfirmationByRequests(ConfirmationPlan):
     """What a search must leave time for where its best settings are then given requests.
 
     Attributes:
@@ -94,12 +95,9 @@ class ServingConfirmation(ConfirmationPlan):
         load, level = cell.load, self.level
         return held_share(load.streams, load.batch, call_ms, self.wait_ms, level.percentile, level.limit_ms)
 
-    def affordable(self, best: Sequence[str], costs: LaunchCosts, left_s: float) -> tuple[str, ...]:
-        """Return as many of the best settings as can be given enough requests in the time that is left."""
-        for count in range(len(best), 1, -1):
-            if self._load_s(best[:count], costs, left_s) >= self._enough_s(best[:count], costs):
-                return tuple(best[:count])
-        return tuple(best[:1])
+    def has_time_for(self, best: Sequence[str], costs: LaunchCosts, left_s: float, /) -> bool:
+        """Whether they can be given requests that decide a rate of each."""
+        return self._load_s(best, costs, left_s) >= self._enough_s(best, costs)
 
     def serving(self, best: Sequence[str], costs: LaunchCosts, left_s: float, /) -> ServingPlan:
         """Return how requests are served: as long as is usual, or as decides a rate, if there is so much time."""
@@ -113,15 +111,12 @@ class ServingConfirmation(ConfirmationPlan):
 
     def _load_s(self, best: Sequence[str], costs: LaunchCosts, left_s: float) -> float:
         """Return how long a load may take, so that enough rounds fit."""
-        rows = costs.of(self._rows(best))
-        timing = self.timing
-        warm_ups_s = (max(timing.warm_up, timing.warm_up_calls * row.completion_s) for row in rows)
-        starts_s = sum(row.start_s for row in rows) + sum(warm_ups_s)
-        return (_SPARE * left_s / FEWEST_LAUNCHES - starts_s) / (_LOADS * len(rows))
+        rows = costs.of(self.rows(best))
+        return (_SPARE * left_s / FEWEST_LAUNCHES - _starts_s(rows, self.timing)) / (_LOADS * len(rows))
 
     def _enough_s(self, best: Sequence[str], costs: LaunchCosts) -> float:
         """Return how long the slowest setting must be served until its requests decide a rate."""
-        confidence = adjusted_confidence(self.timing.confidence, len(self._rows(best)))
+        confidence = adjusted_confidence(self.timing.confidence, len(self.rows(best)))
         needed = _AMPLE * requests_to_pass(self.level.percentile, confidence) / FEWEST_LAUNCHES
         rates = [self._expected_per_s(cell, costs) for cell in best]
         return needed / min(rates, default=math.inf)
@@ -132,14 +127,25 @@ class ServingConfirmation(ConfirmationPlan):
         return share * load.batch / cost.completion_s
 
 
+def _starts_s(rows: Sequence[RowCost], timing: Timing) -> float:
+    """Return how long rows take to start and warm up, in a round of launches."""
+    warm_ups_s = (max(timing.warm_up, timing.warm_up_calls * row.completion_s) for row in rows)
+    return sum(row.start_s for row in rows) + sum(warm_ups_s)
+
+
+def least_serving_s(rows: Sequence[RowCost], timing: Timing) -> float:
+    """Return how long rows are served at least where enough rounds of launches are to fit, in seconds."""
+    return FEWEST_LAUNCHES * (_starts_s(rows, timing) + _LOADS * len(rows) * _SHORTEST_S) / _SPARE
+
+
 def confirmation_plan(options: TuneOptions, rows: TuningRows) -> ConfirmationPlan:
     """Return how the best settings are confirmed: by calls, or by requests where there is a service level."""
     cells = {cell.id: cell for cell in rows.planned.group.cells}
     timing = confirmation_timing(rows.request.timing)
     if options.slo is None:
-        return ConfirmationPlan(cells, rows.references, timing)
+        return ConfirmationByCalls(cells, rows.references, timing)
     wait_ms = 1e3 * (options.batch_wait or 0.0)
-    return ServingConfirmation(cells, rows.references, timing, options.slo, wait_ms, options.budget)
+    return ConfirmationByRequests(cells, rows.references, timing, options.slo, wait_ms, options.budget)
 
 
 def adjusted_confidence(confidence: float, rows: int) -> float:

@@ -35,9 +35,13 @@ ASKED: dict[str, Any] = {
 }
 
 
+def untold(_line: str) -> None:
+    """Take a line that a test is not about."""
+
+
 def test_a_target_reads_the_options_that_were_given_here():
     _, values = FLEET_TUNE.read(ASKED)
-    plan = plan_of_tuning("nets/a.onnx", values)
+    plan = plan_of_tuning("nets/a.onnx", values, untold)
     (table,) = plan.expansion.tables
     sent = json.loads(json.dumps(table.cells[0].settings))
     assert (command_of(plan.document), plan.name, sent["models"]) == ("tune", "tune-a.onnx", "nets/a.onnx")
@@ -49,20 +53,20 @@ def test_data_lie_where_the_target_has_them(tmp_path: Path):
     data = tmp_path / "samples.npz"
     np.savez(data, x=np.zeros(3))
     _, values = FLEET_TUNE.read({"data": str(data)})
-    tables = with_places(plan_of_tuning("a.onnx", values).expansion.tables, {str(data): "digest/samples.npz"})
+    tables = with_places(plan_of_tuning("a.onnx", values, untold).expansion.tables, {str(data): "digest/samples.npz"})
     assert keywords_of(tables[0], Path("there")) == {"data": "there/digest/samples.npz"}
 
 
 def test_arrays_in_memory_are_refused_because_only_files_are_sent():
     _, values = FLEET_TUNE.read({"data": {"x": np.zeros(3)}})
     with pytest.raises(IrbenchError, match="memory"):
-        plan_of_tuning("a.onnx", values)
+        plan_of_tuning("a.onnx", values, untold)
 
 
 def test_options_that_contradict_each_other_are_refused_before_a_target_is_asked():
     _, values = FLEET_TUNE.read({"objective": "tokens/s"})
     with pytest.raises(IrbenchError, match="generations"):
-        plan_of_tuning("a.onnx", values)
+        plan_of_tuning("a.onnx", values, untold)
 
 
 def test_a_target_reads_the_service_level_and_each_model_is_a_table():
@@ -90,14 +94,23 @@ def test_what_a_search_for_a_service_level_cannot_obey_is_refused_before_any_mac
 ):
     _, values = FLEET_TUNE.read({"slo": "p99<=50ms", **contradiction})
     with pytest.raises(IrbenchError, match="cannot be combined"):
-        plan_of_tuning("nets/a.onnx", values)
+        plan_of_tuning("nets/a.onnx", values, untold)
 
 
 def test_a_wait_for_a_batch_of_one_is_refused_before_any_machine_is_asked():
     asked = {"slo": "p99<=50ms", "batch_wait": "5ms"}
     with pytest.raises(IrbenchError, match="At batch 1"):
-        plan_of_tuning("a.onnx", FLEET_TUNE.read({**asked, "batch": 1})[1])
+        plan_of_tuning("a.onnx", FLEET_TUNE.read({**asked, "batch": 1})[1], untold)
     with pytest.raises(IrbenchError, match="At batch 1"):
         plan_of_serving(("a.onnx",), FLEET_SERVE.read({**asked, "batch": 1})[1])
-    assert plan_of_tuning("a.onnx", FLEET_TUNE.read({**asked, "batch": [1, 8]})[1]).expansion.tables
+    assert plan_of_tuning("a.onnx", FLEET_TUNE.read({**asked, "batch": [1, 8]})[1], untold).expansion.tables
     assert plan_of_serving(("a.onnx",), FLEET_SERVE.read(asked)[1]).expansion.tables
+
+
+@pytest.mark.parametrize(("budget", "is_told"), [("5s", True), ("10m", False)])
+def test_a_budget_in_which_no_target_can_confirm_a_setting_is_told_before_any_machine_is_asked(
+    budget: str, is_told: bool
+):
+    said: list[str] = []
+    plan_of_tuning("a.onnx", FLEET_TUNE.read({"budget": budget})[1], said.append)
+    assert [line.startswith("warning: --budget 5s is too small") for line in said] == [True] * is_told

@@ -53,7 +53,7 @@ def answered(monkeypatch: pytest.MonkeyPatch, folder: Path, report: TuningReport
 
     monkeypatch.setattr(measured_models, "tune_with", tune_with)
     _, values = FLEET_TUNE.read({"batch": [1, 8], "budget": "10m"})
-    return tuned(request(plan_of_tuning("nets/a.onnx", values)), folder, SILENT), asked
+    return tuned(request(plan_of_tuning("nets/a.onnx", values, SILENT.say)), folder, SILENT), asked
 
 
 def test_the_model_that_was_sent_is_searched_and_both_runs_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

@@ -12,18 +12,14 @@ import numpy as np
 import pytest
 
 from irbench.core.record import LaunchRecord
+from irbench.features.tune.confirmation_plan import ConfirmationByCalls, ConfirmationPlan, confirmation_timing
 from irbench.features.tune.gaussian_process import Settings
+from irbench.features.tune.launch_costs import LaunchCosts, RowCost, confirmation_s, launch_s
 from irbench.features.tune.search_schedule import (
     SEARCH,
-    ConfirmationPlan,
     Known,
-    LaunchCosts,
-    RowCost,
     SearchSchedule,
-    confirmation_s,
-    confirmation_timing,
     finalists,
-    launch_s,
     propose,
     with_requested,
 )
@@ -136,7 +132,7 @@ CELLS = {each.id: each for each in (*DEFAULTS, *ROW_IDS)}
 
 
 def schedule(seconds: float) -> SearchSchedule:
-    plan = ConfirmationPlan(CELLS, lambda _batch: tuple(cell.id for cell in DEFAULTS), confirmation_timing(Timing()))
+    plan = ConfirmationByCalls(CELLS, lambda _batch: tuple(cell.id for cell in DEFAULTS), confirmation_timing(Timing()))
     return SearchSchedule(SearchSpace(ROW_IDS, 2), plan, seconds, 0, [cell.id for cell in DEFAULTS])
 
 
@@ -270,7 +266,7 @@ def test_before_anything_was_launched_starts_are_guessed():
 
 
 def plan(timing: Timing) -> ConfirmationPlan:
-    return ConfirmationPlan(BATCHED_CELLS, lambda batch: ("b",) if batch == 1 else ("b", "b2"), timing)
+    return ConfirmationByCalls(BATCHED_CELLS, lambda batch: ("b",) if batch == 1 else ("b", "b2"), timing)
 
 
 def test_as_many_settings_are_confirmed_as_there_is_time_for():

@@ -10,11 +10,11 @@ from cold_and_soak_runs import serving_example
 from launches import group
 
 from irbench.core.serving_row import LevelTest, LoadLimit, ServingRow, ServingTable
+from irbench.features.tune.launch_costs import LaunchCosts
 from irbench.features.tune.options import TuneOptions
 from irbench.features.tune.report import Gain, HeldRate, ReferenceKind, ReservationReason
-from irbench.features.tune.search_schedule import LaunchCosts
 from irbench.features.tune.service_level import (
-    ServingConfirmation,
+    ConfirmationByRequests,
     adjusted_confidence,
     decide_by_rates,
     deciding_budget_s,
@@ -187,8 +187,8 @@ COSTS = LaunchCosts(CELLS, ())
 P99 = ServiceLevel(99, 500)
 
 
-def confirmation(seconds: float, level: ServiceLevel = P99) -> ServingConfirmation:
-    return ServingConfirmation(CELLS, lambda _batch: ["default"], Timing(), level, 0.0, seconds)
+def confirmation(seconds: float, level: ServiceLevel = P99) -> ConfirmationByRequests:
+    return ConfirmationByRequests(CELLS, lambda _batch: ["default"], Timing(), level, 0.0, seconds)
 
 
 def test_more_time_serves_more_settings_and_longer_loads() -> None:
