@@ -83,6 +83,20 @@ def test_a_level_that_is_exactly_missed_by_a_queue_is_decided_in_few_of_all_case
     assert verdicts.count("fail") / len(verdicts) < 0.1
 
 
+@pytest.mark.ci
+def test_verdicts_that_may_end_a_row_at_each_look_err_more_often_than_those_of_a_fixed_number_of_launches() -> None:
+    random = np.random.default_rng(5)
+    level = ServiceLevel(99, float(np.percentile(latency_ns(queued(random, 0.7, 20_000)), 99)) / MS)
+    last: list[str] = []
+    first: list[str] = []
+    for _ in range(200):
+        loads = [queued(random, 0.7, 5) for _ in range(12)]
+        verdicts = [level_test(loads[:count], level, 0.95).verdict for count in range(6, 13)]
+        last.append(verdicts[-1])
+        first.append(next((verdict for verdict in verdicts if verdict != "undecided"), "undecided"))
+    assert last.count("pass") / len(last) < 0.1 < first.count("pass") / len(first)
+
+
 def test_a_level_that_is_kept_by_far_passes_although_requests_queue() -> None:
     random = np.random.default_rng(4)
     loads = [queued(random, 0.5, 5) for _ in range(6)]
