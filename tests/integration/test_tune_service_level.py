@@ -107,7 +107,7 @@ def test_what_contradicts_a_service_level_is_refused(model: Path, arguments: tup
 
 
 def test_a_wait_is_refused_where_given_samples_make_the_batch_1(model: Path, tmp_path: Path) -> None:
-    np.savez(tmp_path / "samples.npz", pixels=np.zeros((4, 3, 8, 8), np.float32))
+    np.savez(tmp_path / "samples.npz", pixels=np.zeros((1, 3, 8, 8), np.float32))
     arguments = ("--slo", "p99<=50ms", "--batch-wait", "5ms", "--data", str(tmp_path / "samples.npz"))
     called = irbench("tune", model, "--backends", "fake-a", *arguments)
     assert (called.code, "At batch 1" in called.err) == (2, True), called.err
