@@ -13,7 +13,7 @@ from rich.text import Text
 
 from irbench.core.plain_text import plain_lines
 from irbench.render.line_wrapping import wrap_message
-from irbench.render.progress_texts import activity_text, at_most_text, outlook_text, progress_line
+from irbench.render.progress_texts import activity_text, at_most_text, is_lasting, outlook_text, progress_line
 from irbench.render.sanitized import Sanitized
 from irbench.runner.run_progress import Progress
 
@@ -51,7 +51,8 @@ class LiveDisplay:
             if self._live is not None:
                 self._live.start()
                 self._live.update(Sanitized(_picture(progress)), refresh=True)
-            elif progress.interim is not None or self._silent_s(progress) >= _LONGEST_SILENCE_S:
+            is_told = progress.interim is not None or self._silent_s(progress) >= _LONGEST_SILENCE_S
+            if is_lasting(progress.activity) or (is_told and self._live is None):
                 self._console.print(Text(progress_line(progress)), highlight=False, soft_wrap=True)
                 self._spoke_s = progress.elapsed_s
 

@@ -25,8 +25,10 @@ class NotebookDisplay:
 
     def show(self, progress: Progress) -> None:
         """Take in one moment of the run."""
-        from irbench.render.progress_texts import progress_line
+        from irbench.render.progress_texts import is_lasting, progress_line
 
+        if is_lasting(progress.activity):
+            self.say(progress_line(progress))
         elapsed_s = progress.elapsed_s
         if self._handle is None or not self._shown_s <= elapsed_s < self._shown_s + _PAUSE_S:
             self._shown_s = elapsed_s

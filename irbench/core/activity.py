@@ -12,6 +12,7 @@ ActivityCode = Literal[
     "compile-and-warm-up",
     "warm-up",
     "neighbours",
+    "over-budget",
     "block",
     "alone",
     "tail",
@@ -33,6 +34,7 @@ ACTIVITY_TEXTS: Mapping[ActivityCode, str] = {
     "compile-and-warm-up": "compiling and warming up {row}",
     "warm-up": "warming up {row}",
     "neighbours": "starting what runs beside the rows",
+    "over-budget": "calls are slow: intervals take about --budget {needed_s}s",
     "block": "block {block}, {clean_blocks} undisturbed ones needed",
     "alone": "{row} alone (--sustain)",
     "tail": "{row}: tail latency (--tail)",
@@ -59,12 +61,15 @@ class Activity:
         row: Whose turn it is, where it is a single row's.
         block: The block under way, counted from 1.
         clean_blocks: How many undisturbed blocks end the launch.
+        needed_s: Which budget the launches would take that an interval needs, in whole seconds, where that is more than
+            was given.
     """
 
     code: ActivityCode
     row: str | None = None
     block: int | None = None
     clean_blocks: int | None = None
+    needed_s: int | None = None
 
 
 @dataclass(frozen=True)

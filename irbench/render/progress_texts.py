@@ -14,8 +14,13 @@ _WIDEST = 0.5
 def activity_text(activity: Activity) -> str:
     """Return what runs now, in a few words."""
     return ACTIVITY_TEXTS[activity.code].format(
-        row=activity.row, block=activity.block, clean_blocks=activity.clean_blocks
+        row=activity.row, block=activity.block, clean_blocks=activity.clean_blocks, needed_s=activity.needed_s
     )
+
+
+def is_lasting(activity: Activity) -> bool:
+    """Whether a moment says something that holds from then on, so that its line stays."""
+    return activity.code == "over-budget"
 
 
 def reading_text(model: str) -> str:

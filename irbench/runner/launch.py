@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -171,6 +172,8 @@ _SLOWDOWN = 3.0
 """A request may take so many times as long as the warm-up foretells, and the protocol's deadline on top."""
 _WARM_UP_SHARE = 0.25
 """Of a launch's time, what the warm-ups of its cells may take together before they make do with fewer calls."""
+_MARGIN = 1.1
+"""Beyond the forecast, the budget that is suggested: rounds take longer where blocks are disturbed."""
 _SIDE_BY_SIDE = 0.6
 """What cells that start and compile side by side take, as a share of taking turns: two processors, partly used."""
 
@@ -189,6 +192,7 @@ class Launch:
         self._progress = {cell.id: CellProgress() for cell in inputs.cells}
         self._names = cell_names(plan.group)
         self._watch = Stopwatch()
+        self._is_told = False
         self._workers = Workers((self._task(cell) for cell in inputs.cells), plan.logs, self._deadline)
         self._beside = {cell.id: cell.load.beside for cell in inputs.cells}
         present = (neighbour for neighbour in self._beside.values() if neighbour is not None)
@@ -206,7 +210,7 @@ class Launch:
         self._say(Activity("starting"))
         self._start_all()
         self._start_neighbours()
-        tempo = choose_tempo(self._inputs, self._forecast, self._starts(), self._plan.group.feeds)
+        tempo = self._tempo()
         self._timing = tempo.timing
         blocks = self._measure_blocks(tempo)
         if self._timing.beginnings:
@@ -222,6 +226,17 @@ class Launch:
             self._progress[cell.id].run_private_bytes = self._workers.ask(cell.id, "measure", "private_memory_bytes")
             self._check.again(cell)
         return replace(self._record(blocks, sustained), idle_energy=idle_energy), tempo
+
+    def _tempo(self) -> Tempo:
+        return choose_tempo(self._inputs, self._forecast, self._starts(), self._plan.group.feeds)
+
+    def _tell_over_budget(self) -> None:
+        """Say once, in the first launch, which budget an interval takes, where the warm cells exceed what is left."""
+        late_s = 0.0 if self._number or self._is_told else self._tempo().late_s
+        if late_s > 0:
+            self._is_told = True
+            needed_s = math.ceil(_MARGIN * (self._timing.budget + late_s))
+            self._say(Activity("over-budget", needed_s=needed_s))
 
     def _record(self, blocks: tuple[BlockEvidence, ...], sustained: tuple[Sustained, ...]) -> LaunchRecord:
         return LaunchRecord(
@@ -252,7 +267,8 @@ class Launch:
 
     @property
     def _forecast(self) -> Forecast:
-        speeds = {cell.id: self._progress[cell.id].speed for cell in self._workers.cells}
+        warm = (cell.id for cell in self._workers.cells if self._progress[cell.id].warmed is not None)
+        speeds = {cell: self._progress[cell].speed for cell in warm}
         return Forecast(self._timing, speeds, self._check.answers)
 
     def _run_alone(self) -> tuple[Sustained, ...]:
@@ -320,6 +336,7 @@ class Launch:
             warmed = self._progress[cell.id].warmed
             if warmed is not None:
                 peaks.append(max(warmed.peak_memory_bytes.values(), default=0))
+                self._tell_over_budget()
 
     def _start_neighbours(self) -> None:
         if any(self._beside.values()):
@@ -389,10 +406,13 @@ class Launch:
         return tuple(blocks)
 
     def _goes_on(self, blocks: list[BlockEvidence]) -> bool:
-        """Whether another block is wanted, and would end in time where there are as many as a launch must have."""
+        """Whether another block is wanted, and would end in time where there are as many as a launch must have.
+
+        The first launch is measured whatever it takes, and then is all that there is: one block tells what it can.
+        """
         timing = self._timing
         taken = len(blocks) - timing.burn_in_blocks
-        if taken < fewest_blocks(timing):
+        if taken < (fewest_blocks(timing) if self._number else 1):
             return True
         longest_s = max(block.wall_ns for block in blocks) / 1e9
         late = self._watch.elapsed_s + longest_s + self._forecast.after_blocks_s > self._inputs.room.until_s

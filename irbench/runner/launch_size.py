@@ -134,12 +134,15 @@ class Tempo:
         timing: The protocol's numbers, with the blocks of this launch; without tails where they do not fit.
         warnings: What was omitted.
         stride: Calls from the beginning of a block to that of the next, for all cells alike, where samples take turns.
+        late_s: By how much the launches without which there is no interval exceed the budget, in seconds; 0 or less
+            where they fit.
     """
 
     samples: Mapping[str, int]
     timing: Timing
     warnings: tuple[Warn, ...] = ()
     stride: int = 0
+    late_s: float = 0.0
 
     def blocks_that_count(self, blocks: int) -> int:
         """Return how many of a launch's first blocks are not part of its burn-in."""
@@ -152,22 +155,21 @@ def choose_tempo(inputs: LaunchInputs, forecast: Forecast, starts: Starts, feeds
     A launch with new cells omits tails where the launches that an interval needs would not fit into the budget with
     them.
     """
-    tempo, cost = _sized(inputs, forecast, starts, feeds)
-    late_s = least_seconds(tempo.timing, cost, inputs.room.needed) - inputs.room.until_s
-    if not tempo.timing.tail or not inputs.new or late_s <= 0:
+    tempo = _sized(inputs, forecast, starts, feeds)
+    if not tempo.timing.tail or not inputs.new or tempo.late_s <= 0:
         return tempo
     timing = forecast.timing
     omitted = TailOmitted(
         calls=timing.tail_calls,
         seconds=forecast.tails_s,
         launches=inputs.room.needed,
-        needed_s=timing.budget + late_s,
+        needed_s=timing.budget + tempo.late_s,
     )
-    without, _ = _sized(inputs, replace(forecast, timing=replace(timing, tail=False)), starts, feeds)
+    without = _sized(inputs, replace(forecast, timing=replace(timing, tail=False)), starts, feeds)
     return replace(without, warnings=(omitted,))
 
 
-def _sized(inputs: LaunchInputs, forecast: Forecast, starts: Starts, feeds: int) -> tuple[Tempo, LaunchCost]:
+def _sized(inputs: LaunchInputs, forecast: Forecast, starts: Starts, feeds: int) -> Tempo:
     """Return the most samples per round that fit into the time, and the blocks that fit then."""
     timing = forecast.timing
     # a row that failed in this launch keeps the samples it had in an earlier one, and has no speed now
@@ -181,9 +183,9 @@ def _sized(inputs: LaunchInputs, forecast: Forecast, starts: Starts, feeds: int)
             break
         samples = fewer
         cost = forecast.cost(starts.now_s, starts.later_s, samples)
-    return Tempo(
-        samples, launch_size(timing, cost, inputs.room, inputs.scatters), stride=_stride(samples, forecast)
-    ), cost
+    sized = launch_size(timing, cost, inputs.room, inputs.scatters)
+    late_s = least_seconds(sized, cost, inputs.room.needed) - inputs.room.until_s
+    return Tempo(samples, sized, stride=_stride(samples, forecast), late_s=late_s)
 
 
 def _stride(samples: Mapping[str, int], forecast: Forecast) -> int:

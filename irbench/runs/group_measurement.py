@@ -299,6 +299,8 @@ class GroupMeasurement:
             yield SamplesNotTimed(timed=self._calls, samples=self._group.feeds)
 
     def _say(self, activity: Activity, interim: GroupResult | None = None) -> None:
+        if activity.code == "over-budget" and not self.schedule.measures_all:
+            return  # a search makes what it can of its budget
         main = self._group.main
         self.listen(
             Progress(

@@ -39,7 +39,7 @@ from irbench.notices.warnings import (
 )
 from irbench.spec import Neighbour
 from irbench.stats.figures import frames_by_launch, launch_levels, sustained_by_launch
-from irbench.stats.launch_planning import scatter_of
+from irbench.stats.launch_planning import fewest_blocks, scatter_of
 from irbench.stats.modes import mode_warnings
 from irbench.stats.notice_rules.machine_warnings import machine_warnings, starving
 from irbench.stats.notice_rules.table_state import TableState
@@ -266,9 +266,16 @@ def _too_few_launches(state: TableState) -> Iterator[Warn]:
         yield TooFewLaunches(
             launches=done,
             least_launches=needed,
-            needed_s=math.ceil(state.seconds * 1.1 * needed * rows / taken),
+            needed_s=math.ceil((state.seconds + _missing_s(state)) * 1.1 * needed * rows / taken),
             over_budget=len(state.records) == 1 and state.seconds > state.timing.budget,
         )
+
+
+def _missing_s(state: TableState) -> float:
+    """Return how long the blocks would have taken that a first launch left out because the budget was over."""
+    blocks = state.records[0].blocks
+    missing = fewest_blocks(state.timing) + state.timing.burn_in_blocks - len(blocks)
+    return max(0, missing) * max((block.wall_ns for block in blocks), default=0) / 1e9
 
 
 def _wide_interval(state: TableState) -> Iterator[Warn]:

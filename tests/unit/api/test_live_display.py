@@ -84,6 +84,14 @@ def test_a_pipe_sees_a_line_for_each_launch_and_nothing_between() -> None:
     assert shown(*moments, terminal=False) == "resnet50: launch 2 done after 31 s · ort ±1.8 %: decided\n"
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+def test_that_the_budget_is_too_small_stays_to_be_read(terminal: bool) -> None:
+    told = replace(MOMENT, activity=Activity("over-budget", needed_s=700), outlook=None)
+    said = shown(told, MOMENT, terminal=terminal)
+    line = "resnet50: launch 2 of at most 12 · calls are slow: intervals take about --budget 700s · after 31 s\n"
+    assert line in said.replace("\r", "")
+
+
 def test_a_line_names_the_batch_where_a_run_has_several() -> None:
     finished = replace(MOMENT, activity=Activity("launch-finished"), interim=INTERIM, batch=8)
     assert shown(finished, terminal=False).startswith("resnet50 batch 8: launch 2 done")

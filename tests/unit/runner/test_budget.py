@@ -23,6 +23,7 @@ from irbench.runner import launch
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.reference import ReferenceOutputs
 from irbench.runner.request import RunRequest
+from irbench.runner.run_progress import Listener, Progress
 from irbench.runs import group_measurement as comparison
 from irbench.runs.group_measurement import GroupMeasurement
 from irbench.spec import Cell, Timing
@@ -109,7 +110,11 @@ class Crew:
 
 
 def result_of(
-    machine: Machine, timing: Timing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    machine: Machine,
+    timing: Timing,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    listen: Listener = lambda _: None,
 ) -> tuple[GroupResult, float, list[LaunchRecord]]:
     """Return the table of a group, how long it took in seconds, and its launches."""
     began_s = machine.now_s
@@ -134,7 +139,7 @@ def result_of(
     writer = Store(tmp_path / "results").begin({}, {})
     planned = PlannedGroup(launches.group(*machine.call_s))
     return (
-        GroupMeasurement(planned, request, tmp_path, writer, lambda _: None, lambda: (), CoreLink((0,))).run(),
+        GroupMeasurement(planned, request, tmp_path, writer, listen, lambda: (), CoreLink((0,))).run(),
         machine.now_s - began_s,
         records,
     )
@@ -158,9 +163,33 @@ def test_a_run_ends_within_its_budget_unless_one_launch_alone_is_longer(
     result, took_s, records = result_of(machine, Timing(budget=budget_s), tmp_path, monkeypatch)
     if took_s > budget_s:
         assert len(records) == 1
-        assert len(records[0].blocks) == 5
+        longest_s = max(block.wall_ns for block in records[0].blocks) / 1e9
+        assert len(records[0].blocks) == 2 or took_s <= budget_s + longest_s
         assert all(len(round_.completion_ns) == 1 for cell in records[0].cells for round_ in cell.rounds)
         assert any(isinstance(warning, TooFewLaunches) and warning.over_budget for warning in result.warnings)
+
+
+def test_the_budget_that_slow_calls_need_is_said_before_the_first_block_and_one_block_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = resnet50()
+    machine.call_s = {"tf": 8.0, "ort": 6.0}
+    moments: list[Progress] = []
+    result, took_s, (record,) = result_of(machine, Timing(budget=30.0), tmp_path, monkeypatch, moments.append)
+    codes = [moment.activity.code for moment in moments]
+    assert codes.count("over-budget") == 1
+    assert codes.index("over-budget") < codes.index("block")
+    needed_s = next(moment.activity.needed_s for moment in moments if moment.activity.code == "over-budget")
+    assert needed_s is not None
+    assert needed_s > took_s
+    assert (len(record.blocks), result.preview) == (2, True)
+    assert all(cell.latency_ms is not None for cell in result.cells)
+
+
+def test_nothing_is_said_of_a_budget_that_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    moments: list[Progress] = []
+    result_of(resnet50(), Timing(budget=90.0), tmp_path, monkeypatch, moments.append)
+    assert not [moment for moment in moments if moment.activity.code == "over-budget"]
 
 
 def test_a_run_whose_launches_know_nothing_of_the_budget_would_be_noticed(

@@ -214,6 +214,16 @@ def test_a_single_launch_that_took_longer_than_the_budget_is_told_as_that():
     assert found["too-few-launches"]["over_budget"]
 
 
+def test_the_budget_that_is_named_has_room_for_the_blocks_that_a_first_launch_left_out():
+    timing = Timing(burn_in_blocks=1, budget=20.0)
+    record = pair([10.0])[0]
+    whole = warnings(group("base", "cell"), [record], stopped_by="budget", seconds=30.0, timing=timing)
+    cells = tuple(replace(cell, rounds=cell.rounds[:2]) for cell in record.cells)
+    cut = replace(record, cells=cells, blocks=tuple(replace(block(number), wall_ns=6 * 10**9) for number in range(2)))
+    short = warnings(group("base", "cell"), [cut], stopped_by="budget", seconds=12.0, timing=timing)
+    assert short["too-few-launches"]["needed_s"] == whole["too-few-launches"]["needed_s"]
+
+
 def test_a_quick_run_is_not_scolded_for_being_quick():
     quick = Timing(min_launches=3, max_launches=3, blocks=6, burn_in_blocks=0)
     assert warnings(group("base", "cell"), pair([10.0] * 3), stopped_by="launches", timing=quick) == {}
