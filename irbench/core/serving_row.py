@@ -66,7 +66,7 @@ class Lateness:
 
     Attributes:
         lag_ms: The 99th percentile of the lag, in milliseconds.
-        percent: Which percentile of latency is known: 99, else 90, else 50.
+        percent: Which percentile of latency is known: 99, else 90.
         latency_ms: Its value, which includes the lag, in milliseconds.
     """
 
@@ -128,12 +128,11 @@ class LoadFigures:
 
         ``wait_ms`` is how long calls may wait for their batch to be full, which is part of the lag.
         """
-        lag_ms, p50_ms = self.start_lag_p99_ms, None if self.p50_ms is None else self.p50_ms.value
-        known = ((99, self.p99_ms), (90, self.p90_ms), (50, p50_ms))
-        highest = next(((percent, value_ms) for percent, value_ms in known if value_ms is not None), None)
-        if lag_ms is None or highest is None or lag_ms - wait_ms <= _LATE * highest[1]:
+        lag_ms = self.start_lag_p99_ms
+        percent, latency_ms = (90, self.p90_ms) if self.p99_ms is None else (99, self.p99_ms)
+        if lag_ms is None or latency_ms is None or lag_ms - wait_ms <= _LATE * latency_ms:
             return None
-        return Lateness(lag_ms, *highest)
+        return Lateness(lag_ms, percent, latency_ms)
 
 
 @dataclass(frozen=True)

@@ -129,6 +129,39 @@ def test_each_target_searches_for_its_best_setting_and_both_of_its_runs_arrive(p
     assert (status.code, "best of mlp:" in status.out) == (ExitCode.OK, True)
 
 
+def test_each_target_finds_the_rate_of_requests_that_it_holds_and_its_run_arrives(place: Place):
+    place.write_apart()
+    serve = ("fleet", "serve", place.folder / "mlp.onnx", "--targets", place.targets, "--results", place.results)
+    calls = ("--backends", "fake-a", "--set", "fake-a.call_us=5000", "--threads", "1")
+    words = (*serve, *calls, "--slo", "p90<=20ms", "--for", "20s", "--format", "json")
+    called = irbench(*words)
+    assert called.code == ExitCode.OK, called.err
+    rows = called.document["rows"]
+    assert {row["target"] for row in rows} == {"left", "right"}
+    for row in rows:
+        passes, fails = row["limit"]["passes_per_s"], row["limit"]["fails_per_s"]
+        assert 0.6 * 200 < passes < fails < 200  # of an M/D/1 queue whose calls take 5 ms
+        assert row["cost_per_million"] == pytest.approx(0.5 / 3600 / passes * 1e6)
+    stored = {entry.run_id for entry in list_runs(place.results).entries}
+    assert stored == {row["run"] for row in rows}
+    assert "holds" in irbench("show", rows[0]["run"], "--results", place.results).out
+    assert nothing_is_left()
+    again = irbench(*words, "--resume")
+    assert (again.code, again.document["rows"]) == (ExitCode.OK, rows)
+    assert {entry.run_id for entry in list_runs(place.results).entries} == stored
+    status = irbench("fleet", "status", "--results", place.results)
+    assert (status.code, "best of mlp" in status.out) == (ExitCode.OK, True)
+
+
+def test_what_no_target_can_be_asked_for_is_one_line_before_any_is_started(place: Place):
+    serve = ("fleet", "serve", place.folder / "mlp.onnx", "--targets", place.targets, "--results", place.results)
+    for asked, named in (((), "--slo"), (("--slo", "p99<=50ms", "--batch", "1", "--batch-wait", "5ms"), "--batch 4,8")):
+        called = irbench(*serve, *asked)
+        assert (called.code, named in called.err) == (ExitCode.USAGE, True), called.err
+        assert "Traceback" not in called.err
+    assert not (place.results / "fleets").exists()
+
+
 def test_a_worker_that_is_killed_takes_its_job_with_it_and_the_job_is_done_again(place: Place):
     with place.begun() as call:
         job = job_processes(call.pid)[0]

@@ -138,9 +138,10 @@ def _lateness(table: ServingTable, names: Mapping[str, str]) -> Iterator[str]:
         at = "" if rate_per_s is None else f" at {rate_text(rate_per_s)}/s"
         count = len(table.late_loads)
         others = "" if count == 1 else f" (one of {count} such loads)"
+        waits = f", {table.batch_wait_ms:g} ms of it for --batch-wait" if table.batch_wait_ms else ""
         yield (
             f"Calls began late although a slot was free: lag p99 of {names[row.id]}{at} is {significant(late.lag_ms)}"
-            f" ms, beside a p{late.percent} of {significant(late.latency_ms)} ms{others}. Latencies include it. Leave a"
-            " processor to whoever issues requests (fewer --threads), or close other programs; waking a thread takes"
+            f" ms{waits}, beside a p{late.percent} of {significant(late.latency_ms)} ms{others}. Latencies include it."
+            " Leave a processor to whoever issues requests (fewer --threads), or close other programs; waking a thread takes"
             " some 0.05 ms anyway."
         )
