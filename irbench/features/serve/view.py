@@ -142,6 +142,6 @@ def _lateness(table: ServingTable, names: Mapping[str, str]) -> Iterator[str]:
         yield (
             f"Calls began late although a slot was free: lag p99 of {names[row.id]}{at} is {significant(late.lag_ms)}"
             f" ms{waits}, beside a p{late.percent} of {significant(late.latency_ms)} ms{others}. Latencies include it."
-            " Leave a processor to whoever issues requests (fewer --threads), or close other programs; waking a thread takes"
-            " some 0.05 ms anyway."
+            " Leave a processor to whoever issues requests (fewer --threads), or close other programs; waking a thread"
+            " takes some 0.05 ms anyway."
         )
