@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from irbench import __version__, features
+from irbench.cli.unknown_options import missing_value_hint, unknown_option_hint
 from irbench.errors import DEBUG, ExitCode, IrbenchError, first_line, one_line
 from irbench.terminal.commands import Command, Heading
 from irbench.terminal.groups import COMPLETION, SuggestingGroup
@@ -225,22 +226,33 @@ def _first_line(error: click.ClickException) -> str:
 
 def _usage_hint(error: click.ClickException, arguments: Sequence[str]) -> str:
     context = getattr(error, "ctx", None)
-    path = context.command_path if isinstance(context, click.Context) else _called_command(arguments)
-    alternatives = getattr(error, "possibilities", None) or ()
-    question = f"Did you mean {' or '.join(alternatives)}? " if alternatives else ""
-    return f"{question}See {path} --help."
+    path, command = _called(arguments)
+    if isinstance(context, click.Context):
+        path = context.command_path
+    if isinstance(error, click.NoSuchOption):
+        others = {f"irbench {name}": _imported(name) for name in declared_commands()}
+        guess = unknown_option_hint(error.option_name, command, others)
+    elif isinstance(error, click.BadOptionUsage):
+        guess = missing_value_hint(error.option_name, command)
+    else:
+        guess = ""
+    return f"{guess} See {path} --help.".lstrip()
 
 
 def _called_command(arguments: Sequence[str]) -> str:
-    """Return the command that is called: click's parser does not tell where an option is wrong."""
-    command: click.Command | None = cli
+    return _called(arguments)[0]
+
+
+def _called(arguments: Sequence[str]) -> tuple[str, click.Command]:
+    """Return how a command is called, and itself: click's parser does not tell where an option is wrong."""
+    command: click.Command = cli
     path = "irbench"
     for word in arguments:
-        command = command.get_command(click.Context(command), word) if isinstance(command, click.Group) else None
-        if command is None:
+        below = command.get_command(click.Context(command), word) if isinstance(command, click.Group) else None
+        if below is None:
             break
-        path += f" {word}"
-    return path
+        path, command = f"{path} {word}", below
+    return path, command
 
 
 def _say_traceback() -> None:

@@ -10,12 +10,13 @@ from typing import Unpack
 
 from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
+from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
 from irbench.features.corun.keywords import CorunKeywords
 from irbench.features.corun.options import CORUN, DEFAULT_INTENSITIES, DEFAULT_WARM_UP_S, LOWEST_RATE, CorunOptions
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.requests.resolve import require_model
+from irbench.requests.resolve import FIRST_MODEL, require_model
 from irbench.requests.run_requests import allowed_cpus
 from irbench.runs.measurement import StoredRun, measure
 from irbench.runs.results import Run, finished_run
@@ -139,8 +140,17 @@ def _kind(name: str, options: RunOptions) -> NeighbourKind:
         raise IrbenchError(f"There is no program {program}.", hint="Name a program that is installed, or its path.")
     raise IrbenchError(
         f"`--with {name}` is neither {', '.join(PRESSURES)} nor a model nor a program: {refusal.message}",
-        hint=refusal.hint,
+        hint=_with_hint(name, refusal),
     ) from refusal
+
+
+def _with_hint(name: str, refusal: IrbenchError) -> str:
+    """Return what may stand behind `--with`: the nearest pressure, else what is said of models, and examples."""
+    of_models = f"{refusal.hint.rstrip('.')}{'' if refusal.hint.endswith('?') else '.'} " if refusal.hint else ""
+    return (
+        f"{did_you_mean(name, PRESSURES) or of_models}It takes {', '.join(PRESSURES)}, a model such as"
+        f" `--with {FIRST_MODEL}`, or a program with its arguments such as `--with 'stress-ng --cpu 1'`."
+    )
 
 
 def _why_no_model(name: str, options: RunOptions) -> IrbenchError | None:
