@@ -63,7 +63,10 @@ def test_what_is_neither_is_refused_by_what_it_looks_like(name: str, said: str) 
         kinds("lstm", beside=(name,))
 
 
-def test_a_name_that_nothing_has_is_answered_by_the_nearest_and_by_examples_of_what_there_is() -> None:
+def test_a_name_that_nothing_has_is_answered_by_the_nearest_and_by_examples_of_what_there_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(IrbenchError) as refused:
         kinds("lstm", beside=("bandwith",))
     assert refused.value.hint.startswith("Did you mean bandwidth? It takes cpu, l3, bandwidth, a model such as")
