@@ -10,7 +10,7 @@ from irbench.api.progress import Say
 from irbench.core.quantities import significant
 from irbench.core.record import Failure, Stage
 from irbench.errors import IrbenchError
-from irbench.features.train.options import TrainOptions
+from irbench.features.train.options import TrainingOptions
 from irbench.features.train.training_rows import training_of, without
 from irbench.render.training_tables import fall_text, loss_line
 from irbench.runner.plan import PlannedGroup
@@ -38,7 +38,7 @@ class LossChecks:
         say: Receives a line about each.
     """
 
-    def __init__(self, options: TrainOptions, deadline_s: float, say: Say) -> None:
+    def __init__(self, options: TrainingOptions, deadline_s: float, say: Say) -> None:
         self._options, self._deadline_s, self._say = options, deadline_s, say
         self._known: dict[Hashable, Outcome] = {}
         self._references: dict[int, LossCheck] = {}
@@ -86,7 +86,7 @@ def computation_of(cell: Cell) -> Hashable:
     return cell.load.batch, settings.precision, settings.xla, settings.cache, cell.device
 
 
-def _checked(cell: Cell, reference: LossCheck | None, options: TrainOptions, deadline_s: float) -> Outcome:
+def _checked(cell: Cell, reference: LossCheck | None, options: TrainingOptions, deadline_s: float) -> Outcome:
     stages: list[Stage] = ["start"]
     try:
         losses: tuple[float, ...] = call_in_worker(

@@ -24,8 +24,8 @@ DesignSize: TypeAlias = Literal["full", "half"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainOptions:
-    """What is trained, on what, and with which settings."""
+class TrainingOptions:
+    """What is trained, on what, and with which settings: what ``irbench train`` and ``tune-training`` share."""
 
     batch: tuple[int, ...] = option(kinds.COUNTS, "Samples of a step.", default=(32,))
     precision: tuple[TrainingPrecision, ...] = option(
@@ -54,11 +54,6 @@ class TrainOptions:
         default_text="TensorFlow's own",
     )
     device: Literal["cpu", "gpu"] = option(kinds.one_of(Literal["cpu", "gpu"]), "Where to train.", default="cpu")
-    design: DesignSize = option(
-        kinds.one_of(DesignSize),
-        "Whether all combinations of settings are rows, or one half from which effects can still be told.",
-        default="full",
-    )
     data: str = option(
         kinds.text('"photos/"', "synthetic|DIR|FN"),
         "Samples: synthetic images; a folder with one folder of images for each class; or file.py:function that returns"
@@ -93,15 +88,26 @@ class TrainOptions:
         default=0.25,
         default_text="25%",
     )
-    launches: int = option(kinds.COUNT, "Launches of each row.", default=4)
-    xprof: bool = flag(
-        "After the rows are measured, also trace steps of each with TensorFlow's profiler, and show what xprof says of"
-        " them. uv installs it into an environment of its own."
-    )
     objective: Compared = option(
         kinds.one_of(Compared),
         "What rows are compared by: samples per second, or processor time per sample.",
         default="samples/s",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(TrainingOptions):
+    """What is measured of all combinations of settings."""
+
+    design: DesignSize = option(
+        kinds.one_of(DesignSize),
+        "Whether all combinations of settings are rows, or one half from which effects can still be told.",
+        default="full",
+    )
+    launches: int = option(kinds.COUNT, "Launches of each row.", default=4)
+    xprof: bool = flag(
+        "After the rows are measured, also trace steps of each with TensorFlow's profiler, and show what xprof says of"
+        " them. uv installs it into an environment of its own."
     )
 
 

@@ -23,6 +23,8 @@ from irbench.features.train.options import (
     OF_DECODING,
     SYNTHETIC,
     TRAIN,
+    DesignSize,
+    TrainingOptions,
     TrainOptions,
 )
 from irbench.features.train.schedule import EqualLaunches
@@ -86,14 +88,17 @@ def measure_training(
     """
     options = replace(options, data=_from_any_folder(options.data))
     asked, trained = training_request(model, options, shared)
+    combinations_of(options, asked.threads, options.design)
+    asked = _of_all_rows(asked, options)
     with measuring(str(model), insist=shared.no_lock) as lock, scratch_folder() as folder:
         if options.xprof:
             _prepare_xprof(reporter.say)
-        if begun is not None and begun.outcomes:
-            request, planned = planned_training(asked, trained, options, _silent)
-            planned = with_outcomes(planned, begun.outcomes)
+        known = {} if begun is None else begun.outcomes
+        say = _silent if known else reporter.say
+        request, planned = planned_training(asked, trained, options, say, options.design)
+        if known:
+            planned = with_outcomes(planned, known)
         else:
-            request, planned = planned_training(asked, trained, options, reporter.say)
             checks = LossChecks(options, request.timing.deadline, reporter.say)
             planned = checks.check(planned, {cell.id for cell in planned.measured})
         _require_some(planned)
@@ -120,7 +125,9 @@ def _from_any_folder(data: str) -> str:
     return Source(data).absolute if ":" in data else str(Path(data).absolute())
 
 
-def training_request(model: str | Path, options: TrainOptions, shared: RunOptions) -> tuple[RunRequest, TrainedModel]:
+def training_request(
+    model: str | Path, options: TrainingOptions, shared: RunOptions
+) -> tuple[RunRequest, TrainedModel]:
     """Return what is asked for, and of which model, once all is checked that is known before a model is loaded.
 
     Raises:
@@ -133,12 +140,15 @@ def training_request(model: str | Path, options: TrainOptions, shared: RunOption
     shared = replace(shared, models=(str(model),), backends=(f"{registry.trainer()}:{options.device}",))
     refuse_contradictions(shared)
     request = _with_timing(requested(shared), shared, options)
-    combinations_of(options, request.threads)
     return request, TrainedModel(str(model), shared.imports, options.loss, options.optimizer, options.learning_rate)
 
 
 def planned_training(
-    request: RunRequest, trained: TrainedModel, options: TrainOptions, say: Say
+    request: RunRequest,
+    trained: TrainedModel,
+    options: TrainingOptions,
+    say: Say,
+    design: DesignSize = "full",
 ) -> tuple[RunRequest, PlannedGroup]:
     """Load a model and make its data; return the request with the model, and the table of all rows.
 
@@ -155,12 +165,13 @@ def planned_training(
     data = _data(options, trained, facts, request.seed)
     require_batches(data, options.batch)
     threads, cpus, seed = request.threads, request.cpus, request.seed
-    planned = TrainingRows(options, trained, facts, data, threads=threads, cpus=cpus, seed=seed).group()
+    rows = TrainingRows(options, trained, facts, data, threads=threads, cpus=cpus, seed=seed, design=design)
     say(f"checking that the loss of {facts.name} falls ({facts.loss}, {facts.optimizer})")
+    planned = rows.group()
     return replace(request, bundles=(planned.group.main.bundle,)), planned
 
 
-def _data(options: TrainOptions, trained: TrainedModel, facts: ModelFacts, seed: int) -> TrainingData:
+def _data(options: TrainingOptions, trained: TrainedModel, facts: ModelFacts, seed: int) -> TrainingData:
     if ":" in options.data:
         return data_of_function(options.data)
     if not facts.input_shape or not facts.classes:
@@ -181,11 +192,19 @@ def _data(options: TrainOptions, trained: TrainedModel, facts: ModelFacts, seed:
     ).written()
 
 
-def _with_timing(request: RunRequest, shared: RunOptions, options: TrainOptions) -> RunRequest:
+def _of_all_rows(request: RunRequest, options: TrainOptions) -> RunRequest:
+    """Return the request with what is asked of a table whose rows are all launched equally often."""
     timing = replace(
         request.timing,
         min_launches=min(options.launches, request.timing.min_launches),
         max_launches=options.launches,
+    )
+    return replace(request, timing=timing, traced_steps=TRACED_STEPS if options.xprof else 0)
+
+
+def _with_timing(request: RunRequest, shared: RunOptions, options: TrainingOptions) -> RunRequest:
+    timing = replace(
+        request.timing,
         min_calls=_FEWEST_STEPS,
         round_seconds=_ROUND_S,
         settle=_SETTLE_S,
@@ -198,11 +217,10 @@ def _with_timing(request: RunRequest, shared: RunOptions, options: TrainOptions)
         precisions=None,
         allow_mixed=True,
         training=asdict(options),
-        traced_steps=TRACED_STEPS if options.xprof else 0,
     )
 
 
-def _refuse_what_does_nothing(options: TrainOptions) -> None:
+def _refuse_what_does_nothing(options: TrainingOptions) -> None:
     """Refuse options that change nothing, before anything is loaded.
 
     Raises:
@@ -225,7 +243,7 @@ def _refuse_what_does_nothing(options: TrainOptions) -> None:
         )
 
 
-def _require_device(options: TrainOptions) -> None:
+def _require_device(options: TrainingOptions) -> None:
     """Refuse what only a GPU can do where there is none, before anything is loaded."""
     asked = "--device gpu" if options.device == "gpu" else "--gpu-thread-mode" if options.gpu_thread_mode else ""
     if not asked:

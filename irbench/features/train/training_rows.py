@@ -12,7 +12,7 @@ from irbench.core.quantities import listing
 from irbench.core.record import Failure
 from irbench.errors import IrbenchError
 from irbench.exporter.source import Source
-from irbench.features.train.options import Compared, TrainOptions
+from irbench.features.train.options import Compared, DesignSize, TrainingOptions
 from irbench.runner.plan import PlannedGroup
 from irbench.spec import BATCH, Bundle, Cell, Goal, GraphFiles, Group, Load, Objective, Workload
 from irbench.spec.training import (
@@ -34,7 +34,7 @@ OBJECTIVES: Mapping[Compared, Objective] = {"samples/s": "fps", "cost": "cost"}
 _OF_FLOAT_BYTES = 4
 
 
-def settings_of(options: TrainOptions, threads: Sequence[int | None]) -> dict[str, tuple[str, ...]]:
+def settings_of(options: TrainingOptions, threads: Sequence[int | None]) -> dict[str, tuple[str, ...]]:
     """Return the values of each setting; ``threads`` are those of the process."""
     values: dict[str, tuple[str, ...]] = {
         BATCH_SETTING: tuple(map(str, options.batch)),
@@ -49,14 +49,16 @@ def settings_of(options: TrainOptions, threads: Sequence[int | None]) -> dict[st
     return {name: known for name, known in values.items() if known}
 
 
-def combinations_of(options: TrainOptions, threads: Sequence[int | None]) -> list[dict[str, str]]:
+def combinations_of(
+    options: TrainingOptions, threads: Sequence[int | None], design: DesignSize = "full"
+) -> list[dict[str, str]]:
     """Return the settings of each row, in the order of the command line.
 
     Raises:
         IrbenchError: One half of the combinations says nothing of one of the settings.
     """
     settings = settings_of(options, threads)
-    if options.design == "full":
+    if design == "full":
         return [dict(zip(settings, values, strict=True)) for values in product(*settings.values())]
     half = half_of(settings)
     unknown = undetermined(half)
@@ -79,11 +81,12 @@ class TrainingRows:
         threads: Of the process of each row.
         cpus: The processors that it may use.
         seed: Of weights and the order of samples.
+        design: Whether all combinations of settings are rows.
     """
 
     def __init__(
         self,
-        options: TrainOptions,
+        options: TrainingOptions,
         model: TrainedModel,
         facts: ModelFacts,
         data: TrainingData,
@@ -91,7 +94,9 @@ class TrainingRows:
         threads: Sequence[int | None],
         cpus: tuple[int, ...] | None,
         seed: int,
+        design: DesignSize = "full",
     ) -> None:
+        self._design: DesignSize = design
         self._options, self._model, self._facts, self._data = options, model, facts, data
         self._threads, self._cpus, self._seed = threads, cpus, seed
 
@@ -99,7 +104,7 @@ class TrainingRows:
         """Return the table, whose baseline is the first row."""
         batches = self._options.batch
         bundle = self._bundle()
-        cells = tuple(self._cell(row, batches) for row in combinations_of(self._options, self._threads))
+        cells = tuple(self._cell(row, batches) for row in combinations_of(self._options, self._threads, self._design))
         workloads = tuple(Workload(bundle, {BATCH: batch}) for batch in batches)
         return PlannedGroup(Group(workloads, cells, cells[0].id, Goal(OBJECTIVES[self._options.objective])))
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from irbench.features.train.options import FEWEST_CHECKED, TOLD_DIFFERENTLY, DesignSize, TrainOptions
+from irbench.features.train.options import FEWEST_CHECKED, TOLD_DIFFERENTLY, TrainingOptions
 from irbench.options import kinds
 from irbench.options.option import CommandOptions, field_of, option, options_of
 from irbench.options.run import RunOptions
-from irbench.spec import Timing
 from irbench.spec.training import Switch
 
 SEARCH_BUDGET_S = 600.0
@@ -17,18 +16,12 @@ SEARCH_BUDGET_S = 600.0
 
 def _tried(name: str, *values: Any) -> Any:
     """Return a field that declares an option of ``irbench train`` with values that are worth trying."""
-    return field_of(replace(options_of(TrainOptions)[name], default=values))
+    return field_of(replace(options_of(TrainingOptions)[name], default=values))
 
 
 @dataclass(frozen=True, kw_only=True)
-class TuneTrainingOptions(TrainOptions):
-    """What is searched. A batch and a precision change what is learnt, so others are tried only where they are given.
-
-    Attributes:
-        design: A search has no design: every combination is a row that may be launched.
-        launches: The most of a row in the confirmation.
-        xprof: A search traces nothing.
-    """
+class TuneTrainingOptions(TrainingOptions):
+    """What is searched; a batch and a precision change what is learnt, so others are tried only where given."""
 
     xla: tuple[Switch, ...] = _tried("xla", "off", "on")
     prefetch: tuple[str, ...] = _tried("prefetch", "auto", "1", "0")
@@ -36,9 +29,6 @@ class TuneTrainingOptions(TrainOptions):
     budget: float = option(
         kinds.DURATION, "Time limit for searching and confirming.", default=SEARCH_BUDGET_S, default_text="10m"
     )
-    design: DesignSize = "full"
-    launches: int = Timing.max_launches
-    xprof: bool = False
 
 
 _SETTINGS, _HOW_IT_RUNS = "Settings to try; the first of each are the default", "How it runs"

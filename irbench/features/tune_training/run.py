@@ -37,8 +37,8 @@ from irbench.worker.scratch import scratch_folder
 
 _MOST_CHECKS = 4
 """Checks of losses that a search leaves time for: of the two best settings, and of fp32 with their batches."""
-_NOT_ASKED_AGAIN = ("design", "launches", "threads", "budget", "no_lock", "name", "note", "results")
-"""Options of ``irbench train`` that a search does not pass on; threads are those of the row."""
+_NOT_ASKED_AGAIN = ("design", "launches", "xprof", "threads", "budget", "no_lock", "name", "note", "results")
+"""Options of ``irbench train`` that a search does not have or does not pass on; threads are those of the row."""
 
 
 @names_keywords(TUNE_TRAINING)

@@ -22,7 +22,10 @@ DATA = TrainingData("images", ("cat", "dog"), 100)
 
 def planned(threads: Sequence[int | None] = (2,), **options: object) -> PlannedGroup:
     asked = TrainOptions(**options)  # type: ignore[arg-type]
-    return TrainingRows(asked, TrainedModel("net"), FACTS, DATA, threads=threads, cpus=None, seed=0).group()
+    rows = TrainingRows(
+        asked, TrainedModel("net"), FACTS, DATA, threads=threads, cpus=None, seed=0, design=asked.design
+    )
+    return rows.group()
 
 
 def test_each_combination_of_settings_is_a_row_and_the_first_is_the_baseline() -> None:

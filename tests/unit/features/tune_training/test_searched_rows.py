@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from irbench.features.train.run import training_request
 from irbench.features.train.training_rows import TrainingRows, without
 from irbench.features.tune.decision import Finalists
 from irbench.features.tune.tuning_rows import TuningRows
-from irbench.features.tune_training.options import TuneTrainingOptions
+from irbench.features.tune_training.options import TUNE_TRAINING, TuneTrainingOptions
 from irbench.features.tune_training.run import command_of, searched_rows, worth_trying
 from irbench.options.run import RunOptions
 from irbench.runner.plan import PlannedGroup
@@ -126,6 +127,13 @@ def test_irbench_train_reads_the_command_of_a_row_as_what_the_search_was_asked_f
     expected = {**asked, **shared, **settings, "model": "net.keras", "launches": 4}
     assert {name: read[name] for name in expected} == expected
     assert not any(flag in words for flag in ("--budget", "--name", "--no-lock"))
+
+
+def test_a_search_has_each_of_its_options_on_the_command_line_and_none_of_those_that_all_rows_need() -> None:
+    fields = {item.name for item in dataclasses.fields(TuneTrainingOptions)}
+    assert fields == TUNE_TRAINING.own_options.keys()
+    assert fields <= TUNE_TRAINING.options.keys()
+    assert not fields & {"design", "launches", "xprof"}
 
 
 def test_several_values_of_what_a_function_does_by_itself_are_refused_and_not_tried() -> None:
