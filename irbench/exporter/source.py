@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from irbench.core import registry
 from irbench.core.suggestions import did_you_mean
@@ -201,6 +202,54 @@ def repeated_keys(file: Path, module: str, name: str) -> list[str]:
         for key, count in Counter(str(key.value) for key in mapping.keys if isinstance(key, ast.Constant)).items()
         if count > 1
     ]
+
+
+class FirstParameter(NamedTuple):
+    """How a function calls its first parameter, and what it reads of it.
+
+    Attributes:
+        attributes: Of the parameter; ``None`` where it is used otherwise too, so that anything of it may be read.
+    """
+
+    name: str
+    attributes: frozenset[str] | None
+
+
+def first_parameter(file: Path, module: str, name: str) -> FirstParameter | None:
+    """Return what a function of a file does with its first parameter; ``None`` where the file does not show it.
+
+    Something of that name may be made in other ways, and a decorator may change it. The file is parsed, and not run.
+    """
+    tree = _parsed(file, module)
+    made = [node for node in (tree.body if tree else ()) if name in _names_made_by(node)]
+    function = made[0] if len(made) == 1 else None
+    if not isinstance(function, ast.FunctionDef) or function.decorator_list:
+        return None
+    arguments = function.args
+    first = next(iter((*arguments.posonlyargs, *arguments.args)), arguments.vararg)
+    return None if first is None else FirstParameter(first.arg, _attributes_of(first.arg, function))
+
+
+def _attributes_of(name: str, function: ast.FunctionDef) -> frozenset[str] | None:
+    nodes = list(ast.walk(function))
+    uses = sum(isinstance(node, ast.Name) and node.id == name for node in nodes)
+    attributes = [
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
+    ]
+    return frozenset(attributes) if len(attributes) == uses else None
+
+
+def _names_made_by(node: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement may give a meaning to, those within it included."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield inner.name
+        elif isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+            yield inner.id
+        elif isinstance(inner, ast.alias):
+            yield inner.asname or inner.name
 
 
 def _values_of(node: ast.stmt, name: str) -> Iterator[ast.Dict]:

@@ -26,7 +26,7 @@ AbsenceReason: TypeAlias = Literal[
 ``no-package`` is a missing Python package beside GPUs that are here; those from ``not-visible`` on are of GPUs, see
 :data:`irbench.measure.energy.nvml.GpuAbsence`."""
 
-_GRAPHS = {"tf-graph": "the TensorFlow graph"}
+_GRAPHS = {"tf-graph": "the TensorFlow graph", "own-code": "code that does not read the model's file"}
 """What readers call a kind of artifact."""
 _SOURCES: Mapping[EnergySource, str] = {"processors": "of the processors", "gpus": "of the GPUs"}
 _REASONS: Mapping[AbsenceReason, str] = {
@@ -243,7 +243,7 @@ class SlowerThanExported(Note):
 
 class OptimizeNotApplied(Note):
     code = "optimize-not-applied"
-    says = "the backend does not read ONNX, so it has one row for all levels"
+    says = "it does not read the model's ONNX file, so it has one row for all levels"
 
     backend: str
     artifact: str

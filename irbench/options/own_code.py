@@ -125,6 +125,8 @@ OwnMetric: TypeAlias = str | Callable[..., Any] | tuple[Callable[..., Any], str]
 
 _BOUNDS: dict[str, Bound] = {">=": "at-least", "<=": "at-most"}
 _SIGNS = {bound: sign for sign, bound in _BOUNDS.items()}
+FACTORY_PARAMETER = "cell"
+"""What the first parameter of a function is called that makes the one to be timed: what it is told of the row."""
 _EXAMPLE = "file.py:fn>=0.9 or package.module:fn<=0.1"
 
 

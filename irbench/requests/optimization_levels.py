@@ -10,6 +10,7 @@ from irbench.errors import IrbenchError
 from irbench.notices import Note
 from irbench.notices.notes import GraphPartlyUnchecked, Int8StaticChosen, LayoutUnchanged, OptimizeNotApplied
 from irbench.optimizer import UNOPTIMIZED, Lineage, calibration_note, read_lineage, variant
+from irbench.runner.own_rows import may_read_model
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.spec import TensorSpec, Workload
@@ -26,12 +27,15 @@ def refuse_ineffective_levels(backends: Sequence[BackendAddress], variants: Sequ
 
 
 def ineffective_levels(request: RunRequest, groups: Sequence[PlannedGroup]) -> Iterator[Note]:
-    """Yield a note for each backend that measures a graph which ``--optimize`` does not change."""
+    """Yield a note for each backend, and for own code, that runs something which ``--optimize`` does not change."""
     cells = [cell for group in groups for cell in group.measured if cell.program is None]
     kinds = {cell.backend: cell.artifact.kind for cell in cells if cell.artifact is not None}
     for name, kind in kinds.items():
         if _optimizes(request.variants) and not _reads_onnx(name):
             yield OptimizeNotApplied(backend=name, artifact=kind)
+    for name, program in request.programs.items():
+        if _optimizes(request.variants) and not may_read_model(program):
+            yield OptimizeNotApplied(backend=name, artifact="own-code")
 
 
 def ineffective_layouts(groups: Sequence[PlannedGroup]) -> Iterator[Note]:

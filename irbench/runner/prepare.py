@@ -18,9 +18,10 @@ from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
 from irbench.optimizer import UNOPTIMIZED, CheckInputs, OriginalRefused, command_options, optimize, variant
 from irbench.options.values import Sweep
 from irbench.runner.generation_inputs import refuse_impossible_generation
+from irbench.runner.own_rows import may_read_model
 from irbench.runner.plan import PreparedModel, PreparedRun
 from irbench.runner.request import RunRequest
-from irbench.runner.requested_cells import BackendInfo, SizedModel, asked_cells, named_baseline, variants_of
+from irbench.runner.requested_cells import BackendInfo, SizedModel, asked_cells, named_baseline
 from irbench.runner.requested_inputs import ModelData, read_data
 from irbench.spec import Artifact, Bundle, Feeding, GraphFiles, InputSpec, Precision, Workload, shape_text
 from irbench.spec.generation import PROMPT, GenerationArtifact, artifacts_of, graph_bundle, graph_sizes
@@ -107,7 +108,9 @@ def _prepared(
 
 def _backend_info(name: str, request: RunRequest) -> BackendInfo:
     if name in request.programs:
-        return BackendInfo(("onnx", "tf-graph"), Description(name, "", None), request.programs[name])
+        program = request.programs[name]
+        described = Description(name, "", None)
+        return BackendInfo(("onnx", "tf-graph"), described, program, reads_model=may_read_model(program))
     return BackendInfo(registry.backend(name).consumes, registry.describe(registry.BACKENDS, name))
 
 
@@ -116,7 +119,7 @@ def _wanted(request: RunRequest, bundle: Bundle, backends: Mapping[str, BackendI
     for name, _ in request.addresses:
         exported = bundle.artifact(backends[name].kinds)
         if exported is not None:
-            yield from ((exported, level) for level in variants_of(exported, request.variants))
+            yield from ((exported, level) for level in backends[name].levels(exported, request.variants))
 
 
 def _precision(request: RunRequest, bundle: Bundle) -> Precision:

@@ -35,11 +35,17 @@ class BackendInfo:
     Attributes:
         kinds: Artifact kinds it reads, best first.
         program: The user's own code that it is; ``None`` for a backend.
+        reads_model: Whether it may run the model's file; otherwise it has one row for all levels of optimisation.
     """
 
     kinds: tuple[str, ...]
     description: Description
     program: Program | None = None
+    reads_model: bool = True
+
+    def levels(self, exported: Artifact, levels: Sequence[str]) -> tuple[str, ...]:
+        """Return the levels of optimisation that it runs an artifact at: only ONNX graphs are optimised."""
+        return tuple(levels) if exported.kind == "onnx" and self.reads_model else (UNOPTIMIZED,)
 
 
 @dataclass(frozen=True)
@@ -141,11 +147,6 @@ def named_baseline(label: str, cells: Sequence[Cell], workloads: Sequence[Worklo
     raise IrbenchError(f"`--baseline {label}` does not match any row.", hint=f"The rows are: {', '.join(rows)}")
 
 
-def variants_of(exported: Artifact, levels: Sequence[str]) -> tuple[str, ...]:
-    """Return the levels of optimisation that an artifact is run at: only ONNX graphs are optimised."""
-    return tuple(levels) if exported.kind == "onnx" else (UNOPTIMIZED,)
-
-
 def _rows(request: RunRequest, backend_info: BackendInfo, model: SizedModel) -> tuple[tuple[Precision, str, bool], ...]:
     """Return what a backend runs: each variant in each precision, but one that was converted in its own only.
 
@@ -154,7 +155,7 @@ def _rows(request: RunRequest, backend_info: BackendInfo, model: SizedModel) -> 
     """
     exported = model.bundle.artifact(backend_info.kinds)
     is_onnx = exported is not None and exported.kind == "onnx"
-    levels = variants_of(exported, request.variants) if exported is not None else (UNOPTIMIZED,)
+    levels = backend_info.levels(exported, request.variants) if exported is not None else (UNOPTIMIZED,)
     precisions = request.precisions or ((model.precision if is_onnx else _FRAMEWORK_PRECISION),)
     pinned = request.precisions is not None or precisions == (_FRAMEWORK_PRECISION,)
     return tuple(

@@ -8,6 +8,7 @@ from typing import Any
 
 from irbench.core import registry
 from irbench.errors import IrbenchError
+from irbench.options.own_code import FACTORY_PARAMETER
 from irbench.options.pipeline_stages import HOW_THEY_ARE_WRITTEN, is_function, require_stages
 from irbench.spec import Artifact, Load, Program
 from irbench.spec.generation import new_tokens_of
@@ -15,8 +16,6 @@ from irbench.spi import Availability, CellContext, Description, Phases, Session
 from irbench.worker.generation import generating_if_decoder
 from irbench.worker.own_code.imported_code import imported_code, imported_function
 from irbench.worker.own_code.sessions import HOW_IT_IS_CALLED, CallableSession, PipelineSession, output_names
-
-_FACTORY_PARAMETER = "cell"
 
 
 class CallableBackend:
@@ -102,7 +101,7 @@ def is_factory(function: Callable[..., Any]) -> bool:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):  # of a function that is not written in Python
         return False
-    return next(iter(parameters), "") == _FACTORY_PARAMETER
+    return next(iter(parameters), "") == FACTORY_PARAMETER
 
 
 def _made_stage(stage: Any, context: CellContext, name: str) -> Any:

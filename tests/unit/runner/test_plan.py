@@ -17,8 +17,9 @@ from irbench.notices.notes import GraphUnbound
 from irbench.runner.plan import Forms, alike, plan
 from irbench.runner.prepare import compared_together, same_inputs
 from irbench.runner.request import RunRequest
-from irbench.runner.requested_cells import SizedModel
+from irbench.runner.requested_cells import BackendInfo, SizedModel
 from irbench.spec import Artifact, Bundle, Feeding, InputSpec, Program, TensorSpec, Workload
+from irbench.spi import Description
 
 
 def test_every_backend_at_every_setting_is_a_row() -> None:
@@ -195,6 +196,12 @@ def test_operators_of_a_vendor_keep_a_backend_from_a_graph_and_not_the_users_own
     code = Program("callable", "loop:infer")
     (group,) = planned(made={"all": foreign}, variants=("all",), backends=FAKES[:1], programs={"mine": code})
     assert set(group.absent) == {"fake-a-cpu-fp32-x1-all"}
+
+
+def test_code_that_does_not_read_the_model_is_one_row_for_all_levels() -> None:
+    info = BackendInfo(("onnx",), Description("mine", "", None), Program("callable", "loop:infer"), reads_model=False)
+    assert info.levels(GRAPH, ("none", "all")) == ("none",)
+    assert replace(info, reads_model=True).levels(GRAPH, ("none", "all")) == ("none", "all")
 
 
 def test_every_level_of_optimisation_is_a_row_of_the_backends_that_read_what_it_writes() -> None:
