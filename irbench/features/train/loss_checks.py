@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
@@ -12,6 +13,7 @@ from irbench.core.record import Failure, Stage
 from irbench.errors import IrbenchError
 from irbench.features.train.options import TrainingOptions
 from irbench.features.train.training_rows import training_of, without
+from irbench.measure.clock import Stopwatch
 from irbench.render.training_tables import fall_text, loss_line
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.workers import more_time
@@ -22,6 +24,8 @@ from irbench.worker import call_in_worker
 from irbench.worker.failures import WorkerTimedOut
 
 Outcome: TypeAlias = LossCheck | Failure
+UNCHECKED = Failure("start", "no time was left in the budget to check its loss", "Give a larger --budget.")
+"""Of a row that may train as well as any other."""
 _USUAL = TrainingSettings()
 _TRAIN_LONGER = "Give more --check-steps or another --learning-rate; a model that does not train has no speed."
 
@@ -40,16 +44,26 @@ class LossChecks:
 
     def __init__(self, options: TrainingOptions, deadline_s: float, say: Say) -> None:
         self._options, self._deadline_s, self._say = options, deadline_s, say
+        self._longest_s = 0.0
         self._known: dict[Hashable, Outcome] = {}
         self._references: dict[int, LossCheck] = {}
 
-    def check(self, planned: PlannedGroup, rows: Collection[str]) -> PlannedGroup:
-        """Check some rows, and the first in fp32 of their batches; return what :meth:`known` does."""
+    @property
+    def longest_s(self) -> float:
+        """What the longest check took."""
+        return self._longest_s
+
+    def check(self, planned: PlannedGroup, rows: Collection[str], left_s: float = math.inf) -> PlannedGroup:
+        """Check some rows, and the first in fp32 of their batches; return what :meth:`known` does.
+
+        All of it ends within ``left_s``: rows without time for a check as long as the longest before fail for that.
+        """
+        watch = Stopwatch()
         measured = [cell for cell in planned.measured if cell.id in rows]
         usual = [cell for cell in planned.group.cells if _is_usual(cell)]
         firsts = (next((cell for cell in usual if cell.load.batch == own.load.batch), own) for own in measured)
         for cell in (*firsts, *sorted(measured, key=lambda cell: not _is_usual(cell))):
-            self._check(cell)
+            self._check(cell, left_s - watch.elapsed_s)
         return self.known(planned)
 
     def known(self, planned: PlannedGroup) -> PlannedGroup:
@@ -57,15 +71,24 @@ class LossChecks:
         known = ((cell.id, self._known.get(computation_of(cell))) for cell in planned.measured)
         return with_outcomes(planned, {cell: outcome for cell, outcome in known if outcome is not None})
 
-    def _check(self, cell: Cell) -> None:
+    def _check(self, cell: Cell, left_s: float) -> None:
         key = computation_of(cell)
         if key in self._known:
             return
-        outcome = _checked(cell, self._references.get(cell.load.batch), self._options, self._deadline_s)
+        outcome = UNCHECKED if left_s <= self._longest_s else self._checked(cell, left_s)
         self._known[key] = outcome
         self._say(loss_line(cell, outcome, self._options.check_steps))
         if isinstance(outcome, LossCheck) and _is_usual(cell):
             self._references.setdefault(cell.load.batch, outcome)
+
+    def _checked(self, cell: Cell, left_s: float) -> Outcome:
+        watch = Stopwatch()
+        deadline_s = min(self._deadline_s, left_s)
+        outcome = _checked(cell, self._references.get(cell.load.batch), self._options, deadline_s)
+        self._longest_s = max(self._longest_s, watch.elapsed_s)
+        if deadline_s < self._deadline_s and watch.elapsed_s >= deadline_s and isinstance(outcome, Failure):
+            return UNCHECKED
+        return outcome
 
 
 def with_outcomes(planned: PlannedGroup, outcomes: Mapping[str, Outcome]) -> PlannedGroup:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from irbench.api.display import DisplayedReport
 from irbench.charts.plots import Plottable
 from irbench.core.plain_text import plain
+from irbench.core.quantities import plural
 from irbench.core.result import NoWinner
 from irbench.core.row import Estimated, WithEnds
 from irbench.errors import ExitCode
@@ -202,6 +203,28 @@ class OtherBatch(TuningNote):
         return (
             f"A model learns otherwise with batch {self.batch} than with batch {self.default}: more samples/s do not"
             " mean a shorter time to a given loss."
+        )
+
+
+class UncheckedLosses(TuningNote):
+    """No time was left to check whether promising settings of a training train.
+
+    Attributes:
+        settings: How many of the best were left out for that.
+        budget_s: In which their losses are expected to be checked.
+    """
+
+    code = "unchecked-losses"
+    says = "no time was left to check the losses of promising settings, so they were not confirmed"
+
+    settings: int
+    budget_s: float
+
+    def text(self) -> str:
+        """Return how many, and the budget that has time for them."""
+        return (
+            f"The losses of {plural(self.settings, 'promising setting')} were not checked, as no time was left for"
+            f" that, so a better one may exist: --budget {budget_text(self.budget_s)} should check them."
         )
 
 

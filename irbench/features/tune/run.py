@@ -64,14 +64,15 @@ from irbench.stats.run_modes.training import is_training
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
-_CONFIRMED = 3
+MOST_CONFIRMED = 3
 """How many settings of a search are confirmed, where there is time for them."""
-_MOST_VETTING = 0.4
+MOST_VETTING = 0.4
 """Of the budget, what is kept for finding out whether the best may be used."""
 UseOf: TypeAlias = Callable[[TunedSetting], tuple[tuple[str, ...], str]]
 """Returns the words of a command line that measures a setting again, and Python that uses it."""
-Vetting: TypeAlias = Callable[[TuningRows, Sequence[str]], TuningRows]
-"""Returns the rows of a search once it is known which of those that are the best may not be used: they are absent."""
+Vetting: TypeAlias = Callable[[TuningRows, Sequence[str], float], TuningRows]
+"""Returns the rows of a search once it is known which of the best may not be used, which are absent then; it is given
+how many seconds that may take."""
 
 
 @names_keywords(TUNE)
@@ -143,7 +144,7 @@ class Tuner:
         lock: MeasurementLock,
         reporter: Reporter,
         use_of: UseOf,
-        vetted: Vetting = lambda rows, _best: rows,
+        vetted: Vetting = lambda rows, _best, _left_s: rows,
     ) -> None:
         self._options = options
         self._rows = rows
@@ -189,7 +190,7 @@ class Tuner:
 
     def _schedule(self) -> SearchSchedule:
         rows, options = self._rows, self._options
-        seconds = options.budget - min(rows.vetting_s, _MOST_VETTING * options.budget)
+        seconds = options.budget - min(rows.vetting_s, MOST_VETTING * options.budget)
         return SearchSchedule(rows.space, self._plan, seconds, options.run.seed, self._defaults)
 
     def _search(self, schedule: SearchSchedule) -> StoredRun:
@@ -224,16 +225,22 @@ class Tuner:
         """Return the table of the best that may be used, with those that turned out not to be."""
         asked: dict[str, None] = {}
         while True:
-            best = schedule.affordable(_CONFIRMED, self._options.budget - self._watch.elapsed_s)
+            best = schedule.affordable(MOST_CONFIRMED, self._left_s)
             asked |= dict.fromkeys(best)
-            self._rows = self._vetted(self._rows, best)
+            launch_s = self._plan.needed_s(best[:1], schedule.taken) / self._plan.timing.min_launches
+            self._rows = self._vetted(self._rows, best, self._left_s - launch_s)
             absent = self._rows.planned.absent
             if not absent.keys() & set(best):
+                best = schedule.affordable(len(best), self._left_s)
                 return Finalists.of(self._rows, best, [row for row in asked if row in absent])
             schedule.exclude(absent)
 
+    @property
+    def _left_s(self) -> float:
+        return self._options.budget - self._watch.elapsed_s
+
     def _confirm(self, finalists: Finalists, search: StoredRun, serving: ServingPlan | None) -> StoredRun:
-        left_s = max(1.0, self._options.budget - self._watch.elapsed_s)
+        left_s = max(1.0, self._left_s)
         request = replace(
             self._rows.request,
             timing=self._plan.timing_of(len(finalists.planned.measured)),

@@ -11,13 +11,14 @@ from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
-from irbench.features.train.loss_checks import LossChecks, computation_of
+from irbench.features.train.loss_checks import UNCHECKED, LossChecks, computation_of
 from irbench.features.train.options import TRAIN
 from irbench.features.train.run import planned_training, training_request
 from irbench.features.train.training_rows import GPU_THREAD_MODE, OBJECTIVES, combinations_of, training_of
+from irbench.features.tune.decision import whole_minutes, with_one_budget
 from irbench.features.tune.options import TuneOptions
-from irbench.features.tune.report import TunedSetting, Tuning
-from irbench.features.tune.run import Tuner
+from irbench.features.tune.report import TunedSetting, Tuning, TuningReport, UncheckedLosses
+from irbench.features.tune.run import MOST_CONFIRMED, MOST_VETTING, Tuner
 from irbench.features.tune.search_schedule import SEARCH
 from irbench.features.tune.search_space import SearchSpace
 from irbench.features.tune.tuning_rows import TuningRows
@@ -35,8 +36,8 @@ from irbench.spi.training import TrainingBackend
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
 
-_MOST_CHECKS = 4
-"""Checks of losses that a search leaves time for: of the two best settings, and of fp32 with their batches."""
+_MOST_CHECKS = 2 * MOST_CONFIRMED
+"""Checks of losses that a search leaves time for: of the best settings, and of fp32 with the batch of each."""
 _NOT_ASKED_AGAIN = ("design", "launches", "xprof", "threads", "budget", "no_lock", "name", "note", "results")
 """Options of ``irbench train`` that a search does not have or does not pass on; threads are those of the row."""
 
@@ -90,10 +91,42 @@ def tune_training_with(
             (cell,) = (cell for cell in rows.planned.group.cells if cell.id == setting.row)
             return command_of(cell, options, run), program_of(cell)
 
-        def vetted(rows: TuningRows, best: Sequence[str]) -> TuningRows:
-            return replace(rows, planned=checks.check(rows.planned, best))
+        unchecked: dict[str, None] = {}
 
-        return Tuner(tuned, rows, folder, lock, reporter, use_of, vetted).tuned()
+        def vetted(rows: TuningRows, best: Sequence[str], left_s: float) -> TuningRows:
+            planned = checked_in_turn(checks, rows.planned, best, left_s)
+            unchecked.update(dict.fromkeys(row for row in best if planned.absent.get(row) == UNCHECKED))
+            return replace(rows, planned=planned)
+
+        tuning = Tuner(tuned, rows, folder, lock, reporter, use_of, vetted).tuned()
+        report = with_unchecked(tuning.report, len(unchecked), rows.vetting_s, checks.longest_s)
+        return Tuning(report, tuning.search, tuning.confirmation)
+
+
+def checked_in_turn(checks: LossChecks, planned: PlannedGroup, best: Sequence[str], left_s: float) -> PlannedGroup:
+    """Return the table once the losses of the best are known, the best first, as far as ``left_s`` has time for."""
+    watch = Stopwatch()
+    for row in best:
+        planned = checks.check(planned, (row,), left_s - watch.elapsed_s)
+    return planned
+
+
+def with_unchecked(report: TuningReport, unchecked: int, vetting_s: float, check_s: float) -> TuningReport:
+    """Return a report that says where no time was left for checks of losses: it confirms nothing then.
+
+    Args:
+        report: Of the search.
+        unchecked: How many of the best settings were not checked.
+        vetting_s: What their checks were expected to take, in seconds.
+        check_s: What the longest check took.
+    """
+    if not unchecked:
+        return report
+    needed_s = whole_minutes(max(report.seconds + 2 * unchecked * check_s, vetting_s / MOST_VETTING))
+    budget_s, notes = with_one_budget(max(needed_s, report.deciding_budget_s or 0.0), report.notes)
+    assert budget_s is not None
+    note = UncheckedLosses(settings=unchecked, budget_s=budget_s)
+    return replace(report, notes=(*notes, note), is_confirmed=False, deciding_budget_s=budget_s)
 
 
 def worth_trying(options: TuneTrainingOptions) -> TuneTrainingOptions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from training_steps import FALLING
 from irbench.core.record import Stage
 from irbench.errors import IrbenchError
 from irbench.features.train import loss_checks
-from irbench.features.train.loss_checks import LossChecks
+from irbench.features.train.loss_checks import UNCHECKED, LossChecks
 from irbench.features.train.options import TrainOptions
 from irbench.features.train.training_rows import TrainingRows, training_of
 from irbench.runner.plan import PlannedGroup
@@ -114,3 +115,49 @@ def test_rows_are_checked_when_they_are_asked_for_with_fp32_of_their_batch_and_e
     assert planned.absent.keys() == {"tf-cpu-b64-mixed_bfloat16-0", "tf-cpu-b64-mixed_bfloat16-auto"}
     known = {cell.id for cell in planned.group.cells if cell.loss is not None}
     assert known == {f"tf-cpu-b{batch}-fp32-{prefetch}" for batch in (32, 64) for prefetch in ("0", "auto")}
+
+
+CHECK_S = 10.0
+
+
+@pytest.fixture
+def deadlines(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The deadline of each check, each of which takes :data:`CHECK_S`, or its deadline where that is less."""
+    given: list[float] = []
+    now = SimpleNamespace(s=0.0)
+
+    class Watch:
+        def __init__(self) -> None:
+            self.began_s = now.s
+
+        @property
+        def elapsed_s(self) -> float:
+            return float(now.s - self.began_s)
+
+    def call(*_: object, deadline_s: float, **_others: object) -> tuple[float, ...]:
+        given.append(deadline_s)
+        now.s += min(CHECK_S, deadline_s)
+        if deadline_s < CHECK_S:
+            raise WorkerTimedOut("It gave no answer and was ended.")
+        return FALLING.losses
+
+    monkeypatch.setattr(loss_checks, "Stopwatch", Watch)
+    monkeypatch.setattr(loss_checks, "call_in_worker", call)
+    return given
+
+
+def test_a_check_that_is_expected_to_end_too_late_is_not_begun_and_its_row_says_why(deadlines: list[float]) -> None:
+    checks = LossChecks(BOTH, DEADLINE_S, lambda _text: None)
+    planned = table(BOTH)
+    fp32, mixed = (cell.id for cell in planned.group.cells)
+    planned = checks.check(planned, {fp32, mixed}, left_s=1.9 * CHECK_S)
+    assert deadlines == [1.9 * CHECK_S]
+    assert planned.absent == {mixed: UNCHECKED}
+    assert "--budget" in (UNCHECKED.hint or "")
+
+
+def test_a_check_that_takes_more_than_what_was_left_is_ended_and_counts_as_not_made(deadlines: list[float]) -> None:
+    checks = LossChecks(BOTH, DEADLINE_S, lambda _text: None)
+    planned = checks.check(table(BOTH), {"tf-cpu-b32-fp32"}, left_s=0.5 * CHECK_S)
+    assert deadlines == [0.5 * CHECK_S]
+    assert set(planned.absent.values()) == {UNCHECKED}

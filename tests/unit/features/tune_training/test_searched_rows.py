@@ -13,13 +13,14 @@ from irbench.core.record import Failure
 from irbench.errors import IrbenchError
 from irbench.features.train import loss_checks
 from irbench.features.train.command import command as train_command
-from irbench.features.train.loss_checks import LossChecks
+from irbench.features.train.loss_checks import UNCHECKED, LossChecks, computation_of
 from irbench.features.train.run import training_request
 from irbench.features.train.training_rows import TrainingRows, without
 from irbench.features.tune.decision import Finalists
+from irbench.features.tune.report import FewSettingsTried, TuningReport, UncheckedLosses
 from irbench.features.tune.tuning_rows import TuningRows
 from irbench.features.tune_training.options import TUNE_TRAINING, TuneTrainingOptions
-from irbench.features.tune_training.run import command_of, searched_rows, worth_trying
+from irbench.features.tune_training.run import checked_in_turn, command_of, searched_rows, with_unchecked, worth_trying
 from irbench.options.run import RunOptions
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
@@ -95,6 +96,28 @@ def test_a_row_that_turned_out_not_to_train_stands_beside_the_best_with_its_reas
     assert {cell.id for cell in finalists.planned.measured} == {rows.defaults[0].id, best}
     assert finalists.planned.absent == {refused: failure}
     assert finalists.planned.group.baseline == rows.defaults[0].id
+
+
+@pytest.mark.usefixtures("trained")
+def test_without_time_for_checks_only_rows_that_compute_what_was_checked_are_left() -> None:
+    checks = LossChecks(OPTIONS, 30.0, lambda _line: None)
+    rows = searched_rows(REQUEST, table(), checks)
+    planned = checked_in_turn(checks, rows.planned, rows.space.ids, 0.0)
+    left = {cell.id for cell in planned.measured}
+    default = rows.defaults[0]
+    assert left == {cell.id for cell in table().group.cells if computation_of(cell) == computation_of(default)}
+    assert set(planned.absent.values()) == {UNCHECKED}
+
+
+def test_a_report_says_what_was_not_checked_confirms_nothing_and_names_one_budget() -> None:
+    few = FewSettingsTried(tried=2, settings=9, enough=9, budget_s=60.0)
+    report = TuningReport("net", "fps", None, "reference", seconds=100.0, is_confirmed=True, notes=(few,))
+    assert with_unchecked(report, 0, vetting_s=50.0, check_s=10.0) is report
+    found = with_unchecked(report, 2, vetting_s=50.0, check_s=10.0)
+    assert not found.is_confirmed
+    assert found.deciding_budget_s == 180.0
+    assert [type(note) for note in found.notes] == [FewSettingsTried, UncheckedLosses]
+    assert all("--budget 3m" in note.text() for note in found.notes)
 
 
 def test_the_command_of_a_row_names_what_differs_from_what_irbench_train_does_by_itself() -> None:
