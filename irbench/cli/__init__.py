@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from irbench import __version__, features
-from irbench.cli.unknown_options import missing_value_hint, unknown_option_hint
 from irbench.errors import DEBUG, ExitCode, IrbenchError, first_line, one_line
 from irbench.terminal.commands import Command, Heading
 from irbench.terminal.groups import COMPLETION, SuggestingGroup
@@ -229,6 +228,8 @@ def _usage_hint(error: click.ClickException, arguments: Sequence[str]) -> str:
     path, command = _called(arguments)
     if isinstance(context, click.Context):
         path = context.command_path
+    from irbench.cli.unknown_options import missing_value_hint, unknown_option_hint
+
     if isinstance(error, click.NoSuchOption):
         others = {f"irbench {name}": _imported(name) for name in declared_commands()}
         guess = unknown_option_hint(error.option_name, command, others)

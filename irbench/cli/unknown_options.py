@@ -9,6 +9,7 @@ from difflib import get_close_matches
 import click
 
 from irbench.core.quantities import listing
+from irbench.terminal.declared import Parsed
 
 _CUTOFF = 0.7
 """How alike two names must be, from 0 to 1: slips of the finger, and not all words with the same letters."""
@@ -41,6 +42,8 @@ def missing_value_hint(name: str, command: click.Command) -> str:
     option = _options(command).get(name)
     if option is None:
         return ""
+    if isinstance(option.type, Parsed):
+        return f"Write it like {name} {option.type.name.replace('|', ' or ')}."
     return f"Give its value: {name} {option.make_metavar(click.Context(command))}."
 
 

@@ -33,7 +33,8 @@ class Kind(Generic[T]):
         example: As Python writes it.
         given: What Python may give, as an annotation.
         read: Returns the value of that, or of a text; raises ``ValueError`` or ``TypeError`` with what is wrong.
-        metavar: As the command line writes it.
+        metavar: As the command line writes it: an example, which refusals show, and its help without a placeholder.
+        placeholder: What the help shows in place of the example: capitals for names, N for numbers.
         words: Of which it is one; empty for any value.
         type_name: What the command line knows a type of its own by, or what a shell offers.
         arguments: How many words of the command line make a value.
@@ -47,6 +48,7 @@ class Kind(Generic[T]):
     given: str
     read: Callable[[Any], T]
     metavar: str = ""
+    placeholder: str = ""
     words: tuple[str, ...] = ()
     type_name: str = ""
     arguments: int = 1
@@ -82,7 +84,8 @@ def some_of(literal: Any) -> Kind[Any]:
 
 def counts_or(word: str, example: str, least: int = 0) -> Kind[Any]:
     """Return the kind of several whole numbers, or a word in place of one."""
-    return Kind(f'"{example}"', "str | int | Iterable[str | int]", values.counts_or(word, least), example, written=list)
+    given = "str | int | Iterable[str | int]"
+    return Kind(f'"{example}"', given, values.counts_or(word, least), example, f"N,...|{word}", written=list)
 
 
 def text(example: str, metavar: str, type_name: str = "") -> Kind[str]:
@@ -159,7 +162,7 @@ def _sweep_text(sweep: values.Sweep) -> str:
 FLAG = Kind("True", "bool", values.flag)
 NAME = text('"before"', "NAME")
 NOTE = text('"without the patch"', "TEXT")
-NAMES = Kind('["ort-cpu-fp32-x1"]', _NAMES, values.names, "a,b", written=list)
+NAMES = Kind('["ort-cpu-fp32-x1"]', _NAMES, values.names, "a,b", written=list, placeholder="NAME,...")
 MODULES = Kind(
     '["my_layers"]', _NAMES, values.names, "MODULE",
     entry=values.text, collect=lambda _flag, entries: tuple(entries), written=list,
@@ -167,44 +170,77 @@ MODULES = Kind(
 ROW = text('"ort@streams=1"', "ROW")
 LEVEL = text('"extended"', "LEVEL", "level")
 BACKEND = text('"ort"', "BACKEND", "backend")
-BACKENDS = Kind('["ort", "openvino:gpu"]', _NAMES, values.names, "a,b", type_name="backends", written=list)
-LEVELS = Kind('["none", "int8"]', _NAMES, values.names, "a,b", type_name="levels", written=list)
-PRECISIONS = Kind('["fp32", "bf16"]', _NAMES, values.names, "a,b", type_name="precisions", written=list)
+BACKENDS = Kind(
+    '["ort", "openvino:gpu"]',
+    _NAMES,
+    values.names,
+    "a,b",
+    type_name="backends",
+    written=list,
+    placeholder="BACKEND,...",
+)
+LEVELS = Kind(
+    '["none", "int8"]', _NAMES, values.names, "a,b", type_name="levels", written=list, placeholder="LEVEL,..."
+)
+PRECISIONS = Kind(
+    '["fp32", "bf16"]', _NAMES, values.names, "a,b", type_name="precisions", written=list, placeholder="PRECISION,..."
+)
 PRECISION = one_of(Precision)
 OBJECTIVE = one_of(AskedObjective)
 IO = one_of(Io)
-COUNT = Kind("20", "str | int", values.count, "20")
-BATCH = Kind("8", "str | int", values.count, "8")
-OPSET = Kind("18", "str | int", values.count, "18")
-COUNTS = Kind("[1, 8]", _NUMBERS, values.counts, "1,8", written=list)
-THREADS = Kind('4, or "native"', "str | int", values.threads, "4|native")
+COUNT = Kind("20", "str | int", values.count, "20", placeholder="N")
+BATCH = Kind("8", "str | int", values.count, "8", placeholder="N")
+OPSET = Kind("18", "str | int", values.count, "18", placeholder="N")
+COUNTS = Kind("[1, 8]", _NUMBERS, values.counts, "1,8", written=list, placeholder="N,...")
+THREADS = Kind('4, or "native"', "str | int", values.threads, "4|native", placeholder="N|native")
 THREAD_COUNTS = Kind(
-    '[1, 4], or "native"', "str | int | Iterable[int | str]", values.thread_counts, "1,4|native", written=list
+    '[1, 4], or "native"',
+    "str | int | Iterable[int | str]",
+    values.thread_counts,
+    "1,4|native",
+    written=list,
+    placeholder="N,...|native",
 )
-CPUS = Kind('[0, 1], or "0-3,8"', _NUMBERS, values.cpus, "0-3,8", written=values.cpu_list)
+CPUS = Kind('[0, 1], or "0-3,8"', _NUMBERS, values.cpus, "0-3,8", written=values.cpu_list, placeholder="N-N,...")
 SEED = Kind("0", "int", values.seed, "N", type_name="seed")
-SHARE = Kind('"2%", or 0.02', "str | float", values.fraction, "1%", written=values.percentage)
-ACCURACY = Kind('"99%", or 0.99', "str | float", own_code.min_accuracy, "99%")
+SHARE = Kind('"2%", or 0.02', "str | float", values.fraction, "1%", written=values.percentage, placeholder="N%")
+ACCURACY = Kind('"99%", or 0.99', "str | float", own_code.min_accuracy, "99%", placeholder="N%")
 METRIC = Kind(
     '"file.py:fn>=0.9", or (my_function, ">=0.9")',
     "OwnMetric",
     own_code.metric,
     "file.py:fn>=0.9",
     written=own_code.metric_text,
+    placeholder="FILE.py:FUNCTION>=N",
 )
-DURATION = Kind('"90s", or 90', _SECONDS, values.duration_s, "90s|5m")
-LATENCY = Kind('"50ms", or 0.05', _SECONDS, values.duration_s, "50ms", text=_with_unit(values.duration_s))
-PACE = Kind('"10ms", or 0.01', _SECONDS, values.pace_s, "10ms", text=_with_unit(values.pace_s))
-STEP = Kind('"100ms", or 0.1', _SECONDS, values.timeline_s, "100ms", text=_with_unit(values.timeline_s))
-WARM_UP = Kind('"2s", or 500 for calls', "str | int | timedelta", values.warm_up, "2s|500", written=str)
-COUNTERS = Kind('"software", or ["cache", "branch"]', _NAMES, parse_counters, "a,b", type_name="counters", written=list)
+DURATION = Kind('"90s", or 90', _SECONDS, values.duration_s, "90s|5m", placeholder="Ns|Nm")
+LATENCY = Kind(
+    '"50ms", or 0.05', _SECONDS, values.duration_s, "50ms", text=_with_unit(values.duration_s), placeholder="Nms"
+)
+PACE = Kind('"10ms", or 0.01', _SECONDS, values.pace_s, "10ms", text=_with_unit(values.pace_s), placeholder="Nms")
+STEP = Kind(
+    '"100ms", or 0.1', _SECONDS, values.timeline_s, "100ms", text=_with_unit(values.timeline_s), placeholder="Nms"
+)
+WARM_UP = Kind(
+    '"2s", or 500 for calls', "str | int | timedelta", values.warm_up, "2s|500", written=str, placeholder="Ns|N"
+)
+COUNTERS = Kind(
+    '"software", or ["cache", "branch"]',
+    _NAMES,
+    parse_counters,
+    "a,b",
+    type_name="counters",
+    written=list,
+    placeholder="COUNTER,...",
+)
 PATH = Kind('"./data"', "str | PathLike[str]", values.path, "PATH", type_name="path")
 FOLDER = Kind('"./results"', "str | PathLike[str]", values.path, "DIR", type_name="folder")
 DATA = Kind('"speech/", or {"x": array}', "Data", asked_inputs.data, "PATH", type_name="path", written=str)
-RATES = Kind("[10, 50]", "str | float | Iterable[float]", values.rates, "10,50", written=list)
+RATES = Kind("[10, 50]", "str | float | Iterable[float]", values.rates, "10,50", written=list, placeholder="N,...")
 SERVICE_LEVEL = Kind(
     '"p99<=50ms"', "str", values.service_level, "p99<=50ms",
     written=lambda level: f"p{level.percentile:g}<={level.limit_ms:g}ms",
+    placeholder="pN<=Nms",
 )  # fmt: skip
 SWEEP = Kind(
     '{"tokens": [(1, 128), (1, 64)]}',
@@ -212,32 +248,38 @@ SWEEP = Kind(
     values.sweep,
     "1x128,1x64",
     written=_sweep_text,
+    placeholder="NxN,...",
 )
 SHAPES = Kind(
     '{"tokens": (1, 128)}', "Mapping[str, str | int | Iterable[int]]", values.shapes, "name=1x128",
     entry=values.shape_of_text, collect=_by_name(shape_text),
     written=lambda value: {name: shape_text(sizes) for name, sizes in value.items()},
+    placeholder="NAME=NxN",
 )  # fmt: skip
 CONSTANTS = Kind(
     '{"sr": 16000}', "Mapping[str, Any]", asked_inputs.constants, "name=16000",
     entry=values.value_of_text, collect=_by_name(lambda elements: ",".join(map(str, elements))),
     written=lambda value: {name: list(elements) for name, elements in value.items()},
+    placeholder="NAME=VALUE",
 )  # fmt: skip
 FEEDBACK = Kind(
     '{"h": "h0"}', "Mapping[str, str]", asked_inputs.feedback, "output=input",
     entry=values.feedback_of_text, collect=_inputs_by_output,
     written=lambda names: {own: name for name, own in names.items()},
+    placeholder="OUTPUT=INPUT",
 )  # fmt: skip
 CELLS = Kind(
     '{"mine": my_function}, {"mine": {"decode": decode, "model": "ort"}}, or {"mine": "./loop {model}"}',
     "OwnCells", own_code.cells, "name=command",
     entry=own_code.cell_of_text, collect=_by_name(own_code.program_text),
     written=lambda value: {name: own_code.program_text(program) for name, program in value.items()},
+    placeholder="NAME=CODE",
 )  # fmt: skip
 SETTINGS = Kind(
     '{"ort": {"dynamic_block_base": 4}}', "Mapping[str, Mapping[str, object]]", values.settings, "backend.KEY=VALUE",
     type_name="settings", entry=values.setting_of_text, collect=_by_backend(str),
     written=lambda sets: {backend: dict(settings) for backend, settings in sets.items()},
+    placeholder="BACKEND.KEY=VALUE",
 )  # fmt: skip
 VARIED = Kind(
     '{"ort": {"intra_op.allow_spinning": [0, 1]}}', "Mapping[str, Mapping[str, Iterable[object]]]",
@@ -246,12 +288,19 @@ VARIED = Kind(
     written=lambda sets: {
         backend: {key: list(each) for key, each in settings.items()} for backend, settings in sets.items()
     },
+    placeholder="BACKEND.KEY=A,B",
 )  # fmt: skip
-LEVEL_PAIR = Kind('"graph+extended"', "str", values.compared_levels, "graph+extended")
+LEVEL_PAIR = Kind('"graph+extended"', "str", values.compared_levels, "graph+extended", placeholder="LEVEL+LEVEL")
 POSITIVE = Kind("1000", "float", values.positive, "NUMBER", type_name="positive")
 FILE = Kind('"better.onnx"', "str | PathLike[str]", values.path, "FILE", type_name="file")
 PASSES = Kind(
-    '["fold_shapes", "remove_redundant"]', _NAMES, values.ordered_names, "a,b", type_name="passes", written=list
+    '["fold_shapes", "remove_redundant"]',
+    _NAMES,
+    values.ordered_names,
+    "a,b",
+    type_name="passes",
+    written=list,
+    placeholder="PASS,...",
 )
 PAIR = Kind('("onnxruntime==1.22.0", "onnxruntime==1.23.2")', "tuple[str, str]", values.pair, "A B", arguments=2)
 MODEL_NAME = text('"resnet50"', "MODEL", "model")
@@ -259,14 +308,21 @@ RUN = Kind('"v1.0"', "RunName", run_name, "RUN", type_name="run")
 CONDITIONS = Kind(
     '["p50>5%", "fps<-3%"]', _NAMES, conditions.conditions, "p50>5%",
     entry=conditions.read_condition, collect=lambda _flag, entries: tuple(entries),
+    placeholder="FIGURE>N%",
 )  # fmt: skip
 SELECTORS = Kind(
     '"batch=8,backends=ort"', _NAMES, values.texts, "KEY=VALUE",
     entry=values.text, collect=lambda _flag, entries: tuple(entries),
 )  # fmt: skip
 SINGLE: Mapping[Kind[Any], Kind[Any]] = {
-    COUNTS: replace(COUNTS, example="8", given="str | int", metavar="8"),
-    THREAD_COUNTS: replace(THREAD_COUNTS, example=THREADS.example, given=THREADS.given, metavar=THREADS.metavar),
-    PRECISIONS: replace(PRECISIONS, example='"fp32"', given="str", metavar="fp32"),
+    COUNTS: replace(COUNTS, example="8", given="str | int", metavar="8", placeholder="N"),
+    THREAD_COUNTS: replace(
+        THREAD_COUNTS,
+        example=THREADS.example,
+        given=THREADS.given,
+        metavar=THREADS.metavar,
+        placeholder=THREADS.placeholder,
+    ),
+    PRECISIONS: replace(PRECISIONS, example='"fp32"', given="str", metavar="fp32", placeholder="PRECISION"),
 }
 """Kinds of lists, as commands show them that take one value of the list."""

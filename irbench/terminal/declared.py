@@ -46,7 +46,7 @@ class Parsed(click.ParamType[T], Generic[T]):
     """An option whose text a function reads.
 
     Args:
-        form: An example; the help shows it, and a refusal says to write it like that.
+        form: An example; a refusal says to write it like that, and the help shows it where there is no placeholder.
         read: Returns the value; raises ``ValueError``, with what is wrong, for any other text.
         offer: Returns what a text that is being typed may become, for a shell to complete.
     """
@@ -135,6 +135,7 @@ def click_option(name: str, option: Option) -> Decorator:
             flag,
             name,
             type=Parsed(kind.metavar, kind.entry, _offer(kind)),
+            metavar=kind.placeholder or None,
             multiple=True,
             callback=lambda _context, _option, entries: collect(flag, entries),
             help=f"{option.help}{repeated}",
@@ -146,7 +147,7 @@ def click_option(name: str, option: Option) -> Decorator:
         type=_type(kind),
         nargs=kind.arguments,
         help=option.help,
-        metavar=option.metavar or kind.metavar or None,
+        metavar=option.metavar or kind.placeholder or kind.metavar or None,
         **_default(option),
     )
 

@@ -131,7 +131,7 @@ def test_a_wrong_run_measures_nothing(
         (("run", "--launches", "8"), "No such option '--launches'", "irbench profile"),
         (("compare", "--launches", "8"), "No such option '--launches'", "irbench profile"),
         (("run", "--qqqq"), "No such option '--qqqq'", "See irbench run --help"),
-        (("run", "--budget"), "requires an argument", "Give its value: --budget 90s|5m."),
+        (("run", "--budget"), "requires an argument", "Write it like --budget 90s or 5m."),
         (("results", "rm", "--nme"), "No such option '--nme'", "irbench results rm --help"),
         (("models", "--format", "yaml"), "'yaml' is not one of", "irbench models --help"),
         (("completion", "bush"), "Did you mean bash?", "irbench completion --help"),

@@ -81,8 +81,8 @@ _NEIGHBOURS = Kind(
     collect=lambda _flag, entries: tuple(dict.fromkeys(name for names in entries for name in names)),
     written=list,
 )  # fmt: skip
-_CONTROLS = Kind('["affinity", "nice"]', "str | Iterable[str]", controls, "a,b", written=list)
-_INTENSITIES = Kind("[0, 50, 100]", "str | int | Iterable[int]", intensities, "0,50,100", written=list)
+_CONTROLS = Kind('["affinity", "nice"]', "str | Iterable[str]", controls, "a,b", "CONTROL,...", written=list)
+_INTENSITIES = Kind("[0, 50, 100]", "str | int | Iterable[int]", intensities, "0,50,100", "N,...", written=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,6 @@ class CorunOptions:
     neighbour_warmup: float | None = option(
         kinds.DURATION,
         "How long a command that runs beside models runs in each launch before the first block.",
-        metavar="1s|10s",
         default_text=f"{DEFAULT_WARM_UP_S:g}s",
     )
     neighbour_cpus: tuple[int, ...] | None = option(
