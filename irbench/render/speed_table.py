@@ -264,7 +264,8 @@ def _condition(result: GroupResult) -> tuple[str, str]:
 
 
 def _disturbed(result: GroupResult) -> str:
-    return f"{result.blocks_disturbed} of {plural(result.blocks_measured, 'block')} were disturbed"
+    verb = "was" if result.blocks_measured == 1 else "were"
+    return f"{result.blocks_disturbed} of {plural(result.blocks_measured, 'block')} {verb} disturbed"
 
 
 def _unevenly_busy(uneven: UnevenLoad, names: Mapping[str, str]) -> str:

@@ -197,6 +197,7 @@ def find_warnings(state: TableState) -> tuple[Warn, ...]:
         *machine_warnings(state),
         *warm_up_warnings(state),
         *_orders_differ(state),
+        *_neighbours_fall_short(state),
     )
     if mostly_disturbed(state.launches) and state.launches[0].reduction != "quiet-launches":
         return first
@@ -209,7 +210,6 @@ def find_warnings(state: TableState) -> tuple[Warn, ...]:
         *_fps_differ(state),
         *_sustained_differs(state),
         *_paced_differs(state),
-        *_neighbours_fall_short(state),
     )
 
 
