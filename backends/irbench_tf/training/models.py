@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +125,7 @@ def _loss(loss: Any) -> Any:
         return keras.losses.get(loss)
     except ValueError as error:
         raise IrbenchError(
-            f"Keras has no loss called {loss!r}.", hint=_known(loss, keras.losses, "categorical_crossentropy")
+            f"Keras has no loss called {loss!r}.", hint=_one_of(loss, known_losses(), f"--loss {OF_CLASSIFIERS}")
         ) from error
 
 
@@ -142,13 +144,37 @@ def _optimizer_called(name: str) -> Any:
         return keras.optimizers.get(name)
     except ValueError as error:
         raise IrbenchError(
-            f"Keras has no optimizer called {name!r}.", hint=_known(name, keras.optimizers, "adam, sgd")
+            f"Keras has no optimizer called {name!r}.",
+            hint=_one_of(name, known_optimizers(), f"--optimizer {USUAL_OPTIMIZER}"),
         ) from error
 
 
-def _known(name: str, module: Any, examples: str) -> str:
-    names = [known for known in dir(module) if not known.startswith("_")]
-    return f"{did_you_mean(name, [*names, *map(str.lower, names)])}Names as Keras has them: {examples}."
+def known_losses() -> list[str]:
+    """Return the names of the losses of Keras, in the form that its documentation trains with."""
+    import keras
+
+    return _made_by(keras.losses.get, filter(str.islower, dir(keras.losses)))
+
+
+def known_optimizers() -> list[str]:
+    """Return the names of the optimizers of Keras that can be made from their names alone."""
+    import keras
+
+    return _made_by(keras.optimizers.get, sorted(map(str.lower, dir(keras.optimizers))))
+
+
+def _made_by(get: Callable[[str], Any], names: Iterable[str]) -> list[str]:
+    """Return the names that Keras makes something of: its modules also have functions, and classes without a name."""
+    made: list[str] = []
+    for name in names:
+        with suppress(ValueError, TypeError, KeyError):
+            get(name)
+            made.append(name)
+    return made
+
+
+def _one_of(name: str, known: Sequence[str], example: str) -> str:
+    return f"{did_you_mean(name, known)}Give `{example}`, for example, or one of {', '.join(known)}."
 
 
 def _name_of(part: Any) -> str:

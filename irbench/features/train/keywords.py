@@ -18,10 +18,11 @@ class TrainKeywords(TypedDict, total=False):
             returns a tf.data.Dataset of single samples with labels (for example ``"photos/"``; default: synthetic).
         samples: Synthetic images (for example ``20``; default: 2000).
         image_format: Format of synthetic images (for example ``"png" or "jpeg"``; default: png).
-        loss: Loss, as Keras names it (for example ``"sparse_categorical_crossentropy"``; default: that of the compiled
-            model; cross-entropy for classifiers of the zoo).
-        optimizer: Optimizer, as Keras names it (for example ``"sgd"``; default: that of the compiled model, otherwise
-            adam).
+        loss: Loss, as Keras names it: sparse_categorical_crossentropy, mean_squared_error (for example
+            ``"sparse_categorical_crossentropy"``; default: that of the compiled model; cross-entropy for classifiers of
+            the zoo).
+        optimizer: Optimizer, as Keras names it: adam, sgd (for example ``"sgd"``; default: that of the compiled model,
+            otherwise adam).
         learning_rate: Learning rate of the optimizer (for example ``1000``; default: the optimizer's own).
         seed: Seed of weights, of the order of samples, and of the measurement order (for example ``0``; default: 0).
         batch: Samples of a step (for example ``[1, 8]``; default: 32).
@@ -32,8 +33,8 @@ class TrainKeywords(TypedDict, total=False):
             ``"0,1,auto"``; default: auto).
         cache: Whether decoded samples are kept in memory (for example ``["off", "on"]``; default: off).
         workers: Samples that are decoded at a time (for example ``"1,auto"``; default: auto).
-        gpu_thread_mode: TF_GPU_THREAD_MODE: which threads launch the kernels of a GPU (for example ``["global",
-            "gpu_private"]``; default: TensorFlow's own).
+        gpu_thread_mode: TF_GPU_THREAD_MODE: which threads launch the kernels of a GPU: global, gpu_private, gpu_shared
+            (for example ``["global", "gpu_private"]``; default: TensorFlow's own).
         threads: Threads of the process of a row, or native: the runtime's default (for example ``[1, 4], or "native"``;
             default: the available physical cores).
         design: Whether all combinations of settings are rows, or one half from which effects can still be told (for
@@ -46,7 +47,8 @@ class TrainKeywords(TypedDict, total=False):
             (for example ``"2%", or 0.02``; default: 25%).
         xprof: After the rows are measured, also trace steps of each with TensorFlow's profiler, and show what xprof
             says of them. uv installs it into an environment of its own.
-        launches: Launches of each row (for example ``20``; default: 4).
+        launches: Launches of each row; an interval takes 4, and 3 are a quick look without (for example ``20``;
+            default: 4).
         objective: What rows are compared by: samples per second, or processor time per sample (for example
             ``"samples/s" or "cost"``; default: samples/s).
         within: Differences up to this count as the same (for example ``"2%", or 0.02``; default: 2%).

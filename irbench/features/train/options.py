@@ -32,9 +32,10 @@ class TrainingOptions:
         kinds.some_of(TrainingPrecision),
         "fp32, or a policy of Keras: mixed_bfloat16, mixed_float16.",
         default=("fp32",),
+        metavar="NAME,...",
     )
     xla: tuple[Switch, ...] = option(
-        kinds.some_of(Switch), "Whether XLA compiles the step (jit_compile).", default=("off",)
+        kinds.some_of(Switch), "Whether XLA compiles the step (jit_compile).", default=("off",), metavar="on|off,..."
     )
     prefetch: tuple[str, ...] = option(
         kinds.counts_or("auto", "0,1,auto"),
@@ -42,16 +43,19 @@ class TrainingOptions:
         default=("auto",),
     )
     cache: tuple[Switch, ...] = option(
-        kinds.some_of(Switch), "Whether decoded samples are kept in memory.", default=("off",)
+        kinds.some_of(Switch), "Whether decoded samples are kept in memory.", default=("off",), metavar="on|off,..."
     )
     workers: tuple[str, ...] = option(
-        kinds.counts_or("auto", "1,auto", least=1), "Samples that are decoded at a time.", default=("auto",)
+        kinds.counts_or("auto", "1,auto", least=1),
+        "Samples that are decoded at a time.",
+        default=("auto",),
     )
     gpu_thread_mode: tuple[GpuThreadMode, ...] = option(
         kinds.some_of(GpuThreadMode),
-        "TF_GPU_THREAD_MODE: which threads launch the kernels of a GPU.",
+        "TF_GPU_THREAD_MODE: which threads launch the kernels of a GPU: global, gpu_private, gpu_shared.",
         default=(),
         default_text="TensorFlow's own",
+        metavar="NAME,...",
     )
     device: Literal["cpu", "gpu"] = option(kinds.one_of(Literal["cpu", "gpu"]), "Where to train.", default="cpu")
     data: str = option(
@@ -66,13 +70,13 @@ class TrainingOptions:
     )
     loss: str = option(
         kinds.text('"sparse_categorical_crossentropy"', "NAME"),
-        "Loss, as Keras names it.",
+        "Loss, as Keras names it: sparse_categorical_crossentropy, mean_squared_error.",
         default="",
         default_text="that of the compiled model; cross-entropy for classifiers of the zoo",
     )
     optimizer: str = option(
         kinds.text('"sgd"', "NAME"),
-        "Optimizer, as Keras names it.",
+        "Optimizer, as Keras names it: adam, sgd.",
         default="",
         default_text="that of the compiled model, otherwise adam",
     )
@@ -80,7 +84,9 @@ class TrainingOptions:
         kinds.POSITIVE, "Learning rate of the optimizer.", default_text="the optimizer's own"
     )
     check_steps: int = option(
-        kinds.COUNT, f"Steps in which the loss must fall before a row is timed, at least {FEWEST_CHECKED}.", default=32
+        kinds.COUNT,
+        f"Steps in which the loss must fall before a row is timed, at least {FEWEST_CHECKED}.",
+        default=32,
     )
     loss_distance: float = option(
         kinds.SHARE,
@@ -104,7 +110,11 @@ class TrainOptions(TrainingOptions):
         "Whether all combinations of settings are rows, or one half from which effects can still be told.",
         default="full",
     )
-    launches: int = option(kinds.COUNT, "Launches of each row.", default=4)
+    launches: int = option(
+        kinds.COUNT,
+        "Launches of each row; an interval takes 4, and 3 are a quick look without.",
+        default=4,
+    )
     xprof: bool = flag(
         "After the rows are measured, also trace steps of each with TensorFlow's profiler, and show what xprof says of"
         " them. uv installs it into an environment of its own."
@@ -114,7 +124,9 @@ class TrainOptions(TrainingOptions):
 TOLD_DIFFERENTLY: Mapping[str, Mapping[str, str]] = {
     "imports": {"help": "Module to import before the model is loaded, which registers custom layers"},
     "seed": {"help": "Seed of weights, of the order of samples, and of the measurement order."},
-    "threads": {"help": "Threads of the process of a row, or native: the runtime's default."},
+    "threads": {
+        "help": "Threads of the process of a row, or native: the runtime's default.",
+    },
 }
 """Options of a run in other words."""
 TRAIN = CommandOptions(

@@ -23,8 +23,8 @@ class TuneTrainingKeywords(TypedDict, total=False):
             ``"0,1,auto"``; default: auto, 1, 0).
         cache: Whether decoded samples are kept in memory (for example ``["off", "on"]``; default: off).
         workers: Samples that are decoded at a time (for example ``"1,auto"``; default: auto, 1).
-        gpu_thread_mode: TF_GPU_THREAD_MODE: which threads launch the kernels of a GPU (for example ``["global",
-            "gpu_private"]``; default: TensorFlow's own).
+        gpu_thread_mode: TF_GPU_THREAD_MODE: which threads launch the kernels of a GPU: global, gpu_private, gpu_shared
+            (for example ``["global", "gpu_private"]``; default: TensorFlow's own).
         threads: Threads of the process of a row, or native: the runtime's default (for example ``[1, 4], or "native"``;
             default: the available physical cores).
         imports: Module to import before the model is loaded, which registers custom layers (for example
@@ -33,10 +33,11 @@ class TuneTrainingKeywords(TypedDict, total=False):
             returns a tf.data.Dataset of single samples with labels (for example ``"photos/"``; default: synthetic).
         samples: Synthetic images (for example ``20``; default: 2000).
         image_format: Format of synthetic images (for example ``"png" or "jpeg"``; default: png).
-        loss: Loss, as Keras names it (for example ``"sparse_categorical_crossentropy"``; default: that of the compiled
-            model; cross-entropy for classifiers of the zoo).
-        optimizer: Optimizer, as Keras names it (for example ``"sgd"``; default: that of the compiled model, otherwise
-            adam).
+        loss: Loss, as Keras names it: sparse_categorical_crossentropy, mean_squared_error (for example
+            ``"sparse_categorical_crossentropy"``; default: that of the compiled model; cross-entropy for classifiers of
+            the zoo).
+        optimizer: Optimizer, as Keras names it: adam, sgd (for example ``"sgd"``; default: that of the compiled model,
+            otherwise adam).
         learning_rate: Learning rate of the optimizer (for example ``1000``; default: the optimizer's own).
         seed: Seed of weights, of the order of samples, and of the measurement order (for example ``0``; default: 0).
         device: Where to train (for example ``"cpu" or "gpu"``; default: cpu).

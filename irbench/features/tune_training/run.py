@@ -15,10 +15,13 @@ from irbench.features.train.loss_checks import UNCHECKED, LossChecks, computatio
 from irbench.features.train.options import TRAIN
 from irbench.features.train.run import planned_training, training_request
 from irbench.features.train.training_rows import GPU_THREAD_MODE, OBJECTIVES, combinations_of, training_of
+from irbench.features.tune.confirmation_plan import confirmation_timing
 from irbench.features.tune.decision import whole_minutes, with_one_budget
+from irbench.features.tune.launch_costs import GUESSED, confirmation_s, launch_s
 from irbench.features.tune.options import TuneOptions
 from irbench.features.tune.report import TunedSetting, Tuning, TuningReport, UncheckedLosses
 from irbench.features.tune.run import MOST_CONFIRMED, MOST_VETTING, Tuner
+from irbench.features.tune.search_progress import small_budget_text
 from irbench.features.tune.search_schedule import SEARCH
 from irbench.features.tune.search_space import SearchSpace
 from irbench.features.tune.tuning_rows import TuningRows
@@ -86,6 +89,9 @@ def tune_training_with(
         request, planned = planned_training(asked, trained, options, reporter.say)
         checks = LossChecks(options, request.timing.deadline, reporter.say)
         rows = searched_rows(request, planned, checks)
+        least_s = least_budget_s(rows, checks.longest_s)
+        if options.budget < least_s:
+            reporter.say(small_budget_text(options.budget, least_s))
 
         def use_of(setting: TunedSetting) -> tuple[tuple[str, ...], str]:
             (cell,) = (cell for cell in rows.planned.group.cells if cell.id == setting.row)
@@ -101,6 +107,17 @@ def tune_training_with(
         tuning = Tuner(tuned, rows, folder, lock, reporter, use_of, vetted).tuned()
         report = with_unchecked(tuning.report, len(unchecked), rows.vetting_s, checks.longest_s)
         return Tuning(report, tuning.search, tuning.confirmation)
+
+
+def least_budget_s(rows: TuningRows, check_s: float) -> float:
+    """Return how long it takes to launch settings once and to confirm one of them, in seconds.
+
+    A row is taken to start as quickly as its loss was checked, and to have short steps: a lower bound for slow ones.
+    """
+    row, timing = replace(GUESSED, start_s=check_s), confirmation_timing(rows.request.timing)
+    launched = min(rows.probe.most_cells, len(rows.space.cells) + len(rows.defaults))
+    search_s = launch_s([row] * launched, rows.probe, verifies=True)
+    return search_s + rows.vetting_s / _MOST_CHECKS + confirmation_s([row] * 2, timing, timing.min_launches)
 
 
 def checked_in_turn(checks: LossChecks, planned: PlannedGroup, best: Sequence[str], left_s: float) -> PlannedGroup:

@@ -20,7 +20,14 @@ from irbench.features.tune.decision import Finalists
 from irbench.features.tune.report import FewSettingsTried, TuningReport, UncheckedLosses
 from irbench.features.tune.tuning_rows import TuningRows
 from irbench.features.tune_training.options import TUNE_TRAINING, TuneTrainingOptions
-from irbench.features.tune_training.run import checked_in_turn, command_of, searched_rows, with_unchecked, worth_trying
+from irbench.features.tune_training.run import (
+    checked_in_turn,
+    command_of,
+    least_budget_s,
+    searched_rows,
+    with_unchecked,
+    worth_trying,
+)
 from irbench.options.run import RunOptions
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
@@ -107,6 +114,15 @@ def test_without_time_for_checks_only_rows_that_compute_what_was_checked_are_lef
     default = rows.defaults[0]
     assert left == {cell.id for cell in table().group.cells if computation_of(cell) == computation_of(default)}
     assert set(planned.absent.values()) == {UNCHECKED}
+
+
+@pytest.mark.usefixtures("trained")
+def test_the_least_budget_has_every_start_of_a_first_launch_and_of_a_confirmation() -> None:
+    rows = searched()
+    quick_s, slow_s = least_budget_s(rows, 1.0), least_budget_s(rows, 11.0)
+    assert slow_s - quick_s > 10.0 * rows.probe.most_cells
+    few = searched(TuneTrainingOptions(xla=("off",), prefetch=("0", "auto"), workers=("auto",)))
+    assert least_budget_s(few, 11.0) < slow_s
 
 
 def test_a_report_says_what_was_not_checked_confirms_nothing_and_names_one_budget() -> None:
