@@ -119,6 +119,10 @@ FOLLOWED_ELSEWHERE = (
 difference or an interrupted run; tests of their own follow them."""
 
 
+FOUND_BY_COMPARE = {ExitCode.OK, ExitCode.DIFFERENT, ExitCode.NOT_JUDGED}
+"""Two quick runs of the same on a busy machine may differ, and have too few launches to be judged."""
+
+
 def prepare_inputs(folder: Path) -> None:
     """Write the models and the data that the documents name: one on real inputs, decoders, and two alike."""
     value = partial(helper.make_tensor_value_info, elem_type=TensorProto.FLOAT, shape=[1, 8])
@@ -147,7 +151,8 @@ def prepare_inputs(folder: Path) -> None:
 def test_the_commands_of_the_readme_and_of_what_to_compare_work_one_after_the_other(tmp_path: Path, own_home: Path):
     def follow(command: str) -> None:
         done = subprocess.run(command, shell=True, cwd=tmp_path, env=user, capture_output=True, text=True, timeout=600)
-        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        accepted = FOUND_BY_COMPARE if command.startswith("irbench compare") else {ExitCode.OK}
+        assert done.returncode in accepted, f"{command}\n{done.stdout}\n{done.stderr}"
 
     user = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     user["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), user["PATH"]])
