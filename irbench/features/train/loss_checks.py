@@ -77,7 +77,8 @@ class LossChecks:
             return
         outcome = UNCHECKED if left_s <= self._longest_s else self._checked(cell, left_s)
         self._known[key] = outcome
-        self._say(loss_line(cell, outcome, self._options.check_steps))
+        if outcome != UNCHECKED:
+            self._say(loss_line(cell, outcome, self._options.check_steps))
         if isinstance(outcome, LossCheck) and _is_usual(cell):
             self._references.setdefault(cell.load.batch, outcome)
 

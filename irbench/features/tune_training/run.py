@@ -97,11 +97,12 @@ def tune_training_with(
             (cell,) = (cell for cell in rows.planned.group.cells if cell.id == setting.row)
             return command_of(cell, options, run), program_of(cell)
 
-        unchecked: dict[str, None] = {}
+        unchecked: list[str] = []
 
         def vetted(rows: TuningRows, best: Sequence[str], left_s: float) -> TuningRows:
             planned = checked_in_turn(checks, rows.planned, best, left_s)
-            unchecked.update(dict.fromkeys(row for row in best if planned.absent.get(row) == UNCHECKED))
+            if not unchecked:  # those after the best are only tried in place of them
+                unchecked.extend(row for row in best if planned.absent.get(row) == UNCHECKED)
             return replace(rows, planned=planned)
 
         tuning = Tuner(tuned, rows, folder, lock, reporter, use_of, vetted).tuned()
