@@ -19,8 +19,8 @@ WHY_BEHIND: Mapping[tuple[str, ...], str] = {
     ): "`ort_fusions` writes Microsoft's Attention, which has the products before it and their biases inside, "
     "SkipLayerNormalization and BiasGelu. irbench's level `all` also does; it is not in this table",
     ("wav2vec2",): (
-        "irbench fuses no attention of it with free sizes: lengths behind a convolution are not computed from those "
-        "before it, so that the sum of features and of what a convolution makes of them has no known length"
+        "as `dynamo` writes it, irbench fuses no attention with free sizes: lengths behind a convolution are not "
+        "computed from those before it, so that the sum of features and of what a convolution makes of them has no known length"
     ),
 }
 """By models; sentences in Markdown, without the point at the end."""

@@ -93,6 +93,7 @@ def as_page(units: Sequence[Unit], notes: Mapping[tuple[str, ...], str]) -> str:
         made=len(units),
         asked=len(SUBJECTS) * len(EXPORTERS),
         duration=_duration(units),
+        untimed=_untimed(units),
         certainty=_certainty(units),
         masks=f"masks of {', '.join(MASKS)}",
         nodes=node_table(units).as_markdown(),
@@ -117,6 +118,12 @@ def _duration(units: Sequence[Unit]) -> str:
     """Return how long the tables of speeds took, as a range."""
     found = [unit.speeds.seconds for unit in units if unit.speeds is not None]
     return f", {min(found):.0f} to {max(found):.0f} s each" if found else ""
+
+
+def _untimed(units: Sequence[Unit]) -> str:
+    """Return how many models were not measured, which no place where irbench is behind in speed can be among."""
+    untimed = sum(unit.speeds is None and bool(unit.graphs) for unit in units)
+    return f"{untimed} of the {len(units)} have no speeds yet. " if untimed else ""
 
 
 def _certainty(units: Sequence[Unit]) -> str:
@@ -250,8 +257,8 @@ them differs. On OpenVINO, what it cannot read as exported counts as well.
 Speedups over the exported graph on ONNX Runtime, two threads, batch 1 (64 tokens; decoders with a cache one token after
 63), with their 95 % intervals, or ranges where there were too few launches: one table of `irbench run` for each model,
 all rows interleaved{duration}. ONNX Runtime optimises every graph at its highest level when it loads it, so that
-the exported one's row is that of its own optimiser. A graph that answers wrongly is not measured, and of graphs
-that differ in names or in the order of nodes alone one is. {certainty}
+the exported one's row is that of its own optimiser. A graph that answers wrongly is not measured (`-`), and of graphs
+that differ in names or in the order of nodes alone one is. {untimed}{certainty}
 
 {speeds}
 
