@@ -20,7 +20,8 @@ WHY_BEHIND: Mapping[tuple[str, ...], str] = {
     "SkipLayerNormalization and BiasGelu. irbench's level `all` also does; it is not in this table",
     ("wav2vec2",): (
         "as `dynamo` writes it, irbench fuses no attention with free sizes: lengths behind a convolution are not "
-        "computed from those before it, so that the sum of features and of what a convolution makes of them has no known length"
+        "computed from those before it, so that the sum of features and of what a convolution makes of them has no "
+        "known length"
     ),
 }
 """By models; sentences in Markdown, without the point at the end."""
