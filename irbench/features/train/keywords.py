@@ -47,7 +47,7 @@ class TrainKeywords(TypedDict, total=False):
             (for example ``"2%", or 0.02``; default: 25%).
         xprof: After the rows are measured, also trace steps of each with TensorFlow's profiler, and show what xprof
             says of them. uv installs it into an environment of its own.
-        launches: Launches of each row; an interval takes 4, and 3 are a quick look without (for example ``20``;
+        launches: Launches of each row; an interval takes 4, and fewer are a quick look without (for example ``20``;
             default: 4).
         objective: What rows are compared by: samples per second, or processor time per sample (for example
             ``"samples/s" or "cost"``; default: samples/s).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from irbench.api.progress import Say
@@ -24,8 +24,14 @@ from irbench.worker import call_in_worker
 from irbench.worker.failures import WorkerTimedOut
 
 Outcome: TypeAlias = LossCheck | Failure
-UNCHECKED = Failure("start", "no time was left in the budget to check its loss", "Give a larger --budget.")
-"""Of a row that may train as well as any other."""
+
+
+@dataclass(frozen=True)
+class Unchecked(Failure):
+    """Why a row is not timed whose loss was not checked: it may train as well as any other."""
+
+
+UNCHECKED = Unchecked("start", "no time was left in the budget to check its loss", "Give a larger --budget.")
 _USUAL = TrainingSettings()
 _TRAIN_LONGER = "Give more --check-steps or another --learning-rate; a model that does not train has no speed."
 
@@ -44,7 +50,7 @@ class LossChecks:
 
     def __init__(self, options: TrainingOptions, deadline_s: float, say: Say) -> None:
         self._options, self._deadline_s, self._say = options, deadline_s, say
-        self._longest_s = 0.0
+        self._longest_s, self._start_s = 0.0, math.inf
         self._known: dict[Hashable, Outcome] = {}
         self._references: dict[int, LossCheck] = {}
 
@@ -52,6 +58,11 @@ class LossChecks:
     def longest_s(self) -> float:
         """What the longest check took."""
         return self._longest_s
+
+    @property
+    def start_s(self) -> float:
+        """What the quickest check took until its first step; 0 where none came to that."""
+        return self._start_s if math.isfinite(self._start_s) else 0.0
 
     def check(self, planned: PlannedGroup, rows: Collection[str], left_s: float = math.inf) -> PlannedGroup:
         """Check some rows, and the first in fp32 of their batches; return what :meth:`known` does.
@@ -77,7 +88,7 @@ class LossChecks:
             return
         outcome = UNCHECKED if left_s <= self._longest_s else self._checked(cell, left_s)
         self._known[key] = outcome
-        if outcome != UNCHECKED:
+        if not isinstance(outcome, Unchecked):
             self._say(loss_line(cell, outcome, self._options.check_steps))
         if isinstance(outcome, LossCheck) and _is_usual(cell):
             self._references.setdefault(cell.load.batch, outcome)
@@ -85,11 +96,29 @@ class LossChecks:
     def _checked(self, cell: Cell, left_s: float) -> Outcome:
         watch = Stopwatch()
         deadline_s = min(self._deadline_s, left_s)
-        outcome = _checked(cell, self._references.get(cell.load.batch), self._options, deadline_s)
+        stages = _Stages()
+        outcome = _checked(cell, self._references.get(cell.load.batch), self._options, deadline_s, stages)
+        self._start_s = min(self._start_s, stages.start_s)
         self._longest_s = max(self._longest_s, watch.elapsed_s)
         if deadline_s < self._deadline_s and watch.elapsed_s >= deadline_s and isinstance(outcome, Failure):
             return UNCHECKED
         return outcome
+
+
+class _Stages:
+    """What a check says that it begins."""
+
+    def __init__(self) -> None:
+        self._watch = Stopwatch()
+        self.last: Stage = "start"
+        self.start_s = math.inf
+        """When the first step began; infinite before."""
+
+    def say(self, stage: Stage) -> None:
+        """Keep a stage that begins now."""
+        self.last = stage
+        if stage == "run":
+            self.start_s = self._watch.elapsed_s
 
 
 def with_outcomes(planned: PlannedGroup, outcomes: Mapping[str, Outcome]) -> PlannedGroup:
@@ -110,16 +139,17 @@ def computation_of(cell: Cell) -> Hashable:
     return cell.load.batch, settings.precision, settings.xla, settings.cache, cell.device
 
 
-def _checked(cell: Cell, reference: LossCheck | None, options: TrainingOptions, deadline_s: float) -> Outcome:
-    stages: list[Stage] = ["start"]
+def _checked(
+    cell: Cell, reference: LossCheck | None, options: TrainingOptions, deadline_s: float, stages: _Stages
+) -> Outcome:
     try:
         losses: tuple[float, ...] = call_in_worker(
             "irbench.worker.training:losses_of", cell.backend, training_of(cell), cell.load, cell.device,
-            options.check_steps, deadline_s=deadline_s, returns=tuple[float, ...], say=stages.append, says=Stage,
+            options.check_steps, deadline_s=deadline_s, returns=tuple[float, ...], say=stages.say, says=Stage,
         )  # fmt: skip
     except IrbenchError as error:
         hint = more_time(deadline_s) if isinstance(error, WorkerTimedOut) else error.hint
-        return Failure(stages[-1], error.message.rstrip("."), hint or None)
+        return Failure(stages.last, error.message.rstrip("."), hint or None)
     check = loss_check(losses)
     if not has_fallen(check):
         return not_falling(check)

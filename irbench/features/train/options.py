@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from irbench.options import kinds
 from irbench.options.option import CommandOptions, flag, option
 from irbench.options.run import RunOptions
+from irbench.spec import Timing
 from irbench.spec.training import ImageFormat, Switch, TrainingPrecision
 
 SYNTHETIC = "synthetic"
@@ -30,7 +31,7 @@ class TrainingOptions:
     batch: tuple[int, ...] = option(kinds.COUNTS, "Samples of a step.", default=(32,))
     precision: tuple[TrainingPrecision, ...] = option(
         kinds.some_of(TrainingPrecision),
-        "fp32, or a policy of Keras: mixed_bfloat16, mixed_float16.",
+        f"fp32, or a policy of Keras: {', '.join(name for name in get_args(TrainingPrecision) if name != 'fp32')}.",
         default=("fp32",),
         metavar="NAME,...",
     )
@@ -52,7 +53,7 @@ class TrainingOptions:
     )
     gpu_thread_mode: tuple[GpuThreadMode, ...] = option(
         kinds.some_of(GpuThreadMode),
-        "TF_GPU_THREAD_MODE: which threads launch the kernels of a GPU: global, gpu_private, gpu_shared.",
+        f"TF_GPU_THREAD_MODE: which threads launch the kernels of a GPU: {', '.join(get_args(GpuThreadMode))}.",
         default=(),
         default_text="TensorFlow's own",
         metavar="NAME,...",
@@ -112,8 +113,8 @@ class TrainOptions(TrainingOptions):
     )
     launches: int = option(
         kinds.COUNT,
-        "Launches of each row; an interval takes 4, and 3 are a quick look without.",
-        default=4,
+        f"Launches of each row; an interval takes {Timing.min_launches}, and fewer are a quick look without.",
+        default=Timing.min_launches,
     )
     xprof: bool = flag(
         "After the rows are measured, also trace steps of each with TensorFlow's profiler, and show what xprof says of"

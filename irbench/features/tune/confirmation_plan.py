@@ -63,6 +63,10 @@ class ConfirmationPlan(ABC):
                 return tuple(best[:count])
         return tuple(best[:1])
 
+    def spare_s(self, best: Sequence[str], costs: LaunchCosts, left_s: float) -> float:
+        """Return how much of the time that is left the confirmation of the best setting alone does not need."""
+        return left_s - self.needed_s(best[:1], costs)
+
     def rows(self, best: Sequence[str]) -> tuple[str, ...]:
         """Return the ids of settings and of the references of the first."""
         batch = self.cells[best[0]].load.batch if best else 1

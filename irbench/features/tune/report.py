@@ -33,10 +33,13 @@ Conclusion = Literal[
 as counts; ``preview``: too few launches to be sure; ``reference``: the best is one of them; ``undecided``: a setting
 looks better, and an interval includes 1; ``doubtful``: it does, but the machine was too busy, for example;
 ``unopposed``: no reference can be compared with it; ``nothing``: no setting runs within the limits."""
-ReservationReason = Literal[NoWinner, "few-launches", "interval-includes-1", "rates-overlap", "rates-close"]
+ReservationReason = Literal[
+    NoWinner, "few-launches", "interval-includes-1", "rates-overlap", "rates-close", "unchecked-loss"
+]
 """``few-launches``: too few for an interval; ``rates-overlap``: no rate was found at which one setting passes and the
-other fails; ``rates-close``: likewise, of two that seem to hold about the same rate; any other one is what speaks
-against a lead in every table."""
+other fails; ``rates-close``: likewise, of two that seem to hold about the same rate;
+``unchecked-loss``: no time was left to find out whether a setting trains, which may be better; any other one is what
+speaks against a lead in every table."""
 ReferenceKind = Literal["default", "hint"]
 """``default``: how a runtime runs a model unless it is told otherwise; ``hint``: what its vendor advises."""
 ConditionAxis = Literal["neighbour", "batch", "threads", "processors", "streams", "precision"]

@@ -227,8 +227,7 @@ class Tuner:
         while True:
             best = schedule.affordable(MOST_CONFIRMED, self._left_s)
             asked |= dict.fromkeys(best)
-            launch_s = self._plan.needed_s(best[:1], schedule.taken) / self._plan.timing.min_launches
-            self._rows = self._vetted(self._rows, best, self._left_s - launch_s)
+            self._rows = self._vetted(self._rows, best, self._plan.spare_s(best, schedule.taken, self._left_s))
             absent = self._rows.planned.absent
             if not absent.keys() & set(best):
                 best = schedule.affordable(len(best), self._left_s)

@@ -69,6 +69,7 @@ RESERVATION_TEXTS: Mapping[ReservationReason, str] = {
     "preview": "there were too few launches for confidence intervals",
     "same": "the lead over {rows} is smaller than what counts",
     "undecided": "it cannot be distinguished from {rows}",
+    "unchecked-loss": "no time was left to check the loss of {rows}",
 }
 KIND_TEXTS: Mapping[ReferenceKind, str] = {"default": "the default", "hint": "the vendor's hint"}
 OUTCOME_TEXTS: Mapping[FlipOutcome, str] = {
@@ -361,9 +362,9 @@ def _remedy(report: TuningReport) -> str:
     if report.deciding_budget_s is not None:
         return f"--budget {budget_text(report.deciding_budget_s)} should be enough to tell."
     if any(reservation.reason == "busy" for reservation in report.reservations):
-        return "Measure again while they are idle: a larger --budget does not help."
+        return "Measure again while they are idle: more launches do not help."
     if all(reservation.reason in _OF_SIZE for reservation in report.reservations):
-        return "The difference is so small that a larger --budget would hardly help."
+        return "The difference is so small that more launches would hardly help."
     return f"irbench show {report.confirmation_run}{results_option(report.results)} says more."
 
 

@@ -11,7 +11,7 @@ from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
-from irbench.features.train.loss_checks import UNCHECKED, LossChecks, computation_of
+from irbench.features.train.loss_checks import LossChecks, Unchecked, computation_of
 from irbench.features.train.options import TRAIN
 from irbench.features.train.run import planned_training, training_request
 from irbench.features.train.training_rows import GPU_THREAD_MODE, OBJECTIVES, combinations_of, training_of
@@ -19,7 +19,7 @@ from irbench.features.tune.confirmation_plan import confirmation_timing
 from irbench.features.tune.decision import whole_minutes, with_one_budget
 from irbench.features.tune.launch_costs import GUESSED, confirmation_s, launch_s
 from irbench.features.tune.options import TuneOptions
-from irbench.features.tune.report import TunedSetting, Tuning, TuningReport, UncheckedLosses
+from irbench.features.tune.report import Reservation, TunedSetting, Tuning, TuningReport, UncheckedLosses
 from irbench.features.tune.run import MOST_CONFIRMED, MOST_VETTING, Tuner
 from irbench.features.tune.search_progress import small_budget_text
 from irbench.features.tune.search_schedule import SEARCH
@@ -89,7 +89,7 @@ def tune_training_with(
         request, planned = planned_training(asked, trained, options, reporter.say)
         checks = LossChecks(options, request.timing.deadline, reporter.say)
         rows = searched_rows(request, planned, checks)
-        least_s = least_budget_s(rows, checks.longest_s)
+        least_s = least_budget_s(rows, checks.start_s, checks.longest_s)
         if options.budget < least_s:
             reporter.say(small_budget_text(options.budget, least_s))
 
@@ -102,23 +102,30 @@ def tune_training_with(
         def vetted(rows: TuningRows, best: Sequence[str], left_s: float) -> TuningRows:
             planned = checked_in_turn(checks, rows.planned, best, left_s)
             if not unchecked:  # those after the best are only tried in place of them
-                unchecked.extend(row for row in best if planned.absent.get(row) == UNCHECKED)
+                unchecked.extend(row for row in best if isinstance(planned.absent.get(row), Unchecked))
             return replace(rows, planned=planned)
 
         tuning = Tuner(tuned, rows, folder, lock, reporter, use_of, vetted).tuned()
-        report = with_unchecked(tuning.report, len(unchecked), rows.vetting_s, checks.longest_s)
+        report = with_unchecked(tuning.report, unchecked, rows.vetting_s, checks.longest_s)
         return Tuning(report, tuning.search, tuning.confirmation)
 
 
-def least_budget_s(rows: TuningRows, check_s: float) -> float:
-    """Return how long it takes to launch settings once and to confirm one of them, in seconds.
+def least_budget_s(rows: TuningRows, start_s: float, check_s: float) -> float:
+    """Return how long it takes to launch settings once, to check the loss of one and to confirm it, in seconds.
 
-    A row is taken to start as quickly as its loss was checked, and to have short steps: a lower bound for slow ones.
+    A lower bound for slow steps: a row is taken to start as quickly as a check came to its first step, whatever
+    ``--check-steps`` then took, and to have short steps.
+
+    Args:
+        rows: Of the search.
+        start_s: What a check took until its first step.
+        check_s: What a whole check took.
     """
-    row, timing = replace(GUESSED, start_s=check_s), confirmation_timing(rows.request.timing)
+    row, timing = replace(GUESSED, start_s=start_s), confirmation_timing(rows.request.timing)
     launched = min(rows.probe.most_cells, len(rows.space.cells) + len(rows.defaults))
     search_s = launch_s([row] * launched, rows.probe, verifies=True)
-    return search_s + rows.vetting_s / _MOST_CHECKS + confirmation_s([row] * 2, timing, timing.min_launches)
+    vetting_s = check_s if rows.vetting_s else 0.0
+    return search_s + vetting_s + confirmation_s([row] * 2, timing, timing.min_launches)
 
 
 def checked_in_turn(checks: LossChecks, planned: PlannedGroup, best: Sequence[str], left_s: float) -> PlannedGroup:
@@ -129,22 +136,28 @@ def checked_in_turn(checks: LossChecks, planned: PlannedGroup, best: Sequence[st
     return planned
 
 
-def with_unchecked(report: TuningReport, unchecked: int, vetting_s: float, check_s: float) -> TuningReport:
+def with_unchecked(report: TuningReport, unchecked: Sequence[str], vetting_s: float, check_s: float) -> TuningReport:
     """Return a report that says where no time was left for checks of losses: it confirms nothing then.
 
     Args:
         report: Of the search.
-        unchecked: How many of the best settings were not checked.
+        unchecked: The ids of those of the best settings that were not checked.
         vetting_s: What their checks were expected to take, in seconds.
         check_s: What the longest check took.
     """
     if not unchecked:
         return report
-    needed_s = whole_minutes(max(report.seconds + 2 * unchecked * check_s, vetting_s / MOST_VETTING))
+    needed_s = whole_minutes(max(report.seconds + 2 * len(unchecked) * check_s, vetting_s / MOST_VETTING))
     budget_s, notes = with_one_budget(max(needed_s, report.deciding_budget_s or 0.0), report.notes)
     assert budget_s is not None
-    note = UncheckedLosses(settings=unchecked, budget_s=budget_s)
-    return replace(report, notes=(*notes, note), is_confirmed=False, deciding_budget_s=budget_s)
+    is_open = bool(report.reservations) and report.deciding_budget_s is None  # for what no budget decides
+    return replace(
+        report,
+        is_confirmed=False,
+        reservations=(*report.reservations, *(Reservation("unchecked-loss", row) for row in unchecked)),
+        deciding_budget_s=None if is_open else budget_s,
+        notes=(*notes, UncheckedLosses(settings=len(unchecked), budget_s=budget_s)),
+    )
 
 
 def worth_trying(options: TuneTrainingOptions) -> TuneTrainingOptions:
@@ -164,9 +177,7 @@ def searched_rows(request: RunRequest, planned: PlannedGroup, checks: LossChecks
         IrbenchError: Its loss does not fall.
     """
     default, *others = planned.group.cells
-    watch = Stopwatch()
     planned = checks.check(planned, (default.id,))
-    check_s = watch.elapsed_s
     failure = planned.absent.get(default.id)
     if failure is not None:
         raise IrbenchError(f"The default, {default.label}, does not train: {failure.message}.", hint=failure.hint or "")
@@ -179,7 +190,7 @@ def searched_rows(request: RunRequest, planned: PlannedGroup, checks: LossChecks
         defaults=(default,),
         hints=(),
         probe=_probe(timing),
-        vetting_s=check_s * min(_MOST_CHECKS, len(computations)),
+        vetting_s=checks.longest_s * min(_MOST_CHECKS, len(computations)),
     )
 
 

@@ -24,6 +24,7 @@ from irbench.features.tune.report import (
     HeldRate,
     OtherBatch,
     Reservation,
+    ReservationReason,
     RowFigures,
     TunedSetting,
     TuningReport,
@@ -178,6 +179,16 @@ def test_reports_read_as_in_the_golden_file():
         texts += last_cells(*flips)
     texts += [measuring_flips_text(0, 60), measuring_flips_text(5, 60)]
     check_golden("tune", "\n".join(texts) + "\n")
+
+
+@pytest.mark.parametrize("reason", ["busy", "interval-includes-1", "rates-close"])
+def test_no_remedy_calls_a_larger_budget_useless_beside_a_note_that_names_one(reason: ReservationReason) -> None:
+    note = FewSettingsTried(tried=5, settings=180, enough=40, budget_s=720.0)
+    report = replace(PRELIMINARY, reservations=(Reservation(reason, "default"),), notes=(note,))
+    remedy = next(text for text in recommendation_texts(report) if text.startswith("Not confirmed"))
+    assert "help" in remedy
+    assert "budget" not in remedy
+    assert "--budget 12m" in shown(report, 200)
 
 
 def test_only_the_recommended_setting_is_marked_in_the_table():

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from training_steps import FALLING
 
-from irbench.core.record import Failure
+from irbench.core.record import Failure, Stage
 from irbench.errors import IrbenchError
 from irbench.features.train import loss_checks
 from irbench.features.train.command import command as train_command
-from irbench.features.train.loss_checks import UNCHECKED, LossChecks, computation_of
+from irbench.features.train.loss_checks import UNCHECKED, LossChecks, Unchecked, computation_of
 from irbench.features.train.run import training_request
 from irbench.features.train.training_rows import TrainingRows, without
 from irbench.features.tune.decision import Finalists
-from irbench.features.tune.report import FewSettingsTried, TuningReport, UncheckedLosses
+from irbench.features.tune.report import (
+    Alternative,
+    FewSettingsTried,
+    Gain,
+    Reservation,
+    TunedSetting,
+    TuningReport,
+    UncheckedLosses,
+)
 from irbench.features.tune.tuning_rows import TuningRows
+from irbench.features.tune.view import recommendation_texts
 from irbench.features.tune_training.options import TUNE_TRAINING, TuneTrainingOptions
 from irbench.features.tune_training.run import (
     checked_in_turn,
@@ -119,21 +130,102 @@ def test_without_time_for_checks_only_rows_that_compute_what_was_checked_are_lef
 @pytest.mark.usefixtures("trained")
 def test_the_least_budget_has_every_start_of_a_first_launch_and_of_a_confirmation() -> None:
     rows = searched()
-    quick_s, slow_s = least_budget_s(rows, 1.0), least_budget_s(rows, 11.0)
+    quick_s, slow_s = least_budget_s(rows, 1.0, 20.0), least_budget_s(rows, 11.0, 20.0)
     assert slow_s - quick_s > 10.0 * rows.probe.most_cells
     few = searched(TuneTrainingOptions(xla=("off",), prefetch=("0", "auto"), workers=("auto",)))
-    assert least_budget_s(few, 11.0) < slow_s
+    assert least_budget_s(few, 11.0, 20.0) < slow_s - 20.0
+
+
+START_S, STEP_S = 3.0, 2.0
+
+
+@pytest.fixture
+def slow_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checks that come to their first step after :data:`START_S`, and each of whose steps takes :data:`STEP_S`."""
+    now = SimpleNamespace(s=0.0)
+
+    class Watch:
+        def __init__(self) -> None:
+            self.began_s = now.s
+
+        @property
+        def elapsed_s(self) -> float:
+            return float(now.s - self.began_s)
+
+    def call(*given: object, say: Callable[[Stage], None], **_others: object) -> Any:
+        now.s += START_S
+        say("run")
+        steps = given[-1]
+        assert isinstance(steps, int)
+        now.s += STEP_S * steps
+        return FALLING.losses
+
+    monkeypatch.setattr(loss_checks, "Stopwatch", Watch)
+    monkeypatch.setattr(loss_checks, "call_in_worker", call)
+
+
+@pytest.mark.usefixtures("slow_steps")
+def test_more_steps_of_a_check_make_the_least_budget_larger_by_those_of_one_check_and_by_no_start() -> None:
+    def least_s(options: TuneTrainingOptions) -> float:
+        checks = LossChecks(options, 900.0, lambda _line: None)
+        rows = searched_rows(REQUEST, table(options), checks)
+        return least_budget_s(rows, checks.start_s, checks.longest_s)
+
+    steps = OPTIONS.check_steps
+    few_computations = replace(OPTIONS, batch=(32,), xla=("off",))
+    for options in (OPTIONS, few_computations):
+        more_s = least_s(replace(options, check_steps=2 * steps)) - least_s(options)
+        assert more_s == pytest.approx(STEP_S * steps)
+    alike = replace(few_computations, precision=("fp32",))
+    assert least_s(replace(alike, check_steps=2 * steps)) == least_s(alike)
+
+
+@pytest.mark.usefixtures("slow_steps")
+def test_a_check_knows_what_it_took_until_its_first_step() -> None:
+    checks = LossChecks(OPTIONS, 900.0, lambda _line: None)
+    assert checks.start_s == 0.0
+    searched_rows(REQUEST, table(), checks)
+    assert checks.start_s == START_S
+    assert checks.longest_s == START_S + STEP_S * OPTIONS.check_steps
 
 
 def test_a_report_says_what_was_not_checked_confirms_nothing_and_names_one_budget() -> None:
     few = FewSettingsTried(tried=2, settings=9, enough=9, budget_s=60.0)
     report = TuningReport("net", "fps", None, "reference", seconds=100.0, is_confirmed=True, notes=(few,))
-    assert with_unchecked(report, 0, vetting_s=50.0, check_s=10.0) is report
-    found = with_unchecked(report, 2, vetting_s=50.0, check_s=10.0)
+    assert with_unchecked(report, (), vetting_s=50.0, check_s=10.0) is report
+    found = with_unchecked(report, ("one", "other"), vetting_s=50.0, check_s=10.0)
     assert not found.is_confirmed
     assert found.deciding_budget_s == 180.0
     assert [type(note) for note in found.notes] == [FewSettingsTried, UncheckedLosses]
     assert all("--budget 3m" in note.text() for note in found.notes)
+
+
+def test_what_was_not_checked_is_the_reason_why_a_gain_is_not_confirmed() -> None:
+    found, default, other = (TunedSetting(row, row, "tf", 32, 2, 1, 1, "fp32") for row in ("quick", "usual", "bf16"))
+    gain = Gain(1.5, low=1.4, high=1.6, is_preview=False)
+    beside = (Alternative(default, "default", gain), Alternative(other, None, failure="not checked"))
+    report = TuningReport("net", "fps", None, "better", found, found, beside, seconds=100.0, is_confirmed=True)
+    recommended, _gain, reason, _note = recommendation_texts(with_unchecked(report, ("bf16",), 50.0, 10.0))
+    assert recommended == "Recommended (until confirmed): quick"
+    assert reason == "Not confirmed: no time was left to check the loss of bf16. --budget 3m should be enough to tell."
+
+
+def test_time_for_checks_is_not_said_to_decide_what_no_budget_decides() -> None:
+    busy = replace(
+        TuningReport("net", "fps", None, "doubtful", seconds=100.0), reservations=(Reservation("busy", "usual"),)
+    )
+    found = with_unchecked(busy, ("bf16",), 50.0, 10.0)
+    assert found.deciding_budget_s is None
+    reason = next(text for text in recommendation_texts(found) if text.startswith("Not confirmed"))
+    assert "Measure again while they are idle" in reason
+    assert "--budget" not in reason
+
+
+def test_a_row_that_was_not_checked_is_told_by_its_kind_and_not_by_its_words() -> None:
+    checks = LossChecks(OPTIONS, 30.0, lambda _line: None)
+    planned = checks.check(table(), [table().group.cells[0].id], left_s=0.0)
+    assert {type(failure) for failure in planned.absent.values()} == {Unchecked}
+    assert Failure(UNCHECKED.stage, UNCHECKED.message, UNCHECKED.hint) != UNCHECKED
 
 
 def test_the_command_of_a_row_names_what_differs_from_what_irbench_train_does_by_itself() -> None:
