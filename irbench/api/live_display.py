@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -11,7 +12,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from irbench.core.plain_text import plain_lines
+from irbench.core.plain_text import plain_lines, unmarked
 from irbench.render.line_wrapping import wrap_message
 from irbench.render.progress_texts import activity_text, at_most_text, is_lasting, outlook_text, progress_line
 from irbench.render.sanitized import Sanitized
@@ -36,11 +37,12 @@ class LiveDisplay:
     """Shows what runs, how long it may take, and how the intervals narrow.
 
     On a terminal the display is redrawn in place; elsewhere a line is written after each launch, and where one takes
-    long, of what runs in it.
+    long, of what runs in it. ``words`` names options as whoever reads them does.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, words: Callable[[str], str] = unmarked) -> None:
         self._console = console
+        self._words = words
         self._spoke_s = 0.0
         # rich would redraw from a thread of its own, in the middle of a timed round
         self._live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
@@ -50,15 +52,15 @@ class LiveDisplay:
         with contextlib.suppress(OSError):  # a closed terminal must not lose a launch
             if self._live is not None:
                 self._live.start()
-                self._live.update(Sanitized(_picture(progress)), refresh=True)
+                self._live.update(Sanitized(_picture(progress, self._words)), refresh=True)
             is_told = progress.interim is not None or self._silent_s(progress) >= _LONGEST_SILENCE_S
             if is_lasting(progress.activity) or (is_told and self._live is None):
-                self._console.print(Text(progress_line(progress)), highlight=False, soft_wrap=True)
+                self._console.print(Text(self._words(progress_line(progress))), highlight=False, soft_wrap=True)
                 self._spoke_s = progress.elapsed_s
 
     def say(self, text: str) -> None:
         """Write a line, above the display where it is drawn already; a warning is wrapped on a terminal."""
-        whole = plain_lines(text)
+        whole = plain_lines(self._words(text))
         if self._console.is_terminal and whole.startswith("warning: "):
             whole = "\n".join(wrap_message(whole, self._console.width))
         with contextlib.suppress(OSError):
@@ -95,8 +97,8 @@ class LiveDisplay:
                 self._live.stop()
 
 
-def _picture(progress: Progress) -> Group:
-    texts = (activity_text(progress.activity), outlook_text(progress.outlook))
+def _picture(progress: Progress, words: Callable[[str], str]) -> Group:
+    texts = (words(activity_text(progress.activity)), outlook_text(progress.outlook))
     head = Text.assemble(
         (progress.table, "bold"),
         f"  {progress.counted} {progress.launch}{at_most_text(progress)}  ",

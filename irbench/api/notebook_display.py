@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import html
 import sys
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from irbench.core.plain_text import plain_lines
+from irbench.core.plain_text import plain_lines, unmarked
 
 if TYPE_CHECKING:
     from irbench.runner.run_progress import Progress
@@ -17,9 +18,13 @@ _PAUSE_S = 0.5
 
 
 class NotebookDisplay:
-    """Shows what runs in the output of a cell, as far as one line has room for it."""
+    """Shows what runs in the output of a cell, as far as one line has room for it.
 
-    def __init__(self) -> None:
+    ``words`` names options as whoever reads them does.
+    """
+
+    def __init__(self, words: Callable[[str], str] = unmarked) -> None:
+        self._words = words
         self._handle: Any = None
         self._shown_s = 0.0
 
@@ -36,14 +41,14 @@ class NotebookDisplay:
 
     def say(self, text: str) -> None:
         """Write a line, which stays."""
-        sys.stderr.write(f"{plain_lines(text)}\n")
+        sys.stderr.write(f"{plain_lines(self._words(text))}\n")
         sys.stderr.flush()
 
     def status(self, text: str) -> None:
         """Show what is done at the moment in place of what was; nothing ends that."""
         from IPython.display import display
 
-        lines = plain_lines(text)
+        lines = plain_lines(self._words(text))
         data = {
             "text/plain": lines,
             "text/html": f"<div style='opacity:.8;white-space:pre-wrap'>{html.escape(lines)}</div>" if lines else "",

@@ -6,10 +6,10 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from irbench.core.plain_text import plain_lines
+from irbench.core.plain_text import plain_lines, unmarked
 from irbench.errors import IrbenchError
 from irbench.options.option import CommandOptions
 from irbench.options.python_words import with_keywords
@@ -77,7 +77,7 @@ def reporting(progress: ProgressOption, command: CommandOptions[Any] | None) -> 
     """
 
     def words(text: str) -> str:
-        return text if command is None else with_keywords(text, command.options)
+        return unmarked(text) if command is None else with_keywords(text, command.options)
 
     def log(text: str) -> None:
         _LOG.info("%s", plain_lines(words(text)))
@@ -88,26 +88,29 @@ def reporting(progress: ProgressOption, command: CommandOptions[Any] | None) -> 
         if not (sys.stderr.isatty() or _in_notebook()):
             yield Reporter(log, _ignore)
             return
-        with _in_output_of_cell() if _in_notebook() else displayed() as reporter:
-            yield replace(reporter, say=lambda text: reporter.say(words(text)))
+        with _in_output_of_cell(words) if _in_notebook() else displayed(words) as reporter:
+            yield reporter
     else:
         yield Reporter(log, progress or _ignore)
 
 
 @contextmanager
-def displayed() -> Iterator[Reporter]:
-    """Yield a reporter that writes to stderr, redrawing in place where that is a terminal."""
+def displayed(words: Callable[[str], str] = unmarked) -> Iterator[Reporter]:
+    """Yield a reporter that writes to stderr, redrawing in place where that is a terminal.
+
+    ``words`` names options as whoever reads them does.
+    """
     from irbench.api.live_display import LiveDisplay, ProgressConsole
 
-    with LiveDisplay(ProgressConsole()) as display:
+    with LiveDisplay(ProgressConsole(), words) as display:
         yield Reporter(display.say, display.show, display.status)
 
 
 @contextmanager
-def _in_output_of_cell() -> Iterator[Reporter]:
+def _in_output_of_cell(words: Callable[[str], str]) -> Iterator[Reporter]:
     from irbench.api.notebook_display import NotebookDisplay
 
-    with NotebookDisplay() as display:
+    with NotebookDisplay(words) as display:
         yield Reporter(display.say, display.show, display.status)
 
 

@@ -19,8 +19,6 @@ from irbench.core.row import (
 from irbench.spec.serving import Scenario, ServiceLevel
 
 _DISTURBED = 0.025
-_LATE = 0.1
-"""Of the highest percentile of latency that is known: how large the lag may be until it is worth a warning."""
 LevelVerdict = Literal["pass", "fail", "undecided"]
 """Whether a row keeps a service level at a load, as far as its requests can tell."""
 
@@ -58,21 +56,6 @@ class ServerFigures:
     queue_ms: float
     compute_ms: float
     network_ms: float
-
-
-@dataclass(frozen=True)
-class Lateness:
-    """By how much calls of a load began too late, beside the highest percentile of its latency that is known.
-
-    Attributes:
-        lag_ms: The 99th percentile of the lag, in milliseconds.
-        percent: Which percentile of latency is known: 99, else 90.
-        latency_ms: Its value, which includes the lag, in milliseconds.
-    """
-
-    lag_ms: float
-    percent: int
-    latency_ms: float
 
 
 @dataclass(frozen=True)
@@ -122,17 +105,6 @@ class LoadFigures:
     batch_mean: float
     level: LevelTest | None = None
     server: ServerFigures | None = None
-
-    def lateness(self, wait_ms: float) -> Lateness | None:
-        """Return by how much calls began too late, where so much of the latencies is lag; ``None`` where it is not.
-
-        ``wait_ms`` is how long calls may wait for their batch to be full, which is part of the lag.
-        """
-        lag_ms = self.start_lag_p99_ms
-        percent, latency_ms = (90, self.p90_ms) if self.p99_ms is None else (99, self.p99_ms)
-        if lag_ms is None or latency_ms is None or lag_ms - wait_ms <= _LATE * latency_ms:
-            return None
-        return Lateness(lag_ms, percent, latency_ms)
 
 
 @dataclass(frozen=True)
@@ -200,16 +172,6 @@ class ServingTable(MeasuredTable):
     def is_disturbed(self) -> bool:
         """Whether other programs used so much of the processors that it is worth a warning."""
         return self.foreign_share is not None and self.foreign_share > _DISTURBED
-
-    @property
-    def late_loads(self) -> tuple[tuple[ServingRow, Lateness], ...]:
-        """Rows whose calls began late although a slot was free, the latest first; none where the wait is not known."""
-        wait_ms = self.batch_wait_ms
-        if wait_ms is None:
-            return ()
-        found = ((row, row.load.lateness(wait_ms)) for row in self.rows if row.load is not None)
-        late = [(row, lateness) for row, lateness in found if lateness is not None]
-        return tuple(sorted(late, key=lambda each: -each[1].lag_ms))
 
 
 def serving_names(table: ServingTable) -> dict[str, str]:

@@ -148,6 +148,52 @@ class WaitsOnItself(Warn):
         return f"Lower --threads or --streams{more}."
 
 
+class LateCalls(Warn):
+    """The load with the largest lag, of ``loads`` such ones; its rate is ``None`` where it follows from the answers.
+
+    ``batch_wait_ms`` is how much of the lag may be a wait for a batch to be full, ``latency_ms`` the percentile of
+    latency ``percentile``, the highest that is known.
+    """
+
+    code = "late-calls"
+    says = "calls that answer requests began late although a slot was free"
+
+    cell: RowId
+    rate_per_s: float | None
+    loads: int
+    lag_ms: float
+    batch_wait_ms: float
+    percentile: int
+    latency_ms: float
+    example_facts: ClassVar[ExampleFacts] = {
+        "cell": "ort",
+        "rate_per_s": 40.0,
+        "loads": 2,
+        "lag_ms": 5.0,
+        "batch_wait_ms": 0.0,
+        "percentile": 99,
+        "latency_ms": 11.0,
+    }
+
+    def brief(self, context: Context) -> str:
+        at = "" if self.rate_per_s is None else f" at {self.rate_per_s:,.4g}/s"
+        return (
+            f"Calls began late: lag p99 of {context.name(self.cell)}{at} is {significant(self.lag_ms)} ms, beside a"
+            f" p{self.percentile} of {significant(self.latency_ms)} ms."
+        )
+
+    def detail(self, context: Context) -> str:
+        sentences = ["A slot was free, and latencies include the lag."]
+        if self.batch_wait_ms:
+            sentences.append(f"Up to {self.batch_wait_ms:g} ms of it may be for --batch-wait.")
+        if self.loads > 1:
+            sentences.append(f"It is one of {self.loads} such loads.")
+        return " ".join([*sentences, "Waking a thread takes some 0.05 ms anyway."])
+
+    def remedy(self, context: Context) -> str:
+        return "Leave a processor to whoever issues requests (fewer --threads), or close other programs."
+
+
 class ThreadsRow(msgspec.Struct, frozen=True):
     """How many threads a row uses."""
 

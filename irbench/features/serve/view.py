@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from irbench.core.quantities import plural, significant
+from irbench.core.quantities import plural
 from irbench.core.result import RunDocument
 from irbench.core.serving_row import (
     SERVING_STOP_TEXTS,
@@ -53,7 +53,7 @@ def serving_views(table: ServingTable, document: RunDocument) -> tuple[PlainView
         headline=_headline(table, names),
         table=_table(table, names),
         notes=(*_notes(table, names), *(note.text(Context(names)) for note in table.notes)),
-        warnings=(*_disturbances(table), *_lateness(table, names), *whole_warnings(table.warnings, Context(names))),
+        warnings=(*_disturbances(table), *whole_warnings(table.warnings, Context(names))),
     )
     return (view,)
 
@@ -128,20 +128,4 @@ def _disturbances(table: ServingTable) -> Iterator[str]:
         yield (
             f"Other programs used {100 * table.foreign_share:.0f} % of the processors while requests were answered:"
             " latencies and the loads that rows hold are those of a busy machine."
-        )
-
-
-def _lateness(table: ServingTable, names: Mapping[str, str]) -> Iterator[str]:
-    """Say how large the largest lag is beside the latencies: a narrow table has no column for it."""
-    for row, late in table.late_loads[:1]:
-        rate_per_s = None if row.load is None else row.load.rate_per_s
-        at = "" if rate_per_s is None else f" at {rate_text(rate_per_s)}/s"
-        count = len(table.late_loads)
-        others = "" if count == 1 else f" (one of {count} such loads)"
-        waits = f", {table.batch_wait_ms:g} ms of it for --batch-wait" if table.batch_wait_ms else ""
-        yield (
-            f"Calls began late although a slot was free: lag p99 of {names[row.id]}{at} is {significant(late.lag_ms)}"
-            f" ms{waits}, beside a p{late.percent} of {significant(late.latency_ms)} ms{others}. Latencies include it."
-            " Leave a processor to whoever issues requests (fewer --threads), or close other programs; waking a thread"
-            " takes some 0.05 ms anyway."
         )

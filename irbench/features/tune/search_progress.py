@@ -36,8 +36,8 @@ def searching_text(
 def small_budget_text(budget_s: float, least_s: float) -> str:
     """Return that a budget is too small for a search and its confirmation, and which one is not."""
     return (
-        f"warning: --budget {budget_s:g}s is too small to confirm a setting: a search and its confirmation take some"
-        f" {least_s:.0f} s at least. Give --budget {math.ceil(least_s / 60)}m or more"
+        f"warning: `--budget {budget_s:g}s` is too small to confirm a setting: a search and its confirmation take some"
+        f" {least_s:.0f} s at least. Give `--budget {math.ceil(least_s / 60)}m` or more"
     )
 
 

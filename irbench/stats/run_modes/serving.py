@@ -45,9 +45,11 @@ from irbench.core.serving_row import (
     ServingRow,
     ServingTable,
 )
+from irbench.notices.doubts import LateCalls
 from irbench.spec.serving import ServiceLevel
 from irbench.stats.figures import calls_to_bound
 from irbench.stats.intervals import FEWEST_LAUNCHES, Looks, interval_at, median, percentile, ranks_of
+from irbench.stats.notice_rules.serving_warnings import serving_warnings
 from irbench.stats.student import student_quantile
 
 FINEST = 1.05
@@ -381,8 +383,10 @@ def derive_serving_table(table: ServingTable, records: Sequence[LaunchRecord]) -
     rows = [row for cell, loads in served.items() for row in _rows_of(cells[cell], loads, table)]
     found = (_limit_of(cell, served[cell], [row for row in rows if row.id == cell]) for cell in served)
     limits = tuple(limit for limit in found if limit is not None)
+    remarks = (warning for warning in table.warnings if not isinstance(warning, LateCalls))  # which follows anew
     return replace(
         table,
+        warnings=(*remarks, *serving_warnings(rows, table.batch_wait_ms)),
         rows=tuple(rows),
         limits=limits,
         best=best_of(limits),

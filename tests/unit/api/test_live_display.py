@@ -13,6 +13,8 @@ from rich.console import Console
 from irbench.api.live_display import LiveDisplay, ProgressConsole
 from irbench.core.activity import Activity, Outlook
 from irbench.core.result import GroupResult
+from irbench.options.python_words import with_keywords
+from irbench.options.run import RUN
 from irbench.runner.run_progress import Progress
 
 INTERIM = GroupResult(
@@ -156,3 +158,15 @@ def test_a_pipe_that_nobody_reads_ends_no_run(monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(RunFinished), LiveDisplay(ProgressConsole()) as display:
             run_to_the_end(display)
         os.dup2(os.open(os.devnull, os.O_WRONLY), writing)  # for what is left in the buffer
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_budget_that_intervals_take_is_told_as_it_is_typed_by_whoever_reads_it(terminal: bool) -> None:
+    moment = replace(MOMENT, activity=Activity("over-budget", needed_s=90))
+    assert "about --budget 90s" in shown(moment, terminal=terminal)
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=120, color_system=None)
+    with LiveDisplay(console, lambda text: with_keywords(text, RUN.options)) as display:
+        display.show(moment)
+    assert isinstance(console.file, io.StringIO)
+    assert 'about budget="90s"' in console.file.getvalue()
+    assert "--budget" not in console.file.getvalue()

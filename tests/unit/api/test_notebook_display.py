@@ -71,3 +71,12 @@ def test_messages_are_lines_of_their_own_in_the_words_of_python(
         reporter.status("reading net")
     assert capsys.readouterr().err == "use streams=1\n"
     assert published[0]["data"]["text/plain"] == "reading net"
+
+
+def test_a_call_in_a_notebook_is_told_the_budget_that_intervals_take_as_a_keyword(
+    published: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+):
+    with reporting("auto", RUN) as reporter:
+        reporter.show(replace(MOMENT, activity=Activity("over-budget", needed_s=90)))
+    assert 'about budget="90s"' in published[0]["data"]["text/plain"]
+    assert 'about budget="90s"' in capsys.readouterr().err

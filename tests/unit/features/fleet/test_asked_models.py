@@ -113,4 +113,4 @@ def test_a_budget_in_which_no_target_can_confirm_a_setting_is_told_before_any_ma
 ):
     said: list[str] = []
     plan_of_tuning("a.onnx", FLEET_TUNE.read({"budget": budget})[1], said.append)
-    assert [line.startswith("warning: --budget 5s is too small") for line in said] == [True] * is_told
+    assert [line.startswith("warning: `--budget 5s` is too small") for line in said] == [True] * is_told
