@@ -64,8 +64,12 @@ class ConfirmationPlan(ABC):
         return tuple(best[:1])
 
     def spare_s(self, best: Sequence[str], costs: LaunchCosts, left_s: float) -> float:
-        """Return how much of the time that is left the confirmation of the best setting alone does not need."""
-        return left_s - self.needed_s(best[:1], costs)
+        """Return how much of the time that is left may go to finding out whether the best may be used.
+
+        One launch of the best setting is kept. A search that ends a little late leaves less than what checks were to
+        take, and without its check a setting cannot be recommended at all: a preview of it is worth more.
+        """
+        return left_s - self.needed_s(best[:1], costs) / self.timing.min_launches
 
     def rows(self, best: Sequence[str]) -> tuple[str, ...]:
         """Return the ids of settings and of the references of the first."""

@@ -287,10 +287,9 @@ def test_the_references_of_a_confirmation_are_those_of_the_batch_of_the_best_set
     assert confirmation.needed_s(["a16"], costs) > confirmation.needed_s(["a"], costs) + 4
 
 
-def test_what_comes_before_a_confirmation_leaves_time_for_every_launch_that_an_interval_takes():
-    confirmation, costs, left_s = plan(Timing()), launched(), 1000.0
-    spare_s = confirmation.spare_s(["a", "a16"], costs, left_s)
-    assert 0 < spare_s < left_s
-    assert left_s - spare_s >= confirmation_s(costs.of(confirmation.rows(["a"])), Timing(), Timing.min_launches)
-    assert confirmation.has_time_for(["a"], costs, left_s - spare_s)
-    assert not confirmation.has_time_for(["a"], costs, left_s - spare_s - 1)
+def test_what_comes_before_a_confirmation_leaves_time_for_a_launch_of_the_best_and_may_use_that_of_the_others():
+    confirmation, costs = plan(Timing()), launched()
+    needed_s = confirmation.needed_s(["a"], costs)
+    spare_s = confirmation.spare_s(["a", "a16"], costs, needed_s)
+    assert needed_s - spare_s == pytest.approx(needed_s / Timing.min_launches)
+    assert confirmation.spare_s(["a"], costs, needed_s + 5) == pytest.approx(spare_s + 5)
