@@ -209,10 +209,12 @@ class FirstParameter(NamedTuple):
 
     Attributes:
         attributes: Of the parameter; ``None`` where it is used otherwise too, so that anything of it may be read.
+        makes_function: Whether all that the function returns is certainly a function, and no stages.
     """
 
     name: str
     attributes: frozenset[str] | None
+    makes_function: bool
 
 
 def first_parameter(file: Path, module: str, name: str) -> FirstParameter | None:
@@ -227,7 +229,23 @@ def first_parameter(file: Path, module: str, name: str) -> FirstParameter | None
         return None
     arguments = function.args
     first = next(iter((*arguments.posonlyargs, *arguments.args)), arguments.vararg)
-    return None if first is None else FirstParameter(first.arg, _attributes_of(first.arg, function))
+    if first is None:
+        return None
+    return FirstParameter(first.arg, _attributes_of(first.arg, function), _makes_function(function))
+
+
+def _makes_function(function: ast.FunctionDef) -> bool:
+    own = list(_outside_functions(function))
+    made = Counter(name for statement in function.body for name in _names_made_by(statement))
+    within = {
+        node.name
+        for node in own
+        if isinstance(node, ast.FunctionDef) and not node.decorator_list and made[node.name] == 1
+    }
+    returned = [node.value for node in own if isinstance(node, ast.Return)]
+    return all(
+        isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in within) for value in returned
+    )
 
 
 def _attributes_of(name: str, function: ast.FunctionDef) -> frozenset[str] | None:

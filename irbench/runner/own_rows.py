@@ -18,8 +18,8 @@ def may_read_model(program: Program) -> bool:
     """Return whether a row may run the model's file, so that its level of optimisation may matter.
 
     A server runs a model of its own, and a function is told the file where its first parameter is ``cell``, of which
-    it may read other things only. Commands have it in their environment. Nothing is run, so what the source does not
-    show counts as reading it.
+    it may read other things only; stages that it makes may be backends, which run the file. Commands have it in
+    their environment. Nothing is run, so what the source does not show counts as reading it.
 
     Raises:
         IrbenchError: The function's module is not Python.
@@ -31,4 +31,5 @@ def may_read_model(program: Program) -> bool:
     first = None if file is None else first_parameter(file, module, name)
     if first is None:
         return True
-    return first.name == FACTORY_PARAMETER and (first.attributes is None or not first.attributes <= _NOT_OF_THE_FILE)
+    reads_others_only = first.attributes is not None and first.attributes <= _NOT_OF_THE_FILE
+    return first.name == FACTORY_PARAMETER and not (reads_others_only and first.makes_function)

@@ -21,6 +21,28 @@ def generate(cell):
     tokens = cell.new_tokens
     return lambda inputs: [cell.batch] * tokens
 
+def nested(cell):
+    def run(inputs):
+        return {"y": inputs}
+    return run
+
+def makes_stages(cell):
+    return {"decode": infer, "model": "ort"}
+
+def makes_stages_by_name(cell):
+    made = {"model": "ort"}
+    return made
+
+def makes_stages_at_times(cell):
+    if cell.batch > 1:
+        return dict(model="ort")
+    return lambda inputs: inputs
+
+def makes_over(cell):
+    def run(inputs): ...
+    run = {"model": "ort"}
+    return run
+
 def passed_on(cell):
     return load(cell)
 
@@ -48,6 +70,11 @@ stages = {"decode": infer, "model": "ort"}
         ("everything", False),
         ("load", True),
         ("generate", False),
+        ("nested", False),
+        ("makes_stages", True),
+        ("makes_stages_by_name", True),
+        ("makes_stages_at_times", True),
+        ("makes_over", True),
         ("passed_on", True),
         ("shaped", True),
         ("decorated", True),
