@@ -192,7 +192,6 @@ class Launch:
         self._progress = {cell.id: CellProgress() for cell in inputs.cells}
         self._names = cell_names(plan.group)
         self._watch = Stopwatch()
-        self._is_told = False
         self._workers = Workers((self._task(cell) for cell in inputs.cells), plan.logs, self._deadline)
         self._beside = {cell.id: cell.load.beside for cell in inputs.cells}
         present = (neighbour for neighbour in self._beside.values() if neighbour is not None)
@@ -210,7 +209,8 @@ class Launch:
         self._say(Activity("starting"))
         self._start_all()
         self._start_neighbours()
-        tempo = self._tempo()
+        tempo = choose_tempo(self._inputs, self._forecast, self._starts(), self._plan.group.feeds)
+        self._tell_over_budget(tempo)
         self._timing = tempo.timing
         blocks = self._measure_blocks(tempo)
         if self._timing.beginnings:
@@ -227,15 +227,10 @@ class Launch:
             self._check.again(cell)
         return replace(self._record(blocks, sustained), idle_energy=idle_energy), tempo
 
-    def _tempo(self) -> Tempo:
-        return choose_tempo(self._inputs, self._forecast, self._starts(), self._plan.group.feeds)
-
-    def _tell_over_budget(self) -> None:
-        """Say once, in the first launch, which budget an interval takes, where the warm cells exceed what is left."""
-        late_s = 0.0 if self._number or self._is_told else self._tempo().late_s
-        if late_s > 0:
-            self._is_told = True
-            needed_s = math.ceil(_MARGIN * (self._timing.budget + late_s))
+    def _tell_over_budget(self, tempo: Tempo) -> None:
+        """Say in the first launch, once the speed of all its cells is known, which budget intervals take if more."""
+        if not self._number and tempo.late_s > 0:
+            needed_s = math.ceil(_MARGIN * (self._timing.budget + tempo.late_s))
             self._say(Activity("over-budget", needed_s=needed_s))
 
     def _record(self, blocks: tuple[BlockEvidence, ...], sustained: tuple[Sustained, ...]) -> LaunchRecord:
@@ -336,7 +331,6 @@ class Launch:
             warmed = self._progress[cell.id].warmed
             if warmed is not None:
                 peaks.append(max(warmed.peak_memory_bytes.values(), default=0))
-                self._tell_over_budget()
 
     def _start_neighbours(self) -> None:
         if any(self._beside.values()):
@@ -408,7 +402,8 @@ class Launch:
     def _goes_on(self, blocks: list[BlockEvidence]) -> bool:
         """Whether another block is wanted, and would end in time where there are as many as a launch must have.
 
-        The first launch is measured whatever it takes, and then is all that there is: one block tells what it can.
+        The first launch of a group is measured whatever it takes, and may end after one block that counts. All others
+        have the fewest that an interval needs, also the first of rows that come in a later part.
         """
         timing = self._timing
         taken = len(blocks) - timing.burn_in_blocks

@@ -186,6 +186,19 @@ def test_the_budget_that_slow_calls_need_is_said_before_the_first_block_and_one_
     assert all(cell.latency_ms is not None for cell in result.cells)
 
 
+def test_the_budget_that_is_said_counts_fast_and_slow_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def needed_s(name: str, tf_s: float, ort_s: float) -> int:
+        machine = resnet50()
+        machine.call_s = {"tf": tf_s, "ort": ort_s}
+        moments: list[Progress] = []
+        (tmp_path / name).mkdir()
+        result_of(machine, Timing(budget=30.0), tmp_path / name, monkeypatch, moments.append)
+        return next(m.activity.needed_s or 0 for m in moments if m.activity.code == "over-budget")
+
+    tf_slow, ort_slow, both_slow = needed_s("tf", 8.0, 0.1), needed_s("ort", 0.1, 8.0), needed_s("both", 8.0, 8.0)
+    assert both_slow > 1.5 * max(tf_slow, ort_slow)
+
+
 def test_nothing_is_said_of_a_budget_that_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     moments: list[Progress] = []
     result_of(resnet50(), Timing(budget=90.0), tmp_path, monkeypatch, moments.append)
