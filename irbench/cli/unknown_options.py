@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
@@ -14,12 +13,10 @@ from irbench.terminal.declared import Parsed
 _CUTOFF = 0.7
 """How alike two names must be, from 0 to 1: slips of the finger, and not all words with the same letters."""
 _MOST = 3
-_FIRST_WORDS = 4
-"""An option is about what stands at the beginning of its help."""
 
 
 def unknown_option_hint(name: str, command: click.Command, others: Mapping[str, click.Command]) -> str:
-    """Return what ``--name`` may have been meant to be: an option like it, that of another command, or one about it.
+    """Return what ``--name`` may have been meant to be: an option like it, or that of another command.
 
     Args:
         name: With its dashes.
@@ -31,10 +28,7 @@ def unknown_option_hint(name: str, command: click.Command, others: Mapping[str, 
     if near:
         return f"Did you mean {' or '.join(f'--{flag}' for flag in near)}?"
     having = [path for path, other in others.items() if name in _options(other)][:_MOST]
-    about = [flag for flag, option in own.items() if name.lstrip("-") in _subject(option)][:_MOST]
-    elsewhere = f"It is an option of {listing(having)}." if having else ""
-    related = f"{command.name} has others about {name.lstrip('-')}: {listing(about)}." if about else ""
-    return f"{elsewhere} {related}".strip()
+    return f"It is an option of {listing(having)}." if having else ""
 
 
 def missing_value_hint(name: str, command: click.Command) -> str:
@@ -56,7 +50,3 @@ def _options(command: click.Command) -> dict[str, click.Option]:
         for flag in option.opts
         if flag.startswith("--")
     }
-
-
-def _subject(option: click.Option) -> list[str]:
-    return re.findall(r"[a-z0-9.%]+", (option.help or "").lower())[:_FIRST_WORDS]
