@@ -27,9 +27,10 @@ def run(model: Path, *arguments: object) -> Called:
 
 
 def run_all(model: Path, faults: Mapping[str, str], *arguments: object) -> Called:
-    """Run a healthy fake-a beside one backend for each fault, in a single launch of slow calls.
+    """Run a healthy fake-a beside one backend for each fault, in launches of slow calls.
 
     Calls take 20 ms of virtual time, so that the 20th to the 37th are those of rounds, whatever the number of blocks.
+    There is time for all blocks: without, the first launch ends after one that counts.
 
     Args:
         model: What to run.
@@ -42,7 +43,8 @@ def run_all(model: Path, faults: Mapping[str, str], *arguments: object) -> Calle
         for setting in ("call_us=20000", f"fault={fault}", *([f"at={at}"] if at else [])):
             settings += ["--set", f"fake-{letter}.{setting}"]
     names = ",".join(f"fake-{letter}" for letter in ("a", *faults))
-    return irbench_process("run", model, "--backends", names, "--format", "json", *FASTEST, *settings, *arguments)
+    asked = ("--backends", names, "--format", "json", "--quick", *ENOUGH)
+    return irbench_process("run", model, *asked, *settings, *arguments)
 
 
 def cell(called: Called, backend: str) -> dict[str, Any]:

@@ -322,7 +322,9 @@ class Workers:
             What the method returned, or ``None`` when the cell failed; see :attr:`failures`.
         """
         session = self._session_of[cell]
-        worker = self._workers[session]
+        worker = self._workers.get(session)
+        if worker is None:
+            return None  # it died between two questions
         worker.thaw()
         answer = self._try(session, lambda: worker.ask(stage, method, *args, deadline_s=deadline_s))
         self._try(session, lambda: worker.freeze(stage))

@@ -102,7 +102,10 @@ def test_what_a_worker_does_to_others_stays_in_its_row(model: Path) -> None:
 
 def test_a_worker_that_is_killed_while_it_is_frozen_is_a_failed_row_and_helpers_are_not_missed(model: Path) -> None:
     called = run_all(
-        model, {"b": "kill-idle@run:30", "c": "@run", "d": "refuse@import"}, "--set", "fake-a.fault=kill-helpers"
+        model,
+        {"b": "kill-idle@run:22", "c": "@run", "d": "refuse@import"},
+        *("--set", "fake-a.fault=kill-helpers"),
+        *("--budget", "0.01s"),  # a single launch, in which one is killed
     )
     assert called.code == 3, called.err
     assert failed(called, "d") == ("import", "no such precision here", "ask for fp32")
