@@ -262,8 +262,7 @@ class Launch:
 
     @property
     def _forecast(self) -> Forecast:
-        warm = (cell.id for cell in self._workers.cells if self._progress[cell.id].warmed is not None)
-        speeds = {cell: self._progress[cell].speed for cell in warm}
+        speeds = {cell.id: self._progress[cell.id].speed for cell in self._workers.cells}
         return Forecast(self._timing, speeds, self._check.answers)
 
     def _run_alone(self) -> tuple[Sustained, ...]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from training_steps import FALLING
+from virtual_watches import VirtualTime
 
 from irbench.core.record import Stage
 from irbench.errors import IrbenchError
@@ -124,15 +124,7 @@ CHECK_S = 10.0
 def deadlines(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The deadline of each check, each of which takes :data:`CHECK_S`, or its deadline where that is less."""
     given: list[float] = []
-    now = SimpleNamespace(s=0.0)
-
-    class Watch:
-        def __init__(self) -> None:
-            self.began_s = now.s
-
-        @property
-        def elapsed_s(self) -> float:
-            return float(now.s - self.began_s)
+    now = VirtualTime()
 
     def call(*_: object, deadline_s: float, **_others: object) -> tuple[float, ...]:
         given.append(deadline_s)
@@ -141,7 +133,7 @@ def deadlines(monkeypatch: pytest.MonkeyPatch) -> list[float]:
             raise WorkerTimedOut("It gave no answer and was ended.")
         return FALLING.losses
 
-    monkeypatch.setattr(loss_checks, "Stopwatch", Watch)
+    monkeypatch.setattr(loss_checks, "Stopwatch", now.watch)
     monkeypatch.setattr(loss_checks, "call_in_worker", call)
     return given
 

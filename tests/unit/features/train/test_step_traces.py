@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import cast
 
 import pytest
 from documents import document
 from training_steps import CRASH, cell, table
+from virtual_watches import VirtualTime
 
 from irbench.core.result import RunDocument
 from irbench.core.training_row import StepTraceTable
 from irbench.errors import IrbenchError
 from irbench.features.train import step_traces
-from irbench.measure.clock import Stopwatch
 from irbench.runner import rounds
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
@@ -48,15 +47,7 @@ class Writer:
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let time pass only while a row is traced; xprof cannot be installed."""
-    now = SimpleNamespace(s=0.0)
-
-    class Watch(Stopwatch):
-        def __init__(self) -> None:
-            self.began_s = now.s
-
-        @property
-        def elapsed_s(self) -> float:
-            return float(now.s - self.began_s)
+    now = VirtualTime()
 
     def no_xprof(*_: object) -> None:
         raise IrbenchError("uv is not installed.")
@@ -67,8 +58,8 @@ def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
             raise CellFailed(CRASH)
         return b"trace"
 
-    monkeypatch.setattr(rounds, "Stopwatch", Watch)
-    monkeypatch.setattr(step_traces, "Rounds", lambda **facts: rounds.Rounds(**facts, watch=Watch()))
+    monkeypatch.setattr(rounds, "Stopwatch", now.watch)
+    monkeypatch.setattr(step_traces, "Rounds", lambda **facts: rounds.Rounds(**facts, watch=now.watch()))
     monkeypatch.setattr(step_traces, "build", no_xprof)
     monkeypatch.setattr(step_traces._StepTraces, "_trace_of", trace_of)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from training_steps import FALLING
+from virtual_watches import VirtualTime
 
 from irbench.core.record import Failure, Stage
 from irbench.errors import IrbenchError
@@ -142,15 +142,7 @@ START_S, STEP_S = 3.0, 2.0
 @pytest.fixture
 def slow_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Checks that come to their first step after :data:`START_S`, and each of whose steps takes :data:`STEP_S`."""
-    now = SimpleNamespace(s=0.0)
-
-    class Watch:
-        def __init__(self) -> None:
-            self.began_s = now.s
-
-        @property
-        def elapsed_s(self) -> float:
-            return float(now.s - self.began_s)
+    now = VirtualTime()
 
     def call(*given: object, say: Callable[[Stage], None], **_others: object) -> Any:
         now.s += START_S
@@ -160,7 +152,7 @@ def slow_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         now.s += STEP_S * steps
         return FALLING.losses
 
-    monkeypatch.setattr(loss_checks, "Stopwatch", Watch)
+    monkeypatch.setattr(loss_checks, "Stopwatch", now.watch)
     monkeypatch.setattr(loss_checks, "call_in_worker", call)
 
 
