@@ -33,10 +33,16 @@ def report(value: object, say: Callable[[object], None]) -> None:
     say(value)
 
 
-def start_daemon() -> int:
+def start_daemon(*, clears_environment: bool = False) -> int:
     """Start a sleeper as daemons do, twice forked and in a session of its own, and return its process id."""
-    script = "import subprocess; print(subprocess.Popen(['sleep', '3600'], start_new_session=True, stdout=-3).pid)"
+    popen = "subprocess.Popen(['sleep', '3600'], start_new_session=True, stdout=-3, env=ENV).pid"
+    script = f"import subprocess; print({popen.replace('ENV', '{}' if clears_environment else 'None')})"
     return int(subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True).stdout)
+
+
+def start_hidden_daemon() -> int:
+    """Start a daemon that shows nothing of who started it, and return its process id."""
+    return start_daemon(clears_environment=True)
 
 
 def start_daemon_and_die() -> NoReturn:

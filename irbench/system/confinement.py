@@ -175,7 +175,10 @@ _REFUSED_TO_READERS = (
     *(*_REFUSED_TO_RUNTIMES, *seccomp.PROGRAMS, *seccomp.PROCESSES),
     *(*seccomp.OWNERSHIP, *seccomp.ATTRIBUTES),
 )
-_REFUSED_WITH_ARGUMENTS = (seccomp.LIMITS_OF_OTHERS, seccomp.NEW_NAMESPACES, *seccomp.SET_USER_MODES)
+_REFUSED_WITH_ARGUMENTS = (
+    *(seccomp.LIMITS_OF_OTHERS, seccomp.NEW_NAMESPACES, seccomp.ADOPTION),
+    *seccomp.SET_USER_MODES,
+)
 
 
 @dataclass(frozen=True)

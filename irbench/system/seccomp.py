@@ -130,6 +130,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
             "keyctl": 250,
             "perf_event_open": 298,
             "prlimit64": 302,
+            "prctl": 157,
             "kcmp": 312,
             "bpf": 321,
             "userfaultfd": 323,
@@ -182,6 +183,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
             "keyctl": 219,
             "perf_event_open": 241,
             "prlimit64": 261,
+            "prctl": 167,
             "kcmp": 272,
             "bpf": 280,
             "userfaultfd": 282,
@@ -227,16 +229,18 @@ ATTRIBUTES = (
 
 @dataclass(frozen=True)
 class ArgumentRule:
-    """A system call that is refused where an argument has any of some bits.
+    """A system call that is refused where an argument has any of some bits, or a value.
 
     Attributes:
         argument: Which argument, from 0.
         bits: Of its lower 32.
+        is_value: Whether it is refused where these bits are all of the argument's that are set, and no others.
     """
 
     call: str
     argument: int
     bits: int
+    is_value: bool = False
 
 
 _SET_USER_AND_GROUP = 0o6000
@@ -249,6 +253,8 @@ NEW_NAMESPACES = ArgumentRule("clone", 0, 0x7E020080)
 """Processes in namespaces of their own, by any of the flags ``CLONE_NEW*``."""
 LIMITS_OF_OTHERS = ArgumentRule("prlimit64", 0, 0xFFFFFFFF)
 """The limits of another process, by which it can be ended: a process names itself as 0."""
+ADOPTION = ArgumentRule("prctl", 0, 36, is_value=True)
+"""``PR_SET_CHILD_SUBREAPER``: a worker that stops adopting its daemons would not find them to freeze or kill them."""
 
 _UNKNOWN = ("clone3",)
 """Its flags lie in memory, where no filter sees them. Where a kernel lacks it, the C library calls ``clone``."""
@@ -337,7 +343,7 @@ def filter_program(
         lines += [
             (_JUMP_EQUAL, 0, _RULE_LINES - 1, number),
             (_LOAD, 0, 0, offset),
-            (_JUMP_ANY_BIT, refusal - len(lines) - 3, 0, rule.bits),
+            (_JUMP_EQUAL if rule.is_value else _JUMP_ANY_BIT, refusal - len(lines) - 3, 0, rule.bits),
             (_LOAD, 0, 0, _NUMBER_OFFSET),
         ]
     lines += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _NOT_KNOWN), (_RETURN, 0, 0, _REFUSE)]

@@ -1,4 +1,4 @@
-"""Signals of this process: steps that none may interrupt, and one that ends it with its parent."""
+"""Signals of this process, steps that none may interrupt, and what the kernel does when a parent process ends."""
 
 from __future__ import annotations
 
@@ -49,9 +49,19 @@ def signals_deferred() -> Iterator[None]:
 
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 
 
 def die_with_parent() -> None:
     """Have the kernel kill this process when the thread that started it ends, on Linux; a fork does not inherit it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Have the kernel make this process the parent of those of its descendants whose parent ends, on Linux.
+
+    A program that makes itself a daemon thus stays below this process in the tree of processes. Source: prctl(2).
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
-from irbench.system.signals import die_with_parent
+from irbench.system.signals import adopt_orphans, die_with_parent
 from irbench.worker import CONFINEMENT
 from irbench.worker.exchange.wire import CallError, Channel, Reply, Request, Say, problem_of, unpickled
 
@@ -24,6 +24,7 @@ def main() -> None:
     os.set_inheritable(descriptor, False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the coordinator decides what an interrupt means
     die_with_parent()
+    adopt_orphans()
     if cpus:
         os.sched_setaffinity(0, {int(cpu) for cpu in cpus.split(",")})
     with closing(Channel(socket.socket(fileno=descriptor), dump=_form_of_answers())) as channel:

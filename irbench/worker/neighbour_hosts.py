@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from irbench.measure.pressure import PressureProgram
 from irbench.spec import Neighbour
 from irbench.worker.cell import CellTask
 from irbench.worker.cell_hosts import RunHost
+from irbench.worker.watchdog import descendants
 
 _LONGEST_CALL_S = 60.0
 
@@ -56,22 +58,28 @@ class CommandHost:
             raise IrbenchError(f"{command} cannot be started: {error.strerror}.", hint="Name a program.") from error
 
     def press(self, _intensity: int) -> None:
-        """Make sure that it still runs.
+        """Make sure that it still runs, or has left a daemon that does.
 
         Raises:
             IrbenchError: It has ended.
         """
         code = self._process.poll()
-        if code is not None:
+        unread = os.WEXITED | os.WNOHANG | os.WNOWAIT  # leaves the command's exit code for poll
+        with suppress(ChildProcessError):  # this process, which adopts daemons, has no children any more
+            while (ended := os.waitid(os.P_ALL, 0, unread)) is not None and ended.si_pid != self._process.pid:
+                os.waitpid(ended.si_pid, 0)
+        if code or (code == 0 and not descendants({os.getpid()})):
             raise IrbenchError(
                 f"the command ended with exit code {code}.", hint="Give one that runs until it is stopped."
             )
 
     def counted(self) -> NeighbourActivity:
-        """Return what it and all that it started did since it was started; raises as :meth:`press` does."""
+        """Return what it and its descendants did since it was started; raises as :meth:`press` does."""
         self.press(0)
         processes = read_processes(PROC)
-        return NeighbourActivity(now_ns(), tree_cpu_ns(tree(self._process.pid, processes), processes))
+        own = os.getpid()
+        running_ns = tree_cpu_ns(tree(own, processes) - {own}, processes)
+        return NeighbourActivity(now_ns(), running_ns + processes[own].children_cpu_ns)
 
 
 class ModelHost(RunHost):

@@ -35,7 +35,7 @@ from irbench.worker.failures import (
 from irbench.worker.interpreters import interpreter_command, interpreter_environment
 from irbench.worker.scratch import scratch_folder
 from irbench.worker.shown_variables import shown_variables
-from irbench.worker.watchdog import MARK, kill_all, watchdog, worker_folder
+from irbench.worker.watchdog import MARK, Offspring, watchdog, worker_folder
 
 _LOG_TAIL_BYTES = 4000
 EXIT_GRACE_S = 5.0
@@ -74,8 +74,8 @@ class Worker:
         shows_all_variables: bool = True,
     ) -> None:
         self.log = log
-        self._mark = uuid.uuid4().hex
-        folder = worker_folder(self._mark)
+        mark = uuid.uuid4().hex
+        folder = worker_folder(mark)
         confined = {} if confinement is None else confined_environment(confinement, folder)
         inherits_all = shows_all_variables and confinement is None
         present = interpreter_environment(python)
@@ -92,13 +92,14 @@ class Worker:
                 stderr=output,
                 pass_fds=(theirs.fileno(), *inherited),
                 start_new_session=True,
-                env={**variables, **(environment or {}), **confined, MARK: self._mark},
+                env={**variables, **(environment or {}), **confined, MARK: mark},
             )
         self._exit = os.pidfd_open(self._process.pid)
         self._frozen = False
         self.is_confined = confinement is not None
         self._awaited: deque[ExpectedReply] = deque()
-        watchdog().guard(self._process.pid, self._mark)
+        self._offspring = Offspring(self._process.pid, mark)
+        watchdog().guard(self._offspring)
 
     @property
     def process_id(self) -> int:
@@ -186,9 +187,9 @@ class Worker:
             return message.value
 
     def freeze(self) -> None:
-        """Stop the worker and everything it started; returns once the worker stands still.
+        """Stop the worker and all its descendants; returns once the worker has stopped.
 
-        What it started is told at the same time, and stops before it computes anything further.
+        Descendants are signalled at the same time, and stop before they compute anything further.
         Where processes cannot be stopped, it is given a second to come to rest by itself.
         """
         if not freeze.SUPPORTED:
@@ -201,6 +202,8 @@ class Worker:
                 self.kill()
                 raise WorkerDied("It could not be frozen and was ended.", log_tail=self.log_tail()) from None
             self._frozen = True
+            if self._offspring.stop_escaped():
+                watchdog().guard(self._offspring)
 
     def thaw(self) -> None:
         """Let it run again."""
@@ -208,15 +211,16 @@ class Worker:
             self._frozen = False
             with contextlib.suppress(ProcessLookupError):
                 freeze.thaw(self.process_id)
+            self._offspring.resume_escaped()
 
     def kill(self) -> None:
         """End the worker and everything it started, frozen or not, and wait for it."""
         if self._channel.closed:
             return
-        kill_all(self.process_id, self._mark)
+        self._offspring.kill()
         self._process.wait()
-        shutil.rmtree(worker_folder(self._mark), ignore_errors=True)
-        watchdog().release(self.process_id, self._mark)
+        shutil.rmtree(worker_folder(self._offspring.mark), ignore_errors=True)
+        watchdog().release(self._offspring)
         self._channel.close()
         os.close(self._exit)
 

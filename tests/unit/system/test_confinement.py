@@ -158,6 +158,9 @@ def system_call(name: str, *arguments: int) -> Callable[[], None]:
     return call
 
 
+PR_SET_NAME, PR_SET_CHILD_SUBREAPER = 15, 36  # prctl(2)
+
+
 @needs_seccomp
 @pytest.mark.parametrize("name", [*seccomp.SHARED, *seccomp.OTHER_PROCESSES, *seccomp.KERNEL])
 def test_a_runtime_reaches_other_programs_by_no_system_call(name: str) -> None:
@@ -258,6 +261,17 @@ def test_no_process_or_thread_can_be_started_and_the_process_group_not_be_left()
     for act in (os.fork, start_thread, os.setsid, lambda: os.setpgid(0, 0)):
         assert confined(Confinement(), act) == errno.EACCES
     assert confined(Confinement(for_runtime=True), os.setsid) == 0
+
+
+@needs_seccomp
+def test_a_runtime_cannot_give_up_its_daemons_and_may_name_its_threads() -> None:
+    def control(option: int) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.prctl(option, b"name" if option == PR_SET_NAME else 0, 0, 0, 0):
+            raise OSError(ctypes.get_errno(), "")
+
+    assert confined(Confinement(for_runtime=True), lambda: control(PR_SET_CHILD_SUBREAPER)) == errno.EACCES
+    assert confined(Confinement(for_runtime=True), lambda: control(PR_SET_NAME)) == 0
 
 
 @needs_seccomp

@@ -1,13 +1,33 @@
-"""Calls of a model that runs beside others: made in turns, each of which begins at a phase of its own."""
+"""What runs beside models: commands with their daemons, and calls of a model in turns."""
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
 
+from irbench.measure.disturbances import TICK_NS
+from irbench.spec import Neighbour
+from irbench.worker import Worker
+from irbench.worker.failures import CallFailed
 from irbench.worker.neighbour_hosts import RepeatedCalls
 
 PATIENCE_S = 30
+COMMAND = "irbench.worker.neighbour_hosts:CommandHost"
+DAEMON = """
+import os, sys
+from pathlib import Path
+if os.fork():
+    os._exit(0)
+os.setsid()
+if os.fork():
+    os._exit(0)
+stop = Path(sys.argv[0]).with_suffix(".stop")
+while not stop.exists():
+    sum(range(100_000))
+"""
 SELDOM = 1e-4
 """Calls per second: a period is hours long."""
 
@@ -88,3 +108,37 @@ def test_without_a_rate_each_stream_calls_again_as_soon_as_it_has_answered() -> 
 def test_streams_share_a_rate() -> None:
     model = Called()
     assert RepeatedCalls([model, model], 2.0, draws(1.0, 1.0)).pace_ns == 1_000_000_000
+
+
+def test_a_command_that_becomes_a_daemon_runs_as_long_as_the_daemon_does_and_its_time_counts(tmp_path: Path) -> None:
+    script = tmp_path / "daemon.py"
+    script.write_text(DAEMON)
+    neighbour = Neighbour("command", target=f"{sys.executable} {script}")
+    with Worker(tmp_path / "log") as worker:
+        worker.ask(COMMAND, neighbour, hold=True, deadline_s=PATIENCE_S)
+        counted = [worker.ask("counted", deadline_s=PATIENCE_S).cpu_ns for _ in range(2)]
+        for _ in range(100 * PATIENCE_S):
+            counted.append(worker.ask("counted", deadline_s=PATIENCE_S).cpu_ns)
+            if counted[-1] > 500_000_000:
+                break
+        assert all(later > earlier - TICK_NS for earlier, later in pairwise(counted)), "those that ended still count"
+        assert counted[-1] > 500_000_000, "the program itself ends before half a second"
+        (tmp_path / "daemon.stop").touch()
+        assert "ended with exit code 0" in refusal_of(worker)
+
+
+def test_a_command_that_fails_is_refused_though_it_leaves_a_daemon(tmp_path: Path) -> None:
+    neighbour = Neighbour("command", target="sh -c 'sleep 3600 & exit 3'")
+    with Worker(tmp_path / "log") as worker:
+        worker.ask(COMMAND, neighbour, hold=True, deadline_s=PATIENCE_S)
+        assert "ended with exit code 3" in refusal_of(worker)
+
+
+def refusal_of(worker: Worker) -> str:
+    """Press until the host says that its command has ended, and return how it says so."""
+    for _ in range(100 * PATIENCE_S):
+        try:
+            worker.ask("press", 100, deadline_s=PATIENCE_S)
+        except CallFailed as error:
+            return error.message
+    return "it runs on"

@@ -17,7 +17,7 @@ from irbench.system.confinement import Confinement
 from irbench.worker import Worker, WorkerDied, call_in_worker, process
 from irbench.worker.confined_start import confined_environment
 from irbench.worker.failures import CallFailed, WorkerTimedOut
-from irbench.worker.watchdog import kill_all
+from irbench.worker.watchdog import Offspring
 
 PATIENCE_S = 60
 
@@ -207,11 +207,12 @@ def test_the_number_of_a_dead_worker_is_not_free_while_what_it_started_is_killed
 ) -> None:
     states: list[str] = []
 
-    def look(worker_id: int, mark: str) -> None:
-        states.append(psutil.Process(worker_id).status())
-        kill_all(worker_id, mark)
+    class Seen(Offspring):
+        def kill(self) -> None:
+            states.append(psutil.Process(self.worker).status())
+            super().kill()
 
-    monkeypatch.setattr(process, "kill_all", look)
+    monkeypatch.setattr(process, "Offspring", Seen)
     with Worker(tmp_path / "log") as worker, pytest.raises(WorkerDied, match="exit code 3"):
         worker.ask("os:_exit", 3, deadline_s=PATIENCE_S)
     assert states == [psutil.STATUS_ZOMBIE]

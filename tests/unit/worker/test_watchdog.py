@@ -14,6 +14,7 @@ import psutil
 import pytest
 from front_door import given_up_after
 
+from irbench.measure.clock import sleep
 from irbench.spec import Artifact, Load
 from irbench.worker import Worker, WorkerDied
 from irbench.worker.inference import OpenSession
@@ -83,6 +84,40 @@ def test_what_a_worker_made_a_daemon_ends_with_it(tmp_path: Path) -> None:
     assert _gone(neighbours)
 
 
+def test_a_daemon_without_environment_is_frozen_with_its_worker_and_ends_with_it(tmp_path: Path) -> None:
+    with Worker(tmp_path / "log") as worker:
+        daemon = psutil.Process(worker.ask("tests_support:start_hidden_daemon", deadline_s=PATIENCE_S))
+        for _ in range(2):
+            worker.freeze()
+            assert _becomes(daemon, psutil.STATUS_STOPPED)
+            worker.thaw()
+            assert _becomes(daemon, psutil.STATUS_SLEEPING)
+    assert _gone(daemon.pid)
+
+
+def test_a_daemon_without_environment_ends_though_its_worker_crashes_after_a_freeze(tmp_path: Path) -> None:
+    with Worker(tmp_path / "log") as worker:
+        daemon = worker.ask("tests_support:start_hidden_daemon", deadline_s=PATIENCE_S)
+        worker.freeze()
+        worker.thaw()
+        with pytest.raises(WorkerDied):
+            worker.ask("os:abort", deadline_s=PATIENCE_S)
+    assert _gone(daemon)
+
+
+def test_a_process_that_got_the_number_of_one_that_escaped_is_left_alone(tmp_path: Path) -> None:
+    with Worker(tmp_path / "log") as worker:
+        daemon = worker.ask("tests_support:start_hidden_daemon", deadline_s=PATIENCE_S)
+        worker.freeze()
+        escaped = worker._offspring.escaped
+        stranger = subprocess.Popen(["sleep", "3600"])
+        escaped[stranger.pid] = escaped.pop(daemon)
+    assert _gone(daemon)
+    assert stranger.poll() is None
+    stranger.kill()
+    stranger.wait()
+
+
 def test_a_daemon_ends_though_the_worker_that_started_it_has_crashed(tmp_path: Path) -> None:
     with Worker(tmp_path / "log") as worker, pytest.raises(WorkerDied, match="SIGABRT") as caught:
         worker.ask("tests_support:start_daemon_and_die", deadline_s=PATIENCE_S)
@@ -97,9 +132,11 @@ worker = Worker(Path(sys.argv[1]))
 worker.ask("os:getpid", deadline_s=60)
 child = worker.ask("tests_support:start_sleeper", deadline_s=60)
 daemon = worker.ask("tests_support:start_daemon", deadline_s=60)
+started = [worker.process_id, child, daemon]
 if sys.argv[2] == "frozen":
+    started.append(worker.ask("tests_support:start_hidden_daemon", deadline_s=60))
     worker.freeze()
-print(worker.process_id, child, daemon, flush=True)
+print(*started, flush=True)
 time.sleep(3600)
 """
 
@@ -132,6 +169,15 @@ def _gone(process: int) -> bool:
     except psutil.TimeoutExpired:
         return False
     return True
+
+
+def _becomes(process: psutil.Process, status: str) -> bool:
+    """Wait until a process has a status: signals are obeyed a moment after they are sent."""
+    for _ in range(100 * PATIENCE_S):
+        if process.status() == status:
+            return True
+        sleep(0.01)
+    return False
 
 
 def test_a_watchdog_that_somebody_has_stopped_ends_all_the_same() -> None:
