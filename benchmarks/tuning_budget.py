@@ -44,7 +44,7 @@ from irbench.stats.launch_planning import (
     samples_per_round,
 )
 from irbench.stats.notice_rules.table_state import TableState
-from irbench.stats.observed import observe
+from irbench.stats.observed import observe, observe_otherwise
 from irbench.stats.stopping_rule import Pace, launches_planned, scatters
 from irbench.stats.winner import find_winner
 from irbench.worker.cell import Warmed
@@ -393,7 +393,8 @@ def _found(
     launches = observe(group, records, timing)
     eligibility = decide_eligibility(group, records, Admission())
     rows: Any = {cell.id: SimpleNamespace(batch=cell.load.batch, fps=None, latency_ms=None) for cell in group.cells}
-    state = TableState(group, records, launches, eligibility, rows, timing, "budget", confirmed.seconds)
+    otherwise = observe_otherwise(group, records, launches, timing)
+    state = TableState(group, records, launches, otherwise, eligibility, rows, timing, "budget", confirmed.seconds)
     found = find_winner(launches, eligibility.candidates, timing, eligibility.link)
     evidence = pair_evidence(state, found)
     decision = decide(found, eligibility.candidates, references, evidence, timing.within)

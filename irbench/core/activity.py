@@ -78,8 +78,12 @@ class Outlook:
 
     Attributes:
         row: The leader; where nothing leads, the row whose own time is known least well.
-        lead: By what fraction it is faster than its rival; ``None`` where nothing leads.
+        lead: How many times as fast as its rival it is; ``None`` where nothing leads.
         half_width: Half the width of the interval, as a fraction.
+        is_as_loaded: Whether all blocks count, because most were disturbed.
+        quiet_launches: How many launches have blocks that count, and of how many; ``None`` where all have.
+        contradicted_by: The row that leads once other blocks count, and how many times as fast as the leader it is
+            there; ``None`` where that changes nothing.
         target: At which half-width it is known well enough; ``None`` before there are intervals.
         intervals_from: How many launches each row needs before there are intervals, while there are none.
         rows_left: How many rows the next launch is for; ``None`` where it is for all.
@@ -91,3 +95,6 @@ class Outlook:
     target: float | None = None
     intervals_from: int | None = None
     rows_left: int | None = None
+    is_as_loaded: bool = False
+    quiet_launches: tuple[int, int] | None = None
+    contradicted_by: tuple[str, float] | None = None

@@ -38,8 +38,8 @@ Doubt = Literal[
 NoWinner = Literal["preview", "same", "undecided", Doubt]
 """Why no cell is called the fastest: too few launches; no difference that matters; none that is sure; most blocks were
 disturbed, and it is not known in whose turns; other programs were busier in the turns of one cell than in those of
-another; the rival is faster over all blocks, in throughput, or where each runs alone; another row has surely the lower
-median latency."""
+another; another row is faster once other blocks count (``Lead.contradiction``); the rival is faster in throughput, or
+where each runs alone; another row has surely the lower median latency."""
 Condition = Literal["busy"]
 """Under which the statements of a table hold. ``busy``: most of its blocks were disturbed, so they are of the machine
 as loaded as it was: by the mean time over all blocks instead of medians over undisturbed ones."""
@@ -72,6 +72,23 @@ class Winner:
 
 
 @dataclass(frozen=True)
+class Contradiction:
+    """Another cell that is faster than the leader once launches are reduced in the other way.
+
+    Attributes:
+        cell: Its id.
+        value: How many times as fast as the leader it is.
+        blocks: Which blocks count there: ``all`` where the lead is of undisturbed ones, and the reverse.
+        launches: How many of them measured both.
+    """
+
+    cell: str
+    value: float
+    blocks: Literal["all", "undisturbed"]
+    launches: int
+
+
+@dataclass(frozen=True)
 class Lead(WithEnds):
     """The cell that looks fastest against its nearest rival, whether or not it may be called the winner.
 
@@ -88,6 +105,7 @@ class Lead(WithEnds):
         range_low: The smallest of few launches, over all rivals; null with an interval, and after a single launch.
         range_high: The largest of them for the nearest rival; null likewise.
         condition: Under which all of this holds; null where it is not bound to anything that happened during the run.
+        contradiction: What contradicts it once other blocks count; null where nothing does, and in older documents.
     """
 
     cell: str
@@ -97,6 +115,7 @@ class Lead(WithEnds):
     reason: NoWinner | None = None
     assumes_one_mode: bool = False
     condition: Condition | None = None
+    contradiction: Contradiction | None = None
 
     @property
     def is_doubtful(self) -> bool:
@@ -164,6 +183,9 @@ class GroupResult(MeasuredTable):
     lead: Lead | None = None
     blocks_disturbed: int | None = None
     """How many blocks something outside disturbed, excluded or not; null in older documents."""
+    launches_counted: int | None = None
+    """How many launches have blocks that count; null in older documents. Fewer than ``launches`` where most blocks were
+    disturbed, and enough launches have enough undisturbed ones."""
     blocks_range: tuple[int, int] | None = None
     """Blocks that count in the launch with the fewest and in that with the most; null in older documents."""
     condition: Condition | None = None

@@ -112,12 +112,20 @@ def failure_text(state: State, failure: Failure, *, has_figures: bool = False) -
 
 def _protocol(result: GroupResult) -> Iterator[str]:
     if result.blocks_measured:
-        size = f"{plural(result.launches, 'launch')} x {_blocks(result)}{_raced(result)}"
+        size = f"{_launches(result)} x {_blocks(result)}{_raced(result)}"
         yield f"{'preview: ' if result.preview else ''}{size}, {_excluded(result)}"
     else:
         yield "no launch finished"
     yield f"{result.seconds:.0f} s"
     yield STOPPED_TEXTS[result.stopped_by]
+
+
+def _launches(result: GroupResult) -> str:
+    """Return how many launches there were, and how many of them have blocks that count where not all do."""
+    counted, launches = result.launches_counted, plural(result.launches, "launch")
+    if not counted or counted == result.launches:
+        return launches
+    return f"{launches} (the {counted} with enough undisturbed blocks count)"
 
 
 def _blocks(result: GroupResult) -> str:
@@ -141,6 +149,8 @@ def _excluded(result: GroupResult) -> str:
     speedups = [cell.speedup for cell in result.cells if cell.speedup is not None]
     if not speedups:
         return share
+    if result.lead is not None and result.lead.contradiction is not None:
+        return f"{share} (another row leads if included)"
     if any(speedup.all_blocks_verdict not in (speedup.verdict, None) for speedup in speedups):
         return f"{share} (verdicts change if included)"
     if any(speedup.moves_with_all_blocks for speedup in speedups):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irbench.core.activity import ACTIVITY_TEXTS, Activity, Outlook
 from irbench.core.plain_text import plain
-from irbench.core.quantities import percent, percents_apart, plural
+from irbench.core.quantities import percent, percents_apart, plural, times
 from irbench.runner.run_progress import Progress
 
 _WIDEST = 0.5
@@ -37,19 +37,36 @@ def outlook_text(outlook: Outlook | None) -> str:
     """Return one line on how the interval that decides narrows; an empty one where nothing is known of it."""
     if outlook is None:
         return ""
-    lead = "" if outlook.lead is None else f"{outlook.row} leads by {percent(outlook.lead)}"
+    lead = "" if outlook.lead is None else f"{outlook.row} leads, {times(outlook.lead)} its nearest rival"
+    where = _what_counts(outlook)
     if outlook.target is None:  # the range of two or three launches says too little of the next ones
-        return f"{lead and f'{lead} so far, '}intervals after {outlook.intervals_from} launches of each row"
+        return f"{lead and f'{lead} so far{where}, '}intervals after {outlook.intervals_from} launches of each row"
     known, target = percents_apart(outlook.half_width, outlook.target)
     if outlook.half_width > _WIDEST:
-        begun = f"{lead} so far," if lead else f"{outlook.row}:"
+        begun = f"{lead} so far{where}," if lead else f"{outlook.row}:"
         state = f"{begun} the interval is still wider than ±{percent(_WIDEST, 0)}"
     else:
-        state = f"{lead or outlook.row} ±{known}"
+        state = f"{lead or outlook.row} ±{known}{where}"
     if outlook.rows_left == 0:
-        return f"{state}: decided"
+        return f"{state}: {'decided' if outlook.contradicted_by is None else 'contradictory'}"
     left = f", {plural(outlook.rows_left, 'row')} left" if outlook.rows_left is not None else ""
     return f"{state}, target ±{target}{left}"
+
+
+def _what_counts(outlook: Outlook) -> str:
+    """Return of what a lead is where that is not of all launches' undisturbed blocks, and what contradicts it."""
+    where, otherwise = " in undisturbed blocks", "over all blocks"
+    if outlook.is_as_loaded:
+        where, otherwise = " on this busy machine", "in undisturbed blocks"
+    elif outlook.quiet_launches is not None:
+        counted, launches = outlook.quiet_launches
+        where = f"{where} ({counted} of {launches} launches)"
+    elif outlook.contradicted_by is None:
+        return ""
+    if outlook.contradicted_by is None:
+        return where
+    row, ratio = outlook.contradicted_by
+    return f"{where}, but {row} is {times(ratio)} as fast as {outlook.row} {otherwise}"
 
 
 def progress_line(progress: Progress) -> str:

@@ -12,7 +12,7 @@ from rich.measure import Measurement
 from rich.text import Text
 
 from irbench.core.quantities import plural, significant, times
-from irbench.core.result import GroupResult, Lead, UnevenLoad, Winner
+from irbench.core.result import Contradiction, GroupResult, Lead, UnevenLoad, Winner
 from irbench.core.row import CellResult, Ends, is_too_slow, row_names
 from irbench.notices import Context, Warn
 from irbench.notices.warnings import Disturbed, OrderRow, OrdersDiffer
@@ -228,6 +228,10 @@ def _lead(result: GroupResult, lead: Lead, context: Context) -> str:
     if lead.reason is None:
         return f"{leader} is fastest{where}: {ahead}{_adjusted(result)}{reservation}"
     order = _contradicted_order(result, lead)
+    if lead.reason == "preview" and lead.contradiction is not None:
+        return f"preview: {_other_blocks(result, lead, lead.contradiction)}"
+    if lead.reason == "all-blocks-disagree" and lead.contradiction is not None:
+        return f"no winner: {_other_blocks(result, lead, lead.contradiction)}. Repeat the run on a quiet machine"
     if lead.reason == "preview" and order is not None:
         return f"preview{where}: {_no_order(names, order)}{reservation}"
     if lead.reason == "preview":
@@ -254,6 +258,18 @@ def _no_order(names: Mapping[str, str], order: OrderRow) -> str:
     leader, other = names[order.cell], names[order.other]
     ahead = f"{leader} is {times(order.lead)} as fast by speedup, but {order.figures()}"
     return f"whether {leader} or {other} is faster cannot be told: {ahead}"
+
+
+def _other_blocks(result: GroupResult, lead: Lead, against: Contradiction) -> str:
+    """Return who leads in the blocks that count, and who does in the others."""
+    names, said = row_names(result.cells), {"all": "over all blocks", "undisturbed": "in undisturbed blocks"}
+    others = said.pop(against.blocks)
+    (own,) = said.values()
+    leader, rival, other = names[lead.cell], names[lead.rival], names[against.cell]
+    return (
+        f"{leader} is {times(lead.value)} as fast as {rival} {own} of {plural(lead.launches, 'launch')}, but"
+        f" {other} is {times(against.value)} as fast as {leader} {others} of {plural(against.launches, 'launch')}"
+    )
 
 
 def _condition(result: GroupResult) -> tuple[str, str]:

@@ -52,7 +52,7 @@ NO_WINNER_TEXTS: Mapping[NoWinner, NoWinnerText] = {
         "other programs were busier beside one row than beside another", "machine unevenly busy{figure}"
     ),
     "all-blocks-disagree": NoWinnerText(
-        "another row leads once disturbed blocks count",
+        "another row leads once other blocks count",
         _CONTRADICTORY,
         "{leader} leads in undisturbed blocks, {rival} over all blocks. Repeat the run on a quiet machine",
     ),

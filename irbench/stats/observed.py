@@ -197,13 +197,34 @@ def _counted(blocks: Blocks, reduction: Reduction, timing: Timing) -> Blocks:
     return blocks
 
 
-def log_ratio_of_launch(observed: Observed, cell: str, other: str, *, all_blocks: bool = False) -> float | None:
-    """Return what a launch says of ln(cell) - ln(other); ``None`` without a common block.
+def observe_otherwise(
+    group: Group, records: Sequence[LaunchRecord], launches: Sequence[Observed], timing: Timing
+) -> tuple[Observed, ...]:
+    """Return the launches reduced in the other way: by all blocks where undisturbed ones count, and the reverse.
+
+    A run is reduced again after each launch, and how may change with the share of disturbed blocks. Where most blocks
+    were disturbed at some look, all blocks count as they did then: by mean times.
+
+    Args:
+        group: Says what cells are compared by.
+        records: The group's launches.
+        launches: The same, as the table reduces them.
+        timing: Says which blocks are dirty, and how many clean ones are enough.
+    """
+    if is_as_loaded(launches):
+        return observe(group, records, timing, "quiet-launches")
+    if any(mostly_disturbed(launches[:look]) for look in range(1, len(launches) + 1)):
+        return observe(group, records, timing, "as-loaded")
+    return tuple(replace(launch, counted=launch.blocks) for launch in launches)
+
+
+def log_ratio_of_launch(observed: Observed, cell: str, other: str) -> float | None:
+    """Return what a launch says of ln(cell) - ln(other); ``None`` without a common block that counts.
 
     It is the Hodges-Lehmann estimate over blocks; as loaded, the difference of the logarithms of two means.
     """
     own, others = observed.log_ns.get(cell, {}), observed.log_ns.get(other, {})
-    common = sorted(own.keys() & others.keys() & (observed.blocks if all_blocks else observed.counted))
+    common = sorted(own.keys() & others.keys() & observed.counted)
     if not common:
         return None
     if observed.reduction == "as-loaded":

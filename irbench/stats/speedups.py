@@ -14,23 +14,35 @@ from irbench.stats.observed import Observed, log_ratio_of_launch
 _LEVELS = (0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
 
 
-def launch_ratios(
-    launches: Sequence[Observed], cell: str, other: str, *, all_blocks: bool = False
-) -> tuple[float, ...]:
+def launch_ratios(launches: Sequence[Observed], cell: str, other: str) -> tuple[float, ...]:
     """Return ln(time of cell / time of other) for each launch that measured both; negative where cell is faster."""
-    ratios = (log_ratio_of_launch(launch, cell, other, all_blocks=all_blocks) for launch in launches)
+    ratios = (log_ratio_of_launch(launch, cell, other) for launch in launches)
     return tuple(ratio for ratio in ratios if ratio is not None)
 
 
-def speedups(launches: Sequence[Observed], cells: Sequence[str], baseline: str, timing: Timing) -> dict[str, Speedup]:
+def speedups(
+    launches: Sequence[Observed],
+    cells: Sequence[str],
+    baseline: str,
+    timing: Timing,
+    *,
+    all_blocks: Sequence[Observed],
+) -> dict[str, Speedup]:
     """Return how much faster each cell is than ``baseline``: exp(-m) of the median log ratio m.
 
     Whatever is called faster or slower holds together with the protocol's confidence; see :func:`holm_intervals`.
+
+    Args:
+        launches: Every launch, reduced.
+        cells: Ids of those that are compared with ``baseline``.
+        baseline: The id of what they are compared with.
+        timing: Confidence, looks, and the band called the same.
+        all_blocks: The launches reduced so that every block counts, disturbed ones included.
     """
     ratios = {cell: [-launch_ratio for launch_ratio in launch_ratios(launches, cell, baseline)] for cell in cells}
     ratios = {cell: values for cell, values in ratios.items() if values}
     return {
-        cell: _speedup(faster, ratios[cell], _over_all_blocks(launches, cell, baseline, faster, timing), timing)
+        cell: _speedup(faster, ratios[cell], _over_all_blocks(all_blocks, cell, baseline, faster, timing), timing)
         for cell, faster in holm_intervals(ratios, timing).items()
     }
 
@@ -111,7 +123,7 @@ def _over_all_blocks(
     launches: Sequence[Observed], cell: str, baseline: str, counted: Interval, timing: Timing
 ) -> Interval:
     """Return the interval over every block, disturbed ones included, at the confidence of that over counted blocks."""
-    values = [-launch_ratio for launch_ratio in launch_ratios(launches, cell, baseline, all_blocks=True)]
+    values = [-launch_ratio for launch_ratio in launch_ratios(launches, cell, baseline)]
     confidence = timing.confidence if counted.confidence is None else counted.confidence
     return interval_at(values, looks_of(timing), confidence)
 

@@ -22,9 +22,9 @@ from irbench.stats.eligibility import Admission, Eligibility, decide_eligibility
 from irbench.stats.figures import within_max_latency
 from irbench.stats.intervals import Interval, Looks, bounds, interval_at, looks_of
 from irbench.stats.launch_planning import Scatter, fewest_blocks, parts_of, scatter_of
-from irbench.stats.observed import Observed, log_level, observe
+from irbench.stats.observed import Observed, is_as_loaded, log_level, observe, observe_otherwise
 from irbench.stats.speedups import holm_intervals, launch_ratios, verdict, within_band
-from irbench.stats.winner import find_winner, lead_miss
+from irbench.stats.winner import contradiction, find_winner, lead_miss
 
 
 def contenders(launches: Sequence[Observed], eligibility: Eligibility, timing: Timing) -> frozenset[str]:
@@ -324,8 +324,17 @@ def outlook(group: Group, records: Sequence[LaunchRecord], timing: Timing, admis
     if aim is None or aim.interval.count < 2:
         return None
     labels = cell_names(group)
-    lead = math.expm1(aim.interval.value) if aim.is_lead else None
-    known = Outlook(labels[aim.cell], lead, aim.interval.half_width)
+    finding = find_winner(launches, eligibility.candidates, timing, eligibility.link)
+    against = contradiction(finding, launches, observe_otherwise(group, records, launches, timing), timing)
+    counted = sum(bool(launch.counted) for launch in launches)
+    known = Outlook(
+        labels[aim.cell],
+        math.exp(aim.interval.value) if aim.is_lead else None,
+        aim.interval.half_width,
+        is_as_loaded=is_as_loaded(launches),
+        quiet_launches=(counted, len(launches)) if counted < len(launches) else None,
+        contradicted_by=None if against is None else (labels[against.cell], against.value),
+    )
     if aim.interval.confidence is None:
         return replace(known, intervals_from=timing.min_launches)
     left = len(contenders(launches, eligibility, timing))

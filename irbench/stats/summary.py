@@ -42,7 +42,7 @@ from irbench.stats.notice_rules.comparison_warnings import find_warnings
 from irbench.stats.notice_rules.machine_warnings import uneven_load
 from irbench.stats.notice_rules.row_notices import find_notes, marks_of
 from irbench.stats.notice_rules.table_state import TableState
-from irbench.stats.observed import Observed, is_as_loaded, observe
+from irbench.stats.observed import Observed, is_as_loaded, observe, observe_otherwise
 from irbench.stats.orders import order_doubt
 from irbench.stats.run_modes.generation import generated, prompt_of
 from irbench.stats.run_modes.neighbours import beside_neighbour
@@ -50,7 +50,7 @@ from irbench.stats.run_modes.paced import paced_latency, paced_over_launches, pa
 from irbench.stats.run_modes.stages import stage_times
 from irbench.stats.run_modes.training import is_training, step_parts, training_effects
 from irbench.stats.speedups import speedups
-from irbench.stats.winner import LeadEstimate, doubt, find_winner
+from irbench.stats.winner import LeadEstimate, contradiction, doubt, find_winner
 from irbench.stats.workload_facts import achieved, bound_shapes, given_inputs, table_of
 
 
@@ -81,7 +81,8 @@ def summarise(
     eligibility = within_max_latency(decide_eligibility(group, records, admission), group, records, launches)
     uneven = uneven_load(group, records, launches, timing) if is_as_loaded(launches) else None
     trained = frozenset(cell.id for cell in group.cells if cell.loss is not None)
-    by_cell = _speedups(records, launches, eligibility, timing, is_even=uneven is None, trained=trained)
+    otherwise = observe_otherwise(group, records, launches, timing)
+    by_cell = _speedups(records, launches, otherwise, eligibility, timing, is_even=uneven is None, trained=trained)
     references = references or {}
     common = references.get(group.baseline)
     rows = {
@@ -101,7 +102,7 @@ def summarise(
     ranking = _ranking(rows, launches, eligibility, finding)
     rows = {cell: rows[cell] for cell in (*ranking, *(cell for cell in rows if cell not in ranking))}
     table = _table(
-        TableState(group, records, launches, eligibility, rows, timing, stopped_by, seconds, uneven), finding
+        TableState(group, records, launches, otherwise, eligibility, rows, timing, stopped_by, seconds, uneven), finding
     )
     return replace(table, warnings=(*remarks, *table.warnings), verified_against=common)
 
@@ -110,7 +111,8 @@ def _table(state: TableState, finding: LeadEstimate) -> GroupResult:
     group, launches, timing = state.group, state.launches, state.timing
     warnings, notes = find_warnings(state), find_notes(state)
     condition: Condition | None = "busy" if is_as_loaded(launches) else None
-    lead = finding.as_lead(doubt(state, finding) or order_doubt(state, finding), condition)
+    against = contradiction(finding, launches, state.otherwise, timing)
+    lead = finding.as_lead(doubt(state, finding) or order_doubt(state, finding), condition, against)
     count = len(state.records)
     blocks = [len(launch.counted) for launch in launches if launch.counted]
     return table_of(
@@ -119,6 +121,7 @@ def _table(state: TableState, finding: LeadEstimate) -> GroupResult:
         baseline=state.eligibility.baseline,
         launches=count,
         blocks_per_launch=statistics.median_low(blocks) if blocks else 0,
+        launches_counted=len(blocks),
         blocks_range=(min(blocks), max(blocks)) if blocks else None,
         blocks_excluded=sum(len(launch.blocks - launch.counted) for launch in launches),
         blocks_measured=sum(len(launch.blocks) for launch in launches),
@@ -260,6 +263,7 @@ def _parts_of_calls(cell: Cell, rounds: Rounds, everything: Rounds, timing: Timi
 def _speedups(
     records: Sequence[LaunchRecord],
     launches: Sequence[Observed],
+    otherwise: Sequence[Observed],
     eligibility: Eligibility,
     timing: Timing,
     *,
@@ -270,7 +274,9 @@ def _speedups(
     baseline = eligibility.baseline
     if baseline is None:
         return {}
-    by_cell = speedups(launches, [cell for cell in eligibility.compared if cell != baseline], baseline, timing)
+    others = [cell for cell in eligibility.compared if cell != baseline]
+    all_blocks = launches if is_as_loaded(launches) else otherwise
+    by_cell = speedups(launches, others, baseline, timing, all_blocks=all_blocks)
     marked = {
         cell: replace(
             speedup,

@@ -30,8 +30,9 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
-from irbench.core.result import Condition, Lead, NoWinner
+from irbench.core.result import Condition, Contradiction, Lead, NoWinner
 from irbench.spec import Timing
 from irbench.stats.figures import frames_by_launch, sustained_by_launch
 from irbench.stats.intervals import Interval, interval_at, looks_of
@@ -41,6 +42,9 @@ from irbench.stats.speedups import launch_ratios, within_band
 
 _DIRECT_SHARE = 0.5
 """Of what a pair may miss that can be compared in two ways, the part of the launches that measured both."""
+
+_FEWEST_QUIET = 2
+"""Launches with enough undisturbed blocks that contradict what all blocks say."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +98,13 @@ class LeadEstimate:
     rivals: Mapping[str, Interval] = field(default_factory=dict[str, Interval])
     reason: NoWinner | None = None
 
-    def as_lead(self, reason: NoWinner | None = None, condition: Condition | None = None) -> Lead | None:
-        """Return it for the document, with a reason and a condition from outside the comparison where there are."""
+    def as_lead(
+        self,
+        reason: NoWinner | None = None,
+        condition: Condition | None = None,
+        contradiction: Contradiction | None = None,
+    ) -> Lead | None:
+        """Return it for the document, with what is known from outside the comparison."""
         if self.leader is None or self.rival is None or self.ratio is None:
             return None
         return Lead(
@@ -107,6 +116,7 @@ class LeadEstimate:
             reason=reason or self.reason,
             assumes_one_mode=self.ratio.assumes_one_mode,
             condition=condition,
+            contradiction=contradiction,
         )
 
 
@@ -176,23 +186,24 @@ def doubt(state: TableState, finding: LeadEstimate) -> NoWinner | None:
     """Return what forbids to call the leader the fastest; ``None`` where nothing does.
 
     A machine that disturbed most blocks says nothing of the cells where it is not known in whose turns. Where it is,
-    the claim is of the machine as loaded as it was, and holds unless cells met unequal loads. A leader by the median
-    that its rival beats in throughput, over all blocks, or running alone, in the median over launches by more than
-    counts as the same, is not the fastest for everybody.
+    the claim is of the machine as loaded as it was, and holds unless cells met unequal loads. A leader that another
+    cell beats once other blocks count, or that its rival beats in throughput or running alone, in the median over
+    launches by more than counts as the same, is not the fastest for everybody.
     """
     if finding.reason == "preview":
         return None  # what is missing first are launches
-    if is_as_loaded(state.launches):
-        return None if state.uneven_load is None else "uneven-load"
+    if state.uneven_load is not None:
+        return "uneven-load"
     if mostly_disturbed(state.launches) and state.launches[0].reduction == "usual":
         return "busy"
     leader, rival = finding.leader, finding.rival
     if finding.reason is not None or leader is None or rival is None:
         return None
-    edge = -math.log1p(state.timing.within)
-    everything = launch_ratios(state.launches, rival, leader, all_blocks=True)
-    if state.launches[0].reduction == "usual" and everything and statistics.median(everything) < edge:
+    if contradiction(finding, state.launches, state.otherwise, state.timing) is not None:
         return "all-blocks-disagree"
+    if is_as_loaded(state.launches):
+        return None
+    edge = -math.log1p(state.timing.within)
     if state.group.goal is not None and state.group.objective != "fps":
         return None  # a row that is best in what was asked for need not be so in throughput
     if state.group.objective == "latency":
@@ -202,6 +213,32 @@ def doubt(state: TableState, finding: LeadEstimate) -> NoWinner | None:
     alone = log_ratio_by_launch(_alone(state, leader), _alone(state, rival), state)
     disagrees = alone is not None and alone.confidence is not None and alone.value < edge
     return "sustained-disagrees" if disagrees else None
+
+
+def contradiction(
+    finding: LeadEstimate, launches: Sequence[Observed], otherwise: Sequence[Observed], timing: Timing
+) -> Contradiction | None:
+    """Return the cell that beats the leader most once other blocks count; ``None`` where none does.
+
+    Args:
+        finding: Says who leads, and whom it was compared with.
+        launches: Every launch, reduced as the lead was found.
+        otherwise: The same, reduced in the other way: :func:`irbench.stats.observed.observe_otherwise`.
+        timing: Says which difference counts as none.
+    """
+    leader = finding.leader
+    if leader is None:
+        return None
+    others = finding.rivals or filter(None, (finding.rival,))
+    ratios = {other: launch_ratios(otherwise, leader, other) for other in others}
+    # one launch with undisturbed blocks says nothing of launches, and all of them have all blocks
+    least = _FEWEST_QUIET if is_as_loaded(launches) else 1
+    ahead = {other: statistics.median(values) for other, values in ratios.items() if len(values) >= least}
+    cell = max(ahead, key=ahead.__getitem__, default=None)
+    if cell is None or ahead[cell] <= math.log1p(timing.within):
+        return None
+    blocks: Literal["all", "undisturbed"] = "undisturbed" if is_as_loaded(launches) else "all"
+    return Contradiction(cell, math.exp(ahead[cell]), blocks, len(ratios[cell]))
 
 
 def log_ratio_by_launch(own: Mapping[int, float], other: Mapping[int, float], state: TableState) -> Interval | None:

@@ -32,7 +32,7 @@ from irbench.stats.eligibility import decide_eligibility
 from irbench.stats.figures import within_max_latency
 from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.notice_rules.table_state import TableState
-from irbench.stats.observed import is_as_loaded, observe
+from irbench.stats.observed import is_as_loaded, observe, observe_otherwise
 from irbench.stats.orders import pair_order_doubt
 from irbench.stats.rederive import planned_mixing, planned_timing, stored_admission
 from irbench.stats.speedups import launch_ratios, within_band
@@ -228,7 +228,7 @@ def _doubt(state: TableState, leader: str, rival: str) -> NoWinner | None:
 
 def _other_figures(state: TableState, leader: str, reference: str) -> Iterator[Interval]:
     """Yield ln of the lead over all blocks, and where frames per second are compared, by throughput."""
-    everything = launch_ratios(state.launches, reference, leader, all_blocks=True)
+    everything = launch_ratios(state.all_blocks, reference, leader)
     if everything:
         yield interval_at(everything, looks_of(state.timing), state.timing.confidence)
     if state.group.objective != "fps":
@@ -421,7 +421,16 @@ def _lead(
     eligibility = within_max_latency(decide_eligibility(group, records, admission), group, records, launches)
     rows = {row.id: row for row in table.cells}
     state = TableState(
-        group, records, launches, eligibility, rows, timing, table.stopped_by, table.seconds, table.uneven_load
+        group,
+        records,
+        launches,
+        observe_otherwise(group, records, launches, timing),
+        eligibility,
+        rows,
+        timing,
+        table.stopped_by,
+        table.seconds,
+        table.uneven_load,
     )
     return state, find_winner(launches, eligibility.candidates, timing, eligibility.link)
 

@@ -62,7 +62,7 @@ RESERVATION_TEXTS: Mapping[ReservationReason, str] = {
     "rates-close": "it seems to hold about the same rate as {rows}",
     "busy": "other programs disturbed the measurement",
     "uneven-load": "other programs were busier beside one setting than beside another",
-    "all-blocks-disagree": "over all blocks, disturbed ones included, the setting is not faster than {rows}",
+    "all-blocks-disagree": "undisturbed blocks and all blocks disagree on whether the setting is faster than {rows}",
     "throughput-disagrees": "the throughput, which includes slow calls, is below that of {rows}",
     "sustained-disagrees": "where each runs alone, the setting is not faster than {rows}",
     "p50-disagrees": "its p50 is above that of {rows}",

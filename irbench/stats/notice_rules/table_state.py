@@ -10,7 +10,7 @@ from irbench.core.result import StoppedBy, UnevenLoad
 from irbench.core.row import CellResult
 from irbench.spec import Group, Timing
 from irbench.stats.eligibility import Eligibility
-from irbench.stats.observed import Observed
+from irbench.stats.observed import Observed, is_as_loaded
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,8 @@ class TableState:
     """A group as measured, judged and tabulated.
 
     Attributes:
+        launches: The records, reduced as the table's figures are.
+        otherwise: The same, reduced in the other way: :func:`irbench.stats.observed.observe_otherwise`.
         uneven_load: Where other programs were busier in the turns of one cell than is fair; ``None`` where they were
             not, or where the figures are not those of a busy machine.
     """
@@ -25,12 +27,18 @@ class TableState:
     group: Group
     records: Sequence[LaunchRecord]
     launches: Sequence[Observed]
+    otherwise: Sequence[Observed]
     eligibility: Eligibility
     rows: Mapping[str, CellResult]
     timing: Timing
     stopped_by: StoppedBy
     seconds: float
     uneven_load: UnevenLoad | None = None
+
+    @property
+    def all_blocks(self) -> Sequence[Observed]:
+        """The launches, reduced so that every block counts, disturbed ones included."""
+        return self.launches if is_as_loaded(self.launches) else self.otherwise
 
     @property
     def blocks(self) -> tuple[BlockEvidence, ...]:

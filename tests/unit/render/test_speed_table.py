@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, Literal
 
 import pytest
 from documents import BUSY, ENVIRONMENT, cell, document, example, failed, group, speedup
 from golden_files import check_golden
 
 from irbench.core.record import Failure, OutputError
-from irbench.core.result import GroupResult, Lead, NoWinner, Winner
+from irbench.core.result import Contradiction, GroupResult, Lead, NoWinner, Winner
 from irbench.core.row import CellResult, EnergyUse, PacedLatency, Requested
 from irbench.notices import Context
 from irbench.notices.doubts import PacedDiffers, RatioRow, ReversedPair, SlowRow, TwoModes
@@ -128,6 +129,44 @@ def as_loaded() -> GroupResult:
     blocks = {"launches": 10, "blocks_measured": 93, "blocks_disturbed": 93, "blocks_excluded": 0}
     table = group(*rows, baseline=rows[1].id, winner=winner, lead=lead, condition="busy", **blocks)
     return replace(table, warnings=(ManyDirtyBlocks(blocks_disturbed=93, blocks=93),))
+
+
+def contradicted_by_other_blocks(blocks: Literal["all", "undisturbed"]) -> GroupResult:
+    """Return a table of 12 launches of which few were quiet, and whose leader depends on which blocks count."""
+    quiet, loaded = cell("ort", 12.4, speedup=speedup(1.05, 1.03, 1.07)), cell("openvino", 13.0)
+    facts: dict[str, Any] = {"launches": 12, "blocks_measured": 96, "blocks_disturbed": 66}
+    if blocks == "all":
+        lead = Lead(quiet.id, loaded.id, 1.05, 4, "all-blocks-disagree", low=1.03, high=1.07)
+        against = Contradiction(loaded.id, 1.55, "all", 12)
+        facts |= {"launches_counted": 4, "blocks_excluded": 66}
+    else:
+        lead = Lead(loaded.id, quiet.id, 1.55, 12, "all-blocks-disagree", condition="busy", low=1.2, high=1.8)
+        against = Contradiction(quiet.id, 1.05, "undisturbed", 3)
+        facts |= {"launches_counted": 12, "blocks_excluded": 0, "condition": "busy"}
+    lead = replace(lead, contradiction=against)
+    return group(quiet, loaded, baseline=loaded.id, winner=None, lead=lead, **facts)
+
+
+def test_a_leader_that_depends_on_which_blocks_count_is_named_with_both_leads() -> None:
+    quiet, loaded = (as_text(contradicted_by_other_blocks(blocks), 200) for blocks in ("all", "undisturbed"))
+    assert (
+        "no winner: ort is 1.05x as fast as openvino in undisturbed blocks of 4 launches, but openvino is 1.55x as"
+        " fast as ort over all blocks of 12 launches. Repeat the run on a quiet machine\n"
+    ) in quiet
+    assert "12 launches (the 4 with enough undisturbed blocks count) x" in quiet
+    assert "66 of 96 excluded (another row leads if included)" in quiet
+    assert (
+        "no winner: openvino is 1.55x as fast as ort over all blocks of 12 launches, but ort is 1.05x as fast as"
+        " openvino in undisturbed blocks of 3 launches. Repeat the run on a quiet machine\n"
+    ) in loaded
+    assert "12 launches x" in loaded
+
+
+def test_a_preview_whose_leader_depends_on_which_blocks_count_says_so() -> None:
+    table = contradicted_by_other_blocks("all")
+    assert table.lead is not None
+    preview = as_text(replace(table, preview=True, lead=replace(table.lead, reason="preview")), 200)
+    assert "preview: ort is 1.05x as fast as openvino in undisturbed blocks of 4 launches, but openvino" in preview
 
 
 def mismatch() -> GroupResult:

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from launches import MS, block, even, group, launch, measured, synchronous
 from simulation import busy_machine
 from simulation.busy_machine import EFFECT, MUTATIONS, SHIPPED, faults, measure
-from simulation.neighbours import NEIGHBOURS, TIED, draw, truth_of
+from simulation.neighbours import NEIGHBOURS, TIED, Drawn, Neighbour, draw, truth_of
 from summaries import rows, table
 
+from irbench.core.activity import Outlook
 from irbench.core.record import CellLaunch, LaunchRecord
+from irbench.render.speed_table import GroupView
 from irbench.spec import Timing
+from irbench.stats.eligibility import Admission
 from irbench.stats.notice_rules.machine_warnings import most_uneven
 from irbench.stats.observed import observe
 from irbench.stats.speedups import launch_ratios
+from irbench.stats.stopping_rule import outlook
 
 FAST, MANY = 150, 2000
 TELLING = ("0.3 s, 70 %, slows one row", "bursts of 0.3 s, 43 %")
@@ -130,6 +133,48 @@ def test_undisturbed_blocks_count_alone_where_enough_launches_have_enough_of_the
     assert [sorted(own.log_ns) for own in observe(group("b", "a"), records, Timing(burn_in_blocks=0))][-1] == []
 
 
+REVERSED_MS = {"a": [10, 60, 60], "b": [10.5, 25, 25]}
+
+
+def reversing(number: int, disturbed: int) -> LaunchRecord:
+    """Return a launch in which a is the faster cell in undisturbed blocks, and b by far in the disturbed ones."""
+    cells = [
+        measured(
+            name,
+            [
+                synchronous(index, [ms * MS for ms in (calls_ms if index < disturbed else calls_ms[:1] * 3)])
+                for index in range(9)
+            ],
+        )
+        for name, calls_ms in REVERSED_MS.items()
+    ]
+    return seen(launch(number, cells), ("a", "b"), disturbed)
+
+
+def test_a_row_that_leads_in_the_few_quiet_launches_and_not_over_all_is_no_winner() -> None:
+    records = [reversing(number, 9) for number in range(4)] + [reversing(number, 5) for number in range(4, 8)]
+    found = table(group("b", "a"), records)
+    assert (found.winner, found.lead.cell, found.lead.reason) == (None, "a", "all-blocks-disagree")
+    assert (found.launches, found.launches_counted, found.lead.launches) == (8, 4, 4)
+    against = found.lead.contradiction
+    assert (against.cell, against.blocks, against.launches) == ("b", "all", 8)
+    assert against.value == pytest.approx((9 * 130 / (9 * 60.5) + (5 * 130 + 120) / (5 * 60.5 + 126)) / 2, rel=0.01)
+    speedup = rows(found)["a"].speedup
+    assert (speedup.verdict, speedup.all_blocks_verdict) == ("faster", "slower")
+    assert speedup.all_blocks_value == pytest.approx(1 / against.value)
+
+
+def test_a_row_that_leads_on_a_busy_machine_and_not_in_its_quiet_launches_is_no_winner() -> None:
+    busy = [reversing(number, 9) for number in range(5)]
+    once = table(group("b", "a"), [*busy, reversing(5, 5)])
+    assert (once.winner.cell, once.lead.contradiction) == ("b", None)  # one quiet launch says nothing of launches
+    twice = table(group("b", "a"), [*busy, *(reversing(number, 5) for number in (5, 6))])
+    assert (twice.winner, twice.lead.cell, twice.condition) == (None, "b", "busy")
+    assert (twice.lead.reason, twice.lead.contradiction.cell) == ("all-blocks-disagree", "a")
+    assert (twice.lead.contradiction.blocks, twice.lead.contradiction.launches) == ("undisturbed", 2)
+    assert twice.lead.contradiction.value == pytest.approx(1.05)
+
+
 def test_a_load_in_the_rounds_of_one_cell_alone_leaves_no_winner_and_no_verdict() -> None:
     found = table(group("b", "a"), [bursty(number, 9, foreign=("a",)) for number in range(6)])
     assert (found.winner, found.lead.reason) == (None, "uneven-load")
@@ -169,27 +214,69 @@ def test_others_may_have_twice_as_much_beside_one_row_as_beside_another(more: fl
     assert most_uneven(loads, 2, 2.0, Timing()) is None  # so little disturbs nobody
 
 
+def simulated(number: int, drawn: Drawn, run: int) -> LaunchRecord:
+    """Return a launch of a simulated run as irbench records it."""
+    calls_s, foreign_s, turn_s = (found[run, number] for found in (drawn.calls_s, drawn.foreign_s, drawn.turn_s))
+    cells: list[CellLaunch] = []
+    for place, name in enumerate(("cell", "base")):
+        own = [synchronous(index, 1e9 * calls_s[index, place]) for index in range(9)]
+        evidence = [replace(item.evidence, foreign_cpu_ns=1) for item in own]
+        cells.append(measured(name, [replace(item, evidence=found) for item, found in zip(own, evidence, strict=True)]))
+    blocks = tuple(
+        block(index, wall_ns=round(1e9 * wall), foreign_cpu_ns=round(1e9 * used))
+        for index, (wall, used) in enumerate(zip(turn_s.sum(axis=-1), foreign_s.sum(axis=-1), strict=True))
+    )
+    return launch(number, cells, blocks=blocks)
+
+
 def test_the_simulation_reduces_launches_as_irbench_does() -> None:
     drawn = draw(NEIGHBOURS["0.3 s, 70 %, slows one row"], (1, 6, 9), EFFECT, seed=2)
-    calls_s, foreign_s, turn_s = (found[0] for found in (drawn.calls_s, drawn.foreign_s, drawn.turn_s))
-    records: list[LaunchRecord] = []
-    for number in range(6):
-        cells: list[Any] = []
-        for place, name in enumerate(("cell", "base")):
-            own = [synchronous(index, 1e9 * calls_s[number, index, place]) for index in range(9)]
-            evidence = [replace(item.evidence, foreign_cpu_ns=1) for item in own]
-            cells.append(
-                measured(name, [replace(item, evidence=found) for item, found in zip(own, evidence, strict=True)])
-            )
-        wall_s = turn_s[number].sum(axis=-1)
-        used_s = foreign_s[number].sum(axis=-1)
-        blocks = tuple(
-            block(index, wall_ns=round(1e9 * wall), foreign_cpu_ns=round(1e9 * used))
-            for index, (wall, used) in enumerate(zip(wall_s, used_s, strict=True))
-        )
-        records.append(launch(number, cells, blocks=blocks))
-    launches = observe(group("base", "cell"), records, Timing())
+    launches = observe(group("base", "cell"), [simulated(number, drawn, 0) for number in range(6)], Timing())
     assert launches[0].reduction == "as-loaded"
     assert [len(own.dirty) for own in launches] == busy_machine.disturbed_blocks(drawn)[0].sum(axis=1).tolist()
-    assert launch_ratios(launches, "cell", "base") == pytest.approx(SHIPPED(calls_s[:, 1:]).tolist(), abs=1e-6)
+    assert launch_ratios(launches, "cell", "base") == pytest.approx(SHIPPED(drawn.calls_s[0, :, 1:]).tolist(), abs=1e-6)
     assert np.isfinite(launch_ratios(launches, "base", "cell")).all()
+
+
+LOADED = Neighbour(0.3, 0.05, slowdown=(1.8, 1.0))
+"""Slows the cell alone, which is the faster one while nothing else runs."""
+HALF, QUIET = replace(LOADED, pauses_s=0.4), replace(LOADED, works_s=0.01, pauses_s=5.0)
+CHANGING: dict[str, Callable[[np.random.Generator], list[Neighbour]]] = {
+    "busy all the time": lambda random: [HALF] * 12,
+    "busy at first": lambda random: [LOADED] * (busy := int(random.integers(2, 9))) + [QUIET] * (12 - busy),
+    "busy in the end": lambda random: [QUIET] * (quiet := int(random.integers(2, 9))) + [LOADED] * (12 - quiet),
+    "busy in one of two launches": lambda random: [(LOADED, QUIET)[int(random.random() < 0.5)] for _ in range(12)],
+    "less and less busy": lambda random: [LOADED] * 3 + [HALF] * 6 + [QUIET] * 3,
+}
+"""By what happens: what runs beside the rows in each launch."""
+RUNS = 25
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("regime", CHANGING)
+def test_no_run_names_another_leader_because_other_blocks_count_without_saying_so(regime: str) -> None:
+    asked, timing, random = group("base", "cell"), Timing(), np.random.default_rng(11)
+    drawn = {kind: draw(kind, (RUNS, 12, 9), -EFFECT, seed=7) for kind in (LOADED, HALF, QUIET)}
+    flips = 0
+    for run in range(RUNS):
+        records: list[LaunchRecord] = []
+        before: Outlook | None = None
+        for number, kind in enumerate(CHANGING[regime](random)):
+            records.append(simulated(number, drawn[kind], run))
+            now = outlook(asked, records, timing, Admission())
+            if number < timing.min_launches or now is None or before is None or now.row == before.row:
+                before = now
+                continue
+            least = 1 + timing.within
+            ways = [(told.is_as_loaded, told.quiet_launches is not None) for told in (before, now)]
+            if ways[0] != ways[1] and min(before.lead or 1, now.lead or 1) > least:
+                flips += 1
+                found = table(asked, records, timing=timing)
+                footer = " ".join(line.plain for line in GroupView(found).as_lines(200))
+                said = before.contradicted_by, now.contradicted_by
+                assert said != (None, None) or "change if included" in footer, (run, number, before, now)
+                assert "same verdicts if included" not in footer or found.lead.reason == "undecided"
+                if now.contradicted_by is not None:
+                    assert (found.winner, found.lead.contradiction is not None) == (None, True)
+            before = now
+    assert flips  # or nothing was tested

@@ -247,9 +247,9 @@ def told(times):
 
 def test_the_outlook_says_who_leads_and_how_wide_the_interval_is():
     early = told({"base": RULE_STEADY[:2], "cell": [9.0, 9.06]})
-    assert early == Outlook("cell", pytest.approx(0.107, abs=0.001), pytest.approx(0.0033, abs=0.001), intervals_from=4)
+    assert early == Outlook("cell", pytest.approx(1.107, abs=0.001), pytest.approx(0.0033, abs=0.001), intervals_from=4)
     decided = told({"base": RULE_STEADY[:6], "cell": [9.0] * 6})
-    assert (decided.row, decided.lead, decided.half_width) == ("cell", pytest.approx(1 / 9), pytest.approx(0))
+    assert (decided.row, decided.lead, decided.half_width) == ("cell", pytest.approx(10 / 9), pytest.approx(0))
     assert (decided.rows_left, decided.intervals_from) == (0, None)
     wild = told({"base": RULE_STEADY[:6], "cell": RULE_WILD[:6]})
     assert (wild.target, wild.rows_left) == (0.01, None)

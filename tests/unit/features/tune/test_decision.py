@@ -26,7 +26,7 @@ from irbench.spec import Goal, Timing
 from irbench.stats.eligibility import Admission, decide_eligibility
 from irbench.stats.intervals import Bound, Interval
 from irbench.stats.notice_rules.table_state import TableState
-from irbench.stats.observed import observe
+from irbench.stats.observed import observe, observe_otherwise
 from irbench.stats.winner import LeadEstimate, find_winner
 
 REFERENCES = {"default": "default", "hint": "hint"}
@@ -200,7 +200,8 @@ def state(levels_ms: Mapping[str, Sequence[float]], *, foreign_ns: int = 0, seco
     observed = observe(group, records, Timing())
     rows: Any = {cell.id: SimpleNamespace(batch=1, fps=None, latency_ms=None) for cell in group.cells}
     eligibility = decide_eligibility(group, records, Admission())
-    return TableState(group, records, observed, eligibility, rows, Timing(), "budget", seconds)
+    otherwise = observe_otherwise(group, records, observed, Timing())
+    return TableState(group, records, observed, otherwise, eligibility, rows, Timing(), "budget", seconds)
 
 
 def judged(found: TableState) -> Any:
