@@ -60,6 +60,7 @@ def how_it_ended(code: int) -> str:
     if code >= 0:
         return f"ended with exit code {code}"
     try:
-        return f"crashed with {signal.Signals(-code).name}"
+        name = signal.Signals(-code).name
     except ValueError:
-        return f"was ended by signal {-code}"
+        return f"was killed by signal {-code}"
+    return f"crashed with {name}" if -code in _CRASHES else f"was killed by {name}"

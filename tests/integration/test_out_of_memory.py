@@ -79,6 +79,6 @@ def test_a_worker_that_takes_all_memory_of_a_cgroup_is_ended_alone(tmp_path: Pat
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     message, hint, answer = done.stdout.splitlines()
-    assert message == "It crashed with SIGKILL."
+    assert message == "It was killed by SIGKILL."
     assert "out of memory" in hint
     assert answer == "still/there"

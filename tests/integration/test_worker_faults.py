@@ -62,7 +62,7 @@ def test_lost_memory_devices_and_answers_are_told_apart(model: Path, own_home: P
     assert (stage, message) == ("compile", "It ran out of memory.")
     assert "smaller batch" in hint
     stage, message, hint = failed(called, "c")
-    assert (stage, message) == ("measure", "It crashed with SIGKILL.")
+    assert (stage, message) == ("measure", "It was killed by SIGKILL.")
     assert "out of memory" in hint
     assert failed(called, "d")[:2] == ("device", "it runs on npu, not on cpu")
 
@@ -114,7 +114,7 @@ def test_a_worker_that_is_killed_while_it_is_frozen_is_a_failed_row_and_helpers_
     assert states["fake-b"] == "ok"
     assert cell(called, "fake-a")["effective"]["share"] == 0.5
     (victim,) = [name for name, state in states.items() if state == "failed"]
-    assert cell(called, victim)["failure"]["message"] == "It crashed with SIGKILL."
+    assert cell(called, victim)["failure"]["message"] == "It was killed by SIGKILL."
 
 
 def test_a_run_in_which_all_fails_is_stored_with_its_reasons(model: Path, own_home: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -77,8 +76,6 @@ class Coordinator:
         Raises:
             IrbenchError: The scheduler is gone, or a disk of this machine is full.
         """
-        for name in ("distributed", "tornado"):  # they tell what is told here, and after Ctrl-C with tracebacks
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         try:
             while True:
                 await self._see(cluster)
@@ -113,9 +110,9 @@ class Coordinator:
         """Take in why a target is not there, which is tried again."""
         self.progress.not_there(name, problem)
 
-    def worker_ended(self, name: str, said: str) -> None:
-        """Take in that a worker ended, with what it said last."""
-        self.progress.worker_ended(name, said)
+    def worker_ended(self, name: str, how: str) -> None:
+        """Take in how a worker ended; it is started again."""
+        self.progress.worker_ended(name, how)
 
     @property
     def _kinds(self) -> tuple[dict[str, asyncio.Task[None]], ...]:

@@ -14,10 +14,11 @@ from typing import Any, Protocol
 import msgspec
 
 from irbench import __version__
-from irbench.errors import first_line
+from irbench.errors import first_line, one_line
 from irbench.features.fleet.cluster_process import ProcessRequest
 from irbench.features.fleet.problems import TargetProblem
 from irbench.features.fleet.targets import Target
+from irbench.worker.failures import how_it_ended
 
 _START_S = 60.0
 _CONNECT_S = 15.0
@@ -36,7 +37,7 @@ class Started(Protocol):
         ...
 
     async def ended(self) -> str:
-        """Wait until it has ended, and return what it said last."""
+        """Wait until it has ended, and return how: the end of a sentence."""
         ...
 
 
@@ -55,8 +56,7 @@ class _LocalProcess:
         self._errors = asyncio.ensure_future(_tail(process.stderr))
 
     async def ended(self) -> str:
-        await self._process.wait()
-        return await self._errors
+        return _how_it_ended(await self._process.wait(), await self._errors)
 
 
 class _RemoteProcess:
@@ -67,7 +67,19 @@ class _RemoteProcess:
 
     async def ended(self) -> str:
         await self._process.wait_closed()
-        return await self._errors
+        return _how_it_ended(self._process.returncode, await self._errors)
+
+
+def _how_it_ended(code: int | None, last_line: str) -> str:
+    """Return how a process ended; its last line is a reason only where it ended by itself, with an error.
+
+    Args:
+        code: A negative one is a signal; ``None`` where a connection ended without any.
+        last_line: Of what it printed to stderr.
+    """
+    if code is None:
+        return "ended without an exit code"
+    return f"{how_it_ended(code)} ({one_line(last_line)})" if code > 0 and last_line else how_it_ended(code)
 
 
 @asynccontextmanager

@@ -47,9 +47,9 @@ class Spoken:
         """Say why a target is not there, which is tried again."""
         self._say(problem_line(name, problem))
 
-    def worker_ended(self, name: str, said: str) -> None:
-        """Say that a worker ended, with what it said last."""
-        self._say(worker_ended_line(name, said))
+    def worker_ended(self, name: str, how: str) -> None:
+        """Say how a worker ended."""
+        self._say(worker_ended_line(name, how))
 
 
 def problem_line(name: str, problem: TargetProblem) -> str:
@@ -57,9 +57,9 @@ def problem_line(name: str, problem: TargetProblem) -> str:
     return f"{name}: {problem.text()}: {problem.remedy()}"
 
 
-def worker_ended_line(name: str, said: str) -> str:
-    """Return that a worker ended, with what it said last."""
-    return f"{name}: its worker ended{f' ({one_line(said)})' if said else ''}; it is started again"
+def worker_ended_line(name: str, how: str) -> str:
+    """Return how a worker ended."""
+    return f"{name}: its worker {how}; it is started again"
 
 
 def clock_text(ahead_s: float) -> str:
@@ -100,9 +100,9 @@ class FleetProgress:
         self._say(problem_line(name, problem))
         self._show(name, f"not there: {problem.text()}")
 
-    def worker_ended(self, name: str, said: str) -> None:
-        """Tell that a worker ended, with what it said last."""
-        self._say(worker_ended_line(name, said))
+    def worker_ended(self, name: str, how: str) -> None:
+        """Tell how a worker ended."""
+        self._say(worker_ended_line(name, how))
 
     def left(self, name: str, *, with_job: bool) -> None:
         """Tell that a target is not there any more."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+import logging
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import msgspec
 
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
     from irbench.features.fleet.diagnosis_report import FleetDiagnosis
 
 _LIBRARIES = ("distributed", "asyncssh")
+_DASK_LOGGERS = ("distributed", "tornado")
+
+T = TypeVar("T")
 
 
 def require_extra() -> None:
@@ -196,7 +200,7 @@ def run_fleet(plan: SweepPlan, call: FleetOptions, reporter: Reporter) -> tuple[
     journal = journal_to_write(root, setup.name, plan.document, len(plan.expansion.tables), resume=call.resume)
     journal.begin()
     try:
-        _complete(_Call(machines, tables, setup, shipments, journal, call.patience, reporter).run())
+        complete(_Call(machines, tables, setup, shipments, journal, call.patience, reporter).run())
         ended = True
     except KeyboardInterrupt:
         ended = False
@@ -205,29 +209,51 @@ def run_fleet(plan: SweepPlan, call: FleetOptions, reporter: Reporter) -> tuple[
     return report_of(journal.document, root), ended
 
 
-def _complete(work: Coroutine[Any, Any, None]) -> None:
-    """Wait until work is done; beside an event loop that runs here, as in a notebook, in a thread of its own."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        asyncio.run(work)
-        return
-    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
+def complete(work: Coroutine[Any, Any, T]) -> T:
+    """Wait until work with a cluster is done, and return its result; what Dask logs meanwhile is not shown.
 
-    async def named() -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        begun.set_result((asyncio.get_running_loop(), task))
-        await work
-
-    with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(asyncio.run, named())
+    Beside an event loop that runs here, as in a notebook, it is done in a thread.
+    """
+    with _dask_silenced():
         try:
-            done.result()
-        except KeyboardInterrupt:
-            loop, task = begun.result()
-            loop.call_soon_threadsafe(task.cancel)
-            raise
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(work)
+        begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
+
+        async def named() -> T:
+            task = asyncio.current_task()
+            assert task is not None
+            begun.set_result((asyncio.get_running_loop(), task))
+            return await work
+
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(asyncio.run, named())
+            try:
+                return done.result()
+            except KeyboardInterrupt:
+                loop, task = begun.result()
+                loop.call_soon_threadsafe(task.cancel)
+                raise
+
+
+@contextmanager
+def _dask_silenced() -> Iterator[None]:
+    """Show nothing that Dask logs: irbench reports the same events itself, and Dask reports interrupts by tracebacks.
+
+    Dask gives some of its loggers a level and handlers of their own, so a level of their parents would not reach them.
+    """
+    import distributed  # noqa: F401 - makes its loggers
+
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in _DASK_LOGGERS]
+    levels = {name: logging.getLogger(name).level for name in {*_DASK_LOGGERS, *names}}
+    try:
+        for name in levels:
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
 
 
 class _Call:
@@ -325,7 +351,7 @@ def diagnose_fleet(targets: Path | None, scheduler: str | None, reporter: Report
     require_extra()
     from irbench.features.fleet.diagnosis import diagnosed
 
-    return asyncio.run(diagnosed(fleet_file(targets, scheduler), reporter.say, peak=peak))
+    return complete(diagnosed(fleet_file(targets, scheduler), reporter.say, peak=peak))
 
 
 def hold_fleet_up(targets: Path, output: Path, reporter: Reporter) -> None:
@@ -341,4 +367,4 @@ def hold_fleet_up(targets: Path, output: Path, reporter: Reporter) -> None:
     if fleet.scheduler.address:
         raise IrbenchError(f"{targets} names a scheduler that runs already.", hint="Remove `address` from it.")
     with suppress(KeyboardInterrupt):
-        asyncio.run(held(fleet, output, reporter.say))
+        complete(held(fleet, output, reporter.say))

@@ -50,8 +50,8 @@ class Listener(Protocol):
         """Take in why a target is not there, which is tried again."""
         ...
 
-    def worker_ended(self, name: str, said: str) -> None:
-        """Take in that a worker ended, with what it said last; it is started again."""
+    def worker_ended(self, name: str, how: str) -> None:
+        """Take in how a worker ended, as the end of a sentence; it is started again."""
         ...
 
 
@@ -207,8 +207,8 @@ class _Keeper:
                 async with self._started() as started:
                     self._tell_first(None)
                     self._listener.unreachable.pop(name, None)
-                    said = await started.ended()
-                self._listener.worker_ended(name, said)
+                    how = await started.ended()
+                self._listener.worker_ended(name, how)
             except Unreachable as reason:
                 problem = reason.problem
                 self._tell_first(problem)

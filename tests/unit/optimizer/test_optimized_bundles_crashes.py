@@ -82,7 +82,7 @@ def test_a_crash_in_the_last_check_is_traced_to_its_pass(bundle, monkeypatch):
 def test_no_pass_is_left_out_for_a_process_that_was_killed(bundle, monkeypatch):
     def die(target, job, *, say, deadline_s, confinement, returns, says):
         say(OptimizerActivity("pass", "fake-harmless"))
-        raise WorkerDied("It crashed with SIGKILL.")
+        raise WorkerDied("It was killed by SIGKILL.")
 
     monkeypatch.setattr(optimized_bundles, "call_in_worker", die)
     with pytest.raises(IrbenchError, match="failed at fake-harmless"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,7 +22,7 @@ from irbench.features.fleet.journal import JobRecord, read_journal
 from irbench.features.fleet.messages import TableOutcome
 from irbench.features.fleet.options import FleetOptions
 from irbench.features.fleet.problems import TargetProblem
-from irbench.features.fleet.run import run_fleet
+from irbench.features.fleet.run import complete, run_fleet
 from irbench.features.plan.reading import read_plan
 
 pytestmark = pytest.mark.usefixtures("own_home")
@@ -114,3 +116,31 @@ def test_a_target_that_failed_is_the_exit_code_of_its_call_and_not_of_a_later_on
         report, _ = run_fleet(plan, call, Reporter(lambda _: None, lambda _: None))
         codes.append(report.exit_code)
     assert codes == [ExitCode.FAILED_CELL, ExitCode.OK]
+
+
+def test_what_dask_logs_of_an_interrupt_is_not_shown_and_its_loggers_stay_as_they_were(
+    capfd: pytest.CaptureFixture[str],
+):
+    """Dask gives ``distributed.client`` and ``tornado.application`` a level and handlers of their own."""
+    names = ("distributed", "distributed.client", "tornado.application", "distributed.core")
+    levels = [logging.getLogger(name).level for name in names]
+
+    async def interrupted() -> None:
+        for name in names:
+            logging.getLogger(name).error("an exception was never retrieved")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        complete(interrupted())
+    assert capfd.readouterr() == ("", "")
+    assert [logging.getLogger(name).level for name in names] == levels
+
+
+def test_work_beside_a_running_event_loop_returns_its_result():
+    async def work() -> int:
+        return 42
+
+    async def in_a_notebook() -> int:
+        return complete(work())
+
+    assert asyncio.run(in_a_notebook()) == 42
