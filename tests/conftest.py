@@ -74,7 +74,6 @@ def common_home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         patch.setenv(fake_answers.FOLDER, str(common / "answers"))
         patch.setenv("IRBENCH_RESULTS", str(own / "results"))
         patch.setenv("IRBENCH_LOCK", str(own / "lock"))  # tests run side by side
-        patch.setenv("IRBENCH_CONFINE", "0")  # nobody is warned that the models of tests run as root
         known_answers.keep(common / "known", patch)
         yield common
 

@@ -174,6 +174,11 @@ def document(*groups: GroupResult, **changes: Any) -> RunDocument:
 BUSY = BusyMachine(foreign_share=0.3, processors=2)
 
 
+def disturbed(*cells: CellResult, **changes: Any) -> GroupResult:
+    """Return a table with a warning that other programs ran, whose blocks are all part of its figures."""
+    return group(*cells, **{"warnings": (BUSY,), "blocks_excluded": 0, "blocks_disturbed": 31, **changes})
+
+
 def launch(
     number: int = 0, group_number: int = 0, cells: tuple[str, ...] = ("a", "b"), blocks: int = 3
 ) -> LaunchRecord:

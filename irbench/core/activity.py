@@ -34,7 +34,7 @@ ACTIVITY_TEXTS: Mapping[ActivityCode, str] = {
     "compile-and-warm-up": "compiling and warming up {row}",
     "warm-up": "warming up {row}",
     "neighbours": "starting what runs beside the rows",
-    "over-budget": "calls are slow: intervals take about `--budget {needed_s}s`",
+    "over-budget": "no time for intervals: they need about `--budget {needed_s}s`",
     "block": "block {block}, {clean_blocks} undisturbed ones needed",
     "alone": "{row} alone (--sustain)",
     "tail": "{row}: tail latency (--tail)",

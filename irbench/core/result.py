@@ -49,7 +49,7 @@ StoppedBy = Literal["target", "launches", "budget", "interrupt", "failures", "un
 STOPPED_TEXTS: Mapping[StoppedBy, str] = {
     "target": "target reached",
     "launches": "launch limit reached",
-    "budget": "the budget has no time for another launch",
+    "budget": "no time for another launch",
     "searched": "nothing more to gain is expected",
     "interrupt": "interrupted",
     "failures": "all backends failed",

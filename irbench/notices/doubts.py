@@ -133,7 +133,7 @@ class WaitsOnItself(Warn):
     says = "a row has more busy threads than processors"
 
     rows: tuple[WaitingRow, ...]
-    example_facts: ClassVar[ExampleFacts] = {"rows": (WaitingRow("tf", share=0.24, running=1.9, threads=2),)}
+    example_facts: ClassVar[ExampleFacts] = {"rows": (WaitingRow("tf", share=1.4, running=1.9, threads=4),)}
 
     def brief(self, context: Context) -> str:
         names = context.listed(row.cell for row in self.rows)

@@ -10,9 +10,10 @@ from irbench.core.quantities import plural
 from irbench.core.record import Failure
 from irbench.core.result import STOPPED_TEXTS, GroupResult, RunDocument
 from irbench.core.row import CellResult, State
-from irbench.notices import Context, Warn
-from irbench.notices.warnings import by_cost
+from irbench.notices import Context, Note, Warn
+from irbench.notices.warnings import Disturbed, FewCleanBlocks, StolenTime, by_cost
 from irbench.render.columns import IN_SPEEDS
+from irbench.render.columns.neighbours import has_neighbours
 from irbench.render.failure_texts import remedy
 from irbench.render.line_wrapping import cell_count, shorten, shorten_middle
 from irbench.render.table_title import SEPARATOR
@@ -24,18 +25,18 @@ _LONGEST_HINT = 160
 """What a row shows of why it failed, in characters; more would push the other rows off the screen."""
 
 
-def footer(result: GroupResult, context: Context, hidden: Collection[str] = ()) -> Iterator[str]:
-    """Yield how it was measured, what the columns mean, what marks the rows, and notes."""
+def footer(
+    result: GroupResult, context: Context, hidden: Collection[str] = (), told: Collection[Note] = ()
+) -> Iterator[str]:
+    """Yield how it was measured, what the columns mean, what marks the rows, and notes that are not ``told`` yet."""
     yield SEPARATOR.join(_protocol(result))
     legend = SEPARATOR.join(_legend(result, context, hidden))
     if legend:
         yield legend
-    if _assumes_one_mode(result):
-        yield "few launches: intervals assume a unimodal distribution of launch speeds"
     for text, cells in _marked(result).items():
         yield f"* {text}: {context.listed(cells)}"
     yield from step_legend(result)
-    yield from dict.fromkeys(note.text(context) for note in result.notes)
+    yield from dict.fromkeys(note.text(context) for note in result.notes if note not in told)
 
 
 def mismatches(result: GroupResult, context: Context) -> Iterator[str]:
@@ -112,8 +113,10 @@ def failure_text(state: State, failure: Failure, *, has_figures: bool = False) -
 
 def _protocol(result: GroupResult) -> Iterator[str]:
     if result.blocks_measured:
-        size = f"{_launches(result)} x {_blocks(result)}{_raced(result)}"
-        yield f"{'preview: ' if result.preview else ''}{size}, {_excluded(result)}"
+        assumed = " (assumed unimodal)" if _assumes_one_mode(result) else ""
+        size = f"{_launches(result)}{assumed} x {_blocks(result)}{_raced(result)}"
+        disturbed = "" if _tells_disturbance_elsewhere(result) else f", {_excluded(result)}"
+        yield f"{'preview: ' if result.preview else ''}{size}{disturbed}"
     else:
         yield "no launch finished"
     yield f"{result.seconds:.0f} s"
@@ -151,12 +154,36 @@ def _excluded(result: GroupResult) -> str:
         return share
     if result.lead is not None and result.lead.contradiction is not None:
         return f"{share} (another row leads if included)"
-    if any(speedup.all_blocks_verdict not in (speedup.verdict, None) for speedup in speedups):
-        return f"{share} (verdicts change if included)"
-    if any(speedup.moves_with_all_blocks for speedup in speedups):
-        return f"{share} (speedups change if included)"
-    known = all(speedup.all_blocks_verdict is not None for speedup in speedups)
-    return f"{share} (same verdicts if included)" if known else share
+    same = all(speedup.all_blocks_verdict == speedup.verdict for speedup in speedups)
+    moves = any(speedup.moves_with_all_blocks for speedup in speedups)  # which a warning says
+    return f"{share} (same verdicts if included)" if same and not moves else share
+
+
+def is_disturbance_told_above(result: GroupResult) -> bool:
+    """Whether the sentence above the table says that other programs ran, or were busier beside one of its rows."""
+    lead = result.lead
+    if lead is None or lead.contradiction is not None or has_neighbours(result):
+        return False
+    if lead.reason in ("busy", "uneven-load"):
+        return True
+    return result.condition is not None and lead.reason in (None, "preview", "same", "undecided")
+
+
+def shown_warnings(result: GroupResult) -> tuple[Warn, ...]:
+    """Return a table's warnings without those of a disturbance that its headline or its first line below tells.
+
+    It is told once: in the headline where the answer depends on it, in the gravest warning where disturbed blocks are
+    part of the figures, and else by how many blocks were excluded.
+    """
+    of_disturbance = by_cost(warning for warning in result.warnings if isinstance(warning, Disturbed | StolenTime))
+    are_excluded = result.blocks_excluded > 0 and not any(isinstance(each, FewCleanBlocks) for each in of_disturbance)
+    shown = () if is_disturbance_told_above(result) or are_excluded else of_disturbance[:1]
+    return tuple(each for each in result.warnings if each in shown or each not in of_disturbance)
+
+
+def _tells_disturbance_elsewhere(result: GroupResult) -> bool:
+    shown = any(isinstance(warning, Disturbed | StolenTime) for warning in shown_warnings(result))
+    return shown or is_disturbance_told_above(result)
 
 
 def _legend(result: GroupResult, context: Context, hidden: Collection[str]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, TypeAlias
 
@@ -14,8 +14,8 @@ from rich.text import Text
 from irbench.core.quantities import plural, significant, times
 from irbench.core.result import Contradiction, GroupResult, Lead, UnevenLoad, Winner
 from irbench.core.row import CellResult, Ends, is_too_slow, row_names
-from irbench.notices import Context, Warn
-from irbench.notices.warnings import Disturbed, OrderRow, OrdersDiffer
+from irbench.notices import Context, Note
+from irbench.notices.warnings import OrderRow, OrdersDiffer
 from irbench.render.columns import IN_SPEEDS
 from irbench.render.columns.declaration import Column, R, ShownColumn, ShownSpeed, T
 from irbench.render.columns.neighbours import has_neighbours
@@ -28,6 +28,7 @@ from irbench.render.footer import (
     not_applicable,
     reason,
     short_warnings,
+    shown_warnings,
     whole_warnings,
 )
 from irbench.render.neighbour_texts import slowdowns_text
@@ -53,6 +54,7 @@ class GroupView:
         intervals: Whether latencies and FPS are shown with their intervals over launches.
         warnings: Whether warnings are shown whole, with their remedies, and reasons of rows without figures as well;
             otherwise a warning is a short sentence, and a long reason is cut.
+        told: Notes that are told already, below another table of the run.
     """
 
     def __init__(
@@ -63,8 +65,9 @@ class GroupView:
         *,
         intervals: bool = False,
         warnings: bool = False,
+        told: Collection[Note] = (),
     ) -> None:
-        self._result = result
+        self._result, self._told = result, told
         self._environment = environment or {}
         self._plan = plan or {}
         self._context = context_of(result, self._environment, self._plan)
@@ -88,7 +91,7 @@ class GroupView:
         for below in self._below:
             yield Text("")
             yield from table_lines(below, width)
-        for note in footer(self._result, self._context, hidden_columns(self._table, width)):
+        for note in footer(self._result, self._context, hidden_columns(self._table, width), self._told):
             yield from paragraph(note, width, "dim")
         for mismatch in (*mismatches(self._result, self._context), *not_applicable(self._result, self._context)):
             yield from paragraph(mismatch, width, "yellow", hanging="  ")
@@ -101,19 +104,19 @@ class GroupView:
         yield Sentence(headline(result, context), "verdict")
         yield group_table(result, confidence_of(self._plan), intervals=self._intervals)
         yield from self._below
-        yield from (Sentence(note, "note") for note in footer(result, context))
+        yield from (Sentence(note, "note") for note in footer(result, context, told=self._told))
         yield from (Sentence(text, "warning") for text in mismatches(result, context))
         yield from (Sentence(text, "warning") for text in not_applicable(result, context))
-        brief = short_warnings(result.warnings, context, _BRIEF_WIDTH)
-        for text, whole in zip(brief, whole_warnings(result.warnings, context), strict=True):
+        shown = shown_warnings(result)
+        brief = short_warnings(shown, context, _BRIEF_WIDTH)
+        for text, whole in zip(brief, whole_warnings(shown, context), strict=True):
             yield Sentence(text, "warning", "" if text == whole else whole)
 
     def shortens(self, width: int) -> bool:
         """Whether some warning has more to say than is shown at this width."""
         if self._whole_warnings:
             return False
-        shown = self._shown_warnings
-        return len(shown) < len(self._result.warnings) or is_shortened(shown, self._context, width)
+        return is_shortened(shown_warnings(self._result), self._context, width)
 
     @property
     def shortens_reasons(self) -> bool:
@@ -124,18 +127,10 @@ class GroupView:
         shown = (
             whole_warnings(self._result.warnings, self._context)
             if self._whole_warnings
-            else short_warnings(self._shown_warnings, self._context, width)
+            else short_warnings(shown_warnings(self._result), self._context, width)
         )
         for warning in shown:
             yield from paragraph(warning, width, "yellow", hanging="  ")
-
-    @property
-    def _shown_warnings(self) -> tuple[Warn, ...]:
-        """The warnings that say more than the line above the table."""
-        warnings = self._result.warnings
-        if self._result.lead is None or not self._result.is_busy:
-            return warnings
-        return tuple(warning for warning in warnings if not isinstance(warning, Disturbed))
 
 
 def confidence_of(plan: Mapping[str, Any]) -> float:

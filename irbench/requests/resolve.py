@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -29,12 +28,9 @@ from irbench.spec import Bundle, PythonEnvironment
 from irbench.store import bundles
 from irbench.system.file_states import is_file
 from irbench.worker.model_files import require_sound_weights
-from irbench.worker.requested_confinement import VARIABLE
 
 FIRST_MODEL = "resnet50"
 """What is exported and run when nothing is named and nothing was exported yet."""
-warned_of: set[str] = set()
-"""What this process has warned of: a sweep resolves models for each of its tables."""
 
 
 def resolve_bundles(
@@ -141,10 +137,8 @@ def _bundle(name: str, imports: tuple[str, ...], say: Callable[[str], None]) -> 
     require_possible(name)
     path = Path(name)
     if path.suffix == ".onnx":
-        _warn_of_root(say)
         return from_onnx_file(path)
     if is_file(path / bundles.CARD):
-        _warn_of_root(say)
         outdated = find_outdated(path)
         if outdated is not None:
             say(export_notice_text(outdated))
@@ -155,13 +149,6 @@ def _bundle(name: str, imports: tuple[str, ...], say: Callable[[str], None]) -> 
     _refuse_variant(name)
     exported = _made_from(Source(name), say)
     return _exported(name, imports, say) if exported is None else _refreshed(exported, imports, say)
-
-
-def _warn_of_root(say: Callable[[str], None]) -> None:
-    """Say once that a model which came as a file runs with the rights of root, unless the user has decided on that."""
-    if os.geteuid() == 0 and VARIABLE not in os.environ and not warned_of:
-        warned_of.add(VARIABLE)
-        say(unconfined_root_text(VARIABLE))
 
 
 def _made_from(source: Source, say: Callable[[str], None]) -> Path | None:
@@ -258,11 +245,3 @@ class Environments:
             with measuring("environments", insist=self._insist):  # installing disturbs whoever measures
                 self._known[text] = candidate(text, source, self._say)
         return self._known[text]
-
-
-def unconfined_root_text(variable: str) -> str:
-    """Return the warning that a model from elsewhere is run with the rights of root."""
-    return (
-        "warning: models of others run with all rights of root here: set"
-        f" {variable}=1 to confine their workers, or {variable}=0 if you trust the model"
-    )

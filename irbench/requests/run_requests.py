@@ -162,6 +162,7 @@ def planned(
     status: Say | None = None,
     *,
     tells_refused: bool = True,
+    tells_notes: bool = True,
 ) -> tuple[RunRequest, tuple[PlannedGroup, ...]]:
     """Return the request with its models and each group's share of the budget, and the groups.
 
@@ -169,10 +170,12 @@ def planned(
         request: What :func:`requested` returned.
         options: What it was made from.
         scratch: A folder that is gone after the run.
-        say: Receives what is exported and optimised, and which options change nothing.
+        say: Receives what is exported and optimised, and the notes.
         status: Receives each step of that; ``None`` where nobody watches.
         tells_refused: Whether rows that are known to be impossible are reported; not where nobody asked for them.
+        tells_notes: Whether notes are reported; not where they are shown below the tables.
     """
+    say = once(say)
     bundles = disambiguate(resolve_bundles(options.models, everything=options.all, say=say, imports=options.imports))
     if request.generate is not None:
         prompt = request.prompt or (DEFAULT_PROMPT,)
@@ -195,15 +198,23 @@ def planned(
     if request.cold:
         _refuse_several_samples(groups)
     levels, layouts = tuple(ineffective_levels(request, groups)), tuple(ineffective_layouts(groups))
-    for note in (*request.notes, *levels):
+    notes = (*request.notes, *levels, *layouts, *graph_notes(groups))
+    for note in notes if tells_notes else ():
         say(note.text(Context()))
-    unchecked = graph_notes(groups)
-    for note in (*layouts, *unchecked):
-        say(f"warning: {note.text(Context())}")
     passes = 1 if request.counting is None else 2  # rows are launched once more to be counted
-    return replace(request, notes=(*request.notes, *levels, *layouts, *unchecked)).with_budget_for(
-        1, passes * sum(group.weight for group in groups)
-    ), groups
+    return replace(request, notes=notes).with_budget_for(1, passes * sum(group.weight for group in groups)), groups
+
+
+def once(say: Say) -> Say:
+    """Return a function that says each line once: a graph is made for each batch."""
+    said: set[str] = set()
+
+    def say_new(line: str) -> None:
+        if line not in said:
+            said.add(line)
+            say(line)
+
+    return say_new
 
 
 def _silent(_line: str) -> None: ...

@@ -319,7 +319,12 @@ class GroupMeasurement:
 
 
 def _applies(note: Note, result: GroupResult) -> bool:
-    """Whether a note on a run is one on a table: a default precision is none of a backend that cannot run the model."""
-    return not isinstance(note, NativePrecision) or any(
-        cell.backend == note.backend and cell.failure is None for cell in result.cells
-    )
+    """Whether a note on a run is one on a table.
+
+    A default precision is none where the backend cannot run the model, or computed in that one, or was made to compute
+    in int8, which no runtime does by default.
+    """
+    if not isinstance(note, NativePrecision):
+        return True
+    rows = [cell for cell in result.cells if cell.backend == note.backend and cell.failure is None]
+    return bool(rows) and not {note.precision, "int8"} & {cell.effective.get("precision") for cell in rows}

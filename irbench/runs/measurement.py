@@ -98,10 +98,11 @@ def plan_run(
     request: RunRequest, options: RunOptions, scratch: Path, reporter: Reporter, keep: RowFilter | None = None
 ) -> tuple[RunRequest, tuple[PlannedGroup, ...]]:
     """Return what is measured: the request with its models and each group's share of the budget, and the groups."""
-    request, groups = planned(request, options, scratch, reporter.say, reporter.status)
+    alone = request.measures_rows_alone
+    request, groups = planned(request, options, scratch, reporter.say, reporter.status, tells_notes=alone)
     groups = groups if keep is None else keep(request, groups)
     groups = with_accuracy(request, groups, scratch, reporter.say)
-    return request, groups if request.measures_rows_alone else with_work(groups, known_peaks())
+    return request, groups if alone else with_work(groups, known_peaks())
 
 
 def measure_planned(

@@ -12,6 +12,7 @@ from rich.text import Text
 from irbench.core.quantities import NOT_MEASURED
 from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult, row_names
+from irbench.notices import Note
 from irbench.render.footer import incomplete, reason
 from irbench.render.interval_plot import interval_plot
 from irbench.render.line_wrapping import wrap, wrap_message
@@ -67,10 +68,15 @@ class DocumentView:
         self._plots = document.groups if plot else ()
         self._call = call or f"irbench show {document.run_id} --warnings"
         facts = (document.environment, document.plan)
-        self._groups: list[GroupView | PlainView] = [
-            memory_view(group, *facts) if memory else GroupView(group, *facts, intervals=intervals, warnings=warnings)
-            for group in document.groups
-        ]
+        self._groups: list[GroupView | PlainView] = []
+        told = list[Note]()
+        for group in document.groups:
+            self._groups.append(
+                memory_view(group, *facts)
+                if memory
+                else GroupView(group, *facts, intervals=intervals, warnings=warnings, told=tuple(told))
+            )
+            told += group.notes
         matrix = slowdown_matrix(document.groups, confidence_of(document.plan))
         self._groups += () if memory or matrix is None else (matrix,)
         self._groups += mode_views(document)

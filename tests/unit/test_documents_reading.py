@@ -149,7 +149,7 @@ def test_where_nobody_is_compared_the_headline_is_explained(rows: tuple[CellResu
         ({"blocks_measured": 0}, "no launch finished"),
         ({}, "(same verdicts if included)"),
         ({"verified_against": Reference("export", "TensorFlow")}, "max err: against TensorFlow at export"),
-        ({"lead": replace(LEADS[0], assumes_one_mode=True)}, "few launches: intervals assume a unimodal"),
+        ({"lead": replace(LEADS[0], assumes_one_mode=True)}, "6 launches (assumed unimodal)"),
     ],
 )
 def test_what_stands_below_the_rows_is_explained(changes: dict[str, Any], said: str):

@@ -123,7 +123,8 @@ def _confinement(support: ConfinementSupport) -> str:
     if not (support.landlock and support.seccomp):
         return readers
     reach = "" if support.landlock >= SCOPES_SINCE else "; signals to other processes stay open before Landlock 6"
-    return f"{readers}, and with IRBENCH_CONFINE=1 for those that run them{reach}"
+    runs = "for those that run them (as root, set it for models that you do not trust)"
+    return f"{readers}, and with IRBENCH_CONFINE=1 {runs}{reach}"
 
 
 def _counters(counters: CounterFacts | None) -> Iterator[tuple[str, str]]:

@@ -18,7 +18,7 @@ from irbench.errors import IrbenchError
 from irbench.pages.html import WITHOUT_SAMPLES, drawn_figures, entry_of, headings_of, page_of, page_row
 from irbench.pages.result import PageResult
 from irbench.pages.values import Page, PageCode, PageEntry, PageFigures, PageGrid, PageSection
-from irbench.render.footer import footer, incomplete, mismatches, not_applicable, whole_warnings
+from irbench.render.footer import footer, incomplete, mismatches, not_applicable, shown_warnings, whole_warnings
 from irbench.render.neighbour_texts import slowdown_matrix
 from irbench.render.speed_table import confidence_of, context_of, group_table, headline
 from irbench.render.stage_table import stage_sentences
@@ -106,7 +106,7 @@ def _table(document: RunDocument, place: int, key: str, number: int) -> PageSect
         question=plain(title(result, document.environment, document.plan)),
         verdict=plain(headline(result, context)) or "No row is compared.",
         parts=(grid, *_below(result, key, confidence_of(document.plan))),
-        warnings=tuple(text.removeprefix("warning: ") for text in whole_warnings(result.warnings, context)),
+        warnings=tuple(text.removeprefix("warning: ") for text in whole_warnings(shown_warnings(result), context)),
     )
 
 

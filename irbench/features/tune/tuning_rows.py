@@ -24,7 +24,7 @@ from irbench.options.values import AS_IT_IS, alternatives
 from irbench.render.accuracy_texts import accuracy_text, limit_text
 from irbench.requests import probes
 from irbench.requests.resolve import able_backends, resolve_backends, resolve_bundles
-from irbench.requests.run_requests import planned, refuse_several_values, requested
+from irbench.requests.run_requests import once, planned, refuse_several_values, requested
 from irbench.requests.user_code import accuracy_limit
 from irbench.runner.accuracy_check import answers_key
 from irbench.runner.plan import PlannedGroup, with_rows
@@ -124,7 +124,7 @@ class TuningRows:
 
 def tuning_rows(options: TuneOptions, scratch: Path, say: Say) -> TuningRows:
     """Return the rows of a search: every combination of what is tried, and the references."""
-    say = _once(say)
+    say = once(say)
     run = replace(options.run, models=(options.model,))
     bundles = resolve_bundles(run.models, everything=False, say=say, imports=run.imports)
     backends = able_backends(resolve_backends(run.backends or ()), bundles)
@@ -224,18 +224,6 @@ def _with_advice(request: RunRequest, advice: Mapping[str, _Advice]) -> RunReque
         alternatives[name] = tuple(options for place, options in enumerate(varied) if options not in varied[:place])
     streams = (*request.streams, *(followed.streams for followed in advice.values()))
     return replace(request, alternatives=alternatives, streams=tuple(dict.fromkeys(streams)))
-
-
-def _once(say: Say) -> Say:
-    """Return a function that says each line once: a graph is made for each batch."""
-    said: set[str] = set()
-
-    def say_new(line: str) -> None:
-        if line not in said:
-            said.add(line)
-            say(line)
-
-    return say_new
 
 
 @dataclass(frozen=True)

@@ -362,7 +362,7 @@ def _remedy(report: TuningReport) -> str:
     if report.deciding_budget_s is not None:
         return f"--budget {budget_text(report.deciding_budget_s)} should be enough to tell."
     if any(reservation.reason == "busy" for reservation in report.reservations):
-        return "Measure again while they are idle: more launches do not help."
+        return "More launches do not help while they run: irbench doctor names them."
     if all(reservation.reason in _OF_SIZE for reservation in report.reservations):
         return "The difference is so small that more launches would hardly help."
     return f"irbench show {report.confirmation_run}{results_option(report.results)} says more."

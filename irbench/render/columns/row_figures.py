@@ -82,7 +82,7 @@ def _spread_legend(result: GroupResult, _context: Context) -> Iterator[str]:
 
 def _ready_legend(result: GroupResult, _context: Context) -> Iterator[str]:
     if any(cell.phases_ms is not None and cell.phases_ms.ready is not None for cell in result.cells):
-        yield "ready: process start to first output"
+        yield "ready: to first output"
 
 
 def _far_tail_legend(result: GroupResult, _context: Context) -> Iterator[str]:
@@ -148,7 +148,7 @@ def _error_legend(result: GroupResult, context: Context) -> Iterator[str]:
 
 def _speedup_legend(result: GroupResult, _context: Context) -> Iterator[str]:
     if result.lead is not None and result.lead.condition is not None:
-        yield "speedup: of this machine as loaded as it was, by mean times over all blocks; p50 and FPS may differ"
+        yield "speedup: by mean times over all blocks; p50 and FPS may differ"
     if result.unverified:
         yield "speedup ?: outputs not verified"
 

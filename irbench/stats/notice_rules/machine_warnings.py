@@ -184,6 +184,8 @@ def _usual(loads: Mapping[int, float]) -> float:
 
 _MANY_DIRTY = 0.25
 _SELF_WAIT = 0.10
+_SELF_WAIT_OF_UNKNOWN = 0.5
+"""Where a runtime does not report its threads: half of what one thread more than processors waits for."""
 _STOLEN = 0.02
 
 
@@ -250,15 +252,21 @@ def _waits_on_itself(state: TableState) -> Iterator[Warn]:
 
 
 def _waiting(state: TableState, cell: str) -> WaitingRow | None:
-    """Return how long a cell's threads wait for each other; ``None`` where that is little or unknown."""
+    """Return how long a cell's threads wait for each other; ``None`` where that is little or unknown.
+
+    As many threads as processors wait a little whenever they wake each other up, which no setting changes.
+    """
+    threads = state.rows[cell].all_threads
+    if threads is not None and threads <= max(record.processors for record in state.records):
+        return None
     rounds = _quiet_rounds(state, cell)
     if len(rounds) < state.timing.min_blocks:
         return None  # among so few the machine's part and the cell's cannot be told apart
     share = _median(run_queue_share(round_) for round_ in rounds)
-    if share is None or share <= _SELF_WAIT:
+    if share is None or share <= (_SELF_WAIT_OF_UNKNOWN if threads is None else _SELF_WAIT):
         return None
     running = _median(round_.evidence.cpu_ns / max(1, round_.evidence.wall_ns) for round_ in rounds)
-    return WaitingRow(cell, share=share, running=running or 0.0, threads=state.rows[cell].all_threads)
+    return WaitingRow(cell, share=share, running=running or 0.0, threads=threads)
 
 
 def _quiet_rounds(state: TableState, cell: str) -> list[Round]:

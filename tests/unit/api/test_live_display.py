@@ -90,7 +90,7 @@ def test_a_pipe_sees_a_line_for_each_launch_and_nothing_between() -> None:
 def test_that_the_budget_is_too_small_stays_to_be_read(terminal: bool) -> None:
     told = replace(MOMENT, activity=Activity("over-budget", needed_s=700), outlook=None)
     said = shown(told, MOMENT, terminal=terminal)
-    line = "resnet50: launch 2 of at most 12 · calls are slow: intervals take about --budget 700s · after 31 s\n"
+    line = "resnet50: launch 2 of at most 12 · no time for intervals: they need about --budget 700s · after 31 s\n"
     assert line in said.replace("\r", "")
 
 

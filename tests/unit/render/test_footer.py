@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from documents import BUSY, cell, document, failed, group, speedup
+from documents import BUSY, cell, disturbed, document, failed, group, speedup
 from rich.cells import cell_len
 
 from irbench.core.plain_text import unmarked
@@ -26,7 +26,7 @@ from irbench.notices.doubts import (
 )
 from irbench.notices.marks import ChangesOverLaunches, LateCalls, Oversubscribed
 from irbench.notices.notes import AnotherIrbench
-from irbench.notices.warnings import FewCleanBlocks, by_cost
+from irbench.notices.warnings import FewCleanBlocks, ManyDirtyBlocks, StolenTime, by_cost
 from irbench.render.speed_table import context_of
 from irbench.runs.document_text import render_document
 from irbench.runs.run_view import DocumentView
@@ -53,23 +53,57 @@ def test_a_warning_says_what_is_wrong_in_a_short_sentence_and_has_a_remedy(subte
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_each_warning_says_what_is_wrong_with_no_word_cut_at_every_width(width: int):
-    run = document(group(cell("ort"), warnings=EVERYTHING))
-    lines = [line.plain for line in DocumentView(run).as_lines(width)]
-    assert max(cell_len(line) for line in lines if "irbench show" not in line) <= width
-    text = " ".join(" ".join(lines).split())
     for warning in EVERYTHING:
+        run = document(disturbed(cell("ort"), warnings=(warning,)))
+        lines = [line.plain for line in DocumentView(run).as_lines(width)]
+        assert max(cell_len(line) for line in lines if "irbench show" not in line) <= width
+        text = " ".join(" ".join(lines).split())
         assert f"warning: {' '.join(warning.brief(Context()).split())}" in text
         assert f"[{warning.code}]" in text
 
 
 def test_what_costs_the_answer_most_comes_first():
     assert by_cost(reversed(EVERYTHING)) == list(EVERYTHING)
-    codes = [line.rpartition("[")[2].rstrip("]") for line in below(document(group(cell("ort"), warnings=EVERYTHING)))]
-    assert codes.index("unverified") < codes.index("busy-machine") < codes.index("wide-interval")
+    table = disturbed(cell("ort"), warnings=tuple(each for each in EVERYTHING if type(each) is not FewCleanBlocks))
+    codes = [line.rpartition("[")[2].rstrip("]") for line in below(document(table))]
+    assert codes.index("unverified") < codes.index("many-dirty-blocks") < codes.index("wide-interval")
+
+
+LEAD = Lead("ort/fp32", "tf/fp32", 1.2, low=1.1, high=1.3, launches=6, condition="busy")
+FEW = FewCleanBlocks(launches_short=6, least_blocks=4, blocks_disturbed=31, blocks=48, foreign_share=0.3, processors=2)
+STOLEN = StolenTime(share=0.07)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"lead": LEAD, "condition": "busy"}, "31 of 48 blocks were disturbed, so a quiet machine may differ"),
+        ({"lead": replace(LEAD, condition=None, reason="busy")}, "the machine was too busy, 31 of 48 blocks"),
+        ({}, "warning: 6 launches had fewer than 4 undisturbed blocks"),
+        ({"warnings": (ManyDirtyBlocks(blocks_disturbed=31, blocks=48), STOLEN)}, "warning: Other activity disturbed"),
+        ({"warnings": (STOLEN,)}, "warning: The hypervisor took away"),
+        ({"warnings": (BUSY, STOLEN), "blocks_excluded": 31}, "31 of 48 excluded"),
+        ({"warnings": ()}, "31 of 48 disturbed, all included"),
+    ],
+    ids=["as loaded", "too busy", "few clean", "many dirty", "stolen", "excluded", "no warning"],
+)
+def test_a_disturbance_is_told_once(changes: dict[str, Any], told: str) -> None:
+    table = disturbed(cell("ort"), cell("tf"), **{"warnings": (FEW, STOLEN), **changes})
+    words = ("disturbed", "excluded", "hypervisor", "Other activity", "Other programs", "as loaded")
+    lines = [line.plain for line in DocumentView(document(table)).as_lines(400)]
+    (line,) = [line for line in lines if any(map(line.count, words))]
+    assert told in line
+
+
+def test_a_note_of_several_tables_is_told_below_the_first() -> None:
+    note = AnotherIrbench(process=None, since=None, what=None)
+    tables = [group(cell("ort"), batch=batch, notes=(note,)) for batch in (1, 8)]
+    lines = [line.plain for line in DocumentView(document(*tables)).as_lines(200)]
+    assert lines.count(note.text(Context())) == 1
 
 
 def test_a_shortened_warning_names_the_command_that_shows_the_rest():
-    run = document(group(cell("ort"), warnings=(BUSY,)))
+    run = document(disturbed(cell("ort")))
     lines = [line.plain for line in DocumentView(run).as_lines(80)]
     assert lines[-1] == f"Warnings with their remedies: irbench show {run.run_id} --warnings"
     assert sum("--warnings" in line for line in lines) == 1
@@ -97,7 +131,7 @@ def test_a_long_reason_is_cut_in_the_table_and_whole_with_the_warnings():
 
 
 def test_what_is_shortened_is_told_in_one_line():
-    run = document(group(cell("openvino"), failed("ort", failure=LONG), warnings=(BUSY,)))
+    run = document(disturbed(cell("openvino"), failed("ort", failure=LONG)))
     last = [line.plain for line in DocumentView(run).as_lines(120)][-1]
     assert last == f"Warnings with their remedies and reasons in full: irbench show {run.run_id} --warnings"
 
@@ -112,9 +146,7 @@ def test_whole_warnings_have_their_remedies_at_every_width():
 
 
 def test_markdown_has_warnings_whole():
-    assert "Close other programs (top lists them)" in render_document(
-        document(group(cell("ort"), warnings=(BUSY,))), "md"
-    )
+    assert "Close other programs (top lists them)" in render_document(document(disturbed(cell("ort"))), "md")
 
 
 def test_an_interval_that_is_wider_than_its_target_never_reads_as_wide():

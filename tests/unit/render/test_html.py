@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from documents import BUSY, ENVIRONMENT, cell, example, group
+from documents import BUSY, ENVIRONMENT, cell, disturbed, example
 from rich.console import Group
 from rich.text import Text
 
@@ -51,7 +51,7 @@ def test_a_table_has_the_columns_and_rows_of_the_terminal():
 
 
 def test_the_verdict_stands_above_the_table_and_warnings_below_it():
-    result = group(cell("ort"), warnings=(BUSY,))
+    result = disturbed(cell("ort"))
     text = html_of(GroupView(example(), ENVIRONMENT, PLAN))
     assert text.index(headline(example(), context(example(), ENVIRONMENT, PLAN)).split(":")[0]) < text.index("<table")
     warned = html_of(GroupView(result, ENVIRONMENT, PLAN))
@@ -59,7 +59,7 @@ def test_the_verdict_stands_above_the_table_and_warnings_below_it():
 
 
 def test_a_short_warning_opens_to_the_whole_one():
-    page = Page(html_of(GroupView(group(cell("ort"), warnings=(BUSY,)), ENVIRONMENT, PLAN)))
+    page = Page(html_of(GroupView(disturbed(cell("ort")), ENVIRONMENT, PLAN)))
     (brief,) = page.of("summary")
     assert "Close other programs" not in brief
     assert any("Close other programs" in text for text in page.of("details"))

@@ -50,32 +50,9 @@ def test_a_run_is_the_first_where_it_names_nothing_and_nothing_was_exported(
     assert not is_first_run((), everything=False)
 
 
-@pytest.fixture
-def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(resolve, "warned_of", set())
+def test_root_is_not_warned_of_files_that_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.delenv("IRBENCH_CONFINE")
-    return str(models.mlp(tmp_path).path)
-
-
-def said_of(*names: str) -> list[str]:
+    monkeypatch.delenv("IRBENCH_CONFINE", raising=False)
     said: list[str] = []
-    resolve.resolve_bundles(names, everything=False, say=said.append)
-    return said
-
-
-def test_root_is_warned_once(model: str) -> None:
-    (line,) = said_of(model)
-    assert line.startswith("warning: models of others run with all rights of root here")
-    assert said_of(model) == []
-
-
-@pytest.mark.parametrize("value", ["0", "1", ""])
-def test_who_has_decided_is_not_warned(value: str, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("IRBENCH_CONFINE", value)
-    assert said_of(model) == []
-
-
-def test_other_users_are_not_warned(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert said_of(model) == []
+    resolve.resolve_bundles([str(models.mlp(tmp_path).path)], everything=False, say=said.append)
+    assert said == []

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import pytest
 from cold_and_soak_runs import cold, soak_example
-from documents import BUSY, ENVIRONMENT, cell, example, group, launch
+from documents import ENVIRONMENT, cell, disturbed, example, group, launch
 
 import irbench
 from irbench import Run
@@ -94,7 +94,7 @@ def test_a_run_shows_itself_as_text_and_as_html():
 
 def test_warnings_are_shown_with_their_remedies_by_what_the_last_line_says():
     run = stored()
-    run = Run(replace(run.document, groups=(group(cell("ort"), warnings=(BUSY,)),)), run.folder)
+    run = Run(replace(run.document, groups=(disturbed(cell("ort")),)), run.folder)
     last = str(run).splitlines()[-1]
     assert last == "Warnings with their remedies: print(run.to_text(warnings=True))"
     assert "Close other programs" not in str(run)

@@ -53,16 +53,22 @@ def test_a_quarter_of_the_blocks_may_be_dirty_without_a_word():
     assert "many-dirty-blocks" in with_dirty(3)
 
 
-def waiting(share):
+def waiting(share, threads=4):
     round_ = synchronous(0, [10 * MS] * 3, waited_ns=round(share * 30 * MS))
     rounds = [replace(round_, block=number) for number in range(4)]
-    return [launch(number, [measured("only", rounds)]) for number in range(6)]
+    own = replace(measured("only", rounds), effective={"precision": "fp32", "threads": threads})
+    return [launch(number, [own]) for number in range(6)]
 
 
 def test_a_cell_that_waits_for_its_own_threads_is_told_so():
     assert "waits-on-itself" not in warnings(group("only"), waiting(0.05))
     facts = warnings(group("only"), waiting(0.5))["waits-on-itself"]
-    assert facts == {"rows": [{"cell": "only", "share": 0.5, "running": 1.0, "threads": 2}]}
+    assert facts == {"rows": [{"cell": "only", "share": 0.5, "running": 1.0, "threads": 4}]}
+
+
+@pytest.mark.parametrize(("threads", "share", "told"), [(2, 0.5, False), (None, 0.4, False), (None, 0.6, True)])
+def test_a_cell_with_no_more_threads_than_processors_does_not_wait_on_itself(threads, share, told):
+    assert ("waits-on-itself" in warnings(group("only"), waiting(share, threads))) == told
 
 
 def test_where_the_kernel_does_not_tell_how_long_threads_wait_nothing_is_said_of_it():
