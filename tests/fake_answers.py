@@ -43,7 +43,7 @@ class Answers:
 
     def __call__(self, feed: Sequence[Array]) -> tuple[Array, ...]:
         """Return the outputs for one feed."""
-        key = hashlib.sha256(pickle.dumps([np.ascontiguousarray(array) for array in feed])).digest()
+        key = hashlib.sha256(pickle.dumps([np.asarray(array, order="C") for array in feed])).digest()
         if key not in self._known:
             self._known[key] = self._read_or_compute(key.hex(), feed)
         return self._known[key]

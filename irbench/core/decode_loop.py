@@ -153,11 +153,11 @@ class DecodeLoop:
                 self._state[role.name] = np.zeros(shape, numpy_dtype(spec.dtype))
             return self._state[role.name]
         if isinstance(role, Given):
-            return np.ascontiguousarray(self._given[role.place], numpy_dtype(spec.dtype))
+            return np.asarray(self._given[role.place], numpy_dtype(spec.dtype), order="C")
         dtype = numpy_dtype(spec.dtype)
         batch, new = self._pending.shape
         if role == "tokens":
-            return np.ascontiguousarray(self._pending, dtype)
+            return np.asarray(self._pending, dtype, order="C")
         if role == "mask":
             return np.ones((batch, self._length + new), dtype)
         if role == "positions":

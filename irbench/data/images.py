@@ -47,7 +47,7 @@ def read_image(file: Path, model_input: ModelInput, sizes: Mapping[str, int]) ->
         )
     height, width = map(int, shape)
     pixels = _decoded(file, _MODES[int(channels)], (width, height)).reshape(height, width, int(channels))
-    return _scaled(np.ascontiguousarray(np.moveaxis(pixels, -1, axis)), model_input.spec)
+    return _scaled(np.asarray(np.moveaxis(pixels, -1, axis), order="C"), model_input.spec)
 
 
 def _channel_axis(model_input: ModelInput) -> int | None:

@@ -90,7 +90,7 @@ def digests(feeds: Sequence[Sample]) -> dict[str, str]:
         digest = hashlib.sha256()
         for feed in feeds:
             array = feed.arrays[name]
-            content = repr(array.tolist()).encode() if array.dtype.hasobject else np.ascontiguousarray(array).tobytes()
+            content = repr(array.tolist()).encode() if array.dtype.hasobject else array.tobytes()
             digest.update(f"{array.dtype.name} {array.shape}\n".encode() + content)
         digests_[name] = digest.hexdigest()
     return digests_

@@ -96,7 +96,7 @@ class Loop:
 
     def _as_input(self, place: int, output: Array) -> Array:
         order = self._permutations.get(place)
-        return np.ascontiguousarray(output if order is None else output.transpose(order))
+        return np.asarray(output if order is None else output.transpose(order), order="C")
 
 
 def turning_slot(slot: Slot, turns: Turns) -> Slot:

@@ -147,7 +147,7 @@ def _split(data: bytes) -> list[bytes]:
 
 
 def _pack(values: NDArray[Any]) -> bytes:
-    little = np.ascontiguousarray(values, _INT64)
+    little = np.asarray(values, _INT64, order="C")
     return zlib.compress(little.view(np.uint8).reshape(-1, _INT64.itemsize).T.tobytes(), 6)
 
 
@@ -162,7 +162,7 @@ def _unpack_all(series: list[bytes]) -> list[NDArray[np.int64]]:
 
 def _unpack(data: bytes, most_bytes: int) -> NDArray[np.int64]:
     shuffled = np.frombuffer(_inflate(data, most_bytes), np.uint8).reshape(_INT64.itemsize, -1)
-    return np.ascontiguousarray(shuffled.T).view(_INT64).reshape(-1).astype(np.int64)
+    return np.asarray(shuffled.T, order="C").view(_INT64).reshape(-1).astype(np.int64)
 
 
 def _inflate(data: bytes, most_bytes: int) -> bytes:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import fake_runs
 import numpy as np
+import onnx
 import pytest
 from decoders import VOCABULARY, WIDTH, write_attention_decoder, write_decoder, write_encoder_and_decoder, write_pair
 from front_door import irbench
@@ -73,6 +74,20 @@ def test_runtimes_generate_the_same_with_and_without_optimisation(decoder: Path)
     rows = {row.label: row for row in run.rows}
     assert set(rows) == {"ort", "ort+basic", "openvino", "openvino+basic"}
     assert all(row.tokens_per_s and row.first_token_ms and row.token_ms for row in run.rows)
+
+
+@pytest.mark.ci
+def test_a_decoder_is_given_a_scalar_by_every_runtime(decoder: Path) -> None:
+    model = onnx.load(decoder)
+    model.graph.input.append(onnx.helper.make_tensor_value_info("temperature", onnx.TensorProto.FLOAT, []))
+    model.graph.node[-1].output[0] = "cold"
+    model.graph.node.append(onnx.helper.make_node("Div", ["cold", "temperature"], ["logits"]))
+    onnx.save(model, decoder)
+    run = library.run(
+        decoder, backends=["ort", "openvino"], generate=3, prompt=2, value={"temperature": 0.5},
+        progress=None, quick=True, budget=0.01,
+    )  # fmt: skip
+    assert {row.label for row in run.rows if row.tokens_per_s} == {"ort", "openvino"}
 
 
 @pytest.mark.ci

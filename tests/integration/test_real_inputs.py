@@ -134,6 +134,18 @@ def test_a_loop_is_measured_and_named_in_the_title(step: Path) -> None:
     assert "decode loop: h -> h0" in " ".join(looped.out.split())
 
 
+@pytest.mark.ci
+def test_a_scalar_is_fed_back_to_every_runtime(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Add", ["t", "x"], ["later"])]
+    scalar = [tensor("t"), tensor("x")]
+    model = write(tmp_path / "clock.onnx", nodes, scalar, [tensor("later")], {})
+    called = irbench(
+        "run", model, "--backends", "ort,openvino", *fake_runs.FASTEST, "--feedback", "later=t", "--format", "json"
+    )
+    assert called.code == 0, called.err
+    assert {cell["state"] for cell in called.document["groups"][0]["cells"]} == {"ok"}
+
+
 @pytest.mark.parametrize(
     "asynchronous", [pytest.param("0", marks=pytest.mark.ci), pytest.param("1", marks=pytest.mark.slow)]
 )

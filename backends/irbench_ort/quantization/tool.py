@@ -213,7 +213,7 @@ def _as_vector(bias: Array, node: onnx.NodeProto, constants: dict[str, onnx.Tens
         return bias
     is_transposed = any(attribute.name == "transB" and attribute.i for attribute in node.attribute)
     outputs = weight.dims[0 if is_transposed else 1]
-    return np.ascontiguousarray(np.broadcast_to(bias.reshape(-1), (outputs,)))
+    return np.array(np.broadcast_to(bias.reshape(-1), (outputs,)))
 
 
 _WEIGHTS = (1, 2)

@@ -441,7 +441,7 @@ def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+                np.lib.format.write_array(file, np.asarray(array, order="C"), allow_pickle=False)
 
 
 def _size_of_weights(tensor: onnx.TensorProto) -> int:

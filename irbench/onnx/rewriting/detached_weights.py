@@ -182,7 +182,7 @@ def _weight_pieces(detached: DetachedModel, headers: dict[str, bytes]) -> Iterat
 
 
 def _bytes_of(value: Array) -> bytes | memoryview:
-    return np.ascontiguousarray(value).reshape(-1).view(np.uint8).data if value.nbytes else b""
+    return np.asarray(value, order="C").reshape(-1).view(np.uint8).data if value.nbytes else b""
 
 
 def _inline_header(name: str, value: Array) -> bytes:

@@ -141,7 +141,7 @@ class ServedModel:
                 raise IrbenchError(f"The protocol of model servers has no {array.dtype.name}, as {name} is.")
             tensor: dict[str, Any] = {"name": name, "shape": array.shape, "datatype": datatype}
             if self._is_binary:
-                data.append(np.ascontiguousarray(array).tobytes())
+                data.append(array.tobytes())
                 tensor["parameters"] = {"binary_data_size": len(data[-1])}
             else:
                 tensor["data"] = array.ravel().tolist()

@@ -80,6 +80,13 @@ def test_inputs_have_the_types_of_the_decoder() -> None:
         assert [array.dtype.name for array in feed] == [spec.dtype for spec in SPECS]
 
 
+def test_what_stays_as_it_is_keeps_its_rank_also_as_a_scalar() -> None:
+    loop = DecodeLoop(artifact((SPECS[0], TensorSpec("temperature", "float32", ())), ("tokens", Given(1))))
+    loop.begin((np.array([[1, 2]], np.int64), np.array(0.5)))
+    given = loop.next()[1]
+    assert (given.shape, given.dtype, float(given)) == ((), np.float32, 0.5)
+
+
 def test_a_prompt_is_read_token_by_token_where_the_decoder_takes_one() -> None:
     loop = DecodeLoop(artifact(one_by_one=True))
     feeds = generate(loop, [[1, 2, 3]])

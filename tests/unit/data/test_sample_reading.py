@@ -160,7 +160,7 @@ def test_too_many_samples_are_refused(tmp_path: Path) -> None:
 
 
 def test_arrays_in_fortran_order_are_read_as_they_are(tmp_path: Path) -> None:
-    given = np.asfortranarray(np.arange(6, dtype=np.float32).reshape(2, 3))
+    given = np.array(np.arange(6, dtype=np.float32).reshape(2, 3), order="F")
     np.save(tmp_path / "a.npy", given)
     assert arrays(read_files(tmp_path, target(X)), "x") == [given.tolist()]
 

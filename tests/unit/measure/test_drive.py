@@ -389,3 +389,12 @@ def test_an_output_is_turned_into_the_layout_of_its_input() -> None:
     (given,) = loop.next()
     assert given.tolist() == [[0, 2, 4], [1, 3, 5]]
     assert given.flags["C_CONTIGUOUS"]
+
+
+def test_a_scalar_that_is_fed_back_stays_one() -> None:
+    loop = Loop([(np.zeros((), np.float32),)], {0: 0})
+    loop.next()
+    loop.take((np.float32(3),))
+    (given,) = loop.next()
+    assert isinstance(given, np.ndarray)
+    assert (given.shape, given.dtype, float(given)) == ((), np.float32, 3)

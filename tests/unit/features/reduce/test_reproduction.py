@@ -117,6 +117,14 @@ def test_each_runtime_runs_it_without_irbench(backend: str, criterion: str, said
     assert ran.stdout.startswith(said)
 
 
+def test_arrays_are_written_with_their_rank_and_in_order_of_c(tmp_path: Path):
+    written = {"scalar": np.array(2.5, np.float32), "turned": np.arange(6.0).reshape(2, 3).T, "none": np.zeros((0, 2))}
+    write_arrays(tmp_path / INPUTS_FILE, written)
+    with np.load(tmp_path / INPUTS_FILE) as read:
+        assert {name: array.tolist() for name, array in read.items()} == {n: a.tolist() for n, a in written.items()}
+        assert [read[name].shape for name in written] == [(), (3, 2), (0, 2)]
+
+
 def test_the_command_that_repeats_it_has_the_settings_that_matter():
     run = RunOptions(precision=("bf16",), threads=(2,), set={"ort": {"a.b": "1"}})
     assert " ".join(repeat_command(ReduceOptions("m.onnx", expect=RACE, run=run))) == (
