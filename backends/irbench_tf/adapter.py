@@ -14,8 +14,6 @@ from irbench_tf.options import KNOWN, apply_environment, environment_for, parse_
 from irbench_tf.session import import_full, import_lean, installed
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from irbench.spec.training import ModelFacts, TrainedModel, TrainingArtifact
     from irbench.spi import TrainingSession
     from irbench_tf.compiler import Job
@@ -241,13 +239,6 @@ class TensorFlowBackend:
 
         self._prepare_for_training(Load(), "cpu")
         return model_facts(model)
-
-    def check_images(self, files: tuple[Path, ...], /) -> Path | None:
-        """Return the first file that TensorFlow does not decode."""
-        from irbench_tf.training.pipeline import first_broken
-
-        self._prepare_for_training(Load(), "cpu")
-        return first_broken(files)
 
     def import_training(self, load: Load, device: str, /) -> None:
         """Set the environment, and import TensorFlow and Keras as a training script does."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +16,15 @@ from irbench.data.model_inputs import ModelInput
 from irbench.errors import ExitCode, IrbenchError, first_line
 from irbench.spec import InputSpec, shape_text
 from irbench.spi import Array, install_command
+from irbench.spi.training import image_files
 from irbench.system.file_access import open_regular
+from irbench.system.file_states import require_utf8
 
-SUFFIXES = (".png", ".jpg", ".jpeg")
+LARGEST_BYTES = 1 << 28
+"""Of a file: what the most pixels that Pillow decodes without a warning take in 24 bits."""
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 """How Pillow calls an image with so many channels."""
+_SMALLER = "Make it smaller, or remove it."
 _WHITE = 255
 _WHITE_OF_16_BITS = 65535
 
@@ -60,25 +68,88 @@ def _channel_axis(model_input: ModelInput) -> int | None:
     return next((axis for sizes in ((1, 3), (4,)) for axis in (0, 2) if axes[axis] in sizes), None)
 
 
-def _decoded(file: Path, mode: str, size: tuple[int, int]) -> Array:
+def images_by_class(folder: Path) -> dict[str, tuple[Path, ...]]:
+    """Return the images of a folder that has a folder for each class, by the names of the classes in their order.
+
+    Folders without images are no classes, and hidden files and folders are left out. Nothing is opened.
+
+    Raises:
+        IrbenchError: The name of a class is not UTF-8, an image is too large or not a regular file, or a folder cannot
+            be read.
+    """
+    classes: dict[str, tuple[Path, ...]] = {}
     try:
-        from PIL import Image, ImageOps, UnidentifiedImageError
+        for own in sorted(folder.iterdir()):
+            files = tuple(image_files(own)) if own.is_dir() and not own.name.startswith(".") else ()
+            if files:
+                require_utf8(own)
+                classes[own.name] = files
+            for file in files:
+                _require_size(file, file.stat())
+    except OSError as error:
+        raise IrbenchError(
+            f"{error.filename or folder} cannot be read: {error.strerror}.", hint="Remove it, or make it readable."
+        ) from error
+    return classes
+
+
+def require_images(files: Iterable[Path]) -> None:
+    """Decode files, in a worker because they may come from anywhere.
+
+    Raises:
+        IrbenchError: One is not a readable image.
+    """
+    for file in files:
+        with _opened(file) as image:
+            image.load()
+
+
+def _decoded(file: Path, mode: str, size: tuple[int, int]) -> Array:
+    from PIL import Image, ImageOps
+
+    with _opened(file) as image:
+        upright = ImageOps.exif_transpose(image)
+        if upright.mode.startswith("I"):  # Pillow would clip 16 bits at 255
+            upright = Image.fromarray(_in_8_bits(np.asarray(upright)))
+        return np.asarray(upright.convert(mode).resize(size, Image.Resampling.BILINEAR))
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[Any]:
+    """Yield an image of Pillow whose header was read, and make an error that names the file of what Pillow raises."""
+    try:
+        from PIL import Image, UnidentifiedImageError
     except ImportError as error:
         raise IrbenchError(
             "Pillow must be installed to read images.", hint=install_command("pillow"), exit_code=ExitCode.NOT_INSTALLED
         ) from error
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), open_regular(file) as stored:
+            _require_size(file, os.fstat(stored.fileno()))
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with open_regular(file) as stored, Image.open(stored, formats=("PNG", "JPEG")) as image:
-                upright = ImageOps.exif_transpose(image)
-                if upright.mode.startswith("I"):  # Pillow would clip 16 bits at 255
-                    upright = Image.fromarray(_in_8_bits(np.asarray(upright)))
-                return np.asarray(upright.convert(mode).resize(size, Image.Resampling.BILINEAR))
+            with Image.open(stored, formats=("PNG", "JPEG")) as image:
+                yield image
+    except IrbenchError:
+        raise
+    except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
+        most = f"{(Image.MAX_IMAGE_PIXELS or 0) / 1e6:.0f} million"
+        raise IrbenchError(f"{file} has more than {most} pixels.", hint=_SMALLER) from error
+    except MemoryError as error:
+        raise IrbenchError(f"Decoding {file} needs more memory than is available.", hint=_SMALLER) from error
     except Exception as error:  # Pillow's decoders raise what they like
         # Pillow names the object that it read from, and its address
         why = "it is of another kind" if isinstance(error, UnidentifiedImageError) else first_line(error)
         raise IrbenchError(f"{file} is not a readable PNG or JPEG image: {why}.", hint="Write it again.") from error
+
+
+def _require_size(file: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise IrbenchError(f"{file} is not a regular file.", hint="Remove it.")
+    if status.st_size > LARGEST_BYTES:
+        raise IrbenchError(
+            f"{file} has {status.st_size / 1e9:.1f} GB, and images have at most {LARGEST_BYTES / 1e9:.2f} GB.",
+            hint=_SMALLER,
+        )
 
 
 def _in_8_bits(pixels: Array) -> Array:

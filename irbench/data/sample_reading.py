@@ -16,12 +16,13 @@ from typing import IO, Literal, TypeAlias
 
 import numpy as np
 
-from irbench.data.images import SUFFIXES, is_image_input, read_image
+from irbench.data.images import is_image_input, read_image
 from irbench.data.model_inputs import ModelInput, by_alias, convert, fit, unknown_input
 from irbench.data.samples import Sample
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.reading.tensor_file import tensor_of_file
 from irbench.spi import Array
+from irbench.spi.training import IMAGE_SUFFIXES
 from irbench.system.file_access import open_regular
 from irbench.system.file_states import exists, is_file, is_folder
 
@@ -100,7 +101,7 @@ def _unreadable(file: Path, error: Exception) -> IrbenchError:
 
 Kind: TypeAlias = Literal["data-set", "archive", "array", "image"]
 
-_KINDS: dict[Kind, tuple[str, ...]] = {"archive": (".npz",), "array": (".npy",), "image": SUFFIXES}
+_KINDS: dict[Kind, tuple[str, ...]] = {"archive": (".npz",), "array": (".npy",), "image": IMAGE_SUFFIXES}
 _FORMS = (
     ".npz and .npy files, PNG and JPEG images, and test_data_set_* folders with input_0.pb and so on are read; "
     "other subfolders are not."

@@ -12,7 +12,7 @@ from irbench.errors import IrbenchError
 from irbench.options.values import Constants, Feedback
 from irbench.spec import Number
 from irbench.spi import Array
-from irbench.system.file_states import exists
+from irbench.system.file_states import exists, require_utf8
 
 DataSource: TypeAlias = Path | tuple[Mapping[str, Array], ...]
 """Files, or arrays in memory: one mapping from input names for each sample."""
@@ -39,7 +39,10 @@ class InputRequest:
 
     def require_data(self) -> None:
         """Refuse data that are not there, before models are exported for them."""
-        if isinstance(self.data, Path) and not exists(self.data):
+        if not isinstance(self.data, Path):
+            return
+        require_utf8(self.data)
+        if not exists(self.data):
             raise IrbenchError(f"There is no file or folder {self.data}.", hint="Check the path given with --data.")
 
     def as_plan(self) -> dict[str, object]:

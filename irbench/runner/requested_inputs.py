@@ -20,6 +20,7 @@ from irbench.spec.requested_sizes import dynamic_names, example_sizes, requested
 from irbench.system import host
 from irbench.worker.failures import WorkerDied
 from irbench.worker.feed_turns import EQUAL_SHAPES
+from irbench.worker.limited_call import LIMITED_CALL
 from irbench.worker.process import call_in_worker
 
 _DRAWING_BYTES = 16
@@ -295,7 +296,7 @@ def read_data(request: InputRequest, bundle: Bundle, shapes: Mapping[str, tuple[
         return ModelData(bundle, inputs, match_arrays(request.data, target), request)
     try:
         samples: tuple[Sample, ...] = call_in_worker(
-            "irbench.data.sample_reading:read_files", request.data, target, deadline_s=_DEADLINE_S
+            LIMITED_CALL, "irbench.data.sample_reading:read_files", request.data, target, deadline_s=_DEADLINE_S
         )
     except WorkerDied as death:
         raise death.during(f"The data in {request.data} could not be read.") from death

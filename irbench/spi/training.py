@@ -19,12 +19,13 @@ IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
 
 
 def image_files(folder: Path) -> list[Path]:
-    """Return the images of one class, by their names.
+    """Return the images of one class, by their names; hidden files are none.
 
     Raises:
         OSError: The folder cannot be read.
     """
-    return [path for path in sorted(folder.iterdir()) if path.suffix.lower() in IMAGE_SUFFIXES and path.is_file()]
+    files = (path for path in sorted(folder.iterdir()) if path.suffix.lower() in IMAGE_SUFFIXES)
+    return [path for path in files if not path.name.startswith(".") and not path.is_dir()]
 
 
 class TrainingSession(Protocol):
@@ -78,14 +79,6 @@ class TrainingBackend(Protocol):
 
         Raises:
             IrbenchError: It cannot be trained: it has no loss, for example.
-        """
-        ...
-
-    def check_images(self, files: tuple[Path, ...], /) -> Path | None:
-        """Return the first file that cannot be decoded as the pipeline does; ``None`` where all can. Runs in a worker.
-
-        Args:
-            files: Images, PNG or JPEG.
         """
         ...
 

@@ -21,7 +21,7 @@ from irbench.errors import IrbenchError
 from irbench.store.entries import RunEntry
 from irbench.store.file_errors import unreadable
 from irbench.store.folders import RUN_FILE, Stamp, is_run, profiles_folder, results_option, run_folders
-from irbench.system.file_states import is_folder
+from irbench.system.file_states import is_folder, is_utf8
 from irbench.system.locks import is_held
 
 LATEST = "latest"
@@ -237,7 +237,7 @@ class Index(Generic[Line]):
         if not changed and not removed:
             return
         rows = (
-            (folder, *stamp, msgspec.json.encode(line)) for folder, (stamp, line) in changed.items() if _is_text(folder)
+            (folder, *stamp, msgspec.json.encode(line)) for folder, (stamp, line) in changed.items() if is_utf8(folder)
         )
         with contextlib.suppress(sqlite3.Error, OSError), self._open() as connection:
             connection.executemany("delete from runs where folder = ?", removed)
@@ -324,12 +324,3 @@ def _require_harmless(path: Path) -> None:
         raise _NotOurs from error
     if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
         raise _NotOurs
-
-
-def _is_text(name: str) -> bool:
-    """Whether a name is UTF-8, which SQLite's texts are; a run of another name is read for each listing."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from irbench.errors import IrbenchError
 from irbench.system.file_access import open_regular
 
 ALWAYS_READ_BYTES = 1 << 24
@@ -60,6 +61,28 @@ def is_folder(path: Path) -> bool:
         return path.is_dir()
     except (OSError, ValueError):
         return False
+
+
+def is_utf8(path: Path | str) -> bool:
+    """Whether a path is UTF-8, as all texts are that are stored."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def require_utf8(path: Path | str) -> None:
+    """Refuse a path that cannot be stored.
+
+    Raises:
+        IrbenchError: It is not UTF-8.
+    """
+    if not is_utf8(path):
+        raise IrbenchError(
+            f"The path {os.fsencode(path)!r} is not UTF-8.",
+            hint="Rename the file or folder: results are stored as UTF-8.",
+        )
 
 
 def is_of_another_user(path: Path, *, follow: bool = True) -> bool:

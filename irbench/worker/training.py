@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import cast
 
 from irbench.core import registry
@@ -97,12 +96,6 @@ def describe_model(backend: str, model: TrainedModel) -> ModelFacts:
     """Load a model in this process and say what it is."""
     own_temporary_files()
     return _training(registry.backend(backend)).describe_model(model)
-
-
-def broken_image(backend: str, files: tuple[Path, ...]) -> Path | None:
-    """Return the first file that is no image."""
-    own_temporary_files()
-    return _training(registry.backend(backend)).check_images(files)
 
 
 def losses_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -156,6 +157,28 @@ def test_a_broken_image_is_named(models: Path, tmp_path: Path) -> None:
     called = train(f"{models}:compiled", "--data", tmp_path / "photos")
     assert called.code == 2
     assert str(broken) in called.err
+
+
+def test_a_huge_file_among_the_images_is_refused_before_it_is_read(models: Path, tmp_path: Path) -> None:
+    for name in ("cat", "dog"):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        Image.new("RGB", (20, 10)).save(tmp_path / "photos" / name / "one.png")
+    (tmp_path / "photos" / "dog" / "zz.png").touch()
+    os.truncate(tmp_path / "photos" / "dog" / "zz.png", 6 << 30)
+    called = train(f"{models}:compiled", "--data", tmp_path / "photos")
+    assert called.code == 2
+    assert called.err.splitlines()[0].endswith("zz.png has 6.4 GB, and images have at most 0.27 GB.")
+
+
+def test_images_are_trained_on_whose_names_are_not_utf_8(models: Path, tmp_path: Path) -> None:
+    for name, colour in (("cat", "red"), ("dog", "blue")):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for number in range(8):
+            Image.new("RGB", (20, 10), colour).save(
+                tmp_path / "photos" / name / os.fsdecode(b"caf\xe9-%d.png" % number)
+            )
+    called = train(f"{models}:compiled", "--data", tmp_path / "photos")
+    assert called.code == 0, called.err
 
 
 def test_a_folder_named_like_an_image_is_none(models: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,18 +37,6 @@ def batches(training: TrainingArtifact, model: Any, batch: int) -> Iterator[Any]
     options.experimental_optimization.map_parallelization = False
     iterator: Iterator[Any] = iter(made.with_options(options))
     return iterator
-
-
-def first_broken(files: tuple[Path, ...]) -> Path | None:
-    """Return the first file that TensorFlow does not decode as an image; ``None`` where it decodes all."""
-    import tensorflow as tf
-
-    for file in files:
-        try:
-            tf.io.decode_image(file.read_bytes(), expand_animations=False)
-        except (tf.errors.InvalidArgumentError, OSError):
-            return file
-    return None
 
 
 def _images(training: TrainingArtifact, model: Any) -> Any:
@@ -101,10 +90,12 @@ def _label_function(model: Any, classes: int) -> Any:
     return lambda label: tf.one_hot(label, classes)
 
 
-def _files(data: TrainingData) -> tuple[list[str], list[int]]:
-    """Return all files, with the number of their class."""
+def _files(data: TrainingData) -> tuple[list[bytes], list[int]]:
+    """Return the paths of all files, which need not be UTF-8, with the number of their class."""
     found = [
-        (str(path), label) for label, name in enumerate(data.classes) for path in image_files(Path(data.source, name))
+        (os.fsencode(path), label)
+        for label, name in enumerate(data.classes)
+        for path in image_files(Path(data.source, name))
     ]
     return [path for path, _ in found], [label for _, label in found]
 

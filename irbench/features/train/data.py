@@ -12,15 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from irbench.data.images import images_by_class
 from irbench.errors import ExitCode, IrbenchError
 from irbench.exporter.source import Source
 from irbench.spec.training import ImageFormat, TrainingData
 from irbench.spi import Array, install_command
-from irbench.spi.training import IMAGE_SUFFIXES, image_files
-from irbench.system.file_states import digest, is_file
+from irbench.spi.training import IMAGE_SUFFIXES
+from irbench.system.file_states import digest, is_file, require_utf8
 from irbench.system.home import home
 from irbench.system.locks import temporary_folder
-from irbench.worker import call_in_worker
+from irbench.worker import WorkerDied, call_in_worker
+from irbench.worker.limited_call import LIMITED_CALL
 
 _CLASSES = 10
 """At most; a model with fewer scores has images of so many classes."""
@@ -110,29 +112,33 @@ def data_of_function(named: str) -> TrainingData:
     return TrainingData(named, sha256=digest(file) if file is not None and is_file(file) else "")
 
 
-def images_in(folder: Path, scores: int, backend: str) -> TrainingData:
+def images_in(folder: Path) -> TrainingData:
     """Return the images of a folder, one folder for each class, once each can be decoded.
 
     Raises:
-        IrbenchError: There are none, more classes than scores, or a broken one.
+        IrbenchError: There are none, or one cannot be read.
     """
+    require_utf8(folder)
     if not folder.is_dir():
         raise IrbenchError(f"There is no folder {folder}.", hint="Give a folder with one folder of images per class.")
-    files = {own.name: tuple(image_files(own)) for own in sorted(folder.iterdir()) if own.is_dir()}
-    files = {name: found for name, found in files.items() if found}
+    files = images_by_class(folder)
     if not files:
         raise IrbenchError(
             f"{folder} has no folder with images.",
             hint=f"Put the images of each class into a folder of its own ({', '.join(IMAGE_SUFFIXES)}).",
         )
-    if 1 < scores < len(files):
-        raise IrbenchError(
-            f"{folder} has {len(files)} classes, and the model has {scores} scores.",
-            hint="Give a model with as many scores, or fewer folders.",
-        )
-    _require_decodable(tuple(files.values()), backend)
+    _require_decodable(tuple(files.values()), folder)
     count = sum(map(len, files.values()))
     return TrainingData(str(folder.absolute()), tuple(files), count, sha256=_digest_of_states(files.values()))
+
+
+def require_scores(data: TrainingData, scores: int) -> None:
+    """Refuse data with more classes than a model has scores; a single score tells two classes apart."""
+    if 1 < scores < len(data.classes):
+        raise IrbenchError(
+            f"{data.source} has {len(data.classes)} classes, and the model has {scores} scores.",
+            hint="Give a model with as many scores, or fewer folders.",
+        )
 
 
 def _digest_of_states(classes: Iterable[tuple[Path, ...]]) -> str:
@@ -142,14 +148,13 @@ def _digest_of_states(classes: Iterable[tuple[Path, ...]]) -> str:
     return sha256(json.dumps(states).encode()).hexdigest()
 
 
-def _require_decodable(classes: tuple[tuple[Path, ...], ...], backend: str) -> None:
+def _require_decodable(classes: tuple[tuple[Path, ...], ...], folder: Path) -> None:
     most = max(1, _DECODED // len(classes))
     looked_at = tuple(path.absolute() for files in classes for path in files[:most])
-    broken: Path | None = call_in_worker(
-        "irbench.worker.training:broken_image", backend, looked_at, deadline_s=_DEADLINE_S, returns=Path | None
-    )
-    if broken is not None:
-        raise IrbenchError(f"{broken} cannot be decoded as an image.", hint="Write it again, or remove it.")
+    try:
+        call_in_worker(LIMITED_CALL, "irbench.data.images:require_images", looked_at, deadline_s=_DEADLINE_S)
+    except WorkerDied as death:
+        raise death.during(f"The images in {folder} could not be read.") from death
 
 
 def require_batches(data: TrainingData, batches: tuple[int, ...]) -> None:

@@ -13,7 +13,14 @@ from irbench.environments.building import build
 from irbench.errors import IrbenchError
 from irbench.exporter.source import Source
 from irbench.features.train.begun_run import BegunRun
-from irbench.features.train.data import SyntheticImages, classes_for, data_of_function, images_in, require_batches
+from irbench.features.train.data import (
+    SyntheticImages,
+    classes_for,
+    data_of_function,
+    images_in,
+    require_batches,
+    require_scores,
+)
 from irbench.features.train.keywords import TrainKeywords
 from irbench.features.train.loss_checks import LossChecks, with_outcomes
 from irbench.features.train.options import (
@@ -155,6 +162,7 @@ def planned_training(
     Raises:
         IrbenchError: The model or the data cannot be used.
     """
+    given = _given_data(options)
     facts: ModelFacts = call_in_worker(
         "irbench.worker.training:describe_model",
         registry.trainer(),
@@ -162,7 +170,7 @@ def planned_training(
         deadline_s=_MODEL_DEADLINE_S,
         returns=ModelFacts,
     )
-    data = _data(options, trained, facts, request.seed)
+    data = _fitting_data(given, options, trained, facts, request.seed)
     require_batches(data, options.batch)
     threads, cpus, seed = request.threads, request.cpus, request.seed
     rows = TrainingRows(options, trained, facts, data, threads=threads, cpus=cpus, seed=seed, design=design)
@@ -171,16 +179,27 @@ def planned_training(
     return replace(request, bundles=(planned.group.main.bundle,)), planned
 
 
-def _data(options: TrainingOptions, trained: TrainedModel, facts: ModelFacts, seed: int) -> TrainingData:
-    if ":" in options.data:
-        return data_of_function(options.data)
+def _given_data(options: TrainingOptions) -> TrainingData | None:
+    """Return the data that were given, checked as far as no model is needed; ``None`` for synthetic images."""
+    if options.data == SYNTHETIC:
+        return None
+    return data_of_function(options.data) if ":" in options.data else images_in(Path(options.data))
+
+
+def _fitting_data(
+    given: TrainingData | None, options: TrainingOptions, trained: TrainedModel, facts: ModelFacts, seed: int
+) -> TrainingData:
+    """Return data that a model can be trained on: those that were given, or images that are made for it."""
+    if given is not None and given.is_function:
+        return given
     if not facts.input_shape or not facts.classes:
         raise IrbenchError(
             f"{trained.source} does not give scores for one image of 1 or 3 channels.",
             hint="Make its samples in a function that returns a tf.data.Dataset: --data file.py:function.",
         )
-    if options.data != SYNTHETIC:
-        return images_in(Path(options.data), facts.classes, registry.trainer())
+    if given is not None:
+        require_scores(given, facts.classes)
+        return given
     height, width, channels = facts.input_shape
     classes = classes_for(facts.classes)
     return SyntheticImages(

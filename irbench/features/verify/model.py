@@ -27,6 +27,7 @@ from irbench.spec import Artifact, Cell, TensorSpec, shape_text
 from irbench.spi import Array, Outputs
 from irbench.system import host
 from irbench.worker.failures import CallFailed, WorkerDied
+from irbench.worker.limited_call import LIMITED_CALL
 from irbench.worker.process import call_in_worker
 from irbench.worker.requested_confinement import confinement_of
 
@@ -46,6 +47,7 @@ def trials(request: VerificationRequest, scratch: Path) -> PlannedTrials:
     counts = (len(artifact.inputs), len(artifact.outputs))
     try:
         sets: tuple[DataSet, ...] = call_in_worker(
+            LIMITED_CALL,
             "irbench.features.verify.data_sets:read_for_model",
             *(request.data, *counts, memory_for_data_bytes()),
             deadline_s=request.deadline_s,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from irbench.data.images import is_image_input, read_image
+from irbench.data.images import LARGEST_BYTES, images_by_class, is_image_input, read_image, require_images
 from irbench.data.model_inputs import ModelInput
 from irbench.errors import IrbenchError
 from irbench.spec import InputSpec, TensorSpec
@@ -20,6 +23,7 @@ def image_input(*shape: int | str, dtype: str = "float32", low: float = 0.0, hig
 
 
 def write(folder: Path, pixels: np.ndarray, name: str = "a.png") -> Path:
+    folder.mkdir(exist_ok=True)
     Image.fromarray(pixels.astype(np.uint8)).save(folder / name)
     return folder / name
 
@@ -78,10 +82,62 @@ def test_what_is_no_image_is_refused_with_the_file(tmp_path: Path, content: byte
         read_image(tmp_path / "bad.png", image_input("batch", 3, 4, 5), {})
 
 
-def test_a_decompression_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10)
-    with pytest.raises(IrbenchError, match="not a readable"):
-        read_image(write(tmp_path, RED), image_input("batch", 3, 4, 5), {})
+def png_header(width: int, height: int) -> bytes:
+    header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
+    check = struct.pack(">I", zlib.crc32(b"IHDR" + header))
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", len(header)) + b"IHDR" + header + check + b"\0\0\0\0IDAT"
+
+
+@pytest.mark.parametrize("width", [10_000, 40_000])
+def test_an_image_with_too_many_pixels_is_refused_by_its_header(tmp_path: Path, width: int) -> None:
+    bomb = tmp_path / "bomb.png"
+    bomb.write_bytes(png_header(width, width))  # nothing behind the header is there to be decoded
+    with pytest.raises(IrbenchError, match=r"bomb\.png has more than 89 million pixels"):
+        require_images([bomb])
+    with pytest.raises(IrbenchError, match=r"bomb\.png has more than 89 million pixels"):
+        read_image(bomb, image_input("batch", 3, 4, 5), {})
+
+
+def test_a_file_larger_than_any_image_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    file = write(tmp_path / "cat", RED)
+    os.truncate(file, LARGEST_BYTES)
+    require_images([file])  # a hole behind an image is not read
+    os.truncate(file, LARGEST_BYTES + 1)
+    for refused in (lambda: require_images([file]), lambda: images_by_class(tmp_path)):
+        with pytest.raises(IrbenchError, match=r"a\.png has 0\.3 GB"):
+            refused()
+
+
+def test_a_folder_of_images_is_a_class_and_what_is_hidden_is_none(tmp_path: Path) -> None:
+    for name in ("dog", "cat", ".thumbnails"):
+        write(tmp_path / name, RED, "b.PNG")
+        write(tmp_path / name, RED)
+    write(tmp_path / "cat", RED, "._a.png")
+    (tmp_path / "cat" / "folder.png").mkdir()
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").touch()
+    write(tmp_path, RED, "cover.png")
+    assert images_by_class(tmp_path) == {
+        name: (tmp_path / name / "a.png", tmp_path / name / "b.PNG") for name in ("cat", "dog")
+    }
+
+
+def test_a_class_whose_name_is_not_utf_8_is_refused_in_one_line(tmp_path: Path) -> None:
+    write(tmp_path / os.fsdecode(b"caf\xe9"), RED)
+    with pytest.raises(IrbenchError, match=r"caf\\xe9' is not UTF-8") as caught:
+        images_by_class(tmp_path)
+    caught.value.message.encode()
+
+
+def test_a_pipe_or_a_dangling_link_among_the_images_of_a_class_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "cat", RED)
+    os.mkfifo(tmp_path / "cat" / "b.png")
+    with pytest.raises(IrbenchError, match=r"b\.png is not a regular file"):
+        images_by_class(tmp_path)
+    (tmp_path / "cat" / "b.png").unlink()
+    (tmp_path / "cat" / "b.png").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(IrbenchError, match=r"b\.png cannot be read"):
+        images_by_class(tmp_path)
 
 
 def test_only_inputs_with_three_axes_and_channels_take_images() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from PIL import Image
 
 from irbench.core.record import Failure
 from irbench.errors import IrbenchError
-from irbench.features.train.data import SyntheticImages, images_in, require_batches
+from irbench.features.train.data import SyntheticImages, images_in, require_batches, require_scores
 from irbench.features.train.options import TrainOptions
 from irbench.features.train.training_rows import TrainingRows, training_of, without
 from irbench.runner.plan import PlannedGroup
@@ -112,14 +113,34 @@ def test_synthetic_images_are_written_once_and_are_of_their_class(
 def test_a_folder_without_images_is_refused(tmp_path: Path) -> None:
     (tmp_path / "cat").mkdir()
     with pytest.raises(IrbenchError, match="no folder with images"):
-        images_in(tmp_path, 10, "tf")
+        images_in(tmp_path)
     with pytest.raises(IrbenchError, match="no folder"):
-        images_in(tmp_path / "nowhere", 10, "tf")
+        images_in(tmp_path / "nowhere")
 
 
-def test_more_classes_than_scores_are_refused(tmp_path: Path) -> None:
-    for name in ("cat", "dog", "cow"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "one.png").touch()
+def test_more_classes_than_scores_are_refused() -> None:
     with pytest.raises(IrbenchError, match="3 classes"):
-        images_in(tmp_path, 2, "tf")
+        require_scores(TrainingData("photos", ("cat", "cow", "dog"), 3), 2)
+    require_scores(TrainingData("photos", ("cat", "dog"), 2), 1)
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    for name in ("cat", "dog"):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        Image.new("RGB", (20, 10)).save(tmp_path / "photos" / name / "one.png")
+    return tmp_path / "photos"
+
+
+def test_each_folder_of_images_is_a_class_once_all_are_decoded(photos: Path) -> None:
+    data = images_in(photos)
+    assert (data.classes, data.samples) == (("cat", "dog"), 2)
+    (photos / "dog" / "two.jpg").write_bytes((photos / "dog" / "one.png").read_bytes()[:45])
+    with pytest.raises(IrbenchError, match=r"dog/two\.jpg is not a readable"):
+        images_in(photos)
+
+
+def test_a_folder_whose_path_is_not_utf_8_is_refused(photos: Path) -> None:
+    other = photos.rename(photos.with_name(os.fsdecode(b"caf\xe9")))
+    with pytest.raises(IrbenchError, match="not UTF-8"):
+        images_in(other)
