@@ -90,7 +90,7 @@ class Ground:
             if made == rewritten:
                 continue
             differing += 1
-            if made is None or self._failures(judge, mutant.changed):
+            if made is None or _misreports(made, rewritten) or self._failures(judge, mutant.changed):
                 return Found(number + 1, differing)
         return Found(None, differing)
 
@@ -108,16 +108,29 @@ class Ground:
             return [outcome for outcome in outcomes if outcome.is_failure]
 
 
-def _rewritten(content: bytes, changed: Pass) -> bytes | None:
+@dataclass(frozen=True)
+class _Rewritten:
+    """A graph behind a pass, and whether the pass reports that it changed something."""
+
+    content: bytes
+    is_changed: bool
+
+
+def _rewritten(content: bytes, changed: Pass) -> _Rewritten | None:
     """Return what a pass makes of a graph, or ``None`` where it fails or comes to no end."""
     model = onnx_ir.from_proto(onnx.load_from_string(content))
     try:
         with _limited():
-            changed(model)
+            is_changed = changed(model)
         made: bytes = onnx_ir.to_proto(model).SerializeToString(deterministic=True)
     except (Exception, _Endless):  # noqa: BLE001 - a mutant fails in any way
         return None
-    return made
+    return _Rewritten(made, is_changed)
+
+
+def _misreports(made: _Rewritten, expected: _Rewritten | None) -> bool:
+    """Whether a mutant writes the same graph as the pass and reports something else about it."""
+    return expected is not None and made.content == expected.content
 
 
 class _Endless(BaseException):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 _ONCE_MORE = "what others read stays, and is computed twice"
-_TYPE = "no operation of the pattern takes anything else"
 _SCALAR = "nothing of no axes is cut, stacked or repeated"
 
 HARMLESS: dict[str, dict[str, str]] = {
@@ -20,7 +19,6 @@ HARMLESS: dict[str, dict[str, str]] = {
         "_terms: not comma": "nothing is behind it then, which is no term",
     },
     "restore_select": {
-        "_is_choice: condition.dtype.name == 'BOOL'": "Not takes nothing else",
         "_wraps: not holds(zero, 0, index)": "with another number the original reads beyond the end",
         "_restore_folded: only_reader(value) is not node": "the product stays for its other readers",
         "_is_true: _is_true(node.inputs[0])": "constants are stretched when shapes are folded, before this pass",
@@ -42,7 +40,6 @@ HARMLESS: dict[str, dict[str, str]] = {
         "_concatenated: not sizes": _SCALAR,
         "_repetition: groups.number < 2": "what is there once is its own repetition",
         "_group: ranks != [4, 4, 4]": "repeated heads have four axes, and so have queries beside them",
-        "_group: if None in made": "what was read as a repetition can be written without it",
     },
     "split_grouped_heads": {
         "_read: only_reader(joined) is not second": _ONCE_MORE,
@@ -74,8 +71,6 @@ HARMLESS: dict[str, dict[str, str]] = {
         "_pack: len(node.outputs) != 1": _ONCE_MORE,
         "_pack: len(node.inputs) > 4": "ONNX Runtime takes keys so far where it gives those after, which are outputs",
         "_pack: node.attributes.get_float('scale', 1.0) <= 0": "ONNX Runtime runs no Attention of such a scale",
-        "_pack: len(found) == 3": "attention has three operands",
-        "_pack: _whole(node, found, heads, mask) or _biases(node, found, heads, mask)": "it only says that it did",
         "_is_addend: len(sizes) == 4": "the comparison behind it says so",
         "_is_addend: stretched": "ONNX asks for it",
         "_is_addend: sizes[2:] == whole[2:]": "ONNX Runtime stretches it on the CPU, other kernels do not",
@@ -95,7 +90,6 @@ HARMLESS: dict[str, dict[str, str]] = {
         "reversed_source: not sizes": _SCALAR,
         "slice_bounds: len(numbers) < 3": "a Slice without axes is of the first ones, and has no third number",
         "slice_bounds: None in numbers": "a number that is not known is no bound that is looked for",
-        "_loop_to_gru: if not made": "it only says that it did",
         "_take_state: not is_node(node.outputs[0], 'Slice')": "the inputs of nothing else are such bounds",
         "_run_backwards: _direction(node) != 'forward'": "each GRU is looked at once",
         "_run_backwards: None in outputs": "a Squeeze is all that reads what rule 1 wrote",
@@ -143,7 +137,6 @@ HARMLESS: dict[str, dict[str, str]] = {
         "_axis_of_length: len(aligned) > len(sizes)": "the sum would have more axes than what is rotated",
         "_axis_of_length: aligned[-1].number not in (width, width // 2)": "half of no other table is computed",
         "_length_first: not sizes": _SCALAR,
-        "_table: found.dtype != rotation.source.dtype": _TYPE,
     },
     "fuse_attention": {
         "read_attention: if only_reader(value) is not reader and _guarded(reader) is not value": _ONCE_MORE,
@@ -171,7 +164,7 @@ HARMLESS: dict[str, dict[str, str]] = {
         "_after: last.inputs[0] is not turned": "the target of a Reshape is an integer",
         "_after: reader.inputs[1] is not attended": "the other operand is a constant",
         "_drops_heads: list(after) == [before[0], *before[2:]]": "what has other axes is reshaped to them",
-        "_fuse: not dtype.is_floating_point()": _TYPE,
+        "_fuse: not dtype.is_floating_point()": "no operation of the pattern takes anything else",
         "drop_key_bias: only_reader(biased) is not node": _ONCE_MORE,
         "_without_bias: not np.isfinite(bias).all()": "no answer of the original is a number then",
     },

@@ -60,13 +60,18 @@ class Mutant:
 
 def mutants(name: str) -> Iterator[Mutant]:
     """Yield every mutant of a pass that can be loaded."""
-    own = entry_points(group="irbench.passes")[name].module
-    parts = [f"{pass_tools.__name__}.{part}" for part in _PARTS.get(name, ())]
-    sources = {module: _source(module) for module in (*parts, own)}
+    sources = sources_of(name)
     for module, tree in sources.items():
         for number, (function, condition) in enumerate(preconditions(tree)):
             made = _executed({**sources, module: _without(tree, number)})
             yield Mutant(name, function, condition, getattr(made, name))
+
+
+def sources_of(name: str) -> dict[str, ast.Module]:
+    """Return the source of each module in which a pass looks for its pattern, that of the pass itself last."""
+    own = entry_points(group="irbench.passes")[name].module
+    parts = [f"{pass_tools.__name__}.{part}" for part in _PARTS.get(name, ())]
+    return {module: _source(module) for module in (*parts, own)}
 
 
 def _source(module: str) -> ast.Module:

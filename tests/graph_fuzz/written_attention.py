@@ -16,6 +16,7 @@ _FLOATS = {
     "high": -1e7,
     "large": -1e5,
     "tiny": -1e-9,
+    "deep": 25.0,
 }
 _INTEGERS = {
     "heads": [0, 0, 2, -1],
@@ -101,6 +102,11 @@ for _name, _below, _function in (
     (
         "a mask of two factors",
         ("m = Cast <to: int = 1> (other)  i = Mul (m, large)  f = Mul (i, large)  b = Neg (f)"),
+        "",
+    ),
+    (
+        "a mask of an exponential",
+        "m = Cast <to: int = 1> (other)  i = Mul (m, deep)  f = Exp (i)  b = Neg (f)",
         "",
     ),
     (

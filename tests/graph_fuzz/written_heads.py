@@ -70,6 +70,18 @@ _near(
     "  v = Reshape (v1, every)  " + _ATTEND,
 )
 _near(
+    "two dynamic axes that only a computed shape takes apart",
+    "float[batch,4,length,4] q, float[batch,length,8] k0, float[batch,length,8] v0",
+    "two = Shape <start: int = 0, end: int = 2> (k0)  target = Concat <axis: int = 0> (two, heads)"
+    "  k1 = Reshape (k0, rows)  k2 = Expand (k1, pairs)  k3 = Reshape (k2, target)"
+    "  k = Transpose <perm: ints = [0, 2, 1, 3]> (k3)"
+    "  v1 = Reshape (v0, rows)  v2 = Expand (v1, pairs)  v3 = Reshape (v2, target)"
+    f"  v = Transpose <perm: ints = [0, 2, 1, 3]> (v3)  {_ATTEND}",
+    heads=np.array([4, 4]),
+    rows=np.array([-1, 2, 1, 4]),
+    pairs=np.array([1, 1, 2, 1]),
+)
+_near(
     "one head is taken",
     "float[batch,3,4] q, float[batch,2,3,4] k0, float[batch,2,3,4] v0",
     "k = Gather <axis: int = 1> (k0, alone)  v = Gather <axis: int = 1> (v0, alone)"

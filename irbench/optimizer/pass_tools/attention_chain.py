@@ -228,7 +228,7 @@ def _scaled(node: ir.Node, way: _Way) -> _Steps:
 
 def _layout(node: ir.Node, way: _Way) -> _Steps:
     before, after = sizes_of(node.inputs[0]), sizes_of(node.outputs[0])
-    if before is None or after is None or len(before) < 2 or len(after) < 2:
+    if before is None or after is None:
         return
     if list(before[-2:]) == list(after[-2:]):
         yield node.inputs[0], way

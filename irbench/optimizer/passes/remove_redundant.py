@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from irbench.onnx.shapes import infer, set_sizes
 from irbench.onnx.sizes import sizes_of
@@ -108,14 +108,14 @@ def merge_layouts(model: ir.Model) -> bool:
     return changed
 
 
-def _is_layout(node: ir.Node | None) -> bool:
+def _is_layout(node: ir.Node | None) -> TypeGuard[ir.Node]:
     return node is not None and is_node(node.outputs[0], *LAYOUT)
 
 
 def _ends_later(node: ir.Node) -> bool:
     """Whether the chain goes on behind a node, to where its elements can be followed."""
     reader = only_reader(node.outputs[0])
-    return reader is not None and _is_layout(reader) and _steps([node, reader]) is not None
+    return _is_layout(reader) and _steps([node, reader]) is not None
 
 
 def _merge_chain(last: ir.Node) -> bool:
@@ -145,7 +145,6 @@ def _may_be_output(value: ir.Value) -> bool:
 def _chain(last: ir.Node) -> list[ir.Node]:
     chain = [last]
     while _is_layout(node := _producer(chain[-1])):
-        assert node is not None
         chain.append(node)
     return chain
 
@@ -185,7 +184,7 @@ def _rewrite(last: ir.Node, source: ir.Value, steps: Sequence[layouts.Step]) -> 
 
 def _drop_dead(node: ir.Node | None) -> None:
     """Remove a chain's operations as far as nobody reads them any more."""
-    while _is_layout(node) and node is not None and not node.outputs[0].uses():
+    while _is_layout(node) and not node.outputs[0].uses():
         if node.outputs[0].is_graph_output() or node.graph is None:
             return
         before = _producer(node)

@@ -18,11 +18,11 @@ from graph_fuzz.fuzzing import Finding, fuzz, silence
 from graph_fuzz.ground import Ground
 from graph_fuzz.harmless import HARMLESS
 from graph_fuzz.judging import Judge, answers_of_openvino, is_known_fault
-from graph_fuzz.mutants import mutants
+from graph_fuzz.mutants import Mutant, mutants, preconditions, sources_of
 from graph_fuzz.patterns import PATTERNS, Pattern
 from graph_fuzz.routes import Route, level_routes, pass_route, travel
 from graph_fuzz.shrinking import shrink
-from graph_fuzz.written import WRITTEN
+from graph_fuzz.written import WRITTEN, Written
 from written_graphs import graph
 
 from irbench.core import registry
@@ -255,6 +255,31 @@ def test_a_finding_is_kept_with_a_line_of_what_is_wrong(monkeypatch: pytest.Monk
     kept = Finding(case.__class__(**{**vars(case), "content": content}), route, outcome).keep(tmp_path)
     assert onnx.load(kept).graph.node
     assert "wrong answer" in (tmp_path / "INDEX.md").read_text()
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_every_condition_that_is_called_harmless_is_one_of_the_pass(name: str) -> None:
+    found = {
+        f"{function}: {condition}" for tree in sources_of(name).values() for function, condition in preconditions(tree)
+    }
+    assert set(HARMLESS[name]) <= found
+
+
+class _ReportsAChange:
+    """A pass that leaves every graph as it is, and reports that it changed it."""
+
+    name, summary, opset, vendor = "remove_full_slices", "", 13, None
+
+    def __call__(self, model: ir.Model, /) -> bool:
+        return True
+
+
+def test_a_mutant_that_only_reports_a_change_wrongly_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "(float[2,4] x) => (float[2,4] y) { y = Relu(x) }"
+    monkeypatch.setitem(WRITTEN, "remove_full_slices", {"nothing is cut": Written(text, {})})
+    ground = Ground("remove_full_slices", 0)
+    mutant = Mutant("remove_full_slices", "any", "any", _ReportsAChange())
+    assert ground.found(mutant).harmed == 1
 
 
 @pytest.mark.ci

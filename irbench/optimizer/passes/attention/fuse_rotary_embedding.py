@@ -87,7 +87,7 @@ class _Fusion:
         half = Size((whole[-1].number or 0) // 2)
         half_table = table if own[-1] == half else self._halves[rotation.neighbours].half(table, before)
         target_sizes = (*shared, half)
-        if half_table is None or half_table.dtype != rotation.source.dtype:
+        if half_table is None:
             return None
         key = (half_table, target_sizes, axis)
         if key not in self._tables:

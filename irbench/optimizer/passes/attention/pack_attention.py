@@ -60,9 +60,8 @@ def _pack(node: ir.Node) -> bool:
         return False
     if mask is not None and not _is_addend(mask, node, heads):
         return False
-    projections = [_projection(node, value) for value in node.inputs[:3]]
-    complete = [projection for projection in projections if projection is not None]
-    return len(complete) == 3 and (_whole(node, complete, heads, mask) or _biases(node, complete, heads, mask))
+    parts = [_projection(node, value) for value in node.inputs[:3] if value is not None]
+    return _whole(node, parts, heads, mask) or _biases(node, parts, heads, mask)
 
 
 def _is_addend(mask: ir.Value, node: ir.Node, heads: int) -> bool:
@@ -75,13 +74,11 @@ def _is_addend(mask: ir.Value, node: ir.Node, heads: int) -> bool:
     return len(sizes) == 4 and stretched and sizes[2:] == whole[2:]
 
 
-def _projection(node: ir.Node, value: ir.Value | None) -> _Projection | None:
+def _projection(node: ir.Node, value: ir.Value) -> _Projection:
     """Take apart what nobody but the attention reads, a part of a packed projection like one by itself."""
-    if value is None:
-        return None
     split = value.producer() if is_node(value, "Split") and only_reader(value) is node else None
-    if split is not None:
-        return _part(split, split.outputs.index(value))
+    if split is not None and split.inputs[0] is not None:
+        return _part(split, split.inputs[0], split.outputs.index(value))
     bias: Array | None = None
     add, sum_parts = value.producer(), bias_of(value)
     if add is not None and sum_parts is not None and only_reader(value) is node:
@@ -93,11 +90,11 @@ def _projection(node: ir.Node, value: ir.Value | None) -> _Projection | None:
     return _Projection(value, None, bias)
 
 
-def _part(split: ir.Node, place: int) -> _Projection | None:
-    packed = _projection(split, split.inputs[0])
+def _part(split: ir.Node, whole: ir.Value, place: int) -> _Projection:
+    packed = _projection(split, whole)
     sizes = [list(sizes_of(output) or ()) for output in split.outputs]
     last = split.attributes.get_int("axis", 0) in (-1, len(sizes[0]) - 1)
-    if packed is None or packed.matrix is None or not last or any(part != sizes[0] for part in sizes):
+    if packed.matrix is None or not last or any(part != sizes[0] for part in sizes):
         return _Projection(split.outputs[place], None, None)
     count = len(sizes)
     matrix = np.split(packed.matrix, count, axis=1)[place]

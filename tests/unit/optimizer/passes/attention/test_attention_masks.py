@@ -176,6 +176,10 @@ LEFT = {
         "f = Cast <to: int = 1> (other)  g = Mul (f, part)  h = Mul (g, part)  b = Add (m, h)  "
         + BOTH.replace("(keep, m", "(keep, b")
     ),
+    "an exponential that is low is added below a choice": (
+        "f = Cast <to: int = 1> (other)  g = Mul (f, exponent)  e = Exp (g)  h = Neg (e)  b = Add (m, h)  "
+        + BOTH.replace("(keep, m", "(keep, b")
+    ),
     "an integer that is low is added below a choice": (
         "f = Cast <to: int = 7> (other)  g = Mul (f, whole)  h = Cast <to: int = 1> (g)  b = Add (m, h)  "
         + BOTH.replace("(keep, m", "(keep, b")
@@ -197,7 +201,7 @@ def test_nothing_is_fused_as_long_as(case):
     inputs = f"{SIGNATURE}, bool[2,1,1,6] keep, bool[2,1,1,6] other, float[2,1,5,6] mask"
     output = "float[2,4,5,3] y" + (", float[2,4,5,6] z" if "z = " in LEFT[case] else "")
     weights = {"low": np.float32(-1e9), "lower": np.float32(-2e9), "large": np.full(6, -1e5, np.float32)}
-    weights |= {"part": np.float32(-1e5), "whole": np.int64(-(10**9))}
+    weights |= {"part": np.float32(-1e5), "whole": np.int64(-(10**9)), "exponent": np.float32(25)}
     assert kept(fuse_attention, make(f"{SCORES} {LEFT[case]}", inputs, output, **weights))
 
 

@@ -121,6 +121,21 @@ def test_nothing_is_shared_where_the_width_is_repeated():
     assert kept(fuse_grouped_queries, make(repeat, signature=signature, **weights))
 
 
+def test_nothing_is_shared_where_no_constant_can_take_two_dynamic_axes_apart():
+    repeat = "{x}1 = Reshape ({x}, rows)  {x}2 = Expand ({x}1, pairs)  {x}3 = Reshape ({x}2, target)"
+    repeat += "  {x}h = Transpose <perm: ints = [0, 2, 1, 3]> ({x}3)"
+    computed = "bl = Shape <start: int = 0, end: int = 2> (k)  target = Concat <axis: int = 0> (bl, last_two)  "
+    model = make(
+        computed + repeat.format(x="k"),
+        repeat,
+        signature="(float[b,4,s,8] q, float[b,s,2,8] k, float[b,s,2,8] v, float[b,1,s,s] mask) => (float[b,4,s,8] y)",
+        rows=np.array([-1, 2, 1, 8]),
+        pairs=np.array([1, 1, 2, 1]),
+        last_two=np.array([4, 8]),
+    )
+    assert kept(fuse_grouped_queries, model)
+
+
 def test_nothing_is_shared_where_sizes_are_unknown():
     model = make(TILED)
     for value in model.graph.inputs:
