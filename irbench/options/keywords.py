@@ -36,8 +36,8 @@ class RunKeywords(TypedDict, total=False):
         shapes: Shapes that one session is called with, of an input or a dimension (length=128,64): one table for each,
             with fixed and with dynamic shapes, and the cost of a new shape (for example ``{"tokens": [(1, 128), (1,
             64)]}``).
-        data: Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file (for example
-            ``"speech/", or {"x": array}``).
+        data: Samples that take turns as inputs, one in each call unless ``batch`` joins them: a folder of .npz, .npy,
+            images or data sets, or one file (for example ``"speech/", or {"x": array}``).
         value: Constant for an input (for example ``{"sr": 16000}``).
         feedback: Feed an output to an input of the next call, as in a decode loop (for example ``{"h": "h0"}``).
         generate: Generate this many tokens in each call, with a decoder that takes and gives its cache (for example

@@ -14,8 +14,9 @@ from irbench.data.model_inputs import ModelInput, model_inputs
 from irbench.data.sample_reading import MOST_SAMPLES, DataTarget, match_arrays
 from irbench.data.samples import Sample, bound_dimensions, digests, feeds_of_batch, rows, rows_to_join
 from irbench.errors import IrbenchError
+from irbench.onnx.reading.signature import may_be_batch
 from irbench.options.input_request import InputRequest
-from irbench.spec import BATCH, Bundle, Feeding, Number, TensorSpec, names_in, shape_text, size_of
+from irbench.spec import BATCH, BATCH_IN_FILE, Bundle, Feeding, Number, TensorSpec, names_in, shape_text, size_of
 from irbench.spec.requested_sizes import dynamic_names, example_sizes, requested_sizes
 from irbench.system import host
 from irbench.worker.failures import WorkerDied
@@ -198,11 +199,13 @@ class ModelData:
         """Return a size for every dynamic dimension: what was asked for, otherwise what the data have.
 
         Args:
-            batch: The batch asked for; ``None`` takes the fixed one, that of ``shapes`` or of the data, or 1.
+            batch: The batch asked for; ``None`` takes the fixed one, that of ``shapes``, or 1: each sample of the data
+                is a call. A first dimension that the file calls by another name, such as ``length``, has the size of
+                the data.
             shapes: Shapes asked for, by input name.
         """
         known = {**self._sizes_of_values(), **bound_dimensions(self.samples, self.inputs)}
-        if batch is None and self.samples and fixed_batch(self.bundle) is None and not self._gives_batch(shapes):
+        if batch is None and self.samples and self._has_other_leading_axis and not self._gives_batch(shapes):
             batch = self._common_rows()
         sizes = bind_sizes(self.bundle, batch, shapes, known)
         for name, size in known.items():
@@ -230,7 +233,15 @@ class ModelData:
             write_sample(path, self.bundle.inputs, feed.arrays)
         of_samples = replace(feeding, samples=paths, source=self.request.source, sha256=digests(feeds))
         joined = rows_to_join(self.samples, self.inputs, sizes[BATCH])
+        if not joined and sizes[BATCH] > 1 and not self._has_other_leading_axis:
+            joined = sizes[BATCH] * len(feeds)
         return replace(of_samples, rows=joined, rows_per_call=sizes[BATCH]) if joined else of_samples
+
+    @property
+    def _has_other_leading_axis(self) -> bool:
+        """Whether the dynamic dimension that irbench calls the batch is one that the file calls otherwise."""
+        called = self.bundle.details.get(BATCH_IN_FILE)
+        return called is not None and not may_be_batch(str(called))
 
     def _gives_batch(self, shapes: Mapping[str, tuple[int, ...]]) -> bool:
         return any(item.name in shapes and item.batch_axis is not None for item in self.inputs)

@@ -55,7 +55,8 @@ class Feeding:
         feedback: Outputs by the logical names of the inputs that they become in the next call.
         source: Where the samples come from, as the user named it; empty without samples, or for arrays in memory.
         sha256: Digests of the samples' values, in hexadecimal, by logical input name.
-        rows: How many entries along the batch axis the data have, of which calls are made; 0 where each sample is one.
+        rows: How many entries along the batch axis the data have, of which calls are made; 0 where each of ``samples``
+            is one.
         rows_per_call: How many of them make a call; 0 where ``rows`` is 0.
         drawn: What generated floats are drawn from.
     """

@@ -252,8 +252,8 @@ def test_python_takes_arrays_in_memory(speech: Path) -> None:
     run = library.run(speech, progress=None, quick=True, budget="0.01s", **asked)  # type: ignore[arg-type]
     (table,) = run.document.groups
     assert table.given_inputs is not None
-    assert (table.given_inputs.source, table.given_inputs.samples, table.batch) == (None, 2, 2)
-    assert "data in memory (2 samples)" in " ".join(str(run).split())
+    assert (table.given_inputs.source, table.given_inputs.samples, table.batch) == (None, 4, 1)
+    assert "data in memory (4 samples)" in " ".join(str(run).split())
     assert library.verify(speech, progress=None, **asked).ok  # type: ignore[arg-type]
     with pytest.raises(IrbenchError, match="data="):
         library.run(speech, data=[np.zeros(3)])  # type: ignore[list-item]
@@ -278,7 +278,7 @@ def test_a_graph_is_calibrated_and_judged_on_data(dense: Path, tmp_path: Path) -
 def test_a_run_on_data_measures_graphs_that_were_calibrated_on_the_data(dense: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", 1000 * np.random.default_rng(1).choice([-1.0, 1.0], size=(16, 8)))
     asked = ("run", dense, "--backends", "ort", "--optimize", "none,int8-static", "--quick", "--budget", "1s")
-    called = irbench(*asked, "--data", tmp_path / "rows.npy", "--batch", "1", "--format", "json")
+    called = irbench(*asked, "--data", tmp_path / "rows.npy", "--format", "json")
     (group,) = called.document["groups"]
     # generated inputs are a thousand times smaller: a graph that was calibrated on them would clip these samples
     assert {cell["label"]: cell["state"] for cell in group["cells"]} == {"ort": "ok", "ort+basic-int8-static": "ok"}

@@ -33,8 +33,8 @@ class AbKeywords(TypedDict, total=False):
             ``["my_layers"]``).
         shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch (for example
             ``{"tokens": (1, 128)}``).
-        data: Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file (for example
-            ``"speech/", or {"x": array}``).
+        data: Samples that take turns as inputs, one in each call unless ``batch`` joins them: a folder of .npz, .npy,
+            images or data sets, or one file (for example ``"speech/", or {"x": array}``).
         value: Constant for an input (for example ``{"sr": 16000}``).
         feedback: Feed an output to an input of the next call, as in a decode loop (for example ``{"h": "h0"}``).
         seed: Seed for inputs and for the measurement order (for example ``0``; default: 0).

@@ -38,8 +38,8 @@ class CorunKeywords(TypedDict, total=False):
             ``["my_layers"]``).
         shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch (for example
             ``{"tokens": (1, 128)}``).
-        data: Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file (for example
-            ``"speech/", or {"x": array}``).
+        data: Samples that take turns as inputs, one in each call unless ``batch`` joins them: a folder of .npz, .npy,
+            images or data sets, or one file (for example ``"speech/", or {"x": array}``).
         value: Constant for an input (for example ``{"sr": 16000}``).
         seed: Seed for inputs and for the measurement order (for example ``0``; default: 0).
         cpus: Processors for the models to use (for example ``[0, 1], or "0-3,8"``; default: all available).

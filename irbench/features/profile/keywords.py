@@ -22,8 +22,8 @@ class ProfileKeywords(TypedDict, total=False):
         optimize: Optimisation level of the graph (for example ``"extended"``; default: none).
         shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch (for example
             ``{"tokens": (1, 128)}``).
-        data: Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file (for example
-            ``"speech/", or {"x": array}``).
+        data: Samples that take turns as inputs, one in each call unless ``batch`` joins them: a folder of .npz, .npy,
+            images or data sets, or one file (for example ``"speech/", or {"x": array}``).
         value: Constant for an input (for example ``{"sr": 16000}``).
         imports: Module to import before a model is exported, which registers custom layers (for example
             ``["my_layers"]``).

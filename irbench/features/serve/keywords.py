@@ -33,8 +33,8 @@ class ServeKeywords(TypedDict, total=False):
             ``["my_layers"]``).
         shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch (for example
             ``{"tokens": (1, 128)}``).
-        data: Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file (for example
-            ``"speech/", or {"x": array}``).
+        data: Samples that take turns as inputs, one in each call unless ``batch`` joins them: a folder of .npz, .npy,
+            images or data sets, or one file (for example ``"speech/", or {"x": array}``).
         value: Constant for an input (for example ``{"sr": 16000}``).
         seed: Seed for inputs, and for the times at which requests arrive (for example ``0``; default: 0).
         backends: Backends that answer, with an optional device: ort:cuda (for example ``["ort", "openvino:gpu"]``;

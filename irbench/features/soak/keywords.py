@@ -26,8 +26,8 @@ class SoakKeywords(TypedDict, total=False):
         batch: Batch sizes; one table for each (for example ``[1, 8]``; default: 1, or the model's own).
         shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch (for example
             ``{"tokens": (1, 128)}``).
-        data: Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file (for example
-            ``"speech/", or {"x": array}``).
+        data: Samples that take turns as inputs, one in each call unless ``batch`` joins them: a folder of .npz, .npy,
+            images or data sets, or one file (for example ``"speech/", or {"x": array}``).
         value: Constant for an input (for example ``{"sr": 16000}``).
         streams: Concurrent inferences (for example ``[1, 8]``; default: 1).
         precision: fp32, bf16, fp16, int8, or native (the runtime's default) (for example ``["fp32", "bf16"]``; default:

@@ -32,7 +32,7 @@ class TuneKeywords(TypedDict, total=False):
             on top.
         backends: Backends to try, with an optional device: ort:cuda (for example ``["ort", "openvino:gpu"]``; default:
             all installed that can read the model).
-        batch: Batch sizes to try (for example ``[1, 8]``; default: 1,2,4,8,16; 1 for latency).
+        batch: Batch sizes to try (for example ``[1, 8]``; default: 1,2,4,8,16; 1 for latency and with ``data``).
         threads: Threads per process to try (for example ``[1, 4], or "native"``; default: up to all processors).
         streams: Concurrent inferences of each process to try (for example ``[1, 8]``; default: up to all processors; 1
             for latency).
@@ -49,8 +49,8 @@ class TuneKeywords(TypedDict, total=False):
             ``["my_layers"]``).
         shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch (for example
             ``{"tokens": (1, 128)}``).
-        data: Samples that take turns as inputs: a folder of .npz, .npy, images or data sets, or one file (for example
-            ``"speech/", or {"x": array}``).
+        data: Samples that take turns as inputs, one in each call unless ``batch`` joins them: a folder of .npz, .npy,
+            images or data sets, or one file (for example ``"speech/", or {"x": array}``).
         value: Constant for an input (for example ``{"sr": 16000}``).
         generate: Generate this many tokens in each call, with a decoder that takes and gives its cache (for example
             ``20``; default: off).

@@ -105,7 +105,7 @@ TUNE = CommandOptions(
     },
     changes={
         "backends": {"help": "Backends to try, with an optional device: ort:cuda."},
-        "batch": {"help": "Batch sizes to try.", "default_text": "1,2,4,8,16; 1 for latency"},
+        "batch": {"help": "Batch sizes to try.", "default_text": "1,2,4,8,16; 1 for latency and with --data"},
         "threads": {"help": "Threads per process to try.", "default_text": _UP_TO_ALL},
     },
 )  # fmt: skip

@@ -206,7 +206,9 @@ class Tuner:
         batches = tuple(dict.fromkeys(rows.space.batches))
         settings = len(rows.space.cells)
         limit_ms = options.goal.max_latency_ms
-        self._reporter.say(searching_text(settings, batches, self._searched_for, limit_ms, options.budget))
+        feeding = kept.group.main.feeding
+        samples = (feeding.rows or feeding.count) if feeding.samples else 0
+        self._reporter.say(searching_text(settings, batches, self._searched_for, limit_ms, options.budget, samples))
         return self._measured(request, replace(kept, group=replace(kept.group, baseline=self._defaults[0])), schedule)
 
     @property

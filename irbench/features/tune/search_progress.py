@@ -24,12 +24,18 @@ def searched_text(objective: Objective, *, is_generation: bool = False, is_train
 
 
 def searching_text(
-    settings: int, batches: Sequence[int], searched_for: str, max_latency_ms: float | None, budget_s: float
+    settings: int,
+    batches: Sequence[int],
+    searched_for: str,
+    max_latency_ms: float | None,
+    budget_s: float,
+    samples: int = 0,
 ) -> str:
-    """Return what a search is about to do."""
+    """Return what a search is about to do; ``samples`` are those of the user's data, 0 without data."""
     batch = f"batch {batches[0]}" if len(batches) == 1 else f"any batch of {', '.join(map(str, sorted(batches)))}"
     limit = "" if max_latency_ms is None else f", p90 latency at most {max_latency_ms:g} ms"
     searched = f"searching {plural(settings, 'setting')} for {searched_for} ({batch}{limit})"
+    searched += f" on {plural(samples, 'given sample')}" if samples else ""
     return f"{searched}, then confirming the best; the budget is {budget_s:.0f} s"
 
 

@@ -25,11 +25,18 @@ _TF2ONNX = "unk__"
 """How the names begin that tf2onnx numbers, a new one for each tensor."""
 _BATCH_LIKE = re.compile(r"\w*batch\w*", re.IGNORECASE)
 _LEADING_BATCH_LIKE = re.compile(r"\w*batch\w*|n|b|bs", re.IGNORECASE)
+_NUMBERED = re.compile(r"(unk__|s|u|dim_?|\w*dynamic_axes_|DynamicDimension\W)\d+")
+"""How exporters number dimensions that nobody named: those of tf2onnx, PyTorch and PaddlePaddle."""
 
 
 def is_chosen(name: str) -> bool:
     """Whether somebody called a dimension so: ``?``, ``-1`` and an empty text say that the size is unknown."""
     return _NO_NAME.fullmatch(name) is None
+
+
+def may_be_batch(name: str) -> bool:
+    """Whether a first dimension of that name counts samples; ``length`` or ``num_points`` is the size of one sample."""
+    return not is_chosen(name) or any(names.fullmatch(name) for names in (_NUMBERED, _LEADING_BATCH_LIKE))
 
 
 class DimensionNames:

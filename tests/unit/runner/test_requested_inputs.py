@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ def tensor(name: str, *shape: int | str, dtype: str = "float32") -> TensorSpec:
 
 
 TEXT = bundle(tensor("tokens", "batch", "length", dtype="int64"), length=128)
+POINTS = replace(TEXT, details={"batch_in_file": "num_points"})
 
 
 def tokens(*shapes: tuple[int, int], asked: Bundle = TEXT, **more: Any) -> ModelData:
@@ -39,8 +41,30 @@ def test_without_data_sizes_are_those_of_the_model() -> None:
     assert not data.feeding({"length": 128, "batch": 1}, 7, Path()).samples
 
 
-def test_data_bind_dimensions_and_the_batch() -> None:
-    assert tokens((4, 17), (4, 17)).bind(None, {}) == {"length": 17, "batch": 4}
+def test_data_bind_dimensions_and_the_batch_is_1_unless_it_is_asked_for(tmp_path: Path) -> None:
+    data = tokens((4, 17), (4, 17))
+    sizes = data.bind(None, {})
+    assert sizes == {"length": 17, "batch": 1}
+    feeding = data.feeding(sizes, 0, tmp_path)
+    assert (feeding.count, feeding.rows, feeding.rows_per_call) == (8, 8, 1)
+    assert data.bind(4, {}) == data.bind(None, {"batch": (4,)}) == {"length": 17, "batch": 4}
+
+
+def test_samples_may_come_in_files_of_different_batches() -> None:
+    assert tokens((4, 17), (2, 17)).bind(None, {})["batch"] == 1
+
+
+@pytest.mark.parametrize("called", ["N", "batch_size", "unk__12", "s77", "x_dynamic_axes_1", "?"])
+def test_a_file_may_call_its_batch_as_exporters_do(called: str) -> None:
+    assert tokens((4, 17), asked=replace(TEXT, details={"batch_in_file": called})).bind(None, {})["batch"] == 1
+
+
+def test_a_first_dimension_of_another_name_is_no_batch_and_has_the_size_of_the_data(tmp_path: Path) -> None:
+    data = tokens((4, 17), (4, 17), asked=POINTS)
+    sizes = data.bind(None, {})
+    assert sizes == {"length": 17, "batch": 4}
+    feeding = data.feeding(sizes, 0, tmp_path)
+    assert (feeding.count, feeding.rows) == (2, 0)
 
 
 def test_a_batch_that_was_asked_for_divides_and_joins_the_data(tmp_path: Path) -> None:
@@ -58,9 +82,9 @@ def test_data_of_a_fixed_batch_are_divided_into_it(tmp_path: Path) -> None:
     assert data.feeding({"batch": 1}, 0, tmp_path).count == 3
 
 
-def test_data_with_different_batches_are_refused_with_the_remedy() -> None:
+def test_data_with_different_sizes_of_such_a_dimension_are_refused_with_the_remedy() -> None:
     with pytest.raises(IrbenchError, match="sample 0 has a batch of 4, and sample 1 of 2") as caught:
-        tokens((4, 17), (2, 17)).bind(None, {})
+        tokens((4, 17), (2, 17), asked=POINTS).bind(None, {})
     assert "--batch" in caught.value.hint
 
 
@@ -160,6 +184,6 @@ def test_a_dimension_that_only_a_run_can_tell_is_left_to_the_run() -> None:
         read_data(InputRequest(feedback={"past": "longer"}), CACHE, {}).feeding({"p": 4, "batch": 1}, 0, Path())
 
 
-def test_samples_of_the_batch_size_are_calls_of_their_own(tmp_path: Path) -> None:
+def test_files_of_the_batch_size_are_calls_of_their_own_of_as_many_samples(tmp_path: Path) -> None:
     feeding = tokens((4, 17), (4, 17)).feeding({"batch": 4, "length": 17}, 0, tmp_path)
-    assert (feeding.count, feeding.rows, feeding.rows_per_call) == (2, 0, 0)
+    assert (feeding.count, feeding.rows, feeding.rows_per_call) == (2, 8, 4)

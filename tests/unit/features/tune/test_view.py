@@ -173,7 +173,7 @@ def test_reports_read_as_in_the_golden_file():
         _, reason = recommendation_texts(replace(REPORT, conclusion=conclusion, setting=DEFAULT))
         texts.append(f"== {conclusion}\n{reason}")
     texts.append(f"== searching\n{searching_text(180, (1, 16, 4), searched_text('fps'), 50.0, 300)}")
-    texts.append(searching_text(1, (1,), searched_text("latency"), None, 90))
+    texts.append(searching_text(1, (1,), searched_text("latency"), None, 90, samples=192))
     for title, flips in FLIPS.items():
         texts.append(f"== flip map: {title}\n{flip_map_sentence(flips)}")
         texts += last_cells(*flips)
