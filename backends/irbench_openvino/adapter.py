@@ -46,7 +46,6 @@ from irbench_openvino.runtime import probe
 def usage(model: UsedModel, load: Load, target: str) -> Usage:
     """Return Python that compiles a model and calls it."""
     lines = [f"    {key!r}: {value!r}," for key, value in {**pinned_properties(load), **load.options}.items()]
-    setup, call = _CONCURRENT if load.streams > 1 else _SYNC
     compiled = "\n".join(
         (
             "import openvino",
@@ -59,30 +58,27 @@ def usage(model: UsedModel, load: Load, target: str) -> Usage:
             "})",
         )
     )
-    return Usage(f"{compiled}\n{setup.format(streams=load.streams)}", call)
+    concurrent = _CONCURRENT.format(streams=load.streams) if load.streams > 1 else ""
+    return Usage(compiled, "outputs = request.infer(inputs)", "request = compiled.create_infer_request()", concurrent)
 
 
 def _shapes(model: UsedModel) -> dict[str, list[int]]:
     return {name: list(shape) for name, shape in model.shapes.items()}
 
 
-_SYNC = (
-    """\
-request = compiled.create_infer_request()
-# inputs: arrays by input name""",
-    "outputs = request.infer(inputs)",
-)
-_CONCURRENT = (
-    """\
+_CONCURRENT = """\
+outputs = [None] * len(batches)
+
+
+def keep(request, number):
+    outputs[number] = [array.copy() for array in request.results.values()]
+
+
 queue = openvino.AsyncInferQueue(compiled, {streams})
-queue.set_callback(lambda request, number: use(number, request.results))
-# batches: of each, arrays by input name""",
-    """\
+queue.set_callback(keep)
 for number, inputs in enumerate(batches):
     queue.start_async(inputs, number)
-queue.wait_all()""",
-)
-"""What stands before the calls, and the calls."""
+queue.wait_all()"""
 
 
 _KINDS: Mapping[OperatorClass, str] = {

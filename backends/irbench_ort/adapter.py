@@ -110,10 +110,16 @@ _LEVELS = {
 
 def usage(model: UsedModel, load: Load, device: str, options: OrtOptions) -> Usage:
     """Return Python that makes a session and calls it."""
-    settings = (*_sizes(model), *_settings(load, options))
+    settings = (*_sizes(model), *_settings(load, options, device))
     session = _session(model.path, providers(device, load, options.provider))
-    setup = (*_imports(load), "", "options = onnxruntime.SessionOptions()", *settings, *session, _inputs(load))
-    return Usage("\n".join(setup), "\n".join(_calls(load)))
+    setup = (*_imports(load), "", "options = onnxruntime.SessionOptions()", *settings, *session)
+    concurrent = _CONCURRENT.format(streams=load.streams) if load.streams > 1 else ""
+    return Usage("\n".join(setup), "outputs = session.run(None, inputs)", concurrent=concurrent)
+
+
+_CONCURRENT = """\
+with ThreadPoolExecutor({streams}) as callers:
+    outputs = list(callers.map(lambda inputs: session.run(None, inputs), batches))"""
 
 
 def _imports(load: Load) -> Iterator[str]:
@@ -128,7 +134,7 @@ def _sizes(model: UsedModel) -> Iterator[str]:
         yield f"options.add_free_dimension_override_by_name({name!r}, {size})"
 
 
-def _settings(load: Load, options: OrtOptions) -> Iterator[str]:
+def _settings(load: Load, options: OrtOptions, device: str) -> Iterator[str]:
     if load.threads is not None:
         pool = max(1, load.threads - load.streams + 1)
         yield f"options.intra_op_num_threads = {pool}"
@@ -136,24 +142,12 @@ def _settings(load: Load, options: OrtOptions) -> Iterator[str]:
         yield f"options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.{_LEVELS[options.level]}"
     for name, value in options.attributes:
         yield f"options.{name} = {value}"
-    for key, text in options.config_entries:
+    for key, text in (*options.config_entries, *_entries_of(device, options).items()):
         yield f"options.add_session_config_entry({key!r}, {text!r})"
 
 
 def _session(model: str, providers: list[Any]) -> Iterator[str]:
     yield f"session = onnxruntime.InferenceSession({model!r}, options, providers={providers!r})"
-
-
-def _inputs(load: Load) -> str:
-    return "# inputs: arrays by input name" if load.streams == 1 else "# batches: of each, arrays by input name"
-
-
-def _calls(load: Load) -> Iterator[str]:
-    if load.streams == 1:
-        yield "outputs = session.run(None, inputs)"
-        return
-    yield f"with ThreadPoolExecutor({load.streams}) as callers:"
-    yield "    outputs = list(callers.map(lambda inputs: session.run(None, inputs), batches))"
 
 
 _DOMAINS = ("com.microsoft",)  # its own operators, beside those of ONNX

@@ -494,8 +494,8 @@ class GivenInputs:
         sha256: Digests of the samples' values, in hexadecimal, by input.
         values: Constants, by input.
         feedback: Outputs, by the inputs that they became in the next call.
-        rows: How many entries along the batch axis the data had, of which calls of ``rows_per_call`` were made, the last
-            one filled up with the first rows; 0 where each file or mapping was one sample in a call of its own.
+        rows: How many entries along the batch axis the data had, of which calls of ``rows_per_call`` were made, the
+            last one filled up with the first rows; 0 where each file or mapping was one sample in a call of its own.
         rows_per_call: How many of them make a call; 0 where ``rows`` is 0.
     """
 

@@ -113,8 +113,8 @@ class RunOptions:
     )
     data: DataSource | None = option(
         kinds.DATA,
-        "Samples that take turns as inputs, one in each call unless --batch joins them: a folder of .npz, .npy, images or"
-        " data sets, or one file.",
+        "Samples that take turns as inputs, one in each call unless --batch joins them: a folder of .npz, .npy, images"
+        " or data sets, or one file.",
         plan="list",
         is_looked_up=False,
     )

@@ -237,18 +237,25 @@ class Usage:
 
     Attributes:
         setup: Compiles the model.
-        call: Calls it, in statements. With one stream it is one call: it reads ``inputs``, arrays by input name, and
-            what it answers is in ``outputs``, a sequence or a mapping in the order of the model's outputs. With
-            several it reads ``batches``, of which each is such inputs.
+        call: A single call, in statements: it reads ``inputs``, arrays by input name, and leaves ``outputs``, a
+            sequence or a mapping in the order of the model's outputs, which can be indexed by their places.
+        caller: What each thread that calls needs for itself, before its first call.
+        concurrent: With several streams, statements that make all calls: they read ``batches``, of which each is such
+            inputs. Empty with one.
     """
 
     setup: str
     call: str
+    caller: str = ""
+    concurrent: str = ""
 
     @property
     def program(self) -> str:
-        """Both, one after the other."""
-        return f"{self.setup}\n{self.call}"
+        """All of it, one after the other."""
+        if self.concurrent:
+            return f"{self.setup}\n# batches: of each, arrays by input name\n{self.concurrent}"
+        parts = (self.setup, self.caller, "# inputs: arrays by input name", self.call)
+        return "\n".join(part for part in parts if part)
 
 
 @runtime_checkable

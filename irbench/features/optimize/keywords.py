@@ -24,6 +24,8 @@ class OptimizeKeywords(TypedDict, total=False):
             ``"auto", "static" or "dynamic"``; default: auto).
         layout: nchw: change image inputs to NCHW where the graph transposes them itself (for example ``"keep" or
             "nchw"``; default: keep).
+        imports: Module to import before a model is exported, which registers custom layers (for example
+            ``["my_layers"]``).
         batch: Fix the batch size first; dynamic by default (for example ``8``).
         shape: Fix the shape of an input, or a dynamic dimension (length=128), first (for example ``{"tokens": (1,
             128)}``).
@@ -42,6 +44,7 @@ class OptimizeKeywords(TypedDict, total=False):
     calibrate: str | int | None
     quantize: Literal["auto", "static", "dynamic"] | None
     layout: Literal["keep", "nchw"] | None
+    imports: str | Iterable[str] | None
     batch: str | int | None
     shape: Mapping[str, str | int | Iterable[int]] | None
     data: Data | None

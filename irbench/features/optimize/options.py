@@ -41,6 +41,7 @@ class OptimizeOptions:
         "nchw: change image inputs to NCHW where the graph transposes them itself.",
         default="keep",
     )
+    imports: tuple[str, ...] = like("imports")
     batch: int | None = option(kinds.BATCH, "Fix the batch size first; dynamic by default.")
     shape: Shapes = like("shape", help="Fix the shape of an input, or a dynamic dimension (length=128), first")
     data: DataSource | None = like(

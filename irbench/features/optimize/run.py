@@ -59,7 +59,7 @@ def optimize_with(
     InputRequest(options.data).require_data()
     recipe = _recipe_of(options)
     optimized: list[OptimizedModel] = []
-    bundles = resolve_bundles(models, everything=False, say=say)
+    bundles = resolve_bundles(models, everything=False, say=say, imports=options.imports)
     refuse_unknown_names(options.shape, bundles)
     refuse_unknown_values(InputRequest(options.data, options.value), bundles)
     for model, bundle in zip(models, bundles, strict=True):

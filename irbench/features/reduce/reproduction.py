@@ -43,7 +43,8 @@ def script(usage: Usage, criterion: Criterion, outputs: Sequence[TensorFacts] = 
         shown = [usage.call, *_difference(outputs)]
     else:
         shown = [usage.call]
-    return "\n".join((*head, *inputs, usage.setup, *shown))
+    setup = [part for part in (usage.setup, usage.caller) if part]
+    return "\n".join((*head, *inputs, *setup, *shown))
 
 
 def _timing(call: str, p50_ms: float | None) -> list[str]:

@@ -385,6 +385,8 @@ class TuningReport:
         search_run: The id of the run that holds the search; null where it did not begin.
         confirmation_run: The id of the run that holds the confirmation; null where there was none.
         command: What measures the recommended setting again, as words of a command line.
+        graph_command: What writes the optimised graph that ``code`` reads, as words of a command line; empty where
+            ``code`` reads one that is there.
         code: Python that runs the model with it, without irbench; empty where its backend does not say.
         flips: The recommended setting against its rival under other conditions, the nearest first; empty where they
             were not asked for, or no other setting could be measured.
@@ -412,6 +414,7 @@ class TuningReport:
     search_run: str | None = None
     confirmation_run: str | None = None
     command: tuple[str, ...] = ()
+    graph_command: tuple[str, ...] = ()
     code: str = ""
     flips: tuple[Flip, ...] = ()
     is_flip_map_interrupted: bool = False

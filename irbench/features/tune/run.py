@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -26,6 +25,7 @@ from irbench.features.tune.decision import (
     whole_search_s,
     with_one_budget,
 )
+from irbench.features.tune.decoder_program import decoder_program
 from irbench.features.tune.flip_map import FlipMapMeans, with_flips
 from irbench.features.tune.keywords import TuneKeywords
 from irbench.features.tune.least_budget import warn_of_small_budget
@@ -43,7 +43,7 @@ from irbench.features.tune.service_level import (
 from irbench.features.tune.tuning_rows import TuningRows, excluded, random_inputs, tuning_rows, within_accuracy
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import MeasurementLock, measuring
-from irbench.optimizer import UNOPTIMIZED, variant
+from irbench.optimizer import UNOPTIMIZED, command_options, variant
 from irbench.options.option import flag_of, names_keywords
 from irbench.options.run import RunOptions
 from irbench.render.columns.serving import level_text
@@ -56,7 +56,7 @@ from irbench.runner.request import RunRequest
 from irbench.runs.measurement import StoredRun, measure_planned, refuse_within_a_worker
 from irbench.runs.results import Interrupted, Run
 from irbench.runs.run_destination import RunDestination
-from irbench.spec import Load, Workload, shape_text
+from irbench.spec import BATCH, BATCH_IN_FILE, Artifact, Cell, Load, Workload, shape_text
 from irbench.spec.generation import GenerationArtifact
 from irbench.spec.serving import ServingPlan
 from irbench.spi import UsageWriter, UsedModel
@@ -68,8 +68,9 @@ MOST_CONFIRMED = 3
 """How many settings of a search are confirmed, where there is time for them."""
 MOST_VETTING = 0.4
 """Of the budget, what is kept for finding out whether the best may be used."""
-UseOf: TypeAlias = Callable[[TunedSetting], tuple[tuple[str, ...], str]]
-"""Returns the words of a command line that measures a setting again, and Python that uses it."""
+UseOf: TypeAlias = Callable[[TunedSetting], tuple[tuple[str, ...], tuple[str, ...], str]]
+"""Returns the words of a command line that measures a setting again, of one that writes its graph, and Python that uses
+it."""
 Vetting: TypeAlias = Callable[[TuningRows, Sequence[str], float], TuningRows]
 """Returns the rows of a search once it is known which of the best may not be used, which are absent then; it is given
 how many seconds that may take."""
@@ -120,7 +121,7 @@ def tune_with(options: TuneOptions, reporter: Reporter) -> Tuning:
             require_batch_to_wait_for(cell.load.batch for cell in rows.space.cells)
         rows = within_accuracy(rows, folder, reporter.say)
         options = replace(options, run=run)
-        return Tuner(options, rows, folder, lock, reporter, partial(_use_of, rows, options)).tuned()
+        return Tuner(options, rows, folder, lock, reporter, partial(use_of, rows, options)).tuned()
 
 
 class Tuner:
@@ -265,7 +266,7 @@ class Tuner:
         setting = None if decision.row is None else settings[decision.row]
         notes = (*confirmed.notes, *self._batch_notes(setting), *report.notes)
         deciding_s, notes = with_one_budget(confirmed.deciding_budget_s, notes)
-        command, code = ((), "") if setting is None else self._use_of(setting)
+        command, graph_command, code = ((), (), "") if setting is None else self._use_of(setting)
         return replace(
             report,
             conclusion=decision.conclusion,
@@ -276,6 +277,7 @@ class Tuner:
             leader=None if decision.leader is None else settings[decision.leader],
             alternatives=confirmed.alternatives,
             command=command,
+            graph_command=graph_command,
             code=code,
             notes=notes,
         )
@@ -336,10 +338,16 @@ def _milliseconds(seconds: float | None) -> float | None:
     return None if seconds is None else 1e3 * seconds
 
 
-def _use_of(rows: TuningRows, options: TuneOptions, setting: TunedSetting) -> tuple[tuple[str, ...], str]:
+def use_of(
+    rows: TuningRows, options: TuneOptions, setting: TunedSetting
+) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+    """Return how a setting of a search is used: see :data:`UseOf`."""
     group = rows.planned.group
     (cell,) = (cell for cell in group.cells if cell.id == setting.row)
-    return command_of(setting, options), code_of(setting, group.workload_of(cell), options.run.cpus)
+    workload = group.workload_of(cell)
+    graph_command = graph_command_of(cell, workload, options.run)
+    code = code_of(setting, cell, workload, options.run.cpus, graph_command[-1] if graph_command else "")
+    return command_of(setting, options), graph_command if code else (), code
 
 
 def command_of(setting: TunedSetting, options: TuneOptions) -> tuple[str, ...]:
@@ -356,11 +364,39 @@ def command_of(setting: TunedSetting, options: TuneOptions) -> tuple[str, ...]:
     return ("irbench", "serve", *run.models, *chain.from_iterable((*asked, *level)))
 
 
-def code_of(setting: TunedSetting, workload: Workload, cpus: Sequence[int] | None) -> str:
-    """Return Python that runs a model with a setting, without irbench; empty where the backend does not support it."""
-    address = BackendAddress.parse(setting.backend)
-    backend = registry.backend(address.name)
-    if not isinstance(backend, UsageWriter):
+def graph_command_of(cell: Cell, workload: Workload, run: RunOptions) -> tuple[str, ...]:
+    """Return the command line that writes the optimised graph of a row to the file that its last word names.
+
+    It asks for what the graph was made from, so that it is the one that was measured. Empty where there is none: the
+    graph is as it was exported; its samples are in memory; or it was made with sizes that ``irbench optimize`` is not
+    given, as those of decoders, or with dynamic shapes since a runtime refused others.
+    """
+    artifact = cell.artifact
+    if artifact is None or not artifact.variant or cell.dynamic or isinstance(artifact, GenerationArtifact):
+        return ()
+    if run.data is not None and not run.inputs.source:
+        return ()
+    asked = chain.from_iterable((("--batch", str(cell.load.batch)), *_input_options(run)))
+    output = f"{workload.bundle.name.replace('/', '-')}.{artifact.variant}.onnx"
+    words = ("irbench", "optimize", *run.models, *command_options(artifact.variant).split())
+    return (*words, *asked, "-o", output)
+
+
+def code_of(
+    setting: TunedSetting, cell: Cell, workload: Workload, cpus: Sequence[int] | None, written: str = ""
+) -> str:
+    """Return Python that runs a model with a setting, without irbench; empty where the backend does not support it.
+
+    Args:
+        setting: What is used.
+        cell: Its row.
+        workload: What the row runs.
+        cpus: Processors that were asked for.
+        written: The file of the optimised graph where a command writes one; else the graph that was measured is named.
+    """
+    backend = registry.backend(cell.backend)
+    artifact = cell.artifact
+    if not isinstance(backend, UsageWriter) or artifact is None:
         return ""
     load = Load(
         batch=setting.batch,
@@ -370,34 +406,30 @@ def code_of(setting: TunedSetting, workload: Workload, cpus: Sequence[int] | Non
         options=setting.options,
         precision_required=setting.precision_required,
     )
-    used = _used_model(setting, workload)
-    comment = [] if setting.optimize == UNOPTIMIZED else [f"# {_optimize_command(setting, workload, used.path)}"]
-    return "\n".join((*comment, *_affinity_comments(setting, cpus), backend.usage(used, load, address.device).program))
+    affinity = tuple(_affinity_comments(setting, cpus))
+    if isinstance(artifact, GenerationArtifact):
+        models = [
+            UsedModel(str(graph.artifact.path)) for graph in artifact.graphs
+        ]  # their sizes change from call to call
+        usages = [backend.usage(model, load, cell.device) for model in models]
+        return "\n".join((*affinity, decoder_program(artifact, workload.sizes, usages, setting.streams)))
+    model = UsedModel(written) if written else _graph_that_was_measured(cell, artifact, workload)
+    return "\n".join((*affinity, backend.usage(model, load, cell.device).program))
 
 
-def _used_model(setting: TunedSetting, workload: Workload) -> UsedModel:
-    """Return the graph that was measured: the exported one at its size, or an optimised one, which has that size."""
-    exported = workload.bundle.artifact(("onnx",))
-    if setting.optimize != UNOPTIMIZED or exported is None:
-        return UsedModel(f"{workload.bundle.name}.{setting.optimize}.onnx")
-    if isinstance(exported, GenerationArtifact):
-        return UsedModel(str(exported.path))  # its sizes are those of a prompt, and caches grow
+def _graph_that_was_measured(cell: Cell, artifact: Artifact, workload: Workload) -> UsedModel:
+    """Return the exported graph with its sizes, as those were bound in a copy of it; or an optimised one."""
+    exported = workload.bundle.artifact(registry.backend(cell.backend).consumes)
+    if exported is None or (artifact.variant and not cell.dynamic):
+        return UsedModel(str(artifact.path))
     dynamic = [spec for spec in exported.inputs if spec.dynamic_dimensions]
     shapes = {spec.name: tuple(map(int, spec.bind(workload.sizes).shape)) for spec in dynamic}
     names = {name for spec in dynamic for name in spec.dynamic_dimensions}
     sizes = {name: size for name, size in workload.sizes.items() if name in names}
-    return UsedModel(str(exported.path), shapes, sizes)
-
-
-def _optimize_command(setting: TunedSetting, workload: Workload, path: str) -> str:
-    recipe = variant(setting.optimize)
-    model, level = workload.bundle.source or workload.bundle.name, recipe.name.partition("-")[0]
-    words = ["irbench", "optimize", model, "--level", level]
-    if recipe.layout != "keep":
-        words += ["--layout", recipe.layout]
-    if recipe.conversion is not None:
-        words += ["--precision", recipe.conversion.precision, "--quantize", recipe.conversion.method]
-    return shlex.join((*words, "--batch", str(setting.batch), "-o", path))
+    called = workload.bundle.details.get(BATCH_IN_FILE)
+    if called and BATCH in sizes:
+        sizes = {str(called): sizes.pop(BATCH), **sizes}
+    return UsedModel(str(artifact.path if artifact.variant else exported.path), shapes, sizes)
 
 
 def _affinity_comments(setting: TunedSetting, cpus: Sequence[int] | None) -> Iterator[str]:
@@ -432,13 +464,19 @@ def _generation_options(run: RunOptions) -> Iterator[tuple[str, str]]:
         yield "--prompt", str(tokens)
 
 
-def _shared_options(run: RunOptions) -> Iterator[tuple[str, str]]:
+def _input_options(run: RunOptions) -> Iterator[tuple[str, str]]:
     for name, sizes in run.shape.items():
         yield "--shape", f"{name}={shape_text(sizes)}"
     if run.inputs.source:
         yield "--data", run.inputs.source
     for name, elements in run.value.items():
         yield "--value", f"{name}={','.join(map(str, elements))}"
+    for module in run.imports:
+        yield "--import", module
+
+
+def _shared_options(run: RunOptions) -> Iterator[tuple[str, str]]:
+    yield from _input_options(run)
     yield from _generation_options(run)
     yield from options_of_limit(accuracy_limit(run)).items()
     if run.cpus is not None:
@@ -449,5 +487,3 @@ def _shared_options(run: RunOptions) -> Iterator[tuple[str, str]]:
         yield "--warmup", str(run.warmup)
     if run.seed:
         yield "--seed", str(run.seed)
-    for module in run.imports:
-        yield "--import", module

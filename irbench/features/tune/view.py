@@ -151,6 +151,9 @@ def _parts(report: TuningReport) -> Iterator[str | TextTable | CodeBlock]:
     if report.command:
         yield f"Measure {_named(report)} again:"
         yield CodeBlock(shlex.join(report.command), "sh")
+    if report.graph_command:
+        yield f"Write the graph of {_named(report)}:"
+        yield CodeBlock(shlex.join(report.graph_command), "sh")
     if report.code:
         yield f"Use {_named(report)}:"
         yield CodeBlock(report.code, "python")

@@ -12,7 +12,7 @@ from irbench.features.tune.run import code_of, command_of
 from irbench.onnx.reading.signature import read
 from irbench.options.run import RunOptions
 from irbench.requests.generation import GenerationRequest, generations
-from irbench.spec import Artifact, Bundle, InputSpec, Workload
+from irbench.spec import Artifact, Bundle, Cell, InputSpec, Load, Workload
 
 SETTING = TunedSetting("ort", "ort", "ort", 1, 2, 1, 1, "fp32")
 
@@ -22,9 +22,11 @@ def test_code_binds_no_size_of_a_prompt_since_steps_read_one_token(tmp_path: Pat
     artifact = Artifact("onnx", tmp_path / "decoder.onnx", signature.inputs, signature.outputs)
     bundle = Bundle("decoder", tuple(map(InputSpec, artifact.inputs)), (artifact,))
     (made,) = generations([bundle], GenerationRequest(3, [4]))
-    code = code_of(SETTING, Workload(made, {"batch": 1, "prompt": 4}), None)
+    cell = Cell("ort", made.artifact(("onnx",)), "ort", "cpu", Load(threads=2))
+    code = code_of(SETTING, cell, Workload(made, {"batch": 1, "prompt": 4}), None)
     assert "decoder.onnx" in code
     assert "free_dimension" not in code
+    assert "while len(tokens) < 3:" in code
 
 
 def test_the_command_generates_as_much_again() -> None:
