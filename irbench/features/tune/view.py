@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
+from irbench.core.quantities import NOT_MEASURED, listing, percent, plural, significant, times
 from irbench.features.tune.report import (
     Alternative,
     Conclusion,
@@ -116,6 +116,8 @@ _FRONT_COLUMNS = (
 _OF_LEADER = ("preview", "undecided", "doubtful")
 _OF_LEVEL = ("better", "nothing")
 _OF_SIZE = ("interval-includes-1", "rates-close")
+_SMALL = 0.1
+"""A difference that is surely not above this needs more launches than it is worth."""
 _FLIP_COLUMNS = (
     TableColumn("condition", words=True),
     TableColumn("setting", words=True),
@@ -367,8 +369,25 @@ def _remedy(report: TuningReport) -> str:
     if any(reservation.reason == "busy" for reservation in report.reservations):
         return "More launches do not help while they run: irbench doctor names them."
     if all(reservation.reason in _OF_SIZE for reservation in report.reservations):
-        return "The difference is so small that more launches would hardly help."
+        return _size_remedy(report)
     return f"irbench show {report.confirmation_run}{results_option(report.results)} says more."
+
+
+def _size_remedy(report: TuningReport) -> str:
+    """Return that more launches would not help since the difference is small, or that it is unknown."""
+    rows = {reservation.row for reservation in report.reservations}
+    ends = [other.gain.ends for other in report.alternatives if other.setting.row in rows and other.gain is not None]
+    known = [end for end in ends if end is not None and end.low > 0]
+    if len(known) == len(rows):
+        low, high = min(end.low for end in known), max(end.high for end in known)
+        most = max(high, 1 / low) - 1
+        if most <= _SMALL:
+            return f"The difference is at most {percent(most)}: more launches would hardly help."
+        span = f": anything from {times(low)} to {times(high)}"
+    else:
+        span = ""
+    shown = f"irbench show {report.confirmation_run}{results_option(report.results)} --warnings"
+    return f"The difference is unknown{span}. Launches differ too much for more of them to tell; {shown} says why."
 
 
 def flip_map_parts(flips: Sequence[Flip]) -> Iterator[str | TextTable]:

@@ -128,6 +128,34 @@ UNDECIDED = replace(
         BusyConfirmation(disturbed=9, blocks=16),
     ),
 )
+
+
+def remedy(low: float | None, high: float | None, reason: ReservationReason = "interval-includes-1") -> str:
+    gain = Gain(1.02, low=low, high=high, is_preview=False)
+    undecided = replace(
+        UNDECIDED,
+        alternatives=(Alternative(DEFAULT, "default", gain),),
+        reservations=(Reservation(reason, "default"),),
+        deciding_budget_s=None,
+        notes=(),
+    )
+    return list(recommendation_texts(undecided))[-1]
+
+
+def test_a_difference_is_small_only_where_its_interval_says_so() -> None:
+    assert "at most 4.2 %: more launches would hardly help" in remedy(0.96, 1.03)
+    for wide in ((0.43, 2.73), (0.85, 1.01), (None, None)):
+        text = remedy(*wide)
+        assert "hardly help" not in text
+        assert "unknown" in text
+    assert "0.43x to 2.73x" in remedy(0.43, 2.73)
+
+
+def test_rates_that_may_be_anything_are_not_close_either() -> None:
+    assert "hardly help" in remedy(0.95, 1.05, "rates-close")
+    assert "unknown" in remedy(0.4, 2.5, "rates-close")
+
+
 PREVIEW = replace(
     REPORT,
     conclusion="preview",
@@ -185,10 +213,13 @@ def test_reports_read_as_in_the_golden_file():
 @pytest.mark.parametrize("reason", ["busy", "interval-includes-1", "rates-close"])
 def test_no_remedy_calls_a_larger_budget_useless_beside_a_note_that_names_one(reason: ReservationReason) -> None:
     note = FewSettingsTried(tried=5, settings=180, enough=40, budget_s=720.0)
-    report = replace(PRELIMINARY, reservations=(Reservation(reason, "default"),), notes=(note,))
-    remedy = next(text for text in recommendation_texts(report) if text.startswith("Not confirmed"))
-    assert "help" in remedy
-    assert "budget" not in remedy
+    for low in (0.97, 0.5):
+        alternatives = (Alternative(DEFAULT, "default", Gain(1.01, low=low, high=1.04, is_preview=False)),)
+        reservations = (Reservation(reason, "default"),)
+        report = replace(PRELIMINARY, alternatives=alternatives, reservations=reservations, notes=(note,))
+        remedy = next(text for text in recommendation_texts(report) if text.startswith("Not confirmed"))
+        assert "more" in remedy
+        assert "budget" not in remedy
     assert "--budget 12m" in shown(report, 200)
 
 
