@@ -15,7 +15,17 @@ from typing import Any
 import numpy as np
 
 from irbench.onnx.reading.element_types import STRING, numpy_dtype
-from irbench.spec import BATCH, Artifact, Distribution, Feeding, InputSpec, Number
+from irbench.spec import (
+    BATCH,
+    RANDOM_DRAWS,
+    RANDOM_SWITCH,
+    Artifact,
+    Bundle,
+    Distribution,
+    Feeding,
+    InputSpec,
+    Number,
+)
 from irbench.spec.feeding import RANGES, number_of_text
 from irbench.spi import Array, Feed
 
@@ -88,6 +98,22 @@ def _elements(element_type: str, values: Sequence[Number]) -> Array:
     if dtype.kind in "biu" and not np.array_equal(array, elements):
         raise ValueError(f"{element_type} cannot hold {', '.join(map(str, values))}")
     return array
+
+
+def random_draws(bundle: Bundle, feeding: Feeding) -> str:
+    """Return what draws random numbers in a model for such inputs; empty where nothing does.
+
+    An input that says whether the model trains counts where it is given: generated, it may be either.
+    """
+    draws, switch = bundle.details.get(RANDOM_DRAWS), bundle.details.get(RANDOM_SWITCH)
+    spec = next((spec for spec in bundle.inputs if spec.tensor.name == switch), None)
+    if spec is None or not draws:
+        return str(draws or "")
+    samples = [read_sample(path, bundle.inputs) for path in feeding.samples]
+    given = [sample[spec.tensor.name] for sample in samples if spec.tensor.name in sample]
+    if len(given) < max(len(samples), 1) and spec.tensor.name in feeding.values:
+        given.append(_elements(spec.tensor.dtype, feeding.values[spec.tensor.name]))
+    return "" if given and not any(array.any() for array in given) else str(draws)
 
 
 def mask_axis(shape: Sequence[int]) -> int:

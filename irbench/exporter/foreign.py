@@ -11,7 +11,17 @@ from irbench.errors import IrbenchError
 from irbench.exporter.source import Source, makers
 from irbench.onnx.reading.element_types import STRING
 from irbench.onnx.reading.protobuf import require_model_file
-from irbench.spec import BATCH_IN_FILE, Artifact, Bundle, InputSpec, TensorSpec, is_named_as_mask, is_named_as_padding
+from irbench.spec import (
+    BATCH_IN_FILE,
+    RANDOM_DRAWS,
+    RANDOM_SWITCH,
+    Artifact,
+    Bundle,
+    InputSpec,
+    TensorSpec,
+    is_named_as_mask,
+    is_named_as_padding,
+)
 from irbench.store import bundles
 from irbench.system import host
 from irbench.system.file_states import exists, is_file
@@ -118,7 +128,7 @@ def from_onnx_file(path: Path) -> Bundle:
     require_model_file(path)
     free_bytes = host.available_memory_bytes()
     _require_memory(path, 0, free_bytes)
-    signature, outside_bytes = examine_file(path)
+    signature, outside_bytes, draws = examine_file(path)
     _require_memory(path, outside_bytes, free_bytes)
     return Bundle(
         name=name_of_file(path),
@@ -128,6 +138,8 @@ def from_onnx_file(path: Path) -> Bundle:
         details={
             "nodes": signature.nodes,
             **({BATCH_IN_FILE: signature.batch_in_file} if signature.batch_in_file else {}),
+            **({RANDOM_DRAWS: ", ".join(draws.operators)} if draws.operators else {}),
+            **({RANDOM_SWITCH: draws.switch} if draws.switch else {}),
         },
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from shlex import quote
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 import msgspec
@@ -62,7 +63,7 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class Unverified(Warn):
-    """``draws`` are the operators of a model that draw random numbers."""
+    """``draws`` are the operators of a model that draw random numbers, ``switch`` the input that makes them do so."""
 
     code = "unverified"
     says = "no reference could check the outputs"
@@ -70,6 +71,7 @@ class Unverified(Warn):
     model: str
     refusals: tuple[Refused, ...]
     draws: str = ""
+    switch: str = ""
     example_facts: ClassVar[ExampleFacts] = {"model": "net", "refusals": (Refused("ort", "it has no kernel for MyOp"),)}
 
     def brief(self, context: Context) -> str:
@@ -82,6 +84,8 @@ class Unverified(Warn):
         return f"No reference could run it ({said})." if said else "No reference is installed."
 
     def remedy(self, context: Context) -> str:
+        if self.switch:
+            return f"Give --value {quote(self.switch)}=0, with which it draws none."
         if self.draws:
             return "Export a model that draws only in training, if its outputs are to be verified."
         if self.refusals:

@@ -124,6 +124,24 @@ _RANDOM = frozenset(
 )
 
 
+_TRAINING_SWITCHES = {"Dropout": 2, "BitmaskDropout": 2, "BiasDropout": 4, "BitmaskBiasDropout": 4}
+"""Places of the inputs that say whether operators are in training mode; the input before is how much they drop."""
+
+
+def draws_always(domain: str, op_type: str) -> bool:
+    """Whether an operator draws random numbers whatever its inputs are; ``False`` for those of unknown vendors."""
+    if domain == "com.microsoft":
+        return op_type == "Sampling"
+    return domain in ("", "ai.onnx") and op_type in _RANDOM
+
+
+def training_switch(domain: str, op_type: str) -> int | None:
+    """Return which input of an operator says whether it draws random numbers; ``None`` for other operators."""
+    if domain in ("", "ai.onnx"):
+        return _TRAINING_SWITCHES["Dropout"] if op_type == "Dropout" else None
+    return _TRAINING_SWITCHES.get(op_type) if domain == "com.microsoft" else None
+
+
 def may_be_random(domain: str, op_type: str, third_input: Array | bool | None) -> bool:
     """Whether an operator may give another output each time; any of a vendor may, since ONNX does not define it.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 
+from irbench.core.feeds import random_draws
 from irbench.core.graph_record import OptimizerActivity
 from irbench.errors import IrbenchError
 from irbench.measure.clock import utc_now
@@ -20,7 +21,7 @@ from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutco
 from irbench.optimizer.lineage import Lineage, digest_of_source, folders_for, places_for, read_intact, write_lineage
 from irbench.optimizer.recipe import Recipe
 from irbench.optimizer.step_check import OriginalRefused
-from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle
+from irbench.spec import BATCH, RANDOM_SWITCH, Artifact, Bundle, Feeding
 from irbench.store import bundles
 from irbench.system.file_access import move_folder
 from irbench.worker import WorkerDied, call_in_worker
@@ -52,10 +53,10 @@ def optimize(
     Paths of the bundle are absolute. The dimensions in ``sizes`` are bound before anything is done; others stay
     dynamic.
     """
-    artifact = _graph(bundle)
+    inputs = inputs or GENERATED
+    artifact = _graph(bundle, inputs.feeding)
     tools = find_tools(recipe)
     source = digest_of_source(artifact)
-    inputs = inputs or GENERATED
     key = key_of(source, bundle, sizes, recipe, tools, inputs)
     for folder in folders_for(artifact):
         kept = read_intact(folder / key[:32], key)
@@ -77,17 +78,20 @@ def _done(bundle: Bundle, lineage: Lineage) -> OptimizerActivity:
     return OptimizerActivity("done", lineage.recipe.name, bundle.name, (len(steps), changed), nodes)
 
 
-def _graph(bundle: Bundle) -> Artifact:
+def _graph(bundle: Bundle, feeding: Feeding) -> Artifact:
     artifact = bundle.artifact(("onnx",))
     if artifact is None:
         raise IrbenchError(
             f"{bundle.name} contains no ONNX graph.",
             hint=f"Export it: irbench export {quote(bundle.source or bundle.name)}",
         )
-    if RANDOM_DRAWS in bundle.details:
+    draws = random_draws(bundle, feeding)
+    if draws:
+        switch = bundle.details.get(RANDOM_SWITCH)
+        off = f"pass --value {quote(str(switch))}=0" if switch else "export a model that draws only in training"
         raise IrbenchError(
-            f"{bundle.name} draws random numbers, so that no pass can be checked: its answers always differ.",
-            hint="Measure it without --optimize, or export a model that draws only in training.",
+            f"{bundle.name} draws random numbers ({draws}), so no pass can be checked: its outputs always differ.",
+            hint=f"Measure it without --optimize, or {off}.",
         )
     return artifact
 

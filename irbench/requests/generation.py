@@ -11,7 +11,7 @@ from irbench.core.decode_loop import fixed_capacity
 from irbench.errors import IrbenchError
 from irbench.exporter.foreign import from_onnx_file
 from irbench.requests.decoder_signature import CachePair, DecoderSignature
-from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec, is_named_as_mask
+from irbench.spec import RANDOM_DRAWS, Artifact, Bundle, InputSpec, Scalar, TensorSpec, is_named_as_mask
 from irbench.spec.generation import (
     CHECKED_LOGITS,
     GENERATED_OUTPUTS,
@@ -73,7 +73,10 @@ def _generation(bundle: Bundle, request: GenerationRequest) -> Bundle:
     like = graphs.generation(request.new_tokens)
     _require_capacity(bundle.name, like, max(request.prompts))
     every = tuple(like.with_graphs(_form_of(form, artifact)) for form in bundle.artifacts)
-    return replace(bundle, inputs=tuple(graphs.inputs), artifacts=every, reference=None, classifier=False)
+    details = {**beside.draws, **bundle.details}
+    return replace(
+        bundle, inputs=tuple(graphs.inputs), artifacts=every, reference=None, classifier=False, details=details
+    )
 
 
 def _form_of(form: Artifact, graph: Artifact) -> Callable[[GenerationGraph], GenerationGraph]:
@@ -83,10 +86,15 @@ def _form_of(form: Artifact, graph: Artifact) -> Callable[[GenerationGraph], Gen
 
 @dataclass(frozen=True)
 class _Beside:
-    """Graphs in files beside a decoder's, which are called before it; ``None`` where there are none."""
+    """Graphs in files beside a decoder's, which are called before it; ``None`` where there are none.
+
+    Attributes:
+        draws: What draws random numbers in them, among the details of a bundle.
+    """
 
     first: DecoderSignature | None = None
     encoder: Bundle | None = None
+    draws: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
 
 
 def _beside(path: Path, request: GenerationRequest) -> _Beside:
@@ -96,9 +104,12 @@ def _beside(path: Path, request: GenerationRequest) -> _Beside:
     first, encoder = (path.with_name(f"{stem}{named['form']}.onnx") for stem in ("decoder_model", "encoder_model"))
     reads_prompt = named["kind"] == "with_past_model" and is_file(first)
     bundle = from_onnx_file(first) if reads_prompt else None
+    encoding = from_onnx_file(encoder) if is_file(encoder) else None
+    details: dict[str, Scalar] = {**(bundle.details if bundle else {}), **(encoding.details if encoding else {})}
     return _Beside(
         None if bundle is None else DecoderSignature(bundle.name, bundle.artifacts[0], given=request.given),
-        from_onnx_file(encoder) if is_file(encoder) else None,
+        encoding,
+        {key: value for key, value in details.items() if key == RANDOM_DRAWS},
     )
 
 

@@ -9,7 +9,7 @@ from shlex import quote
 from typing import Any
 
 from irbench.core import registry
-from irbench.core.feeds import POOL, holds_pool, logical_inputs, repeat_pool
+from irbench.core.feeds import POOL, holds_pool, logical_inputs, random_draws, repeat_pool
 from irbench.core.generation_check import compare_generations
 from irbench.core.output_check import compare, degenerate_outputs, input_scale, is_excused, judge
 from irbench.core.record import CellLaunch, Failure, OutputError
@@ -17,7 +17,7 @@ from irbench.errors import IrbenchError
 from irbench.notices import Reference, Warn
 from irbench.notices.warnings import DegenerateOutputs, DegenerateRow, Refused, Unverified
 from irbench.onnx.rewriting.bind import with_sizes
-from irbench.spec import BATCH, RANDOM_DRAWS, Artifact, Bundle, Cell, Feeding, Group, Scalar, Workload
+from irbench.spec import BATCH, RANDOM_SWITCH, Artifact, Bundle, Cell, Feeding, Group, Scalar, Workload
 from irbench.spec.generation import GenerationArtifact
 from irbench.spec.training import TRAINING
 from irbench.spi import Description, Outputs
@@ -57,9 +57,10 @@ def expected_outputs(workload: Workload, cells: Sequence[Cell], scratch: Path, d
     """
     if workload.bundle.workload == TRAINING:  # whether its loss falls is checked before
         return ReferenceOutputs(None, None)
-    draws = workload.bundle.details.get(RANDOM_DRAWS)
+    draws = random_draws(workload.bundle, workload.feeding)
     if draws:
-        unverified = Unverified(model=workload.bundle.name, refusals=(), draws=str(draws))
+        switch = str(workload.bundle.details.get(RANDOM_SWITCH) or "")
+        unverified = Unverified(model=workload.bundle.name, refusals=(), draws=draws, switch=switch)
         return ReferenceOutputs(None, None, (unverified,))
     stored = _stored(workload)
     if stored is not None:

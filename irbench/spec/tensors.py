@@ -145,6 +145,8 @@ BATCH_IN_FILE = "batch_in_file"
 
 RANDOM_DRAWS = "random_draws"
 """Of a bundle's details: what draws random numbers in the model, so that no two answers are equal."""
+RANDOM_SWITCH = "random_switch"
+"""Of a bundle's details: the input that must be true for anything to be drawn."""
 
 _PADDING_NAME = re.compile(
     r"(.*[_.])?((key|src|tgt|memory)_padding|(src_|tgt_|memory_)?(key_)?pad)_mask([_.]?\d+)?(:\d+)?",

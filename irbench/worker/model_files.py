@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from irbench.cost_model.formulas import ModelFormulas, NoFormulas
     from irbench.onnx.reading.graph_precision import GraphPrecision
     from irbench.onnx.reading.inventory import Inventory
+    from irbench.onnx.reading.random_draws import RandomDraws
     from irbench.onnx.reading.signature import Signature
     from irbench.onnx.reading.value_shapes import ValueShape
     from irbench.onnx.rewriting.bind import BoundCopy
@@ -268,12 +269,14 @@ _COUNT_DEADLINE_S = 300.0
 _SHAPES = ("onnx", "onnx.shape_inference", "irbench.onnx.contributed")
 
 
-def examine_file(path: Path) -> tuple[Signature, int]:
+def examine_file(path: Path) -> tuple[Signature, int, RandomDraws]:
     """Return what :func:`irbench.onnx.reading.check.examine` does; raises as it and :func:`read_file` do."""
+    from irbench.onnx.reading.random_draws import RandomDraws
     from irbench.onnx.reading.signature import Signature
 
-    target, imports, returns = "irbench.onnx.reading.check:examine", (*_SHAPES, "onnx.checker"), tuple[Signature, int]
-    examined: tuple[Signature, int] = read_file(
+    target, imports = "irbench.onnx.reading.check:examine", (*_SHAPES, "onnx.checker")
+    returns = tuple[Signature, int, RandomDraws]
+    examined: tuple[Signature, int, RandomDraws] = read_file(
         target, path, returns=returns, imports=imports, deadline_s=_CHECK_DEADLINE_S
     )
     return examined

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import fake_runs
 import models
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
+from front_door import irbench
 from onnx import TensorProto, helper
 
 from irbench.errors import IrbenchError
 from irbench.exporter.foreign import from_onnx_file
+from irbench.spec import RANDOM_DRAWS
 from irbench.store import bundles
 
 
@@ -56,3 +60,27 @@ def test_external_data_outside_the_folder_of_a_foreign_file_is_refused(tmp_path)
     path.write_bytes(model.SerializeToString())
     with pytest.raises(IrbenchError, match=r"weights at '\.\./secret', outside its own folder"):
         from_onnx_file(path)
+
+
+@pytest.fixture
+def trains(tmp_path):
+    """Return a file that an exporter left in training mode."""
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[batch, 8] x) => (float[batch, 8] y) <float r = {0.5}, bool mode = {1}> { y = Dropout(x, r, mode) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "trains.onnx")
+    return tmp_path / "trains.onnx"
+
+
+def test_what_a_foreign_file_draws_at_random_is_a_detail_of_its_bundle(trains):
+    assert from_onnx_file(trains).details[RANDOM_DRAWS] == "Dropout in training mode"
+
+
+@pytest.mark.ci
+@pytest.mark.usefixtures("known_backends")
+def test_outputs_that_are_drawn_at_random_are_not_called_wrong(trains):
+    called = irbench("run", trains, "--backends", "ort", *fake_runs.FASTEST, "--format", "json")
+    assert called.code == 0, called.err
+    (table,) = called.document["groups"]
+    assert [cell["state"] for cell in table["cells"]] == ["ok"]
+    (unverified,) = [warning for warning in table["warnings"] if warning["code"] == "unverified"]
+    assert "Dropout in training mode" in str(unverified)

@@ -18,6 +18,7 @@ from irbench.runner import reference
 from irbench.runner.reference import ReferenceOutputs, expected_outputs, fallback, mismatch, worst_error
 from irbench.spec import (
     RANDOM_DRAWS,
+    RANDOM_SWITCH,
     Accuracy,
     AccuracyLimit,
     Artifact,
@@ -121,6 +122,19 @@ def test_nothing_answers_for_a_model_that_draws_random_numbers(asked: list[tuple
     assert not asked
     (warning,) = found.warnings
     assert "It draws random numbers (RandomUniform in dropout)" in warning.whole(Context())
+
+
+@pytest.mark.parametrize("given", [0, 1])
+def test_a_model_is_compared_where_the_input_that_makes_it_draw_is_off(
+    asked: list[tuple[str, str]], tmp_path: Path, given: int
+) -> None:
+    asked_for = workload(Feeding(values={"x": (given,)}))
+    details = {RANDOM_DRAWS: "Dropout in training mode", RANDOM_SWITCH: "x"}
+    found = expected_of(replace(asked_for, bundle=replace(asked_for.bundle, details=details)), tmp_path)
+    assert (found.outputs is None) == bool(given)
+    assert bool(asked) != bool(given)
+    for warning in found.warnings:
+        assert "--value x=0" in warning.remedy(Context())
 
 
 def test_a_reference_is_confined_as_rows_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
