@@ -13,12 +13,16 @@ LOADGEN := build/loadgen
 WORKERS := 3
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15
 
-.PHONY: help setup demo test test-ci test-real test-laws test-all test-long test-zoo picture bench bench-truth bench-serving bench-corun bench-busy bench-fusions bench-backbones bench-optimizers bench-real zoo zoo-keras-hub site lint types pyright generated docs lock clean
+# Which of the slow tests are due: another share with each commit, or each day where the history is cut off.
+TURN ?= $(shell if [ "$$(git rev-parse --is-shallow-repository 2>/dev/null)" = false ]; \
+	then git rev-list --count HEAD; else echo $$(( $$(date +%s) / 86400 )); fi)
+
+.PHONY: help setup demo test test-ci test-real test-laws test-all test-long test-turn test-zoo picture bench bench-truth bench-serving bench-corun bench-busy bench-fusions bench-backbones bench-optimizers bench-real zoo zoo-keras-hub site lint types pyright generated docs lock clean
 
 # Tests start hundreds of processes. Each would compile what it imports, TensorFlow in five seconds, where nothing
 # keeps bytecode: it is kept within the environment, also on machines where Python is told to write none.
-test test-ci test-real test-laws test-all test-long test-zoo: export PYTHONDONTWRITEBYTECODE :=
-test test-ci test-real test-laws test-all test-long test-zoo: export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
+test test-ci test-real test-laws test-all test-long test-turn test-zoo: export PYTHONDONTWRITEBYTECODE :=
+test test-ci test-real test-laws test-all test-long test-turn test-zoo: export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -46,6 +50,9 @@ test-all: $(STAMP) lint types pyright ## Every test but those of test-real, test
 
 test-long: $(STAMP) ## ONNX's whole suite, dropped preconditions of passes, long simulations: 6 minutes
 	$(PYTEST) -m long
+
+test-turn: $(STAMP) ## By turns a third of the slow tests and of test-real, a twelfth of test-zoo; TURN=7 chooses: 20 minutes
+	$(PYTEST) --turn $(TURN) -m "slow and not long"
 
 test-zoo: $(STAMP) ## Every model of the zoo on every backend, fusions and int8 of large ones; two hours
 	$(PYTEST) -m "zoo or not zoo" tests/contract/test_zoo.py tests/contract/test_keras_hub.py \

@@ -12,6 +12,7 @@ import fake_answers
 import known_answers
 import pytest
 from hypothesis import settings
+from turns import pytest_addoption, pytest_collection_modifyitems, pytest_report_header  # noqa: F401 - hooks of pytest
 
 from irbench.measure import clock, disturbances, drive, kernel_evidence
 from irbench.runner import launch

@@ -1,0 +1,59 @@
+"""Tests by turns: each run of continuous integration takes a share of those that take too long for every run.
+
+``pytest --turn N`` leaves out the slow tests of other turns. As many turns in succession as a mark has shares take each
+of its tests once; ``make test-turn`` counts turns by commits.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable
+
+import pytest
+
+SHARES = {"zoo": 12, "slow": 3}
+"""Among how many turns the tests of a mark are divided; the first mark that a test has counts."""
+
+WHOLE = "long"
+"""The mark of slow tests that are not divided, because every run takes them."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare ``--turn``."""
+    shares = ", ".join(f"one in {count} of those marked {mark}" for mark, count in SHARES.items())
+    parser.addoption("--turn", type=int, metavar="N", help=f"of the slow tests only those of this turn: {shares}")
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say which tests a turn takes."""
+    turn = config.getoption("turn")
+    if turn is None:
+        return None
+    parts = [f"part {turn % count + 1} of {count} of the tests marked {mark}" for mark, count in SHARES.items()]
+    return f"turn {turn}: {', '.join(parts)}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the slow tests of other turns."""
+    turn = config.getoption("turn")
+    if turn is None:
+        return
+    others = set(_of_other_turns(items, turn))
+    config.hook.pytest_deselected(items=list(others))
+    items[:] = [item for item in items if item not in others]
+
+
+def _of_other_turns(items: list[pytest.Item], turn: int) -> list[pytest.Item]:
+    """Deal tests out as they are collected, those of a file with the same parameters, such as a model, together."""
+    places: dict[str, dict[Hashable, int]] = defaultdict(dict)
+    others = []
+    for item in items:
+        mark = next((mark for mark in SHARES if item.get_closest_marker(mark)), None)
+        if mark is None or item.get_closest_marker(WHOLE):
+            continue
+        parameters = getattr(item, "callspec", None)
+        together = (item.path, parameters.id) if parameters is not None else item.nodeid
+        place = places[mark].setdefault(together, len(places[mark]))
+        if place % SHARES[mark] != turn % SHARES[mark]:
+            others.append(item)
+    return others
