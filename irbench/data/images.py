@@ -93,15 +93,16 @@ def images_by_class(folder: Path) -> dict[str, tuple[Path, ...]]:
     return classes
 
 
-def require_images(files: Iterable[Path]) -> None:
-    """Decode files, in a worker because they may come from anywhere.
+def require_images(files: Iterable[Path], *, by_header: bool = False) -> None:
+    """Decode files, or read their headers alone; in a worker because they may come from anywhere.
 
     Raises:
         IrbenchError: One is not a readable image.
     """
     for file in files:
         with _opened(file) as image:
-            image.load()
+            if not by_header:
+                image.load()
 
 
 def _decoded(file: Path, mode: str, size: tuple[int, int]) -> Array:

@@ -9,14 +9,14 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, Literal, TypeAlias
+from typing import IO, Any, Literal, TypeAlias
 
 import numpy as np
 
-from irbench.data.images import is_image_input, read_image
+from irbench.data.images import images_by_class, is_image_input, read_image, require_images
 from irbench.data.model_inputs import ModelInput, by_alias, convert, fit, unknown_input
 from irbench.data.samples import Sample
 from irbench.errors import IrbenchError, first_line
@@ -24,7 +24,7 @@ from irbench.onnx.reading.tensor_file import tensor_of_file
 from irbench.spi import Array
 from irbench.spi.training import IMAGE_SUFFIXES
 from irbench.system.file_access import open_regular
-from irbench.system.file_states import exists, is_file, is_folder
+from irbench.system.file_states import exists, is_file, is_folder, require_utf8
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _REMEDY = "Write it again with numpy.save or numpy.savez; arrays of Python objects are not read."
@@ -58,20 +58,35 @@ def read_npz(file: Path, most_bytes: int) -> Mapping[str, Array]:
     arrays: dict[str, Array] = {}
     try:
         with open_regular(file) as stored, zipfile.ZipFile(stored) as archive:
-            for member in archive.namelist():
+            for member in _members(archive, file):
                 with archive.open(member) as stream:
                     array = _read(stream, file, most_bytes)
                 most_bytes -= array.nbytes
                 arrays[member.removesuffix(".npy")] = array
     except _DAMAGED as error:
         raise _unreadable(file, error) from error
-    if not arrays:
-        raise IrbenchError(f"{file} contains no array.", hint=_REMEDY)
     return arrays
 
 
+def _members(archive: zipfile.ZipFile, file: Path) -> list[str]:
+    members = archive.namelist()
+    if not members:
+        raise IrbenchError(f"{file} contains no array.", hint=_REMEDY)
+    return members
+
+
 def _read(stream: IO[bytes], file: Path, most_bytes: int) -> Array:
-    """Read the header first: it says how large the array is, whatever the file's size."""
+    shape, fortran_order, dtype = _header(stream, file, most_bytes)
+    count = math.prod(shape)
+    content = stream.read(count * dtype.itemsize)
+    if len(content) < count * dtype.itemsize:
+        raise ValueError("it ends too early")
+    array = np.frombuffer(content, dtype, count).reshape(shape[::-1] if fortran_order else shape)
+    return array.transpose() if fortran_order else array
+
+
+def _header(stream: IO[bytes], file: Path, most_bytes: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, order and dtype of an array, which say how large it is, whatever the file's size."""
     version = np.lib.format.read_magic(stream)
     if version not in _HEADERS:
         raise ValueError(f"it has version {version[0]}.{version[1]} of the format")
@@ -80,18 +95,13 @@ def _read(stream: IO[bytes], file: Path, most_bytes: int) -> Array:
         raise ValueError("it contains Python objects")
     if not all(type(size) is int and size >= 0 for size in shape):
         raise ValueError(f"it claims the shape {shape}")
-    count = math.prod(shape)
-    size = count * dtype.itemsize
+    size = math.prod(shape) * dtype.itemsize
     if size > most_bytes:
         raise IrbenchError(
             f"{file} needs {size / 1e9:.1f} GB, and {max(0, most_bytes) / 1e9:.1f} GB of memory are left for data.",
             hint="Give fewer samples.",
         )
-    content = stream.read(size)
-    if len(content) < size:
-        raise ValueError("it ends too early")
-    array = np.frombuffer(content, dtype, count).reshape(shape[::-1] if fortran_order else shape)
-    return array.transpose() if fortran_order else array
+    return shape, fortran_order, dtype
 
 
 def _unreadable(file: Path, error: Exception) -> IrbenchError:
@@ -102,9 +112,11 @@ def _unreadable(file: Path, error: Exception) -> IrbenchError:
 Kind: TypeAlias = Literal["data-set", "archive", "array", "image"]
 
 _KINDS: dict[Kind, tuple[str, ...]] = {"archive": (".npz",), "array": (".npy",), "image": IMAGE_SUFFIXES}
+MOST_SAMPLES = 1000
+"""Files that are read; every one is verified on every backend before anything is timed."""
 _FORMS = (
-    ".npz and .npy files, PNG and JPEG images, and test_data_set_* folders with input_0.pb and so on are read; "
-    "other subfolders are not."
+    ".npz and .npy files, PNG and JPEG images, folders of images for each class, and test_data_set_* folders with "
+    "input_0.pb and so on are read."
 )
 _DIGITS = re.compile(r"(\d+)")
 
@@ -116,19 +128,43 @@ class SampleFiles:
     Attributes:
         kind: ``data-set`` for folders of the ONNX convention.
         paths: At least one file, or folder of a data set.
+        labels: For images in a folder for each class, the number of each one's class; empty otherwise.
     """
 
     kind: Kind
     paths: tuple[Path, ...]
+    labels: tuple[int, ...] = ()
 
 
 def find_samples(path: Path) -> SampleFiles:
-    """Return the samples at a path: a file, a data set, or a folder of either."""
+    """Return the samples at a path: a file, a data set, or a folder of either or of a folder of images for each class.
+
+    Nothing is opened.
+    """
+    files = _found(path)
+    if len(files.paths) > MOST_SAMPLES:
+        raise IrbenchError(
+            f"{path} contains {len(files.paths)} samples; at most {MOST_SAMPLES} can take turns.",
+            hint="Put a selection of them into a folder.",
+        )
+    return files
+
+
+def _found(path: Path) -> SampleFiles:
+    require_utf8(path)
     if not exists(path):
         raise IrbenchError(f"There is no file or folder {path}.", hint="Check the path given with --data.")
     files = _in_folder(path) if is_folder(path) else _of_files([path])
-    if not files:
+    classes = images_by_class(path) if is_folder(path) and set(files) <= {"image"} else {}
+    if not files and not classes:
         raise IrbenchError(f"{path} contains no samples.", hint=_FORMS)
+    if files and len(classes) > 1:
+        raise IrbenchError(
+            f"{path} contains images and folders of images: {files['image'][0].name} and {next(iter(classes))}.",
+            hint="Name a folder that contains either images or a folder of images for each class.",
+        )
+    if not files:
+        return _of_classes(list(classes.values()))
     if len(files) > 1:
         raise IrbenchError(
             f"{path} contains samples of several kinds: {' and '.join(paths[0].name for paths in files.values())}.",
@@ -136,6 +172,45 @@ def find_samples(path: Path) -> SampleFiles:
         )
     ((kind, paths),) = files.items()
     return SampleFiles(kind, tuple(sorted(paths, key=_natural)))
+
+
+def _of_classes(classes: Sequence[tuple[Path, ...]]) -> SampleFiles:
+    """Return the images of classes, two of each in turn: the first and every other one are of all classes."""
+    ordered = [sorted(files, key=_natural) for files in classes]
+    turns = range(0, max(map(len, ordered)), 2)
+    labelled = [
+        (path, label) for turn in turns for label, files in enumerate(ordered) for path in files[turn : turn + 2]
+    ]
+    paths, labels = zip(*labelled, strict=True)
+    return SampleFiles("image", paths, labels)
+
+
+def require_headers(files: SampleFiles, most_bytes: int) -> None:
+    """Refuse samples that no model could take, as far as their headers say; called in a worker.
+
+    Args:
+        files: What :func:`find_samples` returned.
+        most_bytes: What an array may need.
+
+    Raises:
+        IrbenchError: One is not what its name says, or too large.
+    """
+    if files.kind == "image":
+        require_images(files.paths, by_header=True)
+    if files.kind not in ("array", "archive"):
+        return
+    for file in files.paths:
+        try:
+            with open_regular(file) as stored:
+                if files.kind == "array":
+                    _header(stored, file, most_bytes)
+                    continue
+                with zipfile.ZipFile(stored) as archive:
+                    for member in _members(archive, file):
+                        with archive.open(member) as stream:
+                            _header(stream, file, most_bytes)
+        except _DAMAGED as error:
+            raise _unreadable(file, error) from error
 
 
 def _in_folder(folder: Path) -> dict[Kind, list[Path]]:
@@ -161,8 +236,6 @@ def _natural(path: Path) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in _DIGITS.split(path.name)]
 
 
-MOST_SAMPLES = 1000
-"""Files that are read; every one is verified on every backend before anything is timed."""
 _Load: TypeAlias = Callable[[int], Mapping[str, Array]]
 _NAMELESS = "arr_0"
 """How numpy.savez calls an array that was given no name."""
@@ -188,11 +261,6 @@ class DataTarget:
 def read_files(path: Path, target: DataTarget) -> tuple[Sample, ...]:
     """Read the samples at a path; called in a worker, because the files may come from anywhere."""
     files = find_samples(path)
-    if len(files.paths) > MOST_SAMPLES:
-        raise IrbenchError(
-            f"{path} contains {len(files.paths)} samples; at most {MOST_SAMPLES} can take turns.",
-            hint="Put a selection of them into a folder.",
-        )
     left_bytes = target.most_bytes
     samples: list[Sample] = []
     for place, load in _loaders(files, target):
@@ -201,7 +269,9 @@ def read_files(path: Path, target: DataTarget) -> tuple[Sample, ...]:
         _require_room(left_bytes, place, target.most_bytes)
         samples.append(sample)
     _require_same_inputs(samples)
-    return tuple(samples)
+    if not files.labels:
+        return tuple(samples)
+    return tuple(replace(sample, label=label) for sample, label in zip(samples, files.labels, strict=True))
 
 
 def match_arrays(mappings: Iterable[Mapping[str, Array]], target: DataTarget) -> tuple[Sample, ...]:

@@ -21,10 +21,12 @@ class Sample:
     Attributes:
         place: Where it comes from, for messages.
         arrays: By logical input name, with all axes of the input in their order and its dtype.
+        label: The number of its class; ``None`` where its class is not known.
     """
 
     place: str
     arrays: Mapping[str, Array]
+    label: int | None = None
 
 
 def rows(sample: Sample, inputs: Sequence[ModelInput]) -> int:

@@ -8,11 +8,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, Union
 
-from irbench.errors import IrbenchError
 from irbench.options.values import Constants, Feedback
 from irbench.spec import Number
 from irbench.spi import Array
-from irbench.system.file_states import exists, require_utf8
 
 DataSource: TypeAlias = Path | tuple[Mapping[str, Array], ...]
 """Files, or arrays in memory: one mapping from input names for each sample."""
@@ -36,14 +34,6 @@ class InputRequest:
     def source(self) -> str:
         """What the user called the data; empty for arrays in memory and without data."""
         return str(self.data) if isinstance(self.data, Path) else ""
-
-    def require_data(self) -> None:
-        """Refuse data that are not there, before models are exported for them."""
-        if not isinstance(self.data, Path):
-            return
-        require_utf8(self.data)
-        if not exists(self.data):
-            raise IrbenchError(f"There is no file or folder {self.data}.", hint="Check the path given with --data.")
 
     def as_plan(self) -> dict[str, object]:
         """Return what was asked for as the run document records it."""

@@ -38,7 +38,7 @@ from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare, with_files_of_graphs
 from irbench.runner.request import RunRequest, as_asked
 from irbench.runner.requested_cells import environment_notes
-from irbench.runner.requested_inputs import refuse_unknown_values
+from irbench.runner.requested_inputs import refuse_unknown_values, require_data
 from irbench.spec import Precision, Timing, WarmUpLength
 from irbench.spec.requested_sizes import refuse_unknown_names
 from irbench.system import host
@@ -75,7 +75,7 @@ def refuse_contradictions(options: RunOptions) -> None:
             hint="Say how many tokens each call generates, `--generate 128` for example, or use `--objective fps`.",
         )
     _refuse_name(options.name)
-    options.inputs.require_data()
+    require_data(options.inputs)
 
 
 def require_batch_to_wait_for(batches: Iterable[int]) -> None:

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 from irbench.core.feeds import constant, write_sample
 from irbench.core.suggestions import did_you_mean
 from irbench.data.model_inputs import ModelInput, model_inputs
-from irbench.data.sample_reading import MOST_SAMPLES, DataTarget, match_arrays
+from irbench.data.sample_reading import MOST_SAMPLES, DataTarget, find_samples, match_arrays
 from irbench.data.samples import Sample, bound_dimensions, digests, feeds_of_batch, rows, rows_to_join
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.signature import may_be_batch
@@ -231,7 +232,13 @@ class ModelData:
         paths = tuple(folder / f"sample-{number}.npz" for number in range(len(feeds)))
         for path, feed in zip(paths, feeds, strict=True):
             write_sample(path, self.bundle.inputs, feed.arrays)
-        of_samples = replace(feeding, samples=paths, source=self.request.source, sha256=digests(feeds))
+        of_samples = replace(
+            feeding,
+            samples=paths,
+            source=self.request.source,
+            sha256=digests(feeds),
+            labels=tuple(sample.label for sample in self.samples if sample.label is not None),
+        )
         joined = rows_to_join(self.samples, self.inputs, sizes[BATCH])
         if not joined and sizes[BATCH] > 1 and not self._has_other_leading_axis:
             joined = sizes[BATCH] * len(feeds)
@@ -283,6 +290,23 @@ class ModelData:
                 ) from error
 
 
+def require_data(request: InputRequest) -> None:
+    """Refuse files that no model could take, before models are exported for them; a worker reads their headers.
+
+    Raises:
+        IrbenchError: They are not there, are of several kinds, are too many, or one is not what its name says.
+    """
+    if isinstance(request.data, Path):
+        _in_worker(request.data, "require_headers", find_samples(request.data), memory_for_data_bytes())
+
+
+def _in_worker(path: Path, function: str, *args: Any) -> Any:
+    try:
+        return call_in_worker(LIMITED_CALL, f"irbench.data.sample_reading:{function}", *args, deadline_s=_DEADLINE_S)
+    except WorkerDied as death:
+        raise death.during(f"The data in {path} could not be read.") from death
+
+
 def memory_for_data_bytes() -> int:
     """Return what all samples together may need."""
     return host.available_memory_bytes() // _MEMORY_SHARE
@@ -305,12 +329,7 @@ def read_data(request: InputRequest, bundle: Bundle, shapes: Mapping[str, tuple[
         return ModelData(bundle, inputs, (), request)
     if not isinstance(request.data, Path):
         return ModelData(bundle, inputs, match_arrays(request.data, target), request)
-    try:
-        samples: tuple[Sample, ...] = call_in_worker(
-            LIMITED_CALL, "irbench.data.sample_reading:read_files", request.data, target, deadline_s=_DEADLINE_S
-        )
-    except WorkerDied as death:
-        raise death.during(f"The data in {request.data} could not be read.") from death
+    samples: tuple[Sample, ...] = _in_worker(request.data, "read_files", request.data, target)
     return ModelData(bundle, inputs, samples, request)
 
 

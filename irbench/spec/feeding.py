@@ -59,6 +59,8 @@ class Feeding:
             is one.
         rows_per_call: How many of them make a call; 0 where ``rows`` is 0.
         drawn: What generated floats are drawn from.
+        labels: The number of the class of each entry of the data, or of each sample where ``rows`` is 0; empty where
+            classes are not known.
     """
 
     seed: int = 0
@@ -70,6 +72,7 @@ class Feeding:
     rows: int = 0
     rows_per_call: int = 0
     drawn: Distribution = "declared"
+    labels: tuple[int, ...] = ()
 
     @property
     def count(self) -> int:

@@ -24,7 +24,11 @@ from irbench.worker.own_code.imported_code import imported_function
 Sample: TypeAlias = dict[str, Any]
 """Arrays by the names of inputs or outputs; an output that is a sequence of tensors is a list."""
 
-_HOW_IT_IS_CALLED = "Write it as fn(inputs, outputs) or fn(inputs, outputs, expected), each a list of dicts of arrays."
+_HOW_IT_IS_CALLED = (
+    "Write it as fn(inputs, outputs) or fn(inputs, outputs, expected), each a list of dicts of arrays; a parameter "
+    "called labels gets the numbers of classes."
+)
+_LABELS = "labels"
 
 
 @dataclass(frozen=True)
@@ -99,15 +103,17 @@ def _own_value(answers: Sequence[Outputs], task: AccuracyTask, samples: _Samples
     target = task.limit.function
     function = imported_function(target)
     arguments = [samples.inputs(), samples.outputs(answers)]
-    if _takes_expected(function, target):
+    signature = _signature(function)
+    if _takes_expected(signature, target):
         if task.expected is None:
             raise IrbenchError(
                 f"{target} takes the expected outputs, and no reference could answer.",
                 hint="Write it as fn(inputs, outputs).",
             )
         arguments.append(samples.outputs(task.expected))
+    given, labels = _with_labels(arguments, signature, target, task.workload.feeding.labels)
     try:
-        value = function(*arguments)
+        value = function(*given, **labels)
     except (Exception, SystemExit) as error:
         raise IrbenchError(
             f"{target} raised {type(error).__name__}: {first_line(error)}",
@@ -124,12 +130,38 @@ def _how_to_find(error: BaseException, inputs: Sequence[Sample], outputs: Sequen
     return "Call it in Python, which shows where it fails."
 
 
-def _takes_expected(function: Any, target: str) -> bool:
-    """Whether a function wants the expected outputs: it needs a third argument, or has one of that name."""
+def _signature(function: Any) -> inspect.Signature | None:
+    """Return the signature of a function; ``None`` for one that is not written in Python."""
     try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # of a function that is not written in Python
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+def _with_labels(
+    arguments: list[Any], signature: inspect.Signature | None, target: str, labels: tuple[int, ...]
+) -> tuple[list[Any], dict[str, Array]]:
+    """Return positional and keyword arguments with labels where a function has a parameter for them."""
+    parameter = None if signature is None else signature.parameters.get(_LABELS)
+    if signature is None or parameter is None or not (labels or parameter.default is inspect.Parameter.empty):
+        return arguments, {}
+    if not labels:
+        raise IrbenchError(
+            f"{target} takes labels, and the data have none.",
+            hint="Give a folder that contains a folder of images for each class: --data DIR.",
+        )
+    place = list(signature.parameters).index(_LABELS)
+    if parameter.kind is inspect.Parameter.KEYWORD_ONLY or place > len(arguments):
+        return arguments, {_LABELS: np.array(labels)}
+    return [*arguments[:place], np.array(labels), *arguments[place:]], {}
+
+
+def _takes_expected(signature: inspect.Signature | None, target: str) -> bool:
+    """Whether a function wants the expected outputs: it needs a third argument, or has one of that name."""
+    if signature is None:
         return False
+    own = [parameter for name, parameter in signature.parameters.items() if name != _LABELS]
+    signature = signature.replace(parameters=own)
     if _binds(signature, 2):
         return list(signature.parameters)[2:3] == ["expected"]
     if _binds(signature, 3):

@@ -11,6 +11,7 @@ import onnx
 import pytest
 from front_door import irbench
 from onnx import TensorProto, helper, numpy_helper
+from PIL import Image
 
 import irbench as library
 from irbench.errors import IrbenchError
@@ -47,6 +48,44 @@ def speech(tmp_path: Path) -> Path:
         [tensor("level", "N", 1)],
         {"axes": np.array([1])},
     )
+
+
+def test_a_metric_gets_the_labels_of_images_in_a_folder_for_each_class(tmp_path: Path) -> None:
+    for name in ("a-red", "b-green", "c-blue"):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for number in range(3):
+            Image.new("RGB", (8, 6), name[2:]).save(tmp_path / "photos" / name / f"{number}.png")
+    model = write(
+        tmp_path / "brightest.onnx",
+        [helper.make_node("ReduceMean", ["image"], ["scores"], axes=[2, 3], keepdims=0)],
+        [tensor("image", "N", 3, 4, 4)],
+        [tensor("scores", "N", 3)],
+        {},
+    )
+    (tmp_path / "metric.py").write_text(
+        "def accuracy(inputs, outputs, labels):\n"
+        "    classes = [sample['scores'].argmax() for sample in outputs]\n"
+        "    return (classes == labels).mean()\n"
+    )
+    metric = f"{tmp_path / 'metric.py'}:accuracy>=1"
+    called = irbench("run", model, *FAKES, "--data", tmp_path / "photos", "--metric", metric, "--format", "json")
+    assert called.code == 0, called.err
+    rows = called.document["groups"][0]["cells"]
+    assert [(row["accuracy"]["value"], row["accuracy"]["samples"]) for row in rows] == [(1.0, 9)] * 2
+
+
+@pytest.mark.parametrize("command", [["run", *FAKES], ["verify"], ["optimize"], ["tune"], ["export"], ["profile"]])
+def test_data_are_refused_before_a_model_is_exported_for_them(
+    command: list[str], own_home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "photos" / "cat").mkdir(parents=True)
+    for content, said in {None: "contains no samples", b"no image": "one.png is not a readable"}.items():
+        if content is not None:
+            (tmp_path / "photos" / "cat" / "one.png").write_bytes(content)
+        called = irbench(*command, "cnn_cifar10", "--data", tmp_path / "photos")
+        assert (called.code, said in called.err) == (2, True), called.err
+        assert "export" not in called.err
+    assert not list(own_home.rglob("*.onnx"))
 
 
 @pytest.fixture

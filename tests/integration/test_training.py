@@ -148,6 +148,25 @@ def test_what_cannot_be_trained_is_refused_in_a_line(
     assert "Traceback" not in called.err
 
 
+def test_what_is_no_keras_model_is_refused_without_tensorflow(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "without" / "tensorflow").mkdir(parents=True)
+    (tmp_path / "without" / "tensorflow" / "__init__.py").write_text("raise AssertionError('TensorFlow was imported')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "without"), prepend=os.pathsep)
+    (tmp_path / "net.onnx").touch()
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "saved_model.pb").touch()
+    for name, said in {
+        "net.onnx": "net.onnx is not a Keras model",
+        "saved": "saved is not a Keras model",
+        "nowhere.keras": "There is no file",
+        "models.py:nothing": "nothing",
+    }.items():
+        called = train(tmp_path / name)
+        assert (called.code, said in called.err.splitlines()[0]) == (2, True), called.err
+
+
 def test_a_broken_image_is_named(models: Path, tmp_path: Path) -> None:
     for name in ("cat", "dog"):
         (tmp_path / "photos" / name).mkdir(parents=True)

@@ -41,7 +41,6 @@ def command(models: tuple[str, ...], **options: Any) -> None:
 
     own, shared = EXPORT.split(options)
     settings, inputs = ExportOptions(**own), RunOptions(**shared).inputs
-    inputs.require_data()
     require_exportable(models, settings)
     for model in dict.fromkeys(models):
         export_model(model, settings, inputs)

@@ -26,7 +26,7 @@ from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.render.export_texts import agreement, export_notice_text, export_problems
 from irbench.runner.reference import computed_outputs, inputs_scale, references_for
-from irbench.runner.requested_inputs import read_data, refuse_unknown_values
+from irbench.runner.requested_inputs import read_data, refuse_unknown_values, require_data
 from irbench.spec import RANDOM_DRAWS, Bundle, Workload, shape_text
 from irbench.store import bundles
 from irbench.worker.scratch import scratch_folder
@@ -139,7 +139,7 @@ def export_with(
     model: str, options: ExportOptions, listener: ExportListener, inputs: InputRequest = _GENERATED_ONLY
 ) -> ExportedModel:
     """Export one model; raises what :func:`export` does."""
-    inputs.require_data()
+    require_data(inputs)
     watch = Stopwatch()
     heard: list[ExportNotice] = []
 

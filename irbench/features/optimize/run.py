@@ -19,7 +19,7 @@ from irbench.options.option import names_keywords
 from irbench.options.values import Shapes
 from irbench.render.optimized_graphs import in_words
 from irbench.requests.resolve import resolve_bundles
-from irbench.runner.requested_inputs import fixed_batch, read_data, refuse_unknown_values
+from irbench.runner.requested_inputs import fixed_batch, read_data, refuse_unknown_values, require_data
 from irbench.spec import Bundle
 from irbench.spec.requested_sizes import has_name, refuse_unknown_names
 from irbench.system.file_states import exists
@@ -56,7 +56,7 @@ def optimize_with(
     """Optimize models one after the other, with ``status`` told each step; raises what :func:`optimize` does."""
     if options.output is not None and len(models) > 1:
         raise IrbenchError("-o is a single file.", hint="Optimize one model at a time, or leave -o out.")
-    InputRequest(options.data).require_data()
+    require_data(InputRequest(options.data))
     recipe = _recipe_of(options)
     optimized: list[OptimizedModel] = []
     bundles = resolve_bundles(models, everything=False, say=say, imports=options.imports)

@@ -41,6 +41,7 @@ from irbench.measure.lock import measuring
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.requests import probes
+from irbench.requests.resolve import require_model
 from irbench.requests.run_requests import refuse_contradictions, requested
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
@@ -48,7 +49,9 @@ from irbench.runs.measurement import StoredRun, measure_planned, refuse_within_a
 from irbench.runs.results import Run, finished_run
 from irbench.runs.run_destination import RunDestination
 from irbench.spec.training import ModelFacts, TrainedModel, TrainingData
+from irbench.store import bundles
 from irbench.system import host
+from irbench.system.file_states import exists
 from irbench.worker import call_in_worker
 from irbench.worker.scratch import scratch_folder
 
@@ -143,6 +146,7 @@ def training_request(
     host.require_linux()
     refuse_within_a_worker()
     _refuse_what_does_nothing(options)
+    _require_keras_model(str(model), shared.imports)
     _require_device(options)
     shared = replace(shared, models=(str(model),), backends=(f"{registry.trainer()}:{options.device}",))
     refuse_contradictions(shared)
@@ -260,6 +264,18 @@ def _refuse_what_does_nothing(options: TrainingOptions) -> None:
             f"--check-steps {options.check_steps} is too few to tell whether a loss falls.",
             hint=f"Give {FEWEST_CHECKED} or more.",
         )
+
+
+def _require_keras_model(model: str, imports: tuple[str, ...]) -> None:
+    """Refuse what is no Keras model, as far as its name and its files show, before TensorFlow is imported."""
+    source = Source(model)
+    is_keras = source.is_zoo or source.function is not None or source.path.suffix == ".keras"
+    if not is_keras and (exists(source.path) or bundles.find(model) is not None):
+        raise IrbenchError(
+            f"{model} is not a Keras model, and only these can be trained.",
+            hint="Give a model of the zoo, a .keras file, or file.py:function that returns a model.",
+        )
+    require_model(model, imports)
 
 
 def _require_device(options: TrainingOptions) -> None:

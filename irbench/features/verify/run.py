@@ -19,7 +19,7 @@ from irbench.notices import Context
 from irbench.options.input_request import InputRequest
 from irbench.options.option import names_keywords
 from irbench.requests.resolve import Environments, able_backends, resolve_backends, resolve_bundles
-from irbench.runner.requested_inputs import refuse_unknown_values
+from irbench.runner.requested_inputs import refuse_unknown_values, require_data
 from irbench.runs.results import Interrupted
 from irbench.spec import Bundle, PythonEnvironment
 from irbench.system import host
@@ -121,7 +121,8 @@ def _model(
 
 
 def _refuse_contradictions(options: VerifyOptions) -> None:
-    InputRequest(options.data).require_data()
+    if _expected_outputs(options) is None:
+        require_data(InputRequest(options.data))
     if options.suite is None:
         if options.only is not None:
             raise IrbenchError("`--only` needs a test suite.", hint="Add --suite onnx.")

@@ -11,9 +11,17 @@ import numpy as np
 import pytest
 from model_data import SR, X, target, tensor
 from onnx import numpy_helper
+from PIL import Image
 
 from irbench.data.model_inputs import model_inputs
-from irbench.data.sample_reading import MOST_SAMPLES, DataTarget, match_arrays, read_files
+from irbench.data.sample_reading import (
+    MOST_SAMPLES,
+    DataTarget,
+    find_samples,
+    match_arrays,
+    read_files,
+    require_headers,
+)
 from irbench.data.samples import Sample
 from irbench.errors import IrbenchError
 from irbench.spec import Artifact, Bundle, InputSpec, Shape, TensorSpec
@@ -307,3 +315,74 @@ def test_a_file_that_is_no_image_is_refused_without_words_of_the_decoder(tmp_pat
     (tmp_path / "a.png").write_bytes(b"GIF89a")
     with pytest.raises(IrbenchError, match=r"a\.png is not a readable PNG or JPEG image: it is of another kind\."):
         read_files(tmp_path / "a.png", target(tensor("x", "batch", 3, 8, 8)))
+
+
+IMAGE = tensor("image", "batch", 3, 4, 5)
+
+
+def write_images(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (5, 4)).save(folder / name)
+
+
+def test_a_folder_of_images_for_each_class_are_labelled_samples(tmp_path: Path) -> None:
+    write_images(tmp_path, *(f"{name}/{number}.png" for name in ("dog", "cat", ".trash") for number in (10, 9, 1)))
+    write_images(tmp_path, "dog/11.jpg", "dog/12.jpg")
+    (tmp_path / "README.txt").touch()
+    samples = read_files(tmp_path, target(IMAGE))
+    names = ["cat/1", "cat/9", "dog/1", "dog/9", "cat/10", "dog/10", "dog/11", "dog/12"]
+    assert [str(Path(sample.place).relative_to(tmp_path).with_suffix("")) for sample in samples] == names
+    assert [sample.label for sample in samples] == [("cat", "dog").index(name[:3]) for name in names]
+    assert samples[0].arrays["image"].shape == (1, 3, 4, 5)
+
+
+def test_the_first_images_and_every_other_one_are_of_all_classes(tmp_path: Path) -> None:
+    classes = [f"{letter}/{number}.png" for letter in "abc" for number in range(8)]
+    for file in classes:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).touch()
+    labels = find_samples(tmp_path).labels
+    for chosen in (labels[:12], labels[::2], labels[1::2]):
+        assert [chosen.count(label) for label in range(3)] == [4, 4, 4]
+
+
+def test_images_beside_folders_of_images_are_refused_and_one_folder_of_others_is_ignored(tmp_path: Path) -> None:
+    write_images(tmp_path, "cover.png", "small/a.png")
+    (sample,) = read_files(tmp_path, target(IMAGE))
+    assert (Path(sample.place).name, sample.label) == ("cover.png", None)
+    write_images(tmp_path, "large/a.png")
+    with pytest.raises(IrbenchError, match=r"images and folders of images: cover\.png and large"):
+        find_samples(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.npz", b"PK\x05\x06" + bytes(18) + b"more"),
+        ("a.npz", b"no archive"),
+        ("a.npy", b"\x93NUMPY\x01\x00\x08\x00{'a': 1"),
+        ("cat/a.png", b"no image"),
+        ("a.jpg", b""),
+    ],
+)
+def test_a_file_that_is_not_what_its_name_says_is_refused_without_a_model(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(IrbenchError, match=rf"{name}"):
+        require_headers(find_samples(tmp_path), 1 << 30)
+
+
+def test_headers_of_sound_samples_are_accepted_and_those_of_too_large_ones_are_not(tmp_path: Path) -> None:
+    write_images(tmp_path / "images", "cat/a.png")
+    for kind in ("arrays", "archives"):
+        (tmp_path / kind).mkdir()
+    np.save(tmp_path / "arrays" / "a.npy", np.zeros((2, 3)))
+    np.savez(tmp_path / "archives" / "a.npz", x=np.zeros((2, 3)))
+    for kind in ("images", "arrays", "archives"):
+        require_headers(find_samples(tmp_path / kind), 48)
+    for kind in ("arrays", "archives"):
+        with pytest.raises(IrbenchError, match=r"needs 0\.0 GB"):
+            require_headers(find_samples(tmp_path / kind), 47)

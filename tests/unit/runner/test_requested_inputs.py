@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from irbench.core.feeds import logical_inputs, read_sample
 from irbench.errors import IrbenchError
 from irbench.options.input_request import InputRequest
 from irbench.runner import requested_inputs
-from irbench.runner.requested_inputs import ModelData, read_data, refuse_unknown_values
+from irbench.runner.requested_inputs import ModelData, read_data, refuse_unknown_values, require_data
 from irbench.spec import Artifact, Bundle, InputSpec, TensorSpec
 
 
@@ -136,6 +138,30 @@ def test_the_record_has_source_and_digests(tmp_path: Path) -> None:
     assert len(feeding.sha256["tokens"]) == 64
     assert InputRequest(tmp_path).as_plan()["data"] == str(tmp_path)
     assert InputRequest(({},)).as_plan()["data_in_memory"] == 1
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_images_in_a_folder_for_each_class_are_fed_with_their_labels(tmp_path: Path, batch: int) -> None:
+    for name in ("cat/a.png", "cat/b.png", "dog/a.png"):
+        (tmp_path / "photos" / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (5, 4)).save(tmp_path / "photos" / name)
+    asked = InputRequest(tmp_path / "photos")
+    require_data(asked)
+    data = read_data(asked, bundle(tensor("image", "batch", 3, 4, 5)), {})
+    assert data.feeding(data.bind(batch, {}), 0, tmp_path / "made").labels == (0, 0, 1)
+
+
+def test_data_that_no_model_could_take_are_refused_without_one(tmp_path: Path) -> None:
+    (tmp_path / "cat").mkdir()
+    with pytest.raises(IrbenchError, match="contains no samples"):
+        require_data(InputRequest(tmp_path))
+    (tmp_path / "cat" / "a.png").write_bytes(b"no image")
+    with pytest.raises(IrbenchError, match=r"a\.png is not a readable"):
+        require_data(InputRequest(tmp_path))
+    with pytest.raises(IrbenchError, match="not UTF-8"):
+        require_data(InputRequest(Path(os.fsdecode(b"caf\xe9"))))
+    with pytest.raises(IrbenchError, match="no file or folder"):
+        require_data(InputRequest(tmp_path / "nowhere"))
 
 
 def test_more_feeds_than_can_take_turns_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -46,6 +46,18 @@ def is_nan(inputs, outputs):
 
 def alone(outputs):
     return 1.0
+
+def right(inputs, outputs, labels):
+    return np.mean([o["scores"].argmax() == label for o, label in zip(outputs, labels, strict=True)])
+
+def right_by_name(inputs, outputs, *, labels):
+    return right(inputs, outputs, labels)
+
+def right_in_between(inputs, outputs, labels, expected):
+    return right(inputs, outputs, labels) + right(inputs, expected, labels)
+
+def right_if_known(inputs, outputs, labels=None):
+    return -1.0 if labels is None else right(inputs, outputs, labels)
 """
 
 
@@ -161,3 +173,25 @@ def test_a_name_that_no_sample_has_is_answered_with_those_that_there_are(tmp_pat
 def test_a_function_that_needs_the_reference_says_so_where_there_is_none(tmp_path: Path, metrics: Path) -> None:
     with pytest.raises(IrbenchError, match="no reference could answer"):
         measure_accuracy(by("agreement", metrics, replace(task(tmp_path), expected=None)))
+
+
+def test_a_function_with_labels_is_given_the_class_of_each_sample(tmp_path: Path, metrics: Path) -> None:
+    asked = task(tmp_path)
+    assert asked.expected is not None
+    chosen = tuple(int(np.argmax(scores)) for (scores,) in asked.expected)
+    workload = asked.workload
+    labelled = replace(workload, feeding=replace(workload.feeding, labels=(*chosen[:-1], chosen[-1] + 1)))
+    share = 1 - 1 / SAMPLES
+    for function, value in {
+        "right": share,
+        "right_by_name": share,
+        "right_if_known": share,
+        "right_in_between": 2 * share,
+    }.items():
+        assert measure_accuracy(by(function, metrics, replace(asked, workload=labelled))).value == pytest.approx(value)
+
+
+def test_a_function_with_labels_needs_data_that_have_them(tmp_path: Path, metrics: Path) -> None:
+    assert measure_accuracy(by("right_if_known", metrics, task(tmp_path))).value == -1
+    with pytest.raises(IrbenchError, match="takes labels, and the data have none"):
+        measure_accuracy(by("right", metrics, task(tmp_path)))
