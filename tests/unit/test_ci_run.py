@@ -60,3 +60,40 @@ def test_a_part_that_ends_before_its_tests_is_named(tmp_path: Path) -> None:
     assert code == 1
     assert "make test       no tests ran" in lines
     assert lines[-1].startswith("===== 870 passed, 3 skipped, ")
+
+
+def asked_turn(folder: Path) -> int:
+    """Return the turn that ``make test-turn`` asks for in a checkout, ten days after the beginning of time."""
+    programs = folder / "programs"
+    programs.mkdir(exist_ok=True)
+    (programs / "date").write_text("#!/bin/sh\necho 864000\n")
+    (programs / "date").chmod(0o755)
+    for name in ("requirements.lock", "pyproject.toml"):
+        (folder / name).touch()
+    shutil.copy(RUN.parents[1] / "Makefile", folder)
+    environment = {name: value for name, value in os.environ.items() if name not in ("TURN", "GIT_DIR", "MAKEFLAGS")}
+    environment |= {
+        "GIT_CEILING_DIRECTORIES": str(folder.parent),
+        "PATH": os.pathsep.join([str(programs), environment["PATH"]]),
+    }
+    done = subprocess.run(
+        ["make", "-n", "test-turn"], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
+    (command,) = (line for line in done.stdout.splitlines() if "--turn" in line)
+    return int(command.split("--turn ")[1].split()[0])
+
+
+def test_a_turn_is_counted_by_commits(tmp_path: Path) -> None:
+    as_somebody = ["-c", "user.name=somebody", "-c", "user.email=somebody@example.org"]
+    whole, shallow = tmp_path / "whole", tmp_path / "shallow"
+    subprocess.run(["git", "init", "-q", whole], check=True)
+    for turn in range(1, 4):
+        commit = ["git", *as_somebody, "commit", "-q", "--allow-empty", "-m", "a change"]
+        subprocess.run(commit, cwd=whole, check=True)
+        assert asked_turn(whole) == turn
+    subprocess.run(["git", "clone", "-q", "--depth", "1", whole.as_uri(), shallow], check=True)
+    assert asked_turn(shallow) == 10
+
+
+def test_a_turn_is_counted_by_days_where_there_is_no_history(tmp_path: Path) -> None:
+    assert asked_turn(tmp_path) == 10
