@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,13 +21,21 @@ _LENGTH = "Inference-Header-Content-Length"
 
 
 @contextmanager
-def model_server(model: Path, *, binary: bool = False, wrong: bool = False, statistics: bool = False) -> Iterator[str]:
+def model_server(
+    model: Path,
+    *,
+    binary: bool = False,
+    wrong: bool = False,
+    wrong_after: float = math.inf,
+    statistics: bool = False,
+) -> Iterator[str]:
     """Serve a model, and yield its address.
 
     Args:
         model: An ONNX file.
         binary: Whether tensors are sent as bytes behind the JSON.
         wrong: Whether answers are off.
+        wrong_after: After how many inferences they are.
         statistics: Whether it counts its answers as Triton does: each waits 2 ms and computes 3 ms, so it says.
     """
     extensions = [*["binary_tensor_data"] * binary, *["statistics"] * statistics]
@@ -57,7 +66,10 @@ def model_server(model: Path, *, binary: bool = False, wrong: bool = False, stat
 
         def _infer(self, feed: dict[str, Any]) -> None:
             answered.append(None)
-            answers = [np.asarray(answer) + (1 if wrong else 0) for answer in evaluator.run(None, feed)]
+            answers = [
+                np.asarray(answer) + (1 if wrong or len(answered) > wrong_after else 0)
+                for answer in evaluator.run(None, feed)
+            ]
             names = [spec.name for spec in graph.graph.output]
             outputs = [_described(*each, binary=binary) for each in zip(names, answers, strict=True)]
             data = b"".join(answer.tobytes() for answer in answers) if binary else b""

@@ -50,6 +50,10 @@ class SampleTurns:
         start = position % len(self._feeds)
         self._order = cycle(self._feeds[start:] + self._feeds[:start])
 
+    def place_of(self, feed: Feed) -> int:
+        """Return the place of a feed that was given out."""
+        return next(place for place, own in enumerate(self._feeds) if own is feed)
+
     def next(self) -> Feed:
         """Return the next sample."""
         return next(self._order)
@@ -99,27 +103,39 @@ class Loop:
         return np.asarray(output if order is None else output.transpose(order), order="C")
 
 
-def turning_slot(slot: Slot, turns: Turns) -> Slot:
+def turning_slot(slot: Slot, turns: Turns) -> TurningSlot:
     """Return a slot that stages what ``turns`` give it, whatever it is given, and lets them take the outputs."""
-    return _AsyncTurningSlot(slot, turns) if isinstance(slot, AsyncSlot) else _TurningSlot(slot, turns)
+    return _AsyncTurningSlot(slot, turns) if isinstance(slot, AsyncSlot) else TurningSlot(slot, turns)
 
 
-class _TurningSlot:
+class TurningSlot:
+    """A slot whose inputs change from call to call.
+
+    Attributes:
+        turns: Gives it the inputs.
+        given: The inputs of its last call; empty before the first.
+    """
+
     def __init__(self, slot: Slot, turns: Turns) -> None:
         self.run = slot.run
+        self.turns = turns
+        self.given: Feed = ()
         self._stage, self._fetch = slot.stage, slot.fetch
         self._next, self._take = turns.next, turns.take
 
     def stage(self, _feed: Feed, /) -> None:
-        self._stage(self._next())
+        """Stage what is next."""
+        self.given = self._next()
+        self._stage(self.given)
 
     def fetch(self) -> Outputs:
+        """Return the outputs, which the turns take too."""
         outputs = self._fetch()
         self._take(outputs)
         return outputs
 
 
-class _AsyncTurningSlot(_TurningSlot):
+class _AsyncTurningSlot(TurningSlot):
     def __init__(self, slot: AsyncSlot, turns: Turns) -> None:
         super().__init__(slot, turns)
         self._start = slot.start
@@ -163,31 +179,29 @@ def make_driver(slots: Sequence[Slot], feeds: Sequence[Feed], io: Io, calls_per_
     return _Threaded([complete_call(slot, feed, io) for slot, feed in zip(slots, feeds, strict=True)])
 
 
-def make_turning_driver(slots: Sequence[Slot], turns: Sequence[Turns], calls_per_sample: int = 1) -> FollowingDriver:
+def make_turning_driver(slots: Sequence[TurningSlot], calls_per_sample: int = 1) -> FollowingDriver:
     """Return a driver like :func:`make_driver` does, whose inputs change from call to call; copies are timed.
 
     Args:
-        slots: One for each stream.
-        turns: What each slot is given; slots may share one.
+        slots: One for each stream; they may share their turns.
         calls_per_sample: Calls that a sample lasts, of a single slot.
     """
-    turning = [turning_slot(slot, turn) for slot, turn in zip(slots, turns, strict=True)]
-    if len(turning) == 1:
-        return _Synchronous(complete_call(turning[0], (), "copy"), calls_per_sample, turns[0].begin)
-    return _TurningStreams(make_driver(turning, [()] * len(turning), "copy"), turns)
+    if len(slots) == 1:
+        return _Synchronous(complete_call(slots[0], (), "copy"), calls_per_sample, slots[0].turns.begin)
+    return _TurningStreams(make_driver(slots, [()] * len(slots), "copy"), [slot.turns for slot in slots])
 
 
 def complete_call(slot: Slot, feed: Feed, io: Io) -> Callable[[], object]:
-    """Return the timed region as one function: host arrays in and out, or the bound run alone."""
+    """Return the timed region as one function: host arrays in, and out as its result; or the bound run alone."""
     if io == "bound":
         slot.stage(feed)
         return slot.run
     stage, run, fetch = slot.stage, slot.run, slot.fetch
 
-    def call() -> None:
+    def call() -> Outputs:
         stage(feed)
         run()
-        fetch()
+        return fetch()
 
     return call
 

@@ -19,6 +19,7 @@ import bisect
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,6 +112,7 @@ def serve(
     queueing: Queueing,
     batch: int = 1,
     start_ns: int | None = None,
+    keep: Callable[[int, int, Any], None] | None = None,
 ) -> ServedLoad:
     """Answer requests as they arrive.
 
@@ -121,6 +123,7 @@ def serve(
         queueing: What becomes of requests that wait.
         batch: Requests that one call answers at most.
         start_ns: The first moment, in nanoseconds of the clock; ``None`` for as soon as the slots are there.
+        keep: Is given the slot of each call, its first request and what it returned, once the requests are answered.
 
     Returns:
         What became of each request, in the order in which they were due.
@@ -130,8 +133,11 @@ def serve(
     def answer(slot: int) -> None:
         try:
             while taken := queue.take(slot):
-                calls[slot]()
+                outputs = calls[slot]()
                 queue.answered(taken)
+                if keep is not None:
+                    keep(slot, taken[0], outputs)
+                del outputs  # what was not kept must be gone before the next call, as it is in other loops
         finally:
             queue.close()
 

@@ -101,6 +101,8 @@ JOINED: Mapping[str, Callable[[Sequence[Any]], Any]] = {
     "warm_up": joined_warmed,
     "answer_again": joined_answers,
     "answer_call": joined_answers,
+    "last_responses": joined_answers,
+    "responses": joined_answers,
     "peak_memory_bytes": joined_memory,
     "private_memory_bytes": joined_memory,
 }

@@ -12,6 +12,7 @@ from typing import Self, TypeVar
 
 from irbench.core import registry
 from irbench.core.activity import Activity
+from irbench.core.output_check import fingerprint
 from irbench.core.record import BlockEvidence, EnergyReading, Failure, LaunchRecord, OutputError, Sustained
 from irbench.core.row import cell_names
 from irbench.measure import freeze
@@ -30,7 +31,7 @@ from irbench.runner.launch_size import Forecast, Starts, Tempo, choose_tempo
 from irbench.runner.launch_state import CellProgress, GroupTooLarge, LaunchInputs, LaunchPlan, needs_split
 from irbench.runner.neighbours import Neighbours
 from irbench.runner.plan import GraphRefused, other_form
-from irbench.runner.reference import CHANGING, fallback, require_answers, worse, worst_error
+from irbench.runner.reference import changed, fallback, require_answers, worse, worst_error, wrongness
 from irbench.runner.workers import Workers
 from irbench.spec import Cell, Deadline, Objective, Timing
 from irbench.spec.training import BEGINNING_CALLS, BEGINNINGS, TrainingArtifact
@@ -46,59 +47,120 @@ from irbench.worker.warming import WarmUpRequest
 
 
 class LaunchCheck:
-    """Compares what cells answer, and keeps the worst error of each; only the first launch of a cell is checked."""
+    """Compares what cells answer with the reference: before, between and after the blocks.
+
+    Attributes:
+        gone_bad: Ids of cells that left because outputs were wrong that could be compared: how far off they were
+            belongs into the record.
+    """
 
     def __init__(
-        self, plan: LaunchPlan, new: Collection[str], workers: Workers, progress: Mapping[str, CellProgress]
+        self,
+        plan: LaunchPlan,
+        new: Collection[str],
+        workers: Workers,
+        progress: Mapping[str, CellProgress],
+        launch: int = 0,
     ) -> None:
         self._plan = plan
         self._new = new
         self._workers = workers
         self._progress = progress
+        self._launch = launch
+        self._wrong_at_first: set[str] = set()
+        self.gone_bad: set[str] = set()
 
     def wants(self, cell: Cell) -> bool:
-        """Whether the answers of a cell are compared in this launch."""
+        """Whether a cell answers before it is timed: in its first launch."""
         return cell.id in self._new and self._plan.expected[cell.workload].outputs is not None
 
     @property
     def answers(self) -> int:
         """How often each cell answers once more after the blocks."""
-        return max((cell.load.concurrency for cell in self._workers.cells if self.wants(cell)), default=0)
+        return max((cell.load.concurrency for cell in self._workers.cells if self._wants_again(cell)), default=0)
+
+    def _wants_again(self, cell: Cell) -> bool:
+        """Whether a cell answers once more: in its first launch, and in each where timed calls show no outputs."""
+        is_command = cell.program is not None and cell.program.kind == "command"
+        is_hidden = is_command or bool(self._plan.group.workload_of(cell).feeding.feedback)
+        return self.wants(cell) or (is_hidden and self._plan.expected[cell.workload].outputs is not None)
 
     def first(self, cell: Cell, answers: Sequence[Outputs]) -> None:
         """Compare the answers of all streams to the first sample, then those to every other call that is checked."""
         if not self.wants(cell):
             return
-        progress = self._progress[cell.id]
-        progress.output_error = self._error(cell, answers, cell.load.concurrency)
-        feeding = self._plan.group.workload_of(cell).feeding
-        for call in range(feeding.checked_calls if takes_turns(feeding) else 0):
-            if cell in self._workers.cells:
-                answered = self._workers.ask(cell.id, "verify", "answer_call", call)
-                error = self._error(cell, answered, cell.load.instances, call=call)
-                progress.output_error = worse(progress.output_error, error)
+        try:
+            error = self._compared(cell, answers, cell.load.concurrency)
+            feeding = self._plan.group.workload_of(cell).feeding
+            for call in range(feeding.checked_calls if takes_turns(feeding) else 0):
+                if cell in self._workers.cells:
+                    answered = self._workers.ask(cell.id, "verify", "answer_call", call)
+                    error = worse(error, self._compared(cell, answered, cell.load.instances, call))
+        except ValueError as problem:
+            self._workers.dismiss(cell.id, Failure("verify", str(problem)))
+            return
+        self._progress[cell.id].output_error = error
+        if self._wrongness(cell, error) is not None:
+            self._wrong_at_first.add(cell.id)
+
+    def timed(self, cell: Cell, turn: int, where: str) -> None:
+        """Compare the outputs of the last timed call of a cell, which leaves where they are wrong and were right.
+
+        Args:
+            cell: It has just been timed.
+            turn: Its slots take turns.
+            where: When that was, as the end of a sentence.
+        """
+        expected = self._plan.expected[cell.workload].outputs
+        if expected is None or cell not in self._workers.cells or cell.id in self._wrong_at_first:
+            return
+        right = frozenset(self._plan.right.get(cell.id, ()))
+        for response in self._workers.ask(cell.id, "second answer", "last_responses", turn, right) or ():
+            self._keep_if_right(cell, [response.outputs], 1, where, response.call)
 
     def again(self, cell: Cell) -> None:
         """Have a cell answer once more now that it was measured: some answer rightly only at first."""
-        if self.wants(cell) and cell in self._workers.cells:
+        if self._wants_again(cell) and cell in self._workers.cells:
             answers = self._workers.ask(cell.id, "second answer", "answer_again")
-            error = self._error(cell, answers, cell.load.concurrency, f"{CHANGING}: ")
-            self._progress[cell.id].repeat_error = error
+            self._keep_if_right(cell, answers, cell.load.concurrency, "after the last block")
 
-    def _error(
-        self, cell: Cell, answers: Sequence[Outputs] | None, count: int, preface: str = "", call: int = 0
-    ) -> OutputError | None:
-        """Compare answers to one call with the reference; a cell whose answers cannot be compared leaves."""
+    def _keep_if_right(
+        self, cell: Cell, answers: Sequence[Outputs] | None, count: int, where: str, call: int = 0
+    ) -> None:
+        progress, error = self._progress[cell.id], None
+        try:
+            error = self._compared(cell, answers, count, call)
+            wrong = self._wrongness(cell, error)
+        except ValueError as problem:
+            wrong = Failure("verify", str(problem))
+        progress.repeat_error = worse(progress.repeat_error, error)
+        if wrong is None or cell.id in self._wrong_at_first or cell not in self._workers.cells:
+            return
+        if error is not None:
+            self.gone_bad.add(cell.id)
+        self._workers.dismiss(cell.id, changed(wrong, f"{where} of launch {self._launch + 1}"))
+
+    def _wrongness(self, cell: Cell, error: OutputError | None) -> Failure | None:
+        prepared = self._progress[cell.id].prepared
+        return None if error is None else wrongness(error, cell, {} if prepared is None else prepared.effective)
+
+    def _compared(self, cell: Cell, answers: Sequence[Outputs] | None, count: int, call: int = 0) -> OutputError | None:
+        """Return how far answers to a call are from the reference; ``None`` where there are none to compare.
+
+        Raises:
+            ValueError: They cannot be compared. The message is a sentence for the cell's row.
+        """
         expected = self._plan.expected[cell.workload]
         if expected.outputs is None or answers is None:
             return None
-        try:
-            require_answers(answers, count, cell)
-            bundle = self._plan.group.workload_of(cell).bundle
-            return worst_error(answers, expected.outputs[call], bundle, expected.scale) if answers else None
-        except ValueError as error:
-            self._workers.dismiss(cell.id, Failure("verify", f"{preface}{error}"))
+        require_answers(answers, count, cell)
+        if not answers:
             return None
+        bundle = self._plan.group.workload_of(cell).bundle
+        error = worst_error(answers, expected.outputs[call], bundle, expected.scale)
+        if self._wrongness(cell, error) is None:
+            self._plan.right.setdefault(cell.id, set()).update(fingerprint(answer, call) for answer in answers)
+        return error
 
 
 T = TypeVar("T")
@@ -197,7 +259,7 @@ class Launch:
         present = (neighbour for neighbour in self._beside.values() if neighbour is not None)
         self._neighbours = Neighbours(present, plan.neighbours, plan.logs, self._deadline)
         self._energy = LaunchEnergy(plan.timing)
-        self._check = LaunchCheck(plan, inputs.new, self._workers, self._progress)
+        self._check = LaunchCheck(plan, inputs.new, self._workers, self._progress, inputs.number)
 
     def measure(self) -> tuple[LaunchRecord, Tempo]:
         """Run the launch and return its record, with the tempo that its warm-up allowed.
@@ -239,7 +301,8 @@ class Launch:
             launch=self._number,
             cells=tuple(
                 self._progress[cell.id].as_launch(cell, self._workers.started_ns[cell.id])
-                for cell in self._workers.cells
+                for cell in self._inputs.cells
+                if cell in self._workers.cells or cell.id in self._check.gone_bad
             ),
             failures=dict(self._workers.failures),
             blocks=blocks,
@@ -279,6 +342,7 @@ class Launch:
             )
             if run is not None:
                 runs_taken.append(replace(run, cell=cell.id, energy=energy))
+            self._check.timed(cell, self._number, "in the run alone")
         return tuple(runs_taken)
 
     def close(self) -> None:
@@ -390,9 +454,11 @@ class Launch:
             timed = timed_cells(self._workers.cells, self._progress, self._plan.group.objective, self._timing)
             order = block_order(number, timed, order, self._random)
             self._say(Activity("block", block=number + 1, clean_blocks=self._timing.blocks))
+            cells = {cell.id: cell for cell in self._workers.cells}
             for cell in order:
                 if cell not in self._workers.failures:
                     self._round(cell, number, tempo.samples[cell], first, before)
+                    self._check.timed(cells[cell], number, f"in block {number + 1}")
             after = snapshot(self._plan.cpus)
             blocks.append(block_evidence(number, order, (before, after), self._link))
             before = after
@@ -467,6 +533,7 @@ class Launch:
             latencies_ns, _ = self._neighbours.beside(self._beside[cell.id], take)
             if latencies_ns is not None:
                 self._progress[cell.id].tail_ns = latencies_ns
+            self._check.timed(cell, self._number, "in the calls for tail percentiles")
 
     def _take_paces(self) -> None:
         pace_ns = round(1e9 * self._timing.pace)
@@ -480,3 +547,4 @@ class Launch:
             self._progress[cell.id].paced = self._workers.ask(
                 cell.id, "paced run", "paced", *arguments, deadline_s=patience_s
             )
+            self._check.timed(cell, self._number, "in the paced calls")

@@ -61,6 +61,7 @@ class LaunchPlan:
         number: The group's place in the run, counted from 0.
         others: The other form of a cell's graph, by cell id; see :class:`irbench.runner.plan.PlannedGroup`.
         neighbours: What is called of a model that others run beside, by its name.
+        right: Fingerprints of outputs that were found right, by cell id; launches add to them.
     """
 
     group: Group
@@ -72,6 +73,7 @@ class LaunchPlan:
     cpus: tuple[int, ...]
     others: Mapping[str, Artifact] = field(default_factory=dict[str, Artifact])
     neighbours: Mapping[str, CellTask] = field(default_factory=dict[str, CellTask])
+    right: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
 
 
 @dataclass(frozen=True)

@@ -223,13 +223,29 @@ def worse(first: OutputError | None, second: OutputError | None) -> OutputError 
     return max(known, key=lambda error: error.max_rel, default=None)
 
 
+def changed(failure: Failure, where: str) -> Failure:
+    """Return why a cell leaves whose outputs were right at first: what is wrong, and where that was seen first."""
+    return replace(failure, message=f"{CHANGING}: {failure.message} (first seen {where})")
+
+
+def wrongness(error: OutputError, cell: Cell, effective: Mapping[str, Scalar]) -> Failure | None:
+    """Return why outputs are wrong, by what a cell computes in and what its graph holds; ``None`` where right.
+
+    Those are right, too, that keep the limit that the user gave.
+    """
+    return None if is_excused(error, cell.accuracy) else _failure(error, cell, effective)
+
+
 def mismatch(cell: CellLaunch, planned: Cell) -> Failure | None:
     """Return why a cell's answers are wrong, by what it computes in and what its graph holds; ``None`` where right.
 
     What was not compared with a reference counts as right. So does what is off by more than the tolerance where the
     limit that the user gave is kept (:func:`irbench.core.output_check.is_excused`), if it is so from the first call on.
     """
-    first, later = (_failure(error, cell, planned) for error in (cell.output_error, cell.repeat_error))
+    first, later = (
+        None if error is None else _failure(error, planned, cell.effective)
+        for error in (cell.output_error, cell.repeat_error)
+    )
     if first is not None and not is_excused(cell.output_error, planned.accuracy):
         return first
     if later is not None and (first is None or not is_excused(cell.repeat_error, planned.accuracy)):
@@ -237,9 +253,9 @@ def mismatch(cell: CellLaunch, planned: Cell) -> Failure | None:
     return None
 
 
-def _failure(error: OutputError | None, cell: CellLaunch, planned: Cell) -> Failure | None:
-    graph_precision = planned.artifact.precision if planned.artifact is not None else ""
-    return None if error is None else judge(error, str(cell.effective.get("precision")), graph_precision)
+def _failure(error: OutputError, cell: Cell, effective: Mapping[str, Scalar]) -> Failure | None:
+    graph_precision = cell.artifact.precision if cell.artifact is not None else ""
+    return judge(error, str(effective.get("precision")), graph_precision)
 
 
 def fallback(cell: Cell, effective: Mapping[str, Scalar]) -> Failure | None:

@@ -18,13 +18,18 @@ from irbench.system.signals import signals_deferred
 
 @dataclass
 class CellOutcome:
-    """A cell and what became of it so far."""
+    """A cell and what became of it so far.
+
+    Attributes:
+        right: Fingerprints of its outputs that were found right.
+    """
 
     cell: Cell
     effective: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
     output_error: OutputError | None = None
     failure: Failure | None = None
     state: State = "interrupted"
+    right: set[str] = field(default_factory=set[str])
 
     def leave(self, failure: Failure, output_error: OutputError | None = None) -> None:
         """Take no further part; what was measured stays."""

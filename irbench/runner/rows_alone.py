@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from irbench.core.output_check import fingerprint
 from irbench.core.record import Failure
 from irbench.notices import Note
 from irbench.runner.plan import refusal_note
-from irbench.runner.reference import worse
+from irbench.runner.reference import changed, worse
 from irbench.runner.rounds import CellOutcome
-from irbench.runner.workers import CellFailed, CellWorker, Setting, checked, checked_turns, runnable_form
-from irbench.worker.cell import PreparedSession, Warmed
+from irbench.runner.workers import CellFailed, CellWorker, Setting, checked, checked_turns, compared, runnable_form
+from irbench.worker.cell import PreparedSession, Response, Warmed
 
 
 def leave_absent(rows: Iterable[CellOutcome], absent: Mapping[str, Failure]) -> None:
@@ -77,6 +78,45 @@ def warmed_up(
     row.effective = prepared.effective
     if verifies:
         row.output_error = checked(row.cell, prepared, setting)
+        row.right.update(map(fingerprint, prepared.outputs))
         row.output_error = worse(row.output_error, checked_turns(worker, "verify", prepared, setting))
     warmed: Warmed = worker.ask("warm-up", "warm_up")
     return warmed
+
+
+def require_right(
+    row: CellOutcome, responses: Iterable[Response], setting: Setting, where: Callable[[Response], str]
+) -> None:
+    """Compare outputs of calls that were timed: some are right only at first, or as long as there is little to do.
+
+    Args:
+        row: Takes in which outputs are right.
+        responses: What its process returned, in order.
+        setting: Of the table.
+        where: Returns where a response was seen, as the end of a sentence.
+
+    Raises:
+        CellFailed: One is wrong.
+    """
+    for response in responses:
+        try:
+            compared(row.cell, [response.outputs], row.effective, setting, response.call)
+        except CellFailed as failed:
+            raise CellFailed(changed(failed.failure, where(response)), failed.output_error) from failed
+        row.right.add(fingerprint(response.outputs, response.call))
+
+
+def verify_again(row: CellOutcome, worker: CellWorker, setting: Setting, where: str) -> None:
+    """Have a row answer once more now that it was measured, and compare that.
+
+    Raises:
+        CellFailed: It is wrong; says ``where`` that was seen.
+    """
+    if setting.expected.outputs is None:
+        return
+    prepared = PreparedSession(row.effective, worker.ask("second answer", "answer_again"))
+    try:
+        checked(row.cell, prepared, setting)
+        checked_turns(worker, "second answer", prepared, setting)
+    except CellFailed as failed:
+        raise CellFailed(changed(failed.failure, where), failed.output_error) from failed

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from irbench.core.output_check import is_excused, judge
 from irbench.core.record import Failure, OutputError, Stage
 from irbench.measure.clock import Stopwatch, now_ns
 from irbench.runner.instances import InstanceWorkers
 from irbench.runner.plan import PlannedGroup, other_form
-from irbench.runner.reference import ReferenceOutputs, expected_outputs, fallback, require_answers, worse, worst_error
-from irbench.spec import Cell, Deadline, Timing
+from irbench.runner.reference import (
+    ReferenceOutputs,
+    expected_outputs,
+    fallback,
+    require_answers,
+    worse,
+    worst_error,
+    wrongness,
+)
+from irbench.spec import Cell, Deadline, Scalar, Timing
+from irbench.spi import Outputs
 from irbench.system import host
 from irbench.worker.cell import CellTask, PreparedSession
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
@@ -203,16 +211,27 @@ def checked(cell: Cell, prepared: PreparedSession, setting: Setting, call: int |
         return None
     try:
         require_answers(prepared.outputs, cell.load.concurrency if call is None else cell.load.instances, cell)
-        if not prepared.outputs:
-            return None
-        expected = setting.expected.outputs[call or 0]
-        bundle = setting.planned.group.main.bundle
-        error = worst_error(prepared.outputs, expected, bundle, setting.expected.scale)
     except ValueError as problem:
         raise CellFailed(Failure("verify", str(problem))) from problem
-    graph_precision = cell.artifact.precision if cell.artifact is not None else ""
-    wrong = judge(error, str(prepared.effective.get("precision")), graph_precision)
-    if wrong is not None and not is_excused(error, cell.accuracy):
+    return compared(cell, prepared.outputs, prepared.effective, setting, call or 0) if prepared.outputs else None
+
+
+def compared(
+    cell: Cell, answers: Sequence[Outputs], effective: Mapping[str, Scalar], setting: Setting, call: int = 0
+) -> OutputError:
+    """Return how far the worst of a cell's answers to a call is from the reference, which there is.
+
+    Raises:
+        CellFailed: It is wrong.
+    """
+    expected = setting.expected
+    assert expected.outputs is not None
+    try:
+        error = worst_error(answers, expected.outputs[call], setting.planned.group.main.bundle, expected.scale)
+    except ValueError as problem:
+        raise CellFailed(Failure("verify", str(problem))) from problem
+    wrong = wrongness(error, cell, effective)
+    if wrong is not None:
         raise CellFailed(wrong, error)
     return error
 

@@ -114,6 +114,7 @@ class GroupMeasurement:
         self._remarks: tuple[Warn, ...] = ()
         self._expected: tuple[ReferenceOutputs, ...] = ()
         self._outlook: Outlook | None = None
+        self._right: dict[str, set[str]] = {}
         self._others = dict.fromkeys(self.others())
         if self.so_far is not None:
             self._resume(self.so_far)
@@ -178,6 +179,7 @@ class GroupMeasurement:
             cpus=host.allowance(self.request.cpus).cpus,
             others=self.planned.others,
             neighbours=neighbour_tasks(self.planned, self._timing),
+            right=self._right,
         )
 
     def _try_launch(self, planned: Next) -> Next:

@@ -124,7 +124,7 @@ class Slot(Protocol):
         ...
 
     def fetch(self) -> Outputs:
-        """Return host arrays that stay valid after the next run."""
+        """Return the outputs of the last run, as often as asked: host arrays that stay valid after the next run."""
         ...
 
 

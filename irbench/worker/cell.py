@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -13,10 +13,19 @@ from numpy.typing import NDArray
 
 from irbench.core import registry
 from irbench.core.feeds import lay_out, logical_inputs
+from irbench.core.output_check import fingerprint
 from irbench.core.record import Round, WarmUp
 from irbench.errors import IrbenchError
 from irbench.measure.call_parts import part_names, part_times_ns
-from irbench.measure.drive import Driver, Turns, make_driver, make_turning_driver
+from irbench.measure.drive import (
+    Driver,
+    SampleTurns,
+    TurningSlot,
+    Turns,
+    make_driver,
+    make_turning_driver,
+    turning_slot,
+)
 from irbench.measure.kernel_evidence import (
     KernelCounters,
     PeakMemory,
@@ -32,7 +41,7 @@ from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats.launch_planning import calls_per_sample, fewest_warm_up_calls
 from irbench.worker.feed_turns import feeds_of_samples, require_loop, takes_turns, turns_of_streams
 from irbench.worker.generation import generating_if_decoder
-from irbench.worker.inference import infer, token_memory_bytes
+from irbench.worker.inference import fetched, infer, token_memory_bytes
 from irbench.worker.training import training_if_trained
 from irbench.worker.warming import Warming, WarmUpRequest, median_completion_ns
 from irbench.worker.watchdog import own_temporary_files
@@ -125,6 +134,21 @@ class Warmed:
     repeat_s: float | None = None
 
 
+@dataclass(frozen=True)
+class Response:
+    """Outputs of a call that was made for its time.
+
+    Attributes:
+        outputs: As :attr:`PreparedSession.outputs` has those of a slot.
+        call: Which of the calls that are checked was given the same inputs.
+        request: The number of the request that it answered, where requests arrived.
+    """
+
+    outputs: tuple[Any, ...]
+    call: int = 0
+    request: int | None = None
+
+
 class CellHost:
     """Holds one cell's session between the coordinator's requests."""
 
@@ -143,6 +167,7 @@ class CellHost:
         self._driver: Driver | None = None
         self._feeds: Sequence[Feed] = ()
         self._turns: Sequence[Turns] = ()
+        self._turning: Sequence[TurningSlot] = ()
         self._other_feeds: Sequence[Feed] = ()
         self._calls_per_sample = 1
 
@@ -167,6 +192,8 @@ class CellHost:
         self._session = self._compile(cell.artifact)
         with self._phases("compile"):  # some runtimes compile for each slot, and all allocate
             self._slots = self._session.open_slots(cell.load.streams, self._io_of_slots)
+        if self._turns:
+            self._turning = [turning_slot(*pair) for pair in zip(self._slots, self._turns, strict=True)]
         with self._phases("first_inference"):
             first = infer(self._slots[0], (*self._other_feeds, *self._feeds)[0])
         if not self._other_feeds:
@@ -256,6 +283,42 @@ class CellHost:
         turns.take(outputs)
         return self._given((outputs,))
 
+    def last_responses(self, turn: int, right: Collection[str]) -> tuple[Response, ...]:
+        """Return the outputs of the last timed call of a slot: those of the call itself, for none is made here.
+
+        Args:
+            turn: Slots take turns.
+            right: Fingerprints of outputs that were compared before, which are not returned again. So the memory of
+                this process does not grow by copies of them.
+
+        Returns:
+            One response; none where its outputs are known, or there are none to compare: a command keeps them to
+            itself, and a state that is fed back has another value in each call.
+        """
+        place = turn % len(self._slots)
+        call = self._call_of(place)
+        if call is None:
+            return ()
+        return self._unknown([Response(fetched(self._slots[place]), call)], right)
+
+    def _call_of(self, place: int) -> int | None:
+        """Return which of the calls that are checked was given what a slot was given last; ``None`` where none was."""
+        if self._is_command or self._workload.feeding.feedback:
+            return None
+        return self._call_given(self._turning[place].given) if self._turning else 0
+
+    def _call_given(self, feed: Feed) -> int | None:
+        turns = self._turns[0]
+        return turns.place_of(feed) % self._workload.feeding.count if feed and isinstance(turns, SampleTurns) else None
+
+    def _unknown(self, responses: Iterable[Response], right: Collection[str]) -> tuple[Response, ...]:
+        """Return those of some responses whose outputs nobody has compared yet, each once."""
+        new: dict[str, Response] = {}
+        for response in responses:
+            if response.outputs:
+                new.setdefault(fingerprint(response.outputs, response.call), response)
+        return tuple(response for mark, response in new.items() if mark not in right)
+
     @property
     def phases_ns(self) -> Mapping[str, int]:
         """Duration of every phase so far, in nanoseconds."""
@@ -287,8 +350,8 @@ class CellHost:
     def _make_driver(self, calls_per_sample: int = 1) -> Driver:
         if self._is_command:
             return cast("CommandSession", self._session)
-        if self._turns:
-            return make_turning_driver(self._slots, self._turns, calls_per_sample)
+        if self._turning:
+            return make_turning_driver(self._turning, calls_per_sample)
         return make_driver(self._slots, self._feeds, self._task.cell.io, calls_per_sample)
 
     @property

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from irbench.core.record import Evidence, PacedRun, ServedLoad, ServerTimes, Sustained
 from irbench.measure.call_parts import part_times_ns, timed_in_turns
-from irbench.measure.drive import complete_call, turning_slot
+from irbench.measure.drive import complete_call
 from irbench.measure.kernel_evidence import evidence_between, read_counters, resident_bytes
 from irbench.measure.ledger import CommonWindow, SharedLedger, WindowCounters
 from irbench.measure.pacing import CallSchedule, issue_on_schedule, join_paced, start_soon
-from irbench.measure.serving import Arrivals, arrivals_of, serve
+from irbench.measure.serving import Arrivals, arrivals_of, process_of_requests, serve
 from irbench.spec.serving import OfferedLoad, Queueing
 from irbench.spec.training import BEGINNING_CALLS
-from irbench.worker.cell import CellHost, CellTask
+from irbench.worker.cell import CellHost, CellTask, Response
+from irbench.worker.inference import arrays_of, size_bytes
 from irbench.worker.warming import median_completion_ns
 
 if TYPE_CHECKING:
@@ -85,9 +86,8 @@ class RunHost(CellHost):
         return issue_on_schedule(self._calls(), schedule, process)
 
     def _calls(self) -> list[Callable[[], object]]:
-        if self._turns:
-            pairs = zip(self._slots, self._turns, strict=True)
-            return [complete_call(turning_slot(slot, turns), (), "copy") for slot, turns in pairs]
+        if self._turning:
+            return [complete_call(slot, (), "copy") for slot in self._turning]
         io = self._task.cell.io
         return [complete_call(slot, feed, io) for slot, feed in zip(self._slots, self._feeds, strict=True)]
 
@@ -102,19 +102,75 @@ class _TellsServerTimes(Protocol):
     def server_times(self) -> ServerTimes | None: ...
 
 
+_MOST_KEPT = 32
+"""Outputs of a load that are compared with the reference."""
+_KEPT_BYTES = 64 << 20
+"""What they take together at most, where that leaves two."""
+_COPIED_BYTES = 1 << 20
+"""Outputs that take more are not copied during a load: requests behind them would wait for it."""
+
+
 class ServingHost(RunHost):
     """Holds one cell's session, as for a run, and gives it requests as they arrive."""
+
+    def __init__(self, task: CellTask) -> None:
+        super().__init__(task)
+        self._kept: list[Response] = []
 
     def serve(self, offered: OfferedLoad, queueing: Queueing) -> ServedLoad:
         """Answer requests as they arrive, after a few untimed calls: the first one after other work is slower."""
         self._settle()
         before = self._server_times()
-        load = serve(self._calls(), arrivals_of(offered), offered, queueing, self._task.cell.load.batch)
+        load = self._serve(arrivals_of(offered), offered, queueing, range(offered.requests))
         after = self._server_times()
         if before is None or after is None:
             return load
         answers, queue_ns, compute_ns = (getattr(after, name) - getattr(before, name) for name in _SERVER_COUNTS)
         return replace(load, server=ServerTimes(answers, queue_ns, compute_ns))
+
+    def responses(self, right: Collection[str]) -> tuple[Response, ...]:
+        """Return outputs of the last load, of requests all over it, in their order; see :meth:`last_responses`.
+
+        Where none were kept, they are those of the last call of each slot.
+        """
+        kept, self._kept = self._kept, []
+        if not kept:
+            return tuple(last for slot in range(len(self._slots)) for last in self.last_responses(slot, right))
+        in_order = sorted(kept, key=lambda response: response.request or 0)
+        return self._unknown((replace(own, outputs=arrays_of(own.outputs)) for own in in_order), right)
+
+    def _serve(
+        self,
+        arrivals: Arrivals,
+        offered: OfferedLoad,
+        queueing: Queueing,
+        requests: Sequence[int],
+        start_ns: int | None = None,
+    ) -> ServedLoad:
+        """Answer requests, and keep outputs of some in no time that counts for any; ``requests`` are their numbers.
+
+        A backend's outputs stay as they are (:meth:`irbench.spi.Slot.fetch`). A function of the user's may write the
+        next ones into the same memory, so these are copied, once the request is answered and where that is quick.
+        """
+        self._kept = kept = []
+        program = self._task.cell.program
+        copies = program is not None and program.kind == "callable"
+        size = size_bytes(self._slots[0].fetch())
+        most = 0 if copies and size > _COPIED_BYTES else max(2, min(_MOST_KEPT, _KEPT_BYTES // size))
+        stride, following = math.ceil(len(requests) / most) if most else 0, 0
+
+        def keep(slot: int, request: int, outputs: Any) -> None:
+            nonlocal following
+            if request < following or outputs is None:  # bound outputs are never fetched
+                return
+            following = request + stride
+            call = self._call_of(slot)
+            if call is not None:
+                own = tuple(map(np.array, outputs)) if copies else outputs
+                kept.append(Response(own, call, requests[request]))
+
+        batch = self._task.cell.load.batch
+        return serve(self._calls(), arrivals, offered, queueing, batch, start_ns, keep if most else None)
 
     def _settle(self) -> None:
         assert self._driver is not None
@@ -158,6 +214,7 @@ class InstanceHost(ServingHost):
         self._place = place
         self._counters = WindowCounters(place.descriptor, task.cell.load.instances)
         self._arrivals: Arrivals | None = None
+        self._requests: Sequence[int] = ()
         os.close(place.descriptor)  # what is mapped stays
 
     def take_share(self, window: CommonWindow, first: int = 0) -> Share:
@@ -191,7 +248,9 @@ class InstanceHost(ServingHost):
     def expect_share(self, offered: OfferedLoad) -> None:
         """Get ready for this process's requests of a load, with a few untimed calls."""
         self._settle()
-        self._arrivals = arrivals_of(offered, self._place.number, self._task.cell.load.instances)
+        processes = self._task.cell.load.instances
+        self._arrivals = arrivals_of(offered, self._place.number, processes)
+        self._requests = np.flatnonzero(process_of_requests(offered, processes) == self._place.number).tolist()
 
     def serve_share(self, offered: OfferedLoad, queueing: Queueing, start_ns: int) -> ServedLoad:
         """Answer the requests that this process was told to expect.
@@ -202,7 +261,7 @@ class InstanceHost(ServingHost):
             start_ns: The first moment of the load, in nanoseconds of the clock that all processes share.
         """
         assert self._arrivals is not None
-        return serve(self._calls(), self._arrivals, offered, queueing, self._task.cell.load.batch, start_ns)
+        return self._serve(self._arrivals, offered, queueing, self._requests, start_ns)
 
 
 @dataclass(frozen=True)

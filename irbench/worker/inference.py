@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from irbench.measure.generation import GenerationSlot
 from irbench.measure.kernel_evidence import PhaseLog
 from irbench.spec import Artifact, Load, Scalar
-from irbench.spi import Array, Backend, Feed, Slot
+from irbench.spi import Array, Backend, Feed, Outputs, Slot
 from irbench.worker.generation import generating_if_decoder
 from irbench.worker.watchdog import own_temporary_files
 
@@ -22,7 +22,23 @@ def infer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
         return slot.answer(feed)
     slot.stage(feed)
     slot.run()
-    return tuple(output if isinstance(output, list) else np.asarray(output) for output in slot.fetch())
+    return fetched(slot)
+
+
+def fetched(slot: Slot) -> tuple[Array, ...]:
+    """Return the outputs of a slot's last call, as :func:`arrays_of` does."""
+    return arrays_of(slot.fetch())
+
+
+def arrays_of(outputs: Outputs) -> tuple[Array, ...]:
+    """Return outputs as arrays; a sequence of tensors stays a list."""
+    return tuple(output if isinstance(output, list) else np.asarray(output) for output in outputs)
+
+
+def size_bytes(outputs: Outputs) -> int:
+    """Return the size of outputs, at least 1, those in lists included; that of texts without what they refer to."""
+    parts = (part for output in outputs for part in (output if isinstance(output, list) else [output]))
+    return max(1, sum(np.asarray(part).nbytes for part in parts))
 
 
 def token_memory_bytes(slot: Slot) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.errors import IrbenchError
-from irbench.measure.drive import time_calls, time_stages, turning_slot
+from irbench.measure.drive import time_calls, time_stages
 from irbench.onnx.reading.counterparts import FrameworkOperator, onnx_counterparts
 from irbench.onnx.reading.inventory import Inventory, take_inventory
 from irbench.spec import Artifact, Io, Scalar
@@ -109,10 +109,9 @@ class ProfileHost(PlainHost):
         )
 
     def _time_stages(self, count: int) -> NDArray[np.int64]:
-        (slot,) = self._slots
-        if self._turns:
-            return time_stages(turning_slot(slot, self._turns[0]), (), count)
-        return time_stages(slot, self._feeds[0], count)
+        if self._turning:
+            return time_stages(self._turning[0], (), count)
+        return time_stages(self._slots[0], self._feeds[0], count)
 
     def _compile(self, artifact: Artifact) -> Session:
         backend, cell = self._backend, self._task.cell

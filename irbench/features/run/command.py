@@ -86,7 +86,7 @@ def command(
     MODEL is a name from `irbench models`, an exported bundle, an ONNX file, or anything that `irbench export`
     takes. The default is the model exported last. A model that has not been exported yet is exported first.
     Options with several values, such as --streams 1,4, give a row for each combination. Outputs are verified before
-    anything is timed. Every speedup has a confidence interval. Launches are stored as they
+    anything is timed, and while it is. Every speedup has a confidence interval. Launches are stored as they
     end, and --resume goes on after the last one.
     """
     from irbench.runs.measurement import describe_plan

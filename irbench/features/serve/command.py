@@ -41,7 +41,7 @@ def command(
     MODEL is what `irbench run` takes. Requests arrive on their own, as those of many users do, and their latency counts
     from when they were due: a request that waits behind a slow one is slow. All rows are given the same arrivals. With
     `--slo` and without `--rate`, the highest rate is searched at which the service level is kept. Outputs are verified
-    first.
+    before, during and after each load.
     """
     from irbench.features.serve.run import refuse_wait_for_one, serving_plan
     from irbench.terminal.console import command_line

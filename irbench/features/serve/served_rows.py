@@ -18,7 +18,7 @@ from irbench.runner.launch import block_evidence
 from irbench.runner.plan import PlannedGroup, by_workload
 from irbench.runner.request import RunRequest
 from irbench.runner.rounds import CellOutcome, Rounds
-from irbench.runner.rows_alone import attempted, leave_absent, warmed_up
+from irbench.runner.rows_alone import attempted, leave_absent, require_right, verify_again, warmed_up
 from irbench.runner.run_progress import Listener
 from irbench.runner.workers import CellWorker, Setting, setting_of
 from irbench.spec import Cell
@@ -39,7 +39,7 @@ from irbench.stats.workload_facts import given_inputs, table_of
 from irbench.store.runs import RunWriter
 from irbench.system import host
 from irbench.system.signals import signals_deferred
-from irbench.worker.cell import Warmed
+from irbench.worker.cell import Response, Warmed
 
 _FEWEST_REQUESTS = 10
 _MOST_REQUESTS = 1_000_000
@@ -155,6 +155,7 @@ class _Serving:
             self._search(row, worker, warmed, served)
         for rate in self._rates():
             served += [self._serve(row, worker, self._load(row.cell, rate, warmed))]
+        verify_again(row, worker, self._settings[row.part], f"after the loads of launch {row.launches + 1}")
 
     def _rates(self) -> list[float]:
         """Return the rates of a launch in random order; one that stands for none where requests follow answers."""
@@ -247,7 +248,23 @@ class _Serving:
         )
         between = before, snapshot(row.cell.load.cpus)
         self._blocks.append(block_evidence(len(self._blocks), (row.cell.id,), between))
+        self._compare(row, worker, load)
         return served
+
+    def _compare(self, row: _Served, worker: CellWorker, load: OfferedLoad) -> None:
+        """Compare outputs of a load that has ended."""
+        setting = self._settings[row.part]
+        if setting.expected.outputs is None:
+            return
+        responses: tuple[Response, ...] = worker.ask("second answer", "responses", frozenset(row.right))
+        requests = f"{load.requests:,}" + (f" at {load.rate_per_s:g}/s" if load.rate_per_s else "")
+
+        def where(response: Response) -> str:
+            if response.request is None:
+                return f"after {requests} requests in launch {row.launches + 1}"
+            return f"at request {response.request + 1:,} of {requests} in launch {row.launches + 1}"
+
+        require_right(row, sorted(responses, key=lambda response: response.request or 0), setting, where)
 
     def _end_round(self) -> None:
         self._keep_launches()

@@ -1,7 +1,7 @@
 """Models called for a long time: whether memory grows or calls become slower.
 
 Each row is called in blocks in a process of its own. The slope of its resident memory, in bytes per call, and the trend
-of its latency over the blocks have confidence intervals; outputs are verified before and after.
+of its latency over the blocks have confidence intervals; outputs are verified before and after each block.
 """
 
 from irbench.runs.run_modes import RunMode

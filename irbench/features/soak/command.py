@@ -40,7 +40,8 @@ def command(
 
     MODEL is what `irbench run` takes. Rows are called one after the other, each in a process of its own, in blocks.
     After each block the resident memory is read: its slope, in bytes per call, has a confidence interval, and memory
-    grows, is steady, or is undecided. The exit code is 1 if a row grows. Outputs are verified before and after.
+    grows, is steady, or is undecided. The exit code is 1 if a row grows. Outputs are verified
+    before, after each block and at the end.
     """
     from irbench.features.soak.run import soak_plan
     from irbench.terminal.console import command_line

@@ -13,25 +13,17 @@ from irbench.core.result import RunDocument
 from irbench.core.soak_row import SoakRow, SoakSeries, SoakStop, SoakTable
 from irbench.measure.clock import Stopwatch
 from irbench.runner.plan import PlannedGroup
-from irbench.runner.reference import CHANGING
 from irbench.runner.request import RunRequest
 from irbench.runner.rounds import CellOutcome
-from irbench.runner.rows_alone import attempted, leave_absent, warmed_up
+from irbench.runner.rows_alone import attempted, leave_absent, require_right, verify_again, warmed_up
 from irbench.runner.run_progress import Listener, Progress
-from irbench.runner.workers import (
-    CellFailed,
-    CellWorker,
-    Setting,
-    checked,
-    checked_turns,
-    setting_of,
-)
+from irbench.runner.workers import CellFailed, CellWorker, Setting, setting_of
 from irbench.spec import SoakPlan
 from irbench.stats.run_modes.soak import derive_soak_table
 from irbench.stats.workload_facts import given_inputs, table_of
 from irbench.store.runs import RunWriter
 from irbench.system.signals import signals_deferred
-from irbench.worker.cell import PreparedSession, Warmed
+from irbench.worker.cell import Warmed
 from irbench.worker.cell_hosts import SoakBlock
 
 
@@ -122,33 +114,24 @@ class _Soak:
         self._say(Activity("compile-and-warm-up", row.cell.label))
         with setting.worker(row.cell) as worker:
             warmed = warmed_up(row, worker, setting, "irbench.worker.cell_hosts:SoakHost")
-            self._call_in_blocks(row, worker, warmed)
-            self._verify_again(row, worker, setting)
+            self._call_in_blocks(row, worker, warmed, setting)
+            verify_again(row, worker, setting, f"after {row.calls[-1]:,} calls")
 
-    def _call_in_blocks(self, row: _Soaked, worker: CellWorker, warmed: Warmed) -> None:
+    def _call_in_blocks(self, row: _Soaked, worker: CellWorker, warmed: Warmed, setting: Setting) -> None:
         samples = _samples_of_block(self._plan, warmed)
         expected_s = samples * warmed.calls_per_sample * warmed.completion_ns / 1e9
         watch = Stopwatch()
         while not self._is_done(row, watch.elapsed_s):
             self._say(Activity("soak", row.cell.label, block=len(row.calls) + 1))
             row.add(worker.ask("measure", "block", samples, extra_s=3 * expected_s))
+            if setting.expected.outputs is not None:
+                responses = worker.ask("second answer", "last_responses", len(row.calls), frozenset(row.right))
+                require_right(row, responses, setting, lambda _: f"after {row.calls[-1]:,} calls")
 
     def _is_done(self, row: _Soaked, elapsed_s: float) -> bool:
         if self._plan.calls is None:
             return elapsed_s >= self._plan.seconds
         return bool(row.calls) and row.calls[-1] >= self._plan.calls
-
-    def _verify_again(self, row: _Soaked, worker: CellWorker, setting: Setting) -> None:
-        """Have a cell answer once more: some answer rightly only at first."""
-        if setting.expected.outputs is None:
-            return
-        prepared = PreparedSession(row.effective, worker.ask("second answer", "answer_again"))
-        try:
-            checked(row.cell, prepared, setting)
-            checked_turns(worker, "second answer", prepared, setting)
-        except CellFailed as failed:
-            failure = replace(failed.failure, message=f"{CHANGING}: {failed.failure.message}")
-            raise CellFailed(failure, failed.output_error) from failed
 
     def _commit(self, stopped_by: SoakStop) -> SoakTable:
         """Derive the table again and put it into the store's document."""

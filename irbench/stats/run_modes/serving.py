@@ -375,7 +375,7 @@ def _further_out(probes: Sequence[Probe], verdict: LevelVerdict, step: float) ->
 def derive_serving_table(table: ServingTable, records: Sequence[LaunchRecord]) -> ServingTable:
     """Return a table whose figures follow from the requests of its launches: a row for each load of each cell.
 
-    A cell that failed after some loads has one more row, which says why.
+    A cell that failed after some loads has one more row, which says why; it has no other where its outputs went bad.
     """
     own = [record for record in records if record.group == table.group]
     cells = {row.id: row for row in reversed(table.rows)}
@@ -400,7 +400,7 @@ def _served_in(records: Sequence[LaunchRecord], cell: str) -> list[ServedLoad]:
 
 def _rows_of(row: ServingRow, served: Sequence[ServedLoad], table: ServingTable) -> list[ServingRow]:
     by_load = loads_by_rate(load for load in served if load.offered.scenario == table.scenario)
-    if not by_load:
+    if not by_load or row.state == "mismatch":
         return [replace(row, load=None)]
     figures = (load_figures(launches, table.level, table.confidence) for _, launches in sorted(by_load.items()))
     rows = [replace(row, load=load) for load in figures]

@@ -169,7 +169,7 @@ def _sizes(shape: Sequence[int]) -> tuple[int, ...]:
 def expected_of(method: str) -> ExpectedReply:
     """Return what a method of a host returns; anything where it is not known here."""
     from irbench.core.record import PacedRun, Round, ServedLoad, Sustained
-    from irbench.worker.cell import PreparedSession, Warmed
+    from irbench.worker.cell import PreparedSession, Response, Warmed
     from irbench.worker.cell_hosts import Share, SoakBlock
     from irbench.worker.cold_start_host import FirstAnswer
     from irbench.worker.profile_host import ProfiledRun
@@ -189,6 +189,8 @@ def expected_of(method: str) -> ExpectedReply:
         "serve_share": ExpectedReply(ServedLoad, _is_share_of_load),
         "answer_again": answers,
         "answer_call": answers,
+        "last_responses": ExpectedReply(tuple[Response, ...]),
+        "responses": ExpectedReply(tuple[Response, ...]),
         "peak_memory_bytes": ExpectedReply(int | None),
         "private_memory_bytes": ExpectedReply(int | None),
         "answer": ExpectedReply(FirstAnswer),

@@ -1,8 +1,10 @@
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
 
-from irbench.core.output_check import TOLERANCES, compare, input_scale, judge, tolerance
+from irbench.core.output_check import TOLERANCES, compare, fingerprint, input_scale, judge, tolerance
 
 SCORES = np.array([[0.1, 0.7, 0.2], [0.5, 0.2, 0.3]], np.float32)
 
@@ -237,3 +239,29 @@ def test_integers_that_float64_cannot_tell_apart_are_different(dtype: str, other
     error = compare([off], [reference], classifier=False, scale=1.0)
     assert (error.max_abs, error.max_rel) == (1.0, 1.0)
     assert compare([reference.astype(dtype)], [reference], classifier=False, scale=1.0).max_rel == 0.0
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [np.zeros(3, np.float32)],
+        [np.array([1, 2, np.nan], np.float32)],
+        [np.array([1, 2, 3], np.float64)],
+        [np.array([[1, 2, 3]], np.float32)],
+        [np.array([1, 2, 3], np.float32), np.array(["b"], object)],
+        [np.array([1, 2, 3], np.float32), [np.zeros(1)]],
+        [],
+    ],
+    ids=["values", "NaN", "type", "shape", "text", "list", "nothing"],
+)
+def test_outputs_that_differ_in_any_bit_have_another_fingerprint(others: list[Any]) -> None:
+    outputs = [np.array([1, 2, 3], np.float32)]
+    assert fingerprint(outputs) == fingerprint([outputs[0].copy()])
+    assert fingerprint(outputs) != fingerprint(others)
+    assert fingerprint(outputs, 1) != fingerprint(outputs)
+
+
+def test_texts_and_lists_have_a_fingerprint_of_their_values() -> None:
+    texts = [np.array(["a", "b"], object), [np.zeros(2), np.ones(1)]]
+    assert fingerprint(texts) == fingerprint([np.array(["a", "b"], object), [np.zeros(2), np.ones(1)]])
+    assert fingerprint(texts) != fingerprint([np.array(["a", "c"], object), [np.zeros(2), np.ones(1)]])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from irbench.measure import drive
-from irbench.measure.drive import Loop, SampleTurns, Turns, make_turning_driver
+from irbench.measure.drive import Loop, SampleTurns, make_turning_driver, turning_slot
 from irbench.measure.kernel_evidence import schedstat_ns
 from irbench.spec import Timing
 from irbench.spi import Feed, Outputs
@@ -323,20 +323,20 @@ def test_samples_take_turns_from_any_place() -> None:
 @pytest.mark.parametrize("settle", [1, 2, 5])
 def test_a_window_begins_with_the_sample_that_was_asked_for(settle: int) -> None:
     slot = Slot()
-    make_turning_driver([slot], [SampleTurns(feeds(0, 1, 2))]).drive(4, settle, first=2)
+    make_turning_driver([turning_slot(slot, SampleTurns(feeds(0, 1, 2)))]).drive(4, settle, first=2)
     assert slot.given[settle:] == [2, 0, 1, 2]
 
 
 def test_every_call_of_a_sample_of_several_calls_has_the_next_feed() -> None:
     slot = Slot()
-    make_turning_driver([slot], [SampleTurns(feeds(0, 1, 2))], calls_per_sample=2).drive(3)
+    make_turning_driver([turning_slot(slot, SampleTurns(feeds(0, 1, 2)))], calls_per_sample=2).drive(3)
     assert slot.given[1:] == [0, 1, 2, 0, 1, 2]
 
 
 @pytest.mark.parametrize("kind", [Slot, TurningQueuedSlot])
 def test_streams_share_the_samples(kind: type[Slot]) -> None:
     slots, turns = [kind(), kind()], SampleTurns(feeds(0, 1, 2))
-    make_turning_driver(slots, [turns, turns]).drive(10, 4)
+    make_turning_driver([turning_slot(slot, turns) for slot in slots]).drive(10, 4)
     given = sorted(value for slot in slots for value in slot.given)
     counts = [given.count(value) for value in (0, 1, 2)]
     assert max(counts) - min(counts) <= 1
@@ -344,20 +344,20 @@ def test_streams_share_the_samples(kind: type[Slot]) -> None:
 
 def test_queued_streams_open_their_window_with_the_sample_that_was_asked_for() -> None:
     slots, turns = [TurningQueuedSlot(), TurningQueuedSlot()], SampleTurns(feeds(0, 1, 2, 3, 4))
-    make_turning_driver(slots, [turns, turns]).drive(3, 4, first=1)
+    make_turning_driver([turning_slot(slot, turns) for slot in slots]).drive(3, 4, first=1)
     issued = [value for pair in zip(*(slot.given for slot in slots), strict=False) for value in pair]
     assert issued[4:7] == [1, 2, 3]
 
 
 def test_outputs_become_the_inputs_of_the_next_call() -> None:
     slot = Slot()
-    make_turning_driver([slot], [Loop(feeds(10), {0: 0})]).drive(4, settle_calls=1)
+    make_turning_driver([turning_slot(slot, Loop(feeds(10), {0: 0}))]).drive(4, settle_calls=1)
     assert slot.given[1:] == [10, 11, 12, 13]
 
 
 def test_each_round_of_a_loop_begins_with_its_initial_values() -> None:
     slot = Slot()
-    driver = make_turning_driver([slot], [Loop(feeds(10), {0: 0})])
+    driver = make_turning_driver([turning_slot(slot, Loop(feeds(10), {0: 0}))])
     for _ in range(2):
         slot.given.clear()
         driver.drive(2, settle_calls=3)
@@ -366,8 +366,7 @@ def test_each_round_of_a_loop_begins_with_its_initial_values() -> None:
 
 def test_streams_of_a_loop_each_have_a_state_of_their_own() -> None:
     slots = [TurningQueuedSlot(), TurningQueuedSlot()]
-    turns: list[Turns] = [Loop(feeds(10), {0: 0}), Loop(feeds(10), {0: 0})]
-    make_turning_driver(slots, turns).drive(6, 2)
+    make_turning_driver([turning_slot(slot, Loop(feeds(10), {0: 0})) for slot in slots]).drive(6, 2)
     for slot in slots:
         assert slot.given == [10 + step for step in range(len(slot.given))]
 
@@ -398,3 +397,11 @@ def test_a_scalar_that_is_fed_back_stays_one() -> None:
     (given,) = loop.next()
     assert isinstance(given, np.ndarray)
     assert (given.shape, given.dtype, float(given)) == ((), np.float32, 3)
+
+
+def test_a_slot_knows_the_sample_of_its_last_call_also_where_streams_share_them() -> None:
+    slots, turns = [Slot(), Slot()], SampleTurns(feeds(0, 1, 2))
+    turning = [turning_slot(slot, turns) for slot in slots]
+    assert [slot.given for slot in turning] == [(), ()]
+    make_turning_driver(turning).drive(10, 4)
+    assert [turns.place_of(slot.given) for slot in turning] == [slot.given[-1] for slot in slots]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scripted_crew import CALL_NS, DEADLINE_S, NOTHING, ScriptedCrew, install, one
 
+from irbench.core.output_check import fingerprint
 from irbench.core.record import Failure
 from irbench.measure.core_to_core import CoreLink
 from irbench.runner.launch import Launch, LaunchCheck
@@ -19,6 +20,7 @@ from irbench.runner.reference import ReferenceOutputs
 from irbench.runner.workers import Workers
 from irbench.spec import Cell, Feeding, Program, Timing
 from irbench.stats.launch_planning import Room
+from irbench.worker.cell import Response
 
 
 @pytest.fixture
@@ -195,8 +197,65 @@ def test_a_cell_that_does_not_answer_again_leaves() -> None:
     check, workers, _ = checking(())
     check.again(workers.cells[0])
     assert [failure.message for failure in workers.failures] == [
-        "its answers to the same inputs change between calls: gave 0 answers in place of 1"
+        (
+            "its answers to the same inputs change between calls: gave 0 answers in place of 1"
+            " (first seen after the last block of launch 1)"
+        )
     ]
+
+
+def test_outputs_that_go_bad_while_a_cell_is_timed_make_it_leave_and_stay_in_the_record() -> None:
+    check, workers, progress = checking((Response((2 * ANSWER[0],)),))
+    cell = workers.cells[0]
+    check.first(cell, (ANSWER,))
+    check.timed(cell, 2, "in block 3")
+    (failure,) = workers.failures
+    assert failure.stage == "verify"
+    assert failure.message.startswith("its answers to the same inputs change between calls: wrong outputs")
+    assert failure.message.endswith("(first seen in block 3 of launch 1)")
+    assert progress.repeat_error.max_rel == pytest.approx(1)
+    assert check.gone_bad == {cell.id}
+
+
+def test_outputs_that_are_not_finite_any_more_make_a_cell_leave() -> None:
+    check, workers, _ = checking((Response((np.full(4, np.nan, np.float32),)),))
+    cell = workers.cells[0]
+    check.first(cell, (ANSWER,))
+    check.timed(cell, 0, "in block 1")
+    assert "holds NaN at 4 of 4 places (first seen in block 1 of launch 1)" in workers.failures[0].message
+    assert not check.gone_bad
+
+
+def test_outputs_that_were_found_right_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    check, workers, _ = checking((Response(ANSWER),), ())
+    cell = workers.cells[0]
+    asked: list[frozenset[str]] = []
+    ask = workers.ask
+    monkeypatch.setattr(workers, "ask", lambda *words: asked.append(words[-1]) or ask(*words))
+    for _ in range(2):
+        check.timed(cell, 0, "in block 1")
+    assert asked == [frozenset(), {fingerprint(ANSWER)}]
+    assert not workers.failures
+
+
+def test_what_was_wrong_from_the_first_call_on_did_not_change() -> None:
+    check, workers, progress = checking()
+    cell = workers.cells[0]
+    check.first(cell, ((2 * ANSWER[0],),))
+    check.timed(cell, 0, "in block 1")
+    assert not workers.failures
+    assert progress.output_error.max_rel == pytest.approx(1)
+
+
+def test_each_response_is_compared_with_the_answer_to_its_own_sample() -> None:
+    check, workers, _ = checking((Response((3 * ANSWER[0],), 1),), (Response(ANSWER, 1),), samples=2)
+    cell = workers.cells[0]
+    (expected,) = check._plan.expected
+    object.__setattr__(expected, "outputs", (ANSWER, (3 * ANSWER[0],)))
+    check.timed(cell, 0, "in block 1")
+    assert not workers.failures
+    check.timed(cell, 0, "in block 2")
+    assert "first seen in block 2" in workers.failures[0].message
 
 
 def test_all_answers_are_compared() -> None:

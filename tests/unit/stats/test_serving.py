@@ -252,6 +252,15 @@ def test_a_row_that_failed_after_some_loads_says_why_below_them() -> None:
     assert derive_serving_table(derived, records) == derived
 
 
+def test_a_row_whose_outputs_went_bad_has_no_load_and_holds_none() -> None:
+    (table,) = serving_example().serving
+    failure = Failure("verify", "wrong outputs")
+    bad = replace(table, rows=tuple(replace(row, state="mismatch", failure=failure) for row in table.rows))
+    derived = derive_serving_table(bad, [LaunchRecord(0, 0, (served_cell("ort", 5),), {}, ())])
+    assert [row.load for row in derived.rows if row.id == "ort"] == [None]
+    assert not derived.limits
+
+
 def test_a_search_goes_further_out_where_the_closest_rates_are_undecided() -> None:
     probes = [Probe(rate, LevelTest(1000, missed, "undecided"), 99) for rate, missed in ((100.0, 9), (104.0, 11))]
     rate = next_rate(probes, capacity_per_s=200.0)

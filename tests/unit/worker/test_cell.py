@@ -14,12 +14,14 @@ import pytest
 
 from irbench.core import registry
 from irbench.core.feeds import ALIGNMENT, write_sample
+from irbench.core.output_check import fingerprint
 from irbench.errors import IrbenchError
 from irbench.measure.ledger import Window
-from irbench.spec import Artifact, Feeding, Io, Timing
+from irbench.spec import Artifact, Feeding, Io, Program, Timing
+from irbench.spec.serving import OfferedLoad, Queueing
 from irbench.spi import Feed, Outputs
 from irbench.worker.cell import CellTask
-from irbench.worker.cell_hosts import RunHost, SoakHost
+from irbench.worker.cell_hosts import RunHost, ServingHost, SoakHost
 from irbench.worker.feed_turns import turns_of_streams
 from irbench.worker.warming import median_completion_ns
 
@@ -235,3 +237,86 @@ def test_an_output_that_grows_cannot_be_fed_back(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Recorder, "fetch", lambda slot: (np.concatenate([slot.feeds[-1][0]] * 2),))
     with pytest.raises(IrbenchError, match=r"answer.*2x3x8x8.*cannot be fed back.*1x3x8x8"):
         host.prepare(with_outputs=False)
+
+
+@pytest.mark.parametrize("streams", [1, 2])
+def test_the_last_response_is_that_of_the_last_timed_call_and_no_call_is_made_for_it(
+    streams: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, session = host_with(streams, monkeypatch, feeding=written(tmp_path, 0, 1, 2))
+    host.prepare(with_outputs=True)
+    host.take_round(0, 4, 1, first=1)
+    calls = [len(slot.feeds) for slot in session.slots]
+    for turn in range(2 * streams):
+        (response,) = host.last_responses(turn, ())
+        assert response.call == levels(session.slots[turn % streams])[-1] == response.outputs[0].flat[0]
+    assert [len(slot.feeds) for slot in session.slots] == calls
+
+
+def test_a_response_whose_outputs_are_known_is_not_returned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    host, _ = host_with(1, monkeypatch)
+    (first,) = host.prepare(with_outputs=True).outputs
+    host.take_round(0, 2, 1)
+    assert host.last_responses(0, {fingerprint(first)}) == ()
+    assert len(host.last_responses(0, {fingerprint(first, 1)})) == 1
+
+
+def test_a_state_that_is_fed_back_has_no_response_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
+    host, _ = host_with(1, monkeypatch, feeding=Feeding(feedback={"image": "answer"}))
+    host.prepare(with_outputs=False)
+    host.take_round(0, 2, 1)
+    assert host.last_responses(0, ()) == ()
+
+
+def serving(host: RunHost, requests: int) -> ServingHost:
+    """Return a host that has answered requests of a load which were all there."""
+    made = ServingHost(host._task)
+    made.prepare(with_outputs=True)
+    made.serve(OfferedLoad("offline", requests), Queueing())
+    return made
+
+
+def test_outputs_of_requests_all_over_a_load_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    described, _ = host_with(1, monkeypatch)
+    answered = iter(range(1_000))
+    monkeypatch.setattr(Recorder, "fetch", lambda _: (np.full(3, next(answered)),))
+    responses = serving(described, 100).responses(())
+    numbers = [response.request for response in responses]
+    assert numbers == list(range(0, 100, 4))
+    values = [int(response.outputs[0][0]) for response in responses]
+    assert np.diff(values).tolist() == [4] * 24
+
+
+def test_responses_of_a_load_know_their_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    described, _ = host_with(2, monkeypatch, feeding=written(tmp_path, 0, 1, 2))
+    responses = serving(described, 50).responses(())
+    assert {response.call for response in responses} == {0, 1, 2}
+    assert all(response.call == response.outputs[0].flat[0] for response in responses)
+
+
+@pytest.mark.parametrize(("mebibytes", "kept"), [(0, 32), (20, 3), (100, 2)])
+def test_large_outputs_are_kept_of_fewer_requests(mebibytes: int, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    described, _ = host_with(1, monkeypatch)
+    monkeypatch.setattr("irbench.worker.cell_hosts.size_bytes", lambda _: max(1, mebibytes << 20))
+    answered = iter(range(10_000))
+    monkeypatch.setattr(Recorder, "fetch", lambda _: (np.full(3, next(answered)),))
+    host = serving(described, 640)
+    assert len(host.responses(())) == kept
+
+
+def test_a_function_that_writes_into_the_same_memory_has_each_response_kept_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    described, _ = host_with(1, monkeypatch)
+    program = Program("callable", "mine:load")
+    described._task = replace(described._task, cell=replace(described._task.cell, program=program))
+    monkeypatch.setattr("irbench.worker.cell.backend_of", lambda *_: SimpleNamespace(compile=lambda *_: Session()))
+    memory, calls = np.zeros(3), iter(range(1_000))
+
+    def fetch(_: Recorder) -> Outputs:
+        memory[:] = next(calls)
+        return (memory,)
+
+    monkeypatch.setattr(Recorder, "fetch", fetch)
+    responses = serving(described, 8).responses(())
+    assert len({int(response.outputs[0][0]) for response in responses}) == 8
