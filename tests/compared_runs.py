@@ -9,6 +9,7 @@ from typing import Any
 
 import launches as made
 
+from irbench.core.record import LaunchRecord
 from irbench.core.result import GroupResult
 from irbench.spec import GraphFiles, Timing
 from irbench.stats.eligibility import Admission
@@ -47,6 +48,7 @@ def store(
     batch: int = 1,
     row: Mapping[str, Any] | None = None,
     busy: bool = False,
+    records: Sequence[LaunchRecord] = (),
 ) -> RunWriter:
     """Store a run in which each row took these milliseconds in its launches.
 
@@ -60,14 +62,15 @@ def store(
         batch: Samples per inference of every row.
         row: Fields of every row to change.
         busy: Whether another program kept a processor busy in every block.
+        records: Its launches, where the rows did not take the same time in all of their blocks.
     """
     group = made.group(*levels_ms, batch=batch)
     foreign_ns = made.BLOCK_NS if busy else 0
     records = [
         replace(record, blocks=tuple(replace(block, foreign_cpu_ns=foreign_ns) for block in record.blocks))
-        for record in made.even(levels_ms)
+        for record in records or made.even(levels_ms)
     ]
-    found = summarise(group, records, Timing(), Admission(), stopped_by="launches", seconds=1.0)
+    found = summarise(group, records, Timing(burn_in_blocks=0), Admission(), stopped_by="launches", seconds=1.0)
     writer = Store(root).begin(
         environment, {"models": ["tiny"], "timing": {"burn_in_blocks": 0}, "asked": {}, **(plan or {})}
     )

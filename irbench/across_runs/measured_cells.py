@@ -197,6 +197,11 @@ FIGURES: Mapping[str, ComparedFigure] = {figure.name: figure for figure in _ALL}
 sample of a row with several streams or instances. The phases are those of a run's first launch."""
 
 
+def figure_of(name: str, row: CellResult) -> ComparedFigure:
+    """Return a figure of a row. The p50 of calls that follow each other is its time: one change has one number."""
+    return FIGURES["time" if name == "p50" and row.mode == "sync" else name]
+
+
 @dataclass(frozen=True)
 class CellKey:
     """What was asked of a row.

@@ -24,7 +24,15 @@ from irbench.across_runs.differences import (
     graph_difference,
     setup_of,
 )
-from irbench.across_runs.measured_cells import FIGURES, CellKey, MeasuredCell, key_names, measured_cells, without_model
+from irbench.across_runs.measured_cells import (
+    FIGURES,
+    CellKey,
+    MeasuredCell,
+    figure_of,
+    key_names,
+    measured_cells,
+    without_model,
+)
 from irbench.across_runs.summaries import SummarisedRun, read_summaries, shared_names
 from irbench.core.row import Verdict
 from irbench.errors import IrbenchError
@@ -271,7 +279,8 @@ def _row(match: _Match, name: str, conditions: Sequence[Condition], within: floa
 
 
 def _checked(condition: Condition, match: _Match, confidence: float) -> CheckedCondition:
-    change = change_between(FIGURES[condition.figure], match.base, match.new, confidence)
+    figure = figure_of(condition.figure, match.new[-1].row)
+    change = change_between(figure, match.base, match.new, confidence)
     return checked_condition(condition, change, busy_base=match.base_busy, busy_new=match.new_busy)
 
 

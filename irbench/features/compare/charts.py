@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from irbench.across_runs.side_comparison import RunComparison
+from irbench.across_runs.side_comparison import ComparedRow, RunComparison
 from irbench.charts.figure import Figure
 from irbench.charts.records import Record
 from irbench.charts.specs import RatioWords, ratio_figure
 
 
-def figures_of_comparison(comparison: RunComparison) -> Iterator[Figure]:
-    """Yield the chart of its rows, where some have a ratio."""
-    if records := time_ratios(comparison):
+def figures_of_comparison(comparison: RunComparison, rows: Sequence[ComparedRow]) -> Iterator[Figure]:
+    """Yield the chart of the rows as they were measured last, where some have a ratio."""
+    if records := time_ratios(rows):
         words = RatioWords(
             "changes",
             f"Time of {comparison.new.name} over {comparison.base.name}",
@@ -21,7 +21,7 @@ def figures_of_comparison(comparison: RunComparison) -> Iterator[Figure]:
         yield ratio_figure(records, words)
 
 
-def time_ratios(comparison: RunComparison) -> list[Record]:
+def time_ratios(rows: Sequence[ComparedRow]) -> list[Record]:
     """Return how many times as long each row takes on the newer side, with its interval or range."""
     return [
         {
@@ -33,6 +33,6 @@ def time_ratios(comparison: RunComparison) -> list[Record]:
             "is_interval": shift.confidence is not None,
             "verdict": row.verdict,
         }
-        for place, row in enumerate(comparison.rows)
+        for place, row in enumerate(rows)
         if (shift := row.time.relative) is not None
     ]

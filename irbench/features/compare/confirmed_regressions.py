@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from irbench.across_runs.changes import FigureChange, Unjudged, change_between, checked_condition, verdict_of
-from irbench.across_runs.measured_cells import FIGURES, CellSamples, ComparedFigure, MeasuredCell
+from irbench.across_runs.measured_cells import FIGURES, CellSamples, ComparedFigure, MeasuredCell, figure_of
 from irbench.across_runs.repetition_obstacles import RepetitionInterrupted, RepetitionObstacle
 from irbench.across_runs.side_comparison import ComparedRow, RunComparison
 from irbench.options.conditions import Condition
@@ -66,6 +66,22 @@ def unjudged_of(comparison: RunComparison, confirmation: Confirmation | None) ->
     return (*measured_once, *open_)
 
 
+def rows_as_measured_last(comparison: RunComparison, confirmation: Confirmation | None) -> tuple[ComparedRow, ...]:
+    """Return the rows of a comparison, those that were measured again as they were then: one change has one number.
+
+    Conditions that were not checked again are as they were.
+    """
+    again = {row.key: row for row in confirmation.rows} if confirmation is not None else {}
+    return tuple(_measured_last(row, again.get(row.key)) for row in comparison.rows)
+
+
+def _measured_last(row: ComparedRow, again: ComparedRow | None) -> ComparedRow:
+    if again is None:
+        return row
+    checked = {item.condition: item for item in (*row.conditions, *again.conditions)}
+    return replace(again, conditions=tuple(checked.values()))
+
+
 def judge(rows: Iterable[ComparedRow]) -> ConfirmationOutcome:
     """Return what regressions that were measured again say together."""
     checked = [checked for row in rows for checked in row.conditions]
@@ -102,7 +118,7 @@ def confirmed_row(
     checked = (
         checked_condition(
             condition,
-            _change(FIGURES[condition.figure], base, new, confidence),
+            _change(figure_of(condition.figure, new.row), base, new, confidence),
             busy_base=busy,
             busy_new=new.on_busy_machine,
         )
@@ -118,6 +134,8 @@ def confirmed_row(
         base_runs=tuple(cell.run.run_id for cell in base),
         new_runs=(new.run.run_id,),
         conditions=tuple(checked),
+        base_busy=busy,
+        new_busy=new.on_busy_machine,
     )
 
 

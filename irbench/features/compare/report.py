@@ -10,7 +10,12 @@ from irbench.across_runs.side_comparison import ComparedRow, RunComparison
 from irbench.api.display import Displayable
 from irbench.charts.plots import Plottable
 from irbench.errors import ExitCode
-from irbench.features.compare.confirmed_regressions import Confirmation, has_regressed, unjudged_of
+from irbench.features.compare.confirmed_regressions import (
+    Confirmation,
+    has_regressed,
+    rows_as_measured_last,
+    unjudged_of,
+)
 from irbench.features.compare.options import COMPARE
 from irbench.options.values import ReportForm
 from irbench.pages.result import PageResult, result_of_view
@@ -38,8 +43,8 @@ class ComparedRuns(Plottable, Displayable):
 
     @property
     def rows(self) -> tuple[ComparedRow, ...]:
-        """The cells that both sides have."""
-        return self.comparison.rows
+        """The cells that both sides have, those that were measured again as they were then."""
+        return rows_as_measured_last(self.comparison, self.confirmation)
 
     @property
     def regressed(self) -> bool:
@@ -94,7 +99,7 @@ class ComparedRuns(Plottable, Displayable):
     def _figures(self) -> Iterator[Figure]:
         from irbench.features.compare.charts import figures_of_comparison
 
-        return figures_of_comparison(self.comparison)
+        return figures_of_comparison(self.comparison, self.rows)
 
     def __repr__(self) -> str:
         """Return what was compared and whether something regressed."""

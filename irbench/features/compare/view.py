@@ -15,15 +15,17 @@ from irbench.across_runs.texts import (
     change_and_figures,
     checked_text,
     difference_text,
+    signed_percent,
     signed_percent_end,
     unjudged_text,
 )
-from irbench.core.quantities import NOT_MEASURED, listing, plural
+from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.core.row import Verdict
 from irbench.features.compare.confirmed_regressions import (
     Confirmation,
     ConfirmationOutcome,
     has_regressed,
+    rows_as_measured_last,
     unjudged_of,
 )
 from irbench.render.table import Row, TableColumn, TextTable
@@ -45,14 +47,14 @@ _CONFIRMATIONS: Mapping[ConfirmationOutcome, str] = {
 def comparison_view(comparison: RunComparison, confirmation: Confirmation | None = None) -> PlainView:
     """Return a comparison as a person reads it."""
     unjudged = unjudged_of(comparison, confirmation)
+    rows = rows_as_measured_last(comparison, confirmation)
+    not_judged = unjudged_text(unjudged, regressed=has_regressed(comparison, confirmation))
     return PlainView(
         title=_title(comparison),
-        headline=_headline(comparison, confirmation, unjudged),
-        table=_table(comparison),
-        notes=tuple(_notes(comparison, confirmation)),
-        warnings=tuple(
-            _warnings(comparison, unjudged_text(unjudged, regressed=has_regressed(comparison, confirmation)))
-        ),
+        headline=_headline(comparison, rows, confirmation, unjudged),
+        table=_table(comparison, rows),
+        notes=tuple(_notes(comparison, rows, confirmation)),
+        warnings=tuple(_warnings(comparison, rows, not_judged)),
     )
 
 
@@ -77,14 +79,19 @@ def _side(side: ComparedSide) -> str:
     return side.name if side.name == runs else f"{side.name} ({runs})"
 
 
-def _headline(comparison: RunComparison, confirmation: Confirmation | None, unjudged: Sequence[Unjudged]) -> str:
+def _headline(
+    comparison: RunComparison,
+    rows: Sequence[ComparedRow],
+    confirmation: Confirmation | None,
+    unjudged: Sequence[Unjudged],
+) -> str:
     if not comparison.rows:
         return (
             f"No row was measured on both sides: {_rows_of(comparison, 'BASE')}, {_rows_of(comparison, 'NEW')}. Rows"
             " match where model, shapes, backend, precision and all other settings are equal: measure both sides with"
             " the same ones (irbench plan from RUN prints a run as a plan, which irbench sweep repeats)."
         )
-    counts = Counter(row.verdict for row in comparison.rows)
+    counts = Counter(row.verdict for row in rows)
     verdicts = listing(f"{counts[verdict]} {verdict}" for verdict in _ORDER if counts[verdict])
     parts = [f"{plural(len(comparison.rows), 'row')}: {verdicts}"]
     if comparison.asked:
@@ -121,16 +128,17 @@ def _regressions(comparison: RunComparison, regressed: Sequence[ComparedRow], un
         return f"no regression found, but {listing(conditions)} {were} not judged in {share}"
     if not unsure:
         return f"no regression: every interval excludes {listing(comparison.asked)}"
-    is_open = "is" if len(comparison.asked) == 1 else "are"
+    open_ = {item.condition for row in comparison.rows for item in row.conditions if not item.excluded}
+    named = [condition for condition in comparison.asked if condition in open_]
     share = _share(unsure, len(comparison.rows))
-    return f"no regression found, but {listing(comparison.asked)} {is_open} not excluded in {share}"
+    return f"no regression found, but {listing(named)} {'is' if len(named) == 1 else 'are'} not excluded in {share}"
 
 
 def _share(rows: int, of_all: int) -> str:
     return "any row" if rows == of_all else f"{rows} of {plural(of_all, 'row')}"
 
 
-def _table(comparison: RunComparison) -> TextTable:
+def _table(comparison: RunComparison, rows: Sequence[ComparedRow]) -> TextTable:
     columns = (
         TableColumn("row", words=True, folds=True),
         TableColumn("prec", words=True, drops=4),
@@ -141,7 +149,7 @@ def _table(comparison: RunComparison) -> TextTable:
         TableColumn("verdict", words=True),
         TableColumn("counted", words=True, drops=3),
     )
-    return TextTable(columns, tuple(map(_row, comparison.rows)))
+    return TextTable(columns, tuple(map(_row, rows)))
 
 
 def _row(row: ComparedRow) -> Row:
@@ -151,6 +159,8 @@ def _row(row: ComparedRow) -> Row:
         f"[{signed_percent_end(shift.low)}, {signed_percent_end(shift.high)}]" if shift.confidence else NOT_MEASURED
     )
     base, new, change = change_and_figures(time.base, time.new, "", relative=time.relative is not None)
+    if time.counted == "pairs":  # the median over pairs, which does not follow from two medians
+        base, new, change = NOT_MEASURED, significant(time.new), signed_percent(shift.value)
     cells = (
         row.name,
         row.key.precision,
@@ -169,16 +179,16 @@ def _counted(change: FigureChange) -> str:
     return f"{counts} {change.counted}"
 
 
-def _notes(comparison: RunComparison, confirmation: Confirmation | None) -> Iterator[str]:
-    if comparison.rows:
-        yield _times(comparison.rows)
-    yield from (checked_text(row.name, checked) for row in comparison.rows for checked in row.conditions)
+def _notes(comparison: RunComparison, rows: Sequence[ComparedRow], confirmation: Confirmation | None) -> Iterator[str]:
+    if rows:
+        yield _times(rows)
     if confirmation is not None:
         yield from _confirmation(confirmation)
+    yield from (checked_text(row.name, checked) for row in rows for checked in row.conditions)
     yield from (difference_text(difference) for difference in comparison.differences if not difference.blocks)
     if comparison.unmatched and comparison.rows:
         yield f"Not compared: {', '.join(map(_unmatched, comparison.unmatched))}."
-    yield from _meaning(comparison, is_confirmed=confirmation is not None)
+    yield from _meaning(rows, is_confirmed=confirmation is not None)
 
 
 def _times(rows: Sequence[ComparedRow]) -> str:
@@ -200,8 +210,10 @@ def _confirmation(confirmation: Confirmation) -> Iterator[str]:
         yield f"Not measured again: {confirmation.obstacle.text()}."
         return
     how = {"both": "both sides in one run", "new": "NEW alone", None: ""}[confirmation.method]
-    yield f"Measured again, {how}, in run {confirmation.run}:"
-    yield from (checked_text(row.name, checked) for row in confirmation.rows for checked in row.conditions)
+    met = (checked.condition for row in confirmation.rows for checked in row.conditions)
+    shown = f": its figures of {listing(row.name for row in confirmation.rows)} are shown" if confirmation.rows else ""
+    before = f", where the stored runs met {listing(dict.fromkeys(met))}" if confirmation.rows else ""
+    yield f"Measured again, {how}, in run {confirmation.run}{shown}{before}."
 
 
 def _unmatched(row: UnmatchedRow) -> str:
@@ -210,10 +222,10 @@ def _unmatched(row: UnmatchedRow) -> str:
     return f"{row.name} (only in {'BASE' if row.in_base else 'NEW'})"
 
 
-def _meaning(comparison: RunComparison, *, is_confirmed: bool) -> Iterator[str]:
-    if any(row.verdict == "preview" for row in comparison.rows):
+def _meaning(rows: Sequence[ComparedRow], *, is_confirmed: bool) -> Iterator[str]:
+    if any(row.verdict == "preview" for row in rows):
         yield "preview: an interval takes 4 launches on both sides. Measure without --quick."
-    if any(row.time.counted == "launches" and row.time.has_interval for row in comparison.rows):
+    if any(row.time.counted == "launches" and row.time.has_interval for row in rows):
         remedy = f"{'' if is_confirmed else '--confirm, or '}{FEWEST_RUNS} runs on both sides"
         yield f"Intervals are over launches, without the machine's drift between two runs: use {remedy}."
 
@@ -230,10 +242,10 @@ def _load(rows: Sequence[ComparedRow]) -> Iterator[str]:
         )
 
 
-def _warnings(comparison: RunComparison, unjudged: str) -> Iterator[str]:
+def _warnings(comparison: RunComparison, rows: Sequence[ComparedRow], unjudged: str) -> Iterator[str]:
     if unjudged:
         yield unjudged
-    yield from _load(comparison.rows)
+    yield from _load(rows)
     if comparison.base.runs == comparison.new.runs:
         yield "warning: BASE and NEW are the same run, which has no difference from itself."
     yield from (f"warning: {difference_text(difference)}" for difference in comparison.blocking)

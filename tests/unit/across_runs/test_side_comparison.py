@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import launches
 import pytest
 from compared_runs import EVEN, MACHINE, store, times
 
@@ -179,3 +180,37 @@ def test_a_row_that_failed_on_one_side_is_not_compared(tmp_path: Path):
     (other,) = found.unmatched
     assert other.in_base
     assert other.in_new
+
+
+def test_a_change_of_p50_is_the_one_that_the_row_shows(tmp_path: Path):
+    """Blocks that are fast and slow by turns: the median of all calls is that of whichever are more."""
+    base, new = (
+        [
+            launches.launch(
+                number,
+                [
+                    launches.measured(
+                        "ort",
+                        [
+                            launches.synchronous(block, [(53 if block < slow else 10) * launches.MS] * 3)
+                            for block in range(5)
+                        ],
+                    )
+                ],
+            )
+            for number in range(4)
+        ]
+        for slow in (1, 3)
+    )
+    (row,) = compared(
+        tmp_path,
+        {"ort": EVEN[:4]},
+        {"ort": EVEN[:4]},
+        "p50>5%",
+        "time>5%",
+        base_facts={"records": base},
+        new_facts={"records": new},
+    ).rows
+    assert row.time.relative is not None
+    assert 0 < row.time.relative.value < 4  # of the medians of all calls, 10 ms and 53 ms, it is 4.3
+    assert [checked.change for checked in row.conditions] == [row.time, row.time]
