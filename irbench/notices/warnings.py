@@ -360,6 +360,8 @@ class OrdersDiffer(Warn):
             "Speedups compare rows side by side within each block; p50 and FPS are of all calls of a row, and FPS"
             " include slow calls."
         )
+        if rest := self.rows[_MOST_PAIRS:]:
+            why = f"Of the other pairs, {'; '.join(row.text(context) for row in rest)}. {why}"
         if not self.preview:
             return why
         return f"{why} After {plural(self.launches, 'launch')} no order of these rows can be told."

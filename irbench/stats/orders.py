@@ -90,18 +90,18 @@ class OrderConflict:
 
 
 def order_conflicts(state: TableState) -> tuple[OrderConflict, ...]:
-    """Return for each row the other row that its place contradicts most, from the top of the table down.
+    """Return all pairs in conflict, from the top down: first what contradicts each row most, then the rest.
 
     Two rows are in conflict where a column turns their order round by more than counts as the same and its intervals
     over launches (in a preview: its ranges) lie apart, or by more than 10 % whatever is known of it.
     """
     ranked = [cell for cell in state.rows if cell in state.eligibility.compared]
+    found = [conflict for pair in combinations(ranked, 2) if (conflict := _conflict(state, *pair)) is not None]
     worst: dict[str, OrderConflict] = {}
-    for ahead, behind in combinations(ranked, 2):
-        conflict = _conflict(state, ahead, behind)
-        if conflict is not None and (ahead not in worst or conflict.weight > worst[ahead].weight):
-            worst[ahead] = conflict
-    return tuple(worst.values())
+    for conflict in found:
+        if conflict.cell not in worst or conflict.weight > worst[conflict.cell].weight:
+            worst[conflict.cell] = conflict
+    return (*worst.values(), *(conflict for conflict in found if conflict is not worst[conflict.cell]))
 
 
 def order_doubt(state: TableState, finding: LeadEstimate) -> NoWinner | None:
@@ -113,7 +113,9 @@ def order_doubt(state: TableState, finding: LeadEstimate) -> NoWinner | None:
 
 
 def pair_order_doubt(state: TableState, ahead: str, behind: str) -> NoWinner | None:
-    """Return that the row behind by speedup has surely the lower median latency, where it does."""
+    """Return that the row behind by speedup has surely the lower median latency, where rows are compared by that."""
+    if state.group.objective != "latency" or is_as_loaded(state.launches):
+        return None
     conflict = _conflict(state, ahead, behind)
     return "p50-disagrees" if conflict is not None and conflict.p50 is not None and conflict.p50.is_sure else None
 
@@ -130,22 +132,22 @@ def as_row(conflict: OrderConflict) -> OrderRow:
     )
 
 
-def _columns(state: TableState) -> Mapping[str, _Column]:
-    """Return the columns that speak of what rows are compared by: latencies of concurrent requests do not.
+def _columns(state: TableState, ahead: CellResult, behind: CellResult) -> Mapping[str, _Column]:
+    """Return the columns that speak of what two rows are compared by.
 
-    Nor do medians on a busy machine, where rows are compared by their mean time. What is best in something else that
-    was asked for need not be so in throughput.
+    Latencies do where both rows answer one call after the other, of the same batch. What is best in something else that
+    was asked for need not be so in throughput, and processor time is in no column.
     """
+    if state.group.objective == "cost":
+        return {}
+    is_one_by_one = ahead.mode == behind.mode == "sync" and ahead.batch == behind.batch
     asks_for_other = state.group.goal is not None and state.group.objective != "fps"
-    fps = {} if asks_for_other else {"fps": _FPS}
-    if is_as_loaded(state.launches):
-        return fps
-    return {"latency": {"p50": _P50, **fps}, "fps": fps}.get(state.group.objective, {})
+    return {**({"p50": _P50} if is_one_by_one else {}), **({} if asks_for_other else {"fps": _FPS})}
 
 
 def _conflict(state: TableState, ahead: str, behind: str) -> OrderConflict | None:
     rows = state.rows[ahead], state.rows[behind]
-    columns = {name: _against(column, *rows, state.timing.within) for name, column in _columns(state).items()}
+    columns = {name: _against(column, *rows, state.timing.within) for name, column in _columns(state, *rows).items()}
     if not any(columns.values()):
         return None
     direct = launch_ratios(state.launches, behind, ahead)

@@ -132,8 +132,62 @@ def test_latencies_of_concurrent_requests_are_not_compared_with_throughputs():
 
 def test_each_row_is_named_with_the_row_that_contradicts_it_most():
     scripts = {"a": few_fast_blocks, "b": slow_at_first, "c": lambda n, at: [v * 1.2 for v in slow_at_first(n, at)]}
-    (row,) = [row for row in orders(table(group("a", "b", "c"), records(scripts, 3)))["rows"] if row["cell"] == "a"]
+    row = next(row for row in orders(table(group("a", "b", "c"), records(scripts, 3)))["rows"] if row["cell"] == "a")
     assert row["other"] == "b"
+
+
+def test_every_pair_in_conflict_is_named_the_worst_of_each_row_first(tmp_path: Path):
+    scripts = {
+        "a": few_fast_blocks,
+        "b": slow_at_first,
+        "c": lambda n, at: [v * 1.2 for v in slow_at_first(n, at)],
+        "d": lambda n, at: [v * 1.1 for v in few_fast_blocks(n, at)],
+    }
+    run = stored(tmp_path, records(scripts, 3), *scripts)
+    pairs = [(row["cell"], row["other"]) for row in orders(run.document.groups[0])["rows"]]
+    assert pairs == [("a", "b"), ("d", "b"), ("a", "c"), ("d", "c")]
+    text = " ".join(irbench("show", run.document.run_id, "--results", tmp_path, "--warnings").out.split())
+    assert "and 1 other pair of rows." in text
+    assert "Of the other pairs, d is 2.06x as fast as c, but its p50 is 14.7 ms against 5.02: neither" in text
+
+
+def test_a_pair_far_from_the_leader_is_marked_where_batches_are_compared_by_throughput():
+    slow_calls: Script = lambda _launch, _block: [0.94, 0.94, 0.94, 16.0]  # noqa: E731
+    found = table(
+        group("best", "ort", "openvino", batch=8),
+        records({"best": steady(1.0), "ort": slow_calls, "openvino": steady(2.1)}, 6),
+    )
+    asked = replace(group("best", "ort", "openvino", batch=8), goal=Goal("fps"))
+    by_fps = table(asked, records({"best": steady(1.0), "ort": slow_calls, "openvino": steady(2.1)}, 6))
+    assert [row["cell"] for row in orders(found)["rows"]] == ["ort", "ort"]  # ahead by speedup, behind in FPS
+    (row,) = [row for row in orders(by_fps)["rows"] if row["cell"] == "openvino"]
+    assert (row["other"], row["fps"], row["p50_ms"]) == ("ort", None, pytest.approx([2.1, 0.94]))
+    assert by_fps.winner is not None
+    assert by_fps.winner.cell == "best"
+
+
+def test_a_busy_machine_names_its_leader_and_says_that_p50_contradicts_it():
+    busy = [
+        replace(record, blocks=tuple(replace(own, foreign_cpu_ns=own.wall_ns) for own in record.blocks))
+        for record in records({"ort": lambda _launch, _block: [0.94, 0.94, 16.0], "openvino": steady(2.1)}, 6)
+    ]
+    counted = [
+        replace(
+            record,
+            cells=tuple(
+                replace(
+                    cell,
+                    rounds=tuple(replace(own, evidence=replace(own.evidence, foreign_cpu_ns=1)) for own in cell.rounds),
+                )
+                for cell in record.cells
+            ),
+        )
+        for record in busy
+    ]
+    found = table(group("ort", "openvino"), counted)
+    assert (found.condition, found.winner and found.winner.cell) == ("busy", "openvino")
+    (row,) = orders(found)["rows"]
+    assert (row["cell"], row["p50_ms"]) == ("openvino", pytest.approx([2.1, 0.94]))
 
 
 def test_a_row_that_surely_has_the_lower_p50_is_not_lost_behind_a_larger_contradiction_that_is_not_sure():
