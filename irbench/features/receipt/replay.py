@@ -58,6 +58,8 @@ class CheckedClaim:
         verdict: What is stated now; empty where nothing was measured.
         condition: What that holds under; ``None`` where nothing restricts it.
         reservations: What the second run says against it; ``None`` where nothing was measured.
+        detectable: Below and above which values the second run, as closely as it knows its own, would have refuted the
+            claim; ``None`` where it has no interval.
     """
 
     claim: Claim
@@ -67,6 +69,7 @@ class CheckedClaim:
     verdict: str = ""
     condition: Condition | None = None
     reservations: Reservations | None = None
+    detectable: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,28 @@ def _checked(claim: Claim, again: _Statement | None, within: float) -> CheckedCl
     if again is None:
         return CheckedClaim(claim, _OUTCOMES[reason], reason)
     ends = again.value, again.low, again.high
-    return CheckedClaim(claim, _OUTCOMES[reason], reason, ends, again.verdict, again.condition, again.reservations)
+    return CheckedClaim(
+        claim,
+        _OUTCOMES[reason],
+        reason,
+        ends,
+        again.verdict,
+        again.condition,
+        again.reservations,
+        detectable=_detectable(claim, again, within),
+    )
+
+
+def _detectable(claim: Claim, again: _Statement, within: float) -> tuple[float, float] | None:
+    """Return between which values a second measurement with such an interval does not refute a claim.
+
+    It does where the two intervals lie apart by more than ``within``; its own is taken to reach as far from another
+    value, as a ratio, as it does from the one that was measured.
+    """
+    if again.verdict == "preview" or again.low is None or again.high is None:
+        return None
+    below, above = again.high / again.value, again.value / again.low
+    return claim.low / (1 + within) / below, claim.high * (1 + within) * above
 
 
 def _reason(claim: Claim, again: _Statement | None, within: float) -> ClaimReason:

@@ -80,6 +80,7 @@ def replay_view(result: ReplayResult) -> PlainView:
         TableColumn("claimed"),
         TableColumn("measured again"),
         TableColumn("outcome", words=True),
+        *((TableColumn("would refute", words=True, folds=True),) if _says_what_is_detectable(result) else ()),
     )
     names = _names(result.receipt)
     statements = [
@@ -100,7 +101,7 @@ def replay_view(result: ReplayResult) -> PlainView:
     return PlainView(
         title=f"replay of run {result.receipt.run_id} · {result.receipt.created}",
         headline=_headline(result),
-        table=TextTable(columns, tuple(_row(checked, names) for checked in result.claims)),
+        table=TextTable(columns, tuple(_row(checked, names, len(columns)) for checked in result.claims)),
         notes=notes,
         warnings=(
             *(f"{line} (the run of the receipt)" for line in _warnings(statements, names)),
@@ -169,6 +170,11 @@ def _replay_notes(result: ReplayResult, names: Mapping[CellKey, str]) -> Iterato
         if checked.outcome != "confirmed":
             claim = _claim(checked.claim, names)
             yield f"{_spelled(checked.outcome)}: {claim}: {_REASONS[checked.reason]}"
+    if _says_what_is_detectable(result):
+        yield (
+            "would refute: with which values of its own the second run would have refuted the claim; smaller differences"
+            " it could not detect"
+        )
     if result.run:
         yield f"Measured again in run {result.run}."
 
@@ -180,15 +186,29 @@ def _headline(result: ReplayResult) -> str:
     return f"{outcome}."
 
 
-def _row(checked: CheckedClaim, names: Mapping[CellKey, str]) -> Row:
+def _row(checked: CheckedClaim, names: Mapping[CellKey, str], columns: int) -> Row:
     again = NOT_MEASURED if checked.again is None else _span(checked.claim.kind, *checked.again)
     cells = (
         _claim(checked.claim, names),
         _claimed(checked.claim),
         again,
         _spelled(checked.outcome),
+        _detectable(checked),
     )
-    return Row(cells, style=style_of(checked.outcome))
+    return Row(cells[:columns], style=style_of(checked.outcome))
+
+
+def _says_what_is_detectable(result: ReplayResult) -> bool:
+    """Whether some claim is confirmed, which may be for lack of precision alone."""
+    return any(checked.detectable is not None and checked.outcome == "confirmed" for checked in result.claims)
+
+
+def _detectable(checked: CheckedClaim) -> str:
+    """Return ``below 1.39x or above 5.80x``; ``-`` where the second run has no interval."""
+    if checked.detectable is None:
+        return NOT_MEASURED
+    low, high = (_span(checked.claim.kind, value, None, None) for value in checked.detectable)
+    return f"below {low} or above {high}"
 
 
 def _claim(claim: Claim, names: Mapping[CellKey, str]) -> str:

@@ -85,3 +85,42 @@ def test_the_only_model_may_have_another_name_here(tmp_path: Path):
 
 def test_nothing_measured_is_not_comparable():
     assert outcome_of_claims(()) == "not-comparable"
+
+
+WIDE = (5.3, 6.0, 10.45, 10.5, 17.0, 17.95)
+"""Launches of a row that is about twice as fast as another, with an interval from 1.1 to 3.8."""
+
+
+def test_a_confirmed_claim_says_which_values_would_have_refuted_it(tmp_path: Path):
+    claimed: Levels = {"ort": EVEN, "tf": times(2.75)}
+    close, wide = (
+        next(item for item in replayed(tmp_path, claimed, again) if item.claim.kind == "speedup")
+        for again in (claimed, {"ort": (10.0,) * 6, "tf": tuple(2.09 * value for value in WIDE)})
+    )
+    assert (close.outcome, wide.outcome) == ("confirmed", "confirmed")
+    assert close.detectable == pytest.approx((1 / 2.75 / 1.02, 1 / 2.75 * 1.02), rel=0.01)
+    assert wide.again is not None
+    value, low, high = wide.again
+    assert low is not None
+    assert high is not None
+    assert wide.detectable == pytest.approx(
+        (wide.claim.low / 1.02 * value / high, wide.claim.high * 1.02 * value / low)
+    )
+    assert wide.detectable is not None
+    assert wide.detectable[1] / wide.detectable[0] > 3
+
+
+def test_what_would_have_refuted_a_claim_is_where_it_is_refuted(tmp_path: Path):
+    """The same scatter around values just inside and outside of what is said to be detectable."""
+    (kept,) = [item for item in replayed(tmp_path, CLAIMED, CLAIMED) if item.claim.kind == "speedup"]
+    assert kept.detectable is not None
+    for place, sign in ((0, -1), (1, 1)):
+        for beyond, outcome in ((0.999, "confirmed"), (1.001, "refuted")):
+            factor = 1 / (kept.detectable[place] * beyond**sign)
+            again = replayed(tmp_path, CLAIMED, {"ort": EVEN, "tf": times(factor)})
+            assert next(item for item in again if item.claim.kind == "speedup").outcome == outcome
+
+
+def test_a_second_run_without_an_interval_could_detect_nothing(tmp_path: Path):
+    claims = replayed(tmp_path, CLAIMED, {"ort": EVEN[:3], "tf": times(2)[:3]})
+    assert {claim.detectable for claim in claims} == {None}
