@@ -6,7 +6,10 @@ import math
 import sys
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from typing import Literal, TypeAlias
 
+ThroughputUnit: TypeAlias = Literal["FPS", "tokens/s"]
+"""Of samples, or of the tokens that calls generate."""
 NOT_MEASURED = "-"
 
 _FEWEST_DIGITS = 2

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 from irbench.core.cold_row import ColdTable
 from irbench.core.counter_row import CounterTable
+from irbench.core.quantities import ThroughputUnit
 from irbench.core.row import UNFINISHED_TEXT, CellResult, MeasuredTable, WithEnds
 from irbench.core.run_kinds import run_kind
 from irbench.core.serving_row import ServingTable
@@ -202,6 +203,11 @@ class GroupResult(MeasuredTable):
         """What rows are compared by; see :func:`irbench.spec.objective_of`."""
         concurrent = any(cell.mode != "sync" for cell in self.cells)
         return objective_of(self.goal, concurrent=concurrent, batches=(cell.batch for cell in self.cells))
+
+    @property
+    def throughput_unit(self) -> ThroughputUnit:
+        """What its throughputs are in: tokens per second where calls generate tokens, samples per second elsewhere."""
+        return "tokens/s" if any(cell.generation is not None for cell in self.cells) else "FPS"
 
     @property
     def is_training(self) -> bool:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeAlias, get
 import msgspec
 from msgspec import StructMeta
 
-from irbench.core.quantities import shortened
+from irbench.core.quantities import ThroughputUnit, shortened
 
 _ROW = "row"
 ExampleFacts: TypeAlias = Mapping[str, Any]
@@ -39,12 +39,14 @@ class Context:
     """What words may depend on besides their facts: the names of rows, and which remedies are left.
 
     Attributes:
+        throughput: The unit of throughputs: of samples, or of tokens.
         thorough: Whether the run was a ``--thorough`` one already.
         has_idle_processors: Whether some processor that may be used is not measured on.
         can_add_processors: Whether ``--cpus`` left processors out that may be used.
     """
 
     names: Mapping[str, str] = field(default_factory=dict[str, str])
+    throughput: ThroughputUnit = "FPS"
     thorough: bool = False
     has_idle_processors: bool = False
     can_add_processors: bool = False

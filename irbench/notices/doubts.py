@@ -450,13 +450,13 @@ class FpsDiffer(Warn):
     example_facts: ClassVar[ExampleFacts] = {"rows": (RatioRow("ort x4", ratio=3.07, speedup=5.14),)}
 
     def brief(self, context: Context) -> str:
-        return f"Measured by FPS, the speedup differs: {_ratios(self.rows, context)}."
+        return f"Measured by {context.throughput}, the speedup differs: {_ratios(self.rows, context)}."
 
     def detail(self, context: Context) -> str:
-        return "FPS include slow calls, medians ignore them."
+        return f"{context.throughput} include slow calls, medians ignore them."
 
     def remedy(self, context: Context) -> str:
-        return "Compare p90 as well: if the slow calls are the backend's own, a server gets the FPS."
+        return f"Compare p90 as well: if the slow calls are the backend's own, a server gets the {context.throughput}."
 
 
 class NotFrozen(Warn):

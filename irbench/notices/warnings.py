@@ -328,10 +328,15 @@ class OrderRow(msgspec.Struct, frozen=True):
     p50_ms: tuple[float, float] | None
     fps: tuple[float, float] | None
     believed: Literal["speedup"] | None
+    tokens_per_s: tuple[float, float] | None = None
 
     def figures(self) -> str:
         """Return the figures that contradict the order: ``its p50 is 13.4 ms against 4.18``."""
-        figures = {"its p50 is {} ms against {}": self.p50_ms, "its FPS are {} against {}": self.fps}
+        figures = {
+            "its p50 is {} ms against {}": self.p50_ms,
+            "its FPS are {} against {}": self.fps,
+            "its tokens/s are {} against {}": self.tokens_per_s,
+        }
         return listing(text.format(*map(significant, ends)) for text, ends in figures.items() if ends is not None)
 
     def text(self, context: Context) -> str:
@@ -357,8 +362,8 @@ class OrdersDiffer(Warn):
 
     def detail(self, context: Context) -> str:
         why = (
-            "Speedups compare rows side by side within each block; p50 and FPS are of all calls of a row, and FPS"
-            " include slow calls."
+            "Speedups compare rows side by side within each block; p50 and"
+            f" {context.throughput} are of all calls of a row, and {context.throughput} include slow calls."
         )
         if rest := self.rows[_MOST_PAIRS:]:
             why = f"Of the other pairs, {'; '.join(row.text(context) for row in rest)}. {why}"

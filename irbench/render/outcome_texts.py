@@ -47,9 +47,9 @@ def outcome_text(outcome: Outcome) -> str:
 
 
 def figure_text(outcome: Outcome) -> str:
-    """Return the leader's figure that rows were compared by: ``123 FPS`` or ``28.1 ms``; empty where none is known."""
+    """Return the leader's figure that rows were compared by: ``123 FPS``, ``518 tokens/s``, ``28.1 ms``; or nothing."""
     if outcome.objective == "fps" and outcome.fps is not None:
-        return f"{significant(outcome.fps)} FPS"
+        return f"{significant(outcome.fps)} {outcome.throughput_unit}"
     return "" if outcome.p50_ms is None else f"{significant(outcome.p50_ms)} ms"
 
 
@@ -61,7 +61,7 @@ def outcomes_text(entry: RunEntry) -> str:
 
 def best_text(best: BestOfTables) -> str:
     """Return which row is best over all tables, what comes next, and that their order has no interval."""
-    what = "Highest FPS" if best.objective == "fps" else "Lowest p50"
+    what = f"Highest {best.best.outcome.throughput_unit}" if best.objective == "fps" else "Lowest p50"
     return (
         f"{what} of {best.tables} tables of {best.model}: {_leader(best.best, best)}; next is"
         f" {_leader(best.second, best)}. The tables were measured one after the other, so there is no interval"
@@ -70,7 +70,7 @@ def best_text(best: BestOfTables) -> str:
 
 
 def _leader(leader: TableLeader, best: BestOfTables) -> str:
-    unit = "FPS" if best.objective == "fps" else "ms"
+    unit = leader.outcome.throughput_unit if best.objective == "fps" else "ms"
     doubts = (
         _BUSY.get(leader.outcome.kind, ""),
         "not verified" if leader.outcome.unverified else "",

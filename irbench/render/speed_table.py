@@ -237,7 +237,7 @@ def _lead(result: GroupResult, lead: Lead, context: Context) -> str:
         return f"no winner: {_too_busy(result, context)}"
     if lead.reason == "uneven-load" and result.uneven_load is not None:
         return f"no winner: {_unevenly_busy(result.uneven_load, names)}"
-    said = NO_WINNER_TEXTS[lead.reason].headline.format(leader=leader, rival=rival)
+    said = NO_WINNER_TEXTS[lead.reason].headline.format(leader=leader, rival=rival, throughput=context.throughput)
     if lead.reason in ("same", "undecided"):
         return f"no winner: {said}{where}: {_of_both(result, lead)}{_adjusted(result)}{reservation}"
     return f"no winner: {said}"
@@ -347,6 +347,7 @@ def context_of(result: GroupResult, environment: Mapping[str, Any], plan: Mappin
     used = max((count for count in threads if count is not None), default=0) if None not in threads else None
     return Context(
         names=row_names(result.cells),
+        throughput=result.throughput_unit,
         thorough=plan.get("preset") == "thorough",
         has_idle_processors=known is not None and used is not None and 0 < used < known,
         can_add_processors=known is not None and isinstance(named, Sequence) and 0 < len(named) < known,

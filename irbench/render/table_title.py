@@ -173,6 +173,8 @@ def compared_how(result: GroupResult) -> str:
 def _compared_by(result: GroupResult) -> str:
     if _compares_means(result):
         return "time per step" if result.is_training else "time per inference"
+    if result.objective == "fps" and not result.is_training:
+        return result.throughput_unit
     return (_STEPS_COMPARED_BY if result.is_training else COMPARED_BY)[result.objective]
 
 

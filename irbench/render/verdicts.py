@@ -57,10 +57,10 @@ NO_WINNER_TEXTS: Mapping[NoWinner, NoWinnerText] = {
         "{leader} leads in undisturbed blocks, {rival} over all blocks. Repeat the run on a quiet machine",
     ),
     "throughput-disagrees": NoWinnerText(
-        "another row has the higher throughput (FPS)",
+        "another row has the higher throughput",
         _CONTRADICTORY,
-        "{leader} has the lower median latency, {rival} the higher throughput (FPS), which includes slow calls. Compare"
-        " p90, and choose by what matters to you",
+        "{leader} has the lower median latency, {rival} the higher throughput ({throughput}), which includes slow"
+        " calls. Compare p90, and choose by what matters to you",
     ),
     "sustained-disagrees": NoWinnerText(
         "another row leads where each runs alone",
@@ -70,6 +70,6 @@ NO_WINNER_TEXTS: Mapping[NoWinner, NoWinnerText] = {
     "p50-disagrees": NoWinnerText(
         "another row has the lower p50",
         _CONTRADICTORY,
-        "{leader} leads by speedup, another row has the lower p50. Compare p90 and FPS",
+        "{leader} leads by speedup, another row has the lower p50. Compare p90 and {throughput}",
     ),
 }

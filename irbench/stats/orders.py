@@ -42,6 +42,11 @@ class _Column:
 
 _P50 = _Column(lambda row: None if row.latency_ms is None else row.latency_ms.p50, lambda row: row.p50_over_launches, 1)
 _FPS = _Column(lambda row: row.fps, lambda row: row.fps_over_launches, -1)
+_TOKENS = _Column(
+    lambda row: None if row.generation is None else row.generation.tokens_per_s.value,
+    lambda row: None if row.generation is None else row.generation.tokens_per_s,
+    -1,
+)
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,7 @@ class OrderConflict:
         lead: How many times as fast the first one is by speedup.
         p50: Median latencies in milliseconds, where they contradict that.
         fps: Throughputs, where they do.
+        tokens_per_s: The same of rows that generate tokens.
         believes_speedup: Whether the interval of the speedup tells the two apart, and the other figures do not.
     """
 
@@ -78,6 +84,7 @@ class OrderConflict:
     p50: Against | None
     fps: Against | None
     believes_speedup: bool
+    tokens_per_s: Against | None = None
 
     @property
     def weight(self) -> tuple[bool, float]:
@@ -86,7 +93,11 @@ class OrderConflict:
 
     @property
     def _size(self) -> float:
-        return max(abs(math.log(figure.own / figure.other)) for figure in (self.p50, self.fps) if figure is not None)
+        return max(
+            abs(math.log(figure.own / figure.other))
+            for figure in (self.p50, self.fps, self.tokens_per_s)
+            if figure is not None
+        )
 
 
 def order_conflicts(state: TableState) -> tuple[OrderConflict, ...]:
@@ -128,6 +139,9 @@ def as_row(conflict: OrderConflict) -> OrderRow:
         lead=conflict.lead,
         p50_ms=None if conflict.p50 is None else (conflict.p50.own, conflict.p50.other),
         fps=None if conflict.fps is None else (conflict.fps.own, conflict.fps.other),
+        tokens_per_s=None
+        if conflict.tokens_per_s is None
+        else (conflict.tokens_per_s.own, conflict.tokens_per_s.other),
         believed="speedup" if conflict.believes_speedup else None,
     )
 
@@ -142,7 +156,8 @@ def _columns(state: TableState, ahead: CellResult, behind: CellResult) -> Mappin
         return {}
     is_one_by_one = ahead.mode == behind.mode == "sync" and ahead.batch == behind.batch
     asks_for_other = state.group.goal is not None and state.group.objective != "fps"
-    return {**({"p50": _P50} if is_one_by_one else {}), **({} if asks_for_other else {"fps": _FPS})}
+    throughput = {"fps": _FPS} if ahead.generation is None else {"tokens_per_s": _TOKENS}
+    return {**({"p50": _P50} if is_one_by_one else {}), **({} if asks_for_other else throughput)}
 
 
 def _conflict(state: TableState, ahead: str, behind: str) -> OrderConflict | None:
@@ -160,6 +175,7 @@ def _conflict(state: TableState, ahead: str, behind: str) -> OrderConflict | Non
         lead=math.exp(statistics.median(direct)) if direct else _lead_over_baseline(*rows),
         p50=columns.get("p50"),
         fps=columns.get("fps"),
+        tokens_per_s=columns.get("tokens_per_s"),
         believes_speedup=is_known and not is_sure,
     )
 

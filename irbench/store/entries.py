@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from irbench.core.quantities import ThroughputUnit
 from irbench.spec import Objective
 
 OutcomeKind: TypeAlias = Literal[
@@ -50,6 +51,7 @@ class Outcome(msgspec.Struct, frozen=True):
             soak, the first row that is what the kind says.
         ratio: How many times as fast as its rival the leader is.
         p50_ms: Of the leader; of a cold start, its median time to the first output.
+        fps: Its throughput, in ``throughput_unit``.
     """
 
     kind: OutcomeKind
@@ -60,6 +62,7 @@ class Outcome(msgspec.Struct, frozen=True):
     unverified: bool = False
     fps: float | None = None
     objective: Objective = "latency"
+    throughput_unit: ThroughputUnit = "FPS"
 
 
 class RunEntry(msgspec.Struct, frozen=True):

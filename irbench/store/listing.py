@@ -25,7 +25,7 @@ from irbench.system.file_states import is_folder, is_utf8
 from irbench.system.locks import is_held
 
 LATEST = "latest"
-_VERSION = 7
+_VERSION = 8
 """Of the lines in the index."""
 Line = TypeVar("Line")
 _COLUMNS = "runs (folder text primary key, size integer, changed_ns integer, entry blob)"

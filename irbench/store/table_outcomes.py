@@ -163,7 +163,8 @@ def outcome_of(group: GroupResult) -> Outcome:
 
 def _with_figures(outcome: Outcome, group: GroupResult, leader: CellResult) -> Outcome:
     p50_ms = None if leader.latency_ms is None else leader.latency_ms.p50
-    return replace(outcome, p50_ms=p50_ms, fps=leader.fps, objective=group.objective)
+    fps = leader.fps if leader.generation is None else leader.generation.tokens_per_s.value
+    return replace(outcome, p50_ms=p50_ms, fps=fps, objective=group.objective, throughput_unit=group.throughput_unit)
 
 
 def _without_figures(states: Collection[State]) -> Outcome:
@@ -187,7 +188,7 @@ class TableLeader:
     outcome: Outcome
 
     def figure(self, objective: Objective) -> float | None:
-        """Return what tables are compared by: samples per second, or the median latency in ms."""
+        """Return what tables are compared by: samples or tokens per second, or the median latency in ms."""
         return self.outcome.fps if objective == "fps" else self.outcome.p50_ms
 
 

@@ -172,8 +172,8 @@ def _replay_notes(result: ReplayResult, names: Mapping[CellKey, str]) -> Iterato
             yield f"{_spelled(checked.outcome)}: {claim}: {_REASONS[checked.reason]}"
     if _says_what_is_detectable(result):
         yield (
-            "would refute: with which values of its own the second run would have refuted the claim; smaller differences"
-            " it could not detect"
+            "would refute: with which values of its own the second run would have refuted the claim; smaller"
+            " differences it could not detect"
         )
     if result.run:
         yield f"Measured again in run {result.run}."

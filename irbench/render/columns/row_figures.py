@@ -148,7 +148,7 @@ def _error_legend(result: GroupResult, context: Context) -> Iterator[str]:
 
 def _speedup_legend(result: GroupResult, _context: Context) -> Iterator[str]:
     if result.lead is not None and result.lead.condition is not None:
-        yield "speedup: by mean times over all blocks; p50 and FPS may differ"
+        yield f"speedup: by mean times over all blocks; p50 and {result.throughput_unit} may differ"
     if result.unverified:
         yield "speedup ?: outputs not verified"
 

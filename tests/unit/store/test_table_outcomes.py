@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from documents import cell, document, group
 
+from irbench.api.display import as_text
 from irbench.core.result import GroupResult, Lead
-from irbench.render.outcome_texts import best_text
+from irbench.core.row import Generated, Spans
+from irbench.render.outcome_texts import best_text, outcome_text
+from irbench.render.speed_table import GroupView
+from irbench.spec import Goal
 from irbench.store.entries import Outcome
-from irbench.store.table_outcomes import BestOfTables, TableLeader, best_of_run, best_of_tables
+from irbench.store.table_outcomes import BestOfTables, TableLeader, best_of_run, best_of_tables, outcome_of
 
 
 def table(batch: int, p50: float, fps: float, reason: Any = "undecided", precision: str = "fp32") -> GroupResult:
@@ -33,6 +38,28 @@ def test_batches_that_are_tables_of_their_own_are_compared_by_throughput():
         "Highest FPS of 3 tables of resnet50: openvino at batch 8 (50.0 FPS); next is openvino at batch 4 (44.0 FPS)."
         " The tables were measured one after the other, so there is no interval for this."
     )
+
+
+def generating(batch: int, fps: float) -> GroupResult:
+    """Return a table whose calls generate 64 tokens for each sample."""
+    found = table(batch, 1e3 * batch / fps, fps)
+    rows = tuple(
+        replace(row, generation=Generated(64, 8, None, None, Spans(64 * (row.fps or 0)))) for row in found.cells
+    )
+    return replace(found, cells=rows, goal=Goal("fps"))
+
+
+def test_tables_of_generations_are_compared_by_the_tokens_that_their_columns_show():
+    (found,) = best(generating(1, 2.0), generating(4, 8.1))
+    assert best_text(found).startswith(
+        "Highest tokens/s of 2 tables of resnet50: openvino at batch 4 (518 tokens/s); next is openvino at batch 1"
+        " (128 tokens/s)."
+    )
+    shown = as_text(GroupView(generating(4, 8.1)))
+    assert "tokens/s" in shown
+    assert "in tokens/s" in shown
+    assert "FPS" not in shown
+    assert outcome_text(outcome_of(generating(4, 8.1))) == "openvino and ort undecided (openvino 518 tokens/s)"
 
 
 def test_a_leader_on_a_busy_machine_says_so():
