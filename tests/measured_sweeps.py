@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import documents
 import pytest
 
 import irbench
+from irbench.core.record import LaunchRecord
 from irbench.core.result import GroupResult
 from irbench.features.plan import problems as plan_problems
 from irbench.features.plan.expansion import SweepTable
@@ -20,7 +21,8 @@ from irbench.features.sweep.report import Sweep
 from irbench.runs.measurement import StoredRun
 from irbench.store.runs import Store
 
-Answer = Callable[[SweepTable], GroupResult]
+Answer = Callable[[SweepTable], GroupResult | tuple[GroupResult, Sequence[LaunchRecord]]]
+"""A table as it is, or with its launches."""
 
 
 class Measured:
@@ -42,7 +44,10 @@ class Measured:
         self.unfinished.append(destination.unfinished)
         writer = Store(self.results).begin({}, {"models": ["net"], "name": setup.name})
         destination.begun(writer.document.run_id)
-        found = self.answer(table)
+        answer = self.answer(table)
+        found, records = answer if isinstance(answer, tuple) else (answer, ())
+        for record in records:
+            writer.add_launch(record)
         complete = found.stopped_by != "interrupt"
         return StoredRun(writer.commit(replace(writer.document, groups=(found,), complete=complete)), writer.folder)
 

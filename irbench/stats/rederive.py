@@ -18,11 +18,12 @@ from irbench.spec import BATCH, Artifact, Bundle, Cell, Group, InputSpec, Load, 
 from irbench.stats.counter_figures import derive_counter_table
 from irbench.stats.eligibility import Admission, compares_all, decide_eligibility
 from irbench.stats.figures import frames_per_second, percentile_ms, rounds_that_count
-from irbench.stats.intervals import MOST_LAUNCHES
+from irbench.stats.intervals import MOST_LAUNCHES, Interval, interval_at, looks_of
 from irbench.stats.observed import Observed, observe
 from irbench.stats.run_modes.cold_start import derive_cold_table
 from irbench.stats.run_modes.serving import derive_serving_table
 from irbench.stats.run_modes.soak import derive_soak_table
+from irbench.stats.speedups import launch_ratios
 from irbench.stats.summary import summarise
 
 _Kind = TypeVar("_Kind")
@@ -131,6 +132,17 @@ def observed_launches(
     alike = tuple(other.id for other in table.cells if (other.mode, other.batch) == (row.mode, row.batch))
     group = replace(_group(table, Basis(alike, row.id, timing.budget, 0, 0)), goal=None)
     return observe(group, records, timing, "usual")
+
+
+def ratio_of_rows(
+    table: GroupResult, row: CellResult, other: CellResult, records: Sequence[LaunchRecord], timing: Timing
+) -> Interval | None:
+    """Return ln of how many times as fast one row of a stored table is as another; ``None`` without a common launch.
+
+    Its interval is of this ratio alone, at the confidence of the run.
+    """
+    ratios = launch_ratios(observe(_group(table, _basis(table)), records, timing), other.id, row.id)
+    return interval_at(ratios, looks_of(timing), timing.confidence) if ratios else None
 
 
 def planned_mixing(plan: Mapping[str, Any]) -> bool:

@@ -84,11 +84,13 @@ class CurveStep:
     """The place of a table in a curve over batch sizes.
 
     Attributes:
+        smallest: The batch that the curve begins with.
         stop_gain: The curve ends where a larger batch adds less than this share of throughput to every row.
     """
 
     curve: str
     stop_gain: float
+    smallest: int
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,16 @@ class SweepTable:
     def batch(self) -> int:
         """The batch size of all of its cells; 0 where none is given."""
         return int(self.shared.get("batch", 0))
+
+    @property
+    def batch_before(self) -> int | None:
+        """The batch before its own in a curve, which is measured beside it; ``None`` where there is none."""
+        return None if self.step is None or self.batch <= self.step.smallest else self.batch // 2
+
+    @property
+    def row_count(self) -> int:
+        """How many rows it has: one for each cell, and in a curve another one at the batch before."""
+        return len(self.cells) * (1 if self.batch_before is None else 2)
 
     def values(self, key: str) -> tuple[Any, ...]:
         """Return the different values that its cells have for a key, in their order; none where it is not set."""
@@ -290,7 +302,7 @@ def _matches(settings: Settings, exclusion: Lists) -> bool:
 
 def _step(settings: Settings, compare: Sequence[str], doubling: Doubling) -> CurveStep:
     shared = {key: value for key, value in settings.items() if key not in (*compare, "batch")}
-    return CurveStep(digest([shared, doubling.stop_gain]), doubling.stop_gain)
+    return CurveStep(digest([shared, doubling.stop_gain]), doubling.stop_gain, doubling.smallest)
 
 
 def in_order(tables: Iterable[SweepTable], seed: int) -> tuple[SweepTable, ...]:

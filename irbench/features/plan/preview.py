@@ -38,17 +38,19 @@ def most_seconds(tables: Sequence[SweepTable], setup: SweepSetup) -> dict[str, f
 
 
 def _most_seconds(table: SweepTable, options: RunOptions) -> float:
-    parts = parts_of(len(table.cells), Timing.most_cells) if options.budget is None else 1
+    parts = parts_of(table.row_count, Timing.most_cells) if options.budget is None else 1
     return budget_s(options) * parts
 
 
 def expected_seconds(tables: Sequence[SweepTable], setup: SweepSetup) -> dict[str, float]:
     """Return how long tables took by their ids, in seconds, as far as stored runs have rows with the same settings."""
     rows = dict(_stored_rows(setup.results, {_name(cell) for table in tables for cell in table.cells}))
-    seconds_by_table = {
-        table.id: [rows.get(key) if (key := _key_of(cell)) else None for cell in table.cells] for table in tables
+    known = ([rows.get(key) if (key := _key_of(cell)) else None for cell in table.cells] for table in tables)
+    return {
+        table.id: sum(filter(None, seconds)) * table.row_count / len(table.cells)
+        for table, seconds in zip(tables, known, strict=True)
+        if all(seconds)
     }
-    return {table: sum(filter(None, seconds)) for table, seconds in seconds_by_table.items() if all(seconds)}
 
 
 def _stored_rows(root: Path, models: set[str]) -> Iterator[tuple[CellKey, float]]:

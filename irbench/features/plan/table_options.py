@@ -25,8 +25,13 @@ class SweepSetup:
 
 
 def table_options(table: SweepTable, setup: SweepSetup) -> RunOptions:
-    """Return the options that ask for a table: all combinations of its cells' settings."""
+    """Return the options that ask for a table: all combinations of its cells' settings.
+
+    In a curve the batch before is measured beside each batch, so that what doubling gains is of one table.
+    """
     settings: dict[str, Any] = {**table.shared, **{key: list(table.values(key)) for key in table.compare}}
+    if table.batch_before is not None:
+        settings["batch"] = [table.batch_before, table.batch]
     models = [_path(str(model), setup.folder) for model in table.values("models")]
     data = settings.get("data")
     if data is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
@@ -20,11 +20,38 @@ CURVE_END_TEXTS: Mapping[StopReason, str] = {
 
 
 @dataclass(frozen=True)
+class BatchGain:
+    """What a batch adds to the throughput of the batch before it, both measured in one table.
+
+    Attributes:
+        value: As a share of what the batch before had.
+        low: Lower end of the interval, at 95 % for this gain alone; ``None`` where there are too few launches for one.
+        high: Upper end; ``None`` likewise.
+        fps_before: Samples per second of the batch before, in the same table.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    fps_before: float | None = None
+
+
+@dataclass(frozen=True)
+class Knee:
+    """Between which batches the one lies beyond which every doubling gains too little."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
 class RowFacts:
     """What is kept of a row of a finished table.
 
     Attributes:
         fps: Samples per second; ``None`` without figures.
+        gain: What its batch adds; ``None`` for the first of a curve, outside curves, and where one of the two has no
+            figures.
         peak_bytes: The most memory that its process had; ``None`` where that is unknown.
         reason: Why it failed; empty where it did not.
     """
@@ -34,6 +61,7 @@ class RowFacts:
     fps: float | None = None
     peak_bytes: int | None = None
     reason: str = ""
+    gain: BatchGain | None = None
 
     @property
     def counts(self) -> bool:
@@ -47,7 +75,6 @@ class CurvePoint:
 
     batch: int
     rows: tuple[RowFacts, ...]
-    busy: bool = False
 
     def row(self, name: str) -> RowFacts | None:
         """Return the row of this name, if it has figures."""
@@ -75,7 +102,8 @@ def curve_end(
 ) -> CurveEnd | None:
     """Return why a curve ends, or ``None`` where its next batch is to be measured.
 
-    A step to or from a batch at which the machine was busy ends it only if the step before gained too little as well.
+    The last step ends it where it surely gained too little in every row. One of which that is not sure, on a busy
+    machine for example, ends it only if the step before gained too little as well.
     """
     if not points:
         return None
@@ -83,8 +111,9 @@ def curve_end(
     names = [row.name for row in last.rows if row.counts]
     if not names:
         return CurveEnd(curve, last.batch, "failed")
-    doubtful = any(point.busy for point in points[-2:])
-    if _gains_little(points, stop_gain) and (not doubtful or _gains_little(points[:-1], stop_gain)):
+    if _gains_little(points, stop_gain) and (
+        _surely_gains_little(last, stop_gain) or _gains_little(points[:-1], stop_gain)
+    ):
         return CurveEnd(curve, last.batch, "saturated")
     needed_bytes = {name: expected_bytes(points, name, next_batch) or 0 for name in names}
     largest = max(needed_bytes, key=needed_bytes.__getitem__)
@@ -93,18 +122,31 @@ def curve_end(
     return None
 
 
-def gain(points: Sequence[CurvePoint], name: str) -> float | None:
-    """Return the share of throughput that the last step added to a row; ``None`` where it lacks one of the two."""
-    return next((gained for _, gained in _gains(points[-2:], name)), None)
+def gain(points: Sequence[CurvePoint], name: str) -> BatchGain | None:
+    """Return what the last step added to the throughput of a row; ``None`` where it lacks one of the two."""
+    row = points[-1].row(name) if points else None
+    return None if row is None else row.gain
 
 
-def knee(points: Sequence[CurvePoint], name: str, stop_gain: float) -> int | None:
-    """Return the batch of a row beyond which each one gains less than ``stop_gain``; ``None`` without one."""
-    size: int | None = None
-    for batch, gained in _gains(points, name):
-        if gained is not None:
-            size = None if gained >= stop_gain else batch if size is None else size
-    return size
+def knee(points: Sequence[CurvePoint], name: str, stop_gain: float) -> Knee | None:
+    """Return between which batches the one of a row lies beyond which each doubling gains less than ``stop_gain``.
+
+    It lies at or beyond every batch that surely gained as much, and at or before the first of those at the end that
+    surely gained less.
+
+    Returns:
+        ``None`` where the last doubling did not surely gain less, so that there may be no knee.
+    """
+    gains = [(before.batch, point.batch, gain((point,), name)) for before, point in pairwise(points)]
+    high = None
+    for before, _, gained in reversed(gains):
+        if gained is None or gained.high is None or gained.high >= stop_gain:
+            break
+        high = before
+    if high is None:
+        return None
+    surely = (batch for _, batch, gained in gains if gained and gained.low is not None and gained.low >= stop_gain)
+    return Knee(max(surely, default=points[0].batch), high)
 
 
 def expected_bytes(points: Sequence[CurvePoint], name: str, batch: int) -> int | None:
@@ -121,17 +163,10 @@ def expected_bytes(points: Sequence[CurvePoint], name: str, batch: int) -> int |
 
 
 def _gains_little(points: Sequence[CurvePoint], stop_gain: float) -> bool:
-    gains = [gain(points, row.name) for row in points[-1].rows if row.counts]
-    return len(points) > 1 and all(gained is not None and gained < stop_gain for gained in gains)
+    gains = [gain(points, row.name) for row in points[-1].rows if row.counts] if points else []
+    return bool(gains) and all(gained is not None and gained.value < stop_gain for gained in gains)
 
 
-def _gains(points: Sequence[CurvePoint], name: str) -> Iterator[tuple[int, float | None]]:
-    """Yield each batch but the last, with what the next one adds to a row; ``None`` where either has no figures."""
-    for smaller, larger in pairwise(points):
-        before, after = smaller.row(name), larger.row(name)
-        yield smaller.batch, _fps(after) / _fps(before) - 1 if before and after else None
-
-
-def _fps(row: RowFacts) -> float:
-    assert row.fps is not None
-    return row.fps
+def _surely_gains_little(point: CurvePoint, stop_gain: float) -> bool:
+    gains = [row.gain for row in point.rows if row.counts]
+    return all(gained is not None and gained.high is not None and gained.high < stop_gain for gained in gains)

@@ -112,10 +112,17 @@ class SweepOverview:
 
 
 def best_of_sweep(tables: Sequence[TableOverview]) -> tuple[BestOfTables, ...]:
-    """Return the best row over the tables of each model and set of inputs; none where fewer than two have a leader."""
+    """Return the best row over the tables of each model and set of inputs; none where fewer than two have a leader.
+
+    Batches of a curve are compared side by side, which tables that were measured one after the other might contradict.
+    """
     questions: dict[str, list[TableOverview]] = {}
     for shown in tables:
-        if len(shown.table.values("models")) == 1 and "native" not in shown.table.values("precision"):
+        if (
+            shown.table.step is None
+            and len(shown.table.values("models")) == 1
+            and "native" not in shown.table.values("precision")
+        ):
             questions.setdefault(_question(shown.table), []).append(shown)
     leaders = (_best(shown) for shown in questions.values())
     return tuple(best for best in leaders if best is not None)

@@ -54,7 +54,6 @@ class TableDone(msgspec.Struct, tag="done", frozen=True):
     batch: int
     seconds: float
     rows: tuple[RowFacts, ...]
-    busy: bool = False
     undecided: bool = False
 
 
@@ -104,7 +103,7 @@ class SweepProgress:
     def point(self, table: str) -> CurvePoint | None:
         """Return a measured table as a point of a curve."""
         done = self.done.get(table)
-        return None if done is None else CurvePoint(done.batch, done.rows, done.busy)
+        return None if done is None else CurvePoint(done.batch, done.rows)
 
 
 _FILE = "state.jsonl"

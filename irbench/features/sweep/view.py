@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from irbench.across_runs.texts import digits_for_changes
+from irbench.across_runs.texts import signed_percent, signed_percent_end
 from irbench.core.quantities import percent, plural, significant
-from irbench.features.sweep.curve import CURVE_END_TEXTS, CurvePoint, gain, knee
+from irbench.features.sweep.curve import CURVE_END_TEXTS, BatchGain, CurvePoint, gain, knee
 from irbench.features.sweep.report import STATUS_TEXTS, CurveOverview, SweepOverview, TableOverview, TableStatus
 from irbench.render.outcome_texts import best_text, outcomes_text
 from irbench.render.table import ListingTable, Row, TableColumn, TextTable
@@ -69,40 +68,40 @@ def _outcome(shown: TableOverview) -> str:
 
 
 def _points(curve: CurveOverview) -> TextTable:
-    """Return a row for each batch and row of a curve, with what the step from the batch before gained."""
+    """Return a row for each batch and row of a curve, with what it gained over the batch before in its table."""
     columns = (
         TableColumn("batch"),
         TableColumn("row", words=True),
+        TableColumn("FPS before", drops=1),
         TableColumn("FPS"),
-        TableColumn("gain"),
+        TableColumn("gain [95 %]"),
         TableColumn("GB"),
     )
-    digits = {name: _digits(curve.points, name) for name in _names(curve.points)}
     rows = [
-        Row((str(point.batch), name, *_figures(curve.points[: number + 1], name, digits[name])))
-        for number, point in enumerate(curve.points)
-        for name in _names(curve.points)
+        Row((str(point.batch), name, *_figures(point, name))) for point in curve.points for name in _names(curve.points)
     ]
     return TextTable(columns, tuple(rows))
 
 
-def _digits(points: Sequence[CurvePoint], name: str) -> int:
-    """Return how many digits the FPS of a row take so that each gain follows from what is shown of them."""
-    rows = [point.row(name) for point in points]
-    fps = [None if row is None else row.fps for row in rows]
-    steps = [(before, after) for before, after in pairwise(fps) if before and after]
-    return digits_for_changes(steps, lambda before, after: percent(after / before - 1, 0))
-
-
-def _figures(points: Sequence[CurvePoint], name: str, digits: int) -> tuple[str, str, str]:
-    row, gained = points[-1].row(name), gain(points, name)
-    if row is None or row.fps is None:
-        return (_NONE, _NONE, _NONE)
+def _figures(point: CurvePoint, name: str) -> tuple[str, str, str, str]:
+    row = point.row(name)
+    if row is None:
+        return (_NONE, _NONE, _NONE, _NONE)
     memory = _NONE if row.peak_bytes is None else f"{row.peak_bytes / 1e9:.2f}"
-    return (significant(row.fps, digits=digits), _NONE if gained is None else percent(gained, 0), memory)
+    before = _NONE if row.gain is None else significant(row.gain.fps_before)
+    return (before, significant(row.fps), _NONE if row.gain is None else _gain(row.gain), memory)
+
+
+def _gain(gained: BatchGain) -> str:
+    """Return ``+49.0 % [+41.2 %, +55.0 %]``, without brackets where there is no interval."""
+    if gained.low is None or gained.high is None:
+        return signed_percent(gained.value)
+    return f"{signed_percent(gained.value)} [{signed_percent_end(gained.low)}, {signed_percent_end(gained.high)}]"
 
 
 def _conclusions(curve: CurveOverview) -> Iterator[str]:
+    if any(row.gain is not None for point in curve.points for row in point.rows):
+        yield "gain: over the batch before, measured side by side in one table (FPS before), the median over launches"
     yield from (_conclusion(curve, name) for name in _names(curve.points))
     end = curve.end
     if end is not None:
@@ -116,11 +115,16 @@ def _conclusion(curve: CurveOverview, name: str) -> str:
     largest = max((point.batch for point in curve.points if point.row(name)), default=None)
     if largest is None:
         return f"{name}: no batch has figures"
-    size = knee(curve.points, name, curve.stop_gain)
     limit = "" if largest == curve.points[-1].batch else f"; {largest} is the largest batch that it ran"
-    if size is None:
+    points = [point for point in curve.points if point.batch <= largest]
+    found, last, least = knee(points, name, curve.stop_gain), gain(points, name), percent(curve.stop_gain, 0)
+    if found is not None:
+        where = f"at batch {found.low}" if found.low == found.high else f"between batch {found.low} and {found.high}"
+        return f"{name}: knee {where}, beyond which doubling gains less than {least}{limit}"
+    if len(points) == 1 or (last is not None and last.low is not None and last.low >= curve.stop_gain):
         return f"{name}: no knee up to batch {largest}{limit}"
-    return f"{name}: knee at batch {size}, beyond which doubling gains less than {percent(curve.stop_gain, 0)}{limit}"
+    known = "" if last is None else f", which gained {_gain(last)}"
+    return f"{name}: whether there is a knee is not known: the last doubling{known}, may gain {least}{limit}"
 
 
 def _names(points: Sequence[CurvePoint]) -> tuple[str, ...]:

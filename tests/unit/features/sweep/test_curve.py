@@ -2,27 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
-from irbench.features.sweep.curve import CurvePoint, RowFacts, curve_end, expected_bytes, gain, knee
+from irbench.features.sweep.curve import (
+    BatchGain,
+    CurvePoint,
+    Knee,
+    RowFacts,
+    curve_end,
+    expected_bytes,
+    gain,
+    knee,
+)
 
 GB = 10**9
 
 
-def points(*throughputs: float | None, peaks_gb: tuple[float, ...] = ()) -> tuple[CurvePoint, ...]:
+def gains_of(fps: Sequence[float | None], width: float) -> list[BatchGain | None]:
+    """Return what each batch gains over the one before, known to so many percentage points on either side."""
+    values = [after / before - 1 if before and after else None for before, after in pairwise(fps)]
+    known = (None if value is None else BatchGain(value, value - width, value + width) for value in values)
+    return [None, *known]
+
+
+def points(
+    *throughputs: float | None, peaks_gb: tuple[float, ...] = (), width: float = 0.0005
+) -> tuple[CurvePoint, ...]:
     """Return a curve of one row, from batch 1 on."""
     peaks = [round(peak * GB) for peak in peaks_gb] or [None] * len(throughputs)
     return tuple(
-        CurvePoint(2**step, (RowFacts("ort", "ok" if fps else "failed", fps, peak),))
-        for step, (fps, peak) in enumerate(zip(throughputs, peaks, strict=True))
+        CurvePoint(2**step, (RowFacts("ort", "ok" if fps else "failed", fps, peak, gain=gained),))
+        for step, (fps, peak, gained) in enumerate(zip(throughputs, peaks, gains_of(throughputs, width), strict=True))
     )
 
 
 def two_rows(*throughputs: tuple[float, float]) -> tuple[CurvePoint, ...]:
+    gains = [gains_of(fps, 0.0005) for fps in zip(*throughputs, strict=True)]
     return tuple(
-        CurvePoint(2**step, tuple(RowFacts(name, "ok", fps) for name, fps in zip(("ort", "tf"), pair, strict=True)))
+        CurvePoint(
+            2**step,
+            tuple(
+                RowFacts(name, "ok", fps, gain=gained[step])
+                for name, fps, gained in zip(("ort", "tf"), pair, gains, strict=True)
+            ),
+        )
         for step, pair in enumerate(throughputs)
     )
 
@@ -51,12 +78,11 @@ def test_it_goes_on_while_any_row_gains_enough():
     assert reason(two_rows((100, 100), (101, 101))) == "saturated"
 
 
-def test_a_step_on_a_busy_machine_ends_it_only_if_another_gains_too_little():
-    quiet = points(100, 190, 180)
-    busy = (*quiet[:2], replace(quiet[2], busy=True))
-    assert (reason(quiet), reason(busy)) == ("saturated", None)
-    assert reason((*busy, *points(0, 0, 0, 185)[3:])) == "saturated"
-    assert reason((*busy, *points(0, 0, 0, 300)[3:])) is None
+def test_a_step_that_is_not_sure_ends_it_only_if_another_gains_too_little():
+    assert reason(points(100, 190, 180)) == "saturated"
+    assert reason(points(100, 190, 180, width=0.3)) is None  # a busy machine
+    assert reason(points(100, 190, 180, 185, width=0.3)) == "saturated"
+    assert reason(points(100, 190, 180, 300, width=0.3)) is None
 
 
 def test_a_row_that_has_just_begun_to_work_may_still_gain():
@@ -83,10 +109,29 @@ def test_memory_is_not_foretold_from_one_point():
 
 def test_the_knee_is_the_batch_beyond_which_the_next_gains_too_little():
     curve = points(100, 180, 300, 310, 312)
-    assert knee(curve, "ort", 0.05) == 4
+    assert knee(curve, "ort", 0.05) == Knee(4, 4)
     assert knee(curve[:3], "ort", 0.05) is None
-    assert knee(curve, "ort", 0.01) == 8
-    assert knee(points(100, 180, 181, 300, 310), "ort", 0.05) == 8
-    assert knee(points(100, 101), "ort", 0.05) == 1
-    assert gain(curve, "ort") == pytest.approx(312 / 310 - 1)
+    assert knee(curve, "ort", 0.01) == Knee(8, 8)
+    assert knee(points(100, 180, 181, 300, 310), "ort", 0.05) == Knee(8, 8)
+    assert knee(points(100, 101), "ort", 0.05) == Knee(1, 1)
+    gained = gain(curve, "ort")
+    assert gained is not None
+    assert gained.value == pytest.approx(312 / 310 - 1)
     assert gain(curve[:1], "ort") is None
+
+
+def test_a_knee_is_not_stated_where_gains_are_not_known_closely():
+    busy = points(121, 62, 112, 71, width=0.6)
+    assert knee(busy, "ort", 0.05) is None
+    assert knee(points(121, 122, 121, 122, width=0.6), "ort", 0.05) is None
+    unknown = [replace(point.rows[0], gain=None if not point.rows[0].gain else BatchGain(0.0)) for point in busy]
+    previews = tuple(CurvePoint(2**step, (row,)) for step, row in enumerate(unknown))
+    assert knee(previews, "ort", 0.05) is None
+
+
+def test_a_knee_lies_between_what_surely_gains_and_what_surely_does_not():
+    sure, unsure = points(100, 180, 300, 310, 312), points(100, 180, 300, 310, 312, width=0.2)
+    mixed = (*sure[:2], unsure[2], unsure[3], sure[4])
+    assert knee(mixed, "ort", 0.05) == Knee(4, 8)  # 4 surely gained: 67 % at least 47 %; whether 8 did is not known
+    mixed = (*sure[:2], *points(100, 180, 190, 310, 312, width=0.2)[2:3], *sure[3:])
+    assert knee(mixed, "ort", 0.05) == Knee(2, 4)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 from golden_files import check_golden
 from rich.console import Console
 
 from irbench.features.plan.expansion import Doubling, Matrix, SweepTable, expand
-from irbench.features.sweep.curve import CurveEnd, CurvePoint, RowFacts
+from irbench.features.sweep.curve import BatchGain, CurveEnd, CurvePoint, RowFacts
 from irbench.features.sweep.report import CurveOverview, SweepOverview, TableOverview, TableStatus
 from irbench.features.sweep.view import SweepView
 from irbench.store.entries import Outcome, RunEntry
@@ -35,12 +34,17 @@ def entry(run: str, ratio: float) -> RunEntry:
     return RunEntry(run, "", "", ("resnet50",), (), (), (outcome,), True, 4, True)
 
 
-def point(batch: int, ort: float | None, openvino: float) -> CurvePoint:
+def point(batch: int, ort: float | None, openvino: float, *gains: BatchGain | None) -> CurvePoint:
+    of_ort, of_openvino = gains or (None, None)
     rows = (
-        RowFacts("ort", "ok" if ort else "failed", ort, batch * 10**8),
-        RowFacts("openvino", "ok", openvino, batch * 2 * 10**8),
+        RowFacts("ort", "ok" if ort else "failed", ort, batch * 10**8, gain=of_ort),
+        RowFacts("openvino", "ok", openvino, batch * 2 * 10**8, gain=of_openvino),
     )
     return CurvePoint(batch, rows)
+
+
+GAINED = (BatchGain(0.332, 0.29, 0.37, 30.2), BatchGain(0.49, 0.41, 0.55, 33.4))
+"""Of ort and openvino from batch 1 to 2."""
 
 
 def overview(end: CurveEnd | None) -> SweepOverview:
@@ -55,7 +59,8 @@ def overview(end: CurveEnd | None) -> SweepOverview:
         )
         for number, (table, status) in enumerate(zip(curve_tables(), statuses, strict=True))
     ]
-    points = (point(1, 30.0, 33.0), point(2, 40.0, 50.0), point(4, None, 51.0))
+    last = point(4, None, 51.0, None, BatchGain(0.021, 0.004, 0.038, 49.9))
+    points = (point(1, 30.0, 33.0), point(2, 40.0, 50.0, *GAINED), last)
     return SweepOverview("night", tuple(listed), (CurveOverview("resnet50 threads=2", points, 0.05, end),))
 
 
@@ -70,11 +75,27 @@ def test_a_curve_that_ended_for_want_of_memory_says_how_much_it_lacked():
     assert "ended at" not in shown(overview(None))
 
 
-def test_a_gain_follows_from_the_throughput_beside_it():
-    points = (point(1, 99.64, 33.0), point(2, 104.49, 33.3), point(4, 109.46, 33.5))
+def concluded(*points: CurvePoint) -> str:
     curves = (CurveOverview("resnet50 threads=2", points, 0.05, None),)
-    lines = [line.split() for line in shown(replace(overview(None), curves=curves)).splitlines()]
-    fps = [(float(line[2]), line[3]) for line in lines if line[1:2] == ["ort"] and line[0].isdecimal()]
-    for (before, _), (after, gained) in pairwise(fps):
-        assert f"{100 * (after / before - 1):.0f}" == gained
-    assert [gained for _, gained in fps] == ["-", "5", "5"]
+    return " ".join(shown(replace(overview(None), curves=curves), 200).split())
+
+
+def test_a_gain_stands_beside_both_throughputs_of_its_table():
+    points = (point(1, 30.0, 33.0), point(2, 40.0, 50.0, *GAINED))
+    assert "2 ort 30.2 40.0 +33.2 % [+29.0 %, +37.0 %]" in concluded(*points)
+    assert "ort: no knee up to batch 2" in concluded(*points)
+
+
+def test_a_knee_is_stated_only_with_an_interval():
+    def curve(*gains: BatchGain) -> str:
+        later = (point(2**step, 100.0, 100.0, gained, gained) for step, gained in enumerate(gains, start=1))
+        return concluded(point(1, 100.0, 100.0), *later)
+
+    much, little = BatchGain(0.5, 0.4, 0.6, 9.0), BatchGain(0.01, -0.01, 0.03, 9.0)
+    unsure = BatchGain(0.1, -0.4, 0.7, 9.0)
+    assert "ort: knee at batch 2, beyond which doubling gains less than 5 %" in curve(much, little, little)
+    assert "ort: knee between batch 2 and 4, beyond which" in curve(much, unsure, little)
+    busy = curve(unsure, unsure, unsure)
+    assert "ort: whether there is a knee is not known: the last doubling, which gained +10.0 % [-40.0 %," in busy
+    assert "knee at" not in busy
+    assert "the last doubling, which gained -40.0 %, may gain 5 %" in curve(BatchGain(-0.4, fps_before=9.0))
