@@ -202,8 +202,8 @@ def observe_otherwise(
 ) -> tuple[Observed, ...]:
     """Return the launches reduced in the other way: by all blocks where undisturbed ones count, and the reverse.
 
-    A run is reduced again after each launch, and how may change with the share of disturbed blocks. Where most blocks
-    were disturbed at some look, all blocks count as they did then: by mean times.
+    A run is reduced again after each launch, and how may change with the share of disturbed blocks. Where all blocks
+    counted at some look, they count as they did then: by mean times.
 
     Args:
         group: Says what cells are compared by.
@@ -213,9 +213,12 @@ def observe_otherwise(
     """
     if is_as_loaded(launches):
         return observe(group, records, timing, "quiet-launches")
-    if any(mostly_disturbed(launches[:look]) for look in range(1, len(launches) + 1)):
+    looks = range(1, len(launches) + 1)
+    if any(_reduction(records[:look], launches[:look], timing) == "as-loaded" for look in looks):
         return observe(group, records, timing, "as-loaded")
-    return tuple(replace(launch, counted=launch.blocks) for launch in launches)
+    is_usual = all(launch.reduction == "usual" for launch in launches)
+    usual = launches if is_usual else observe(group, records, timing, "usual")
+    return tuple(replace(launch, counted=launch.blocks) for launch in usual)
 
 
 def log_ratio_of_launch(observed: Observed, cell: str, other: str) -> float | None:

@@ -164,6 +164,30 @@ def test_a_row_that_leads_in_the_few_quiet_launches_and_not_over_all_is_no_winne
     assert speedup.all_blocks_value == pytest.approx(1 / against.value)
 
 
+def test_launches_that_do_not_count_are_in_the_figures_over_all_blocks_also_where_turns_are_unknown() -> None:
+    records = [reversing(number, 9) for number in range(4)] + [reversing(number, 5) for number in range(4, 8)]
+    unknown = [
+        replace(
+            record,
+            cells=tuple(
+                replace(
+                    cell,
+                    rounds=tuple(
+                        replace(own, evidence=replace(own.evidence, foreign_cpu_ns=None)) for own in cell.rounds
+                    ),
+                )
+                for cell in record.cells
+            ),
+        )
+        for record in records
+    ]
+    found = table(group("b", "a"), unknown)
+    assert (found.winner, found.lead.cell, found.lead.launches) == (None, "a", 4)
+    against = found.lead.contradiction
+    assert (against.cell, against.blocks, against.launches) == ("b", "all", 8)
+    assert against.value > 1.02
+
+
 def test_a_row_that_leads_on_a_busy_machine_and_not_in_its_quiet_launches_is_no_winner() -> None:
     busy = [reversing(number, 9) for number in range(5)]
     once = table(group("b", "a"), [*busy, reversing(5, 5)])
@@ -272,10 +296,10 @@ def test_no_run_names_another_leader_because_other_blocks_count_without_saying_s
             if ways[0] != ways[1] and min(before.lead or 1, now.lead or 1) > least:
                 flips += 1
                 found = table(asked, records, timing=timing)
-                footer = " ".join(line.plain for line in GroupView(found).as_lines(200))
+                shown = " ".join(line.plain for line in GroupView(found).as_lines(200))
                 said = before.contradicted_by, now.contradicted_by
-                assert said != (None, None) or "change if included" in footer, (run, number, before, now)
-                assert "same verdicts if included" not in footer or found.lead.reason == "undecided"
+                assert said != (None, None) or "[excluded-blocks-matter]" in shown, (run, number, before, now)
+                assert "same verdicts if included" not in shown or found.lead.reason == "undecided"
                 if now.contradicted_by is not None:
                     assert (found.winner, found.lead.contradiction is not None) == (None, True)
             before = now
