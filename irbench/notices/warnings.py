@@ -63,7 +63,11 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class Unverified(Warn):
-    """``draws`` are the operators of a model that draw random numbers, ``switch`` the input that makes them do so."""
+    """Outputs that nothing could be compared with.
+
+    ``draws`` are the operators of a model that draw random numbers, ``switch`` the input that makes them do so, and
+    ``batch`` is the batch size of which this is known, where a model has several.
+    """
 
     code = "unverified"
     says = "no reference could check the outputs"
@@ -72,10 +76,12 @@ class Unverified(Warn):
     refusals: tuple[Refused, ...]
     draws: str = ""
     switch: str = ""
+    batch: int | None = None
     example_facts: ClassVar[ExampleFacts] = {"model": "net", "refusals": (Refused("ort", "it has no kernel for MyOp"),)}
 
     def brief(self, context: Context) -> str:
-        return f"Outputs of {self.model} were not verified."
+        at_batch = "" if self.batch is None else f" at batch {self.batch}"
+        return f"Outputs of {self.model} were not verified{at_batch}."
 
     def detail(self, context: Context) -> str:
         if self.draws:
@@ -134,6 +140,28 @@ class DegenerateOutputs(Warn):
 
     def remedy(self, context: Context) -> str:
         return "Verify it with real inputs: irbench verify MODEL --data FOLDER."
+
+
+class MixesSamples(Warn):
+    """``max_rel`` is how far the outputs are apart; ``None`` where only one of them is a number."""
+
+    code = "mixes-samples"
+    says = "a sample has other outputs in a batch than alone"
+
+    model: str
+    batch: int
+    max_rel: float | None = None
+    example_facts: ClassVar[ExampleFacts] = {"model": "net", "batch": 8, "max_rel": 0.4}
+
+    def brief(self, context: Context) -> str:
+        apart = "" if self.max_rel is None else f" (max err {significant(self.max_rel, 2)})"
+        return f"{self.model} mixes samples: the first of a batch of {self.batch} has other outputs than alone{apart}."
+
+    def detail(self, context: Context) -> str:
+        return "Its rows at this batch agree with the reference, but they do not compute what a batch of 1 computes."
+
+    def remedy(self, context: Context) -> str:
+        return "Export the model again with a dynamic batch; irbench inspect shows the shapes of its Reshape nodes."
 
 
 class BaselineReplaced(Warn):

@@ -13,8 +13,9 @@ from irbench.errors import IrbenchError
 from irbench.notices import Note
 from irbench.notices.notes import NativePrecision
 from irbench.requests import probes
+from irbench.runner.mixed_samples import batch_in_file
 from irbench.runner.plan import PlannedGroup
-from irbench.spec import Cell
+from irbench.spec import Cell, Workload, shape_text
 from irbench.spi import Availability, LoadChecker, Refusal
 
 _LEFT_TO_THE_GRAPH = ("native", "int8")
@@ -23,7 +24,7 @@ _LEFT_TO_THE_GRAPH = ("native", "int8")
 
 def without_refused_rows(groups: Sequence[PlannedGroup], say: Say) -> tuple[PlannedGroup, ...]:
     """Return the groups in which rows that are certainly impossible are failed already, so that none is started."""
-    refused = [{cell.id: failure for cell in group.measured if (failure := _failure(cell))} for group in groups]
+    refused = [_refused(group) for group in groups]
     if not any(refused):
         return tuple(groups)
     _require_some_left(groups, refused)
@@ -35,6 +36,15 @@ def without_refused_rows(groups: Sequence[PlannedGroup], say: Say) -> tuple[Plan
     return tuple(
         replace(group, absent={**group.absent, **failures}) for group, failures in zip(groups, refused, strict=True)
     )
+
+
+def _refused(group: PlannedGroup) -> dict[str, Failure]:
+    at_batch = [_of_batch(workload) for workload in group.group.workloads]
+    failures = {
+        cell.id: _failure(cell) or (at_batch[cell.workload] if cell.artifact and cell.artifact.kind == "onnx" else None)
+        for cell in group.measured
+    }
+    return {cell: failure for cell, failure in failures.items() if failure is not None}
 
 
 def _require_some_left(groups: Sequence[PlannedGroup], refused: Sequence[Mapping[str, Failure]]) -> None:
@@ -67,6 +77,19 @@ def _failure(cell: Cell) -> Failure | None:
         return None
     graph_precision = "" if cell.artifact is None else cell.artifact.precision
     return _probed(cell, graph_precision) or _checked(cell, graph_precision)
+
+
+def _of_batch(workload: Workload) -> Failure | None:
+    """Return that an ONNX graph cannot run at a batch size, as another one is written into its file."""
+    written = batch_in_file(workload)
+    if written is None or not written.is_impossible:
+        return None
+    return Failure(
+        "compile",
+        f"the file has a batch of {written.batch} written into it: {written.node} makes {shape_text(written.target)} of"
+        f" its input, which is {shape_text(written.given)} at batch {workload.batch}",
+        f"Export the model with a dynamic batch, or measure it with --batch {written.batch}.",
+    )
 
 
 def _checked(cell: Cell, graph_precision: str) -> Failure | None:

@@ -75,7 +75,10 @@ def expected_outputs(workload: Workload, cells: Sequence[Cell], scratch: Path, d
             raise
         except IrbenchError as error:
             refusals.append(Refused(name, error.message))
-    return ReferenceOutputs(None, None, (Unverified(model=workload.bundle.name, refusals=tuple(refusals)),))
+    is_dynamic = any(BATCH in spec.tensor.dynamic_dimensions for spec in workload.bundle.inputs)
+    batch = workload.batch if is_dynamic and workload.batch > 1 else None
+    unverified = Unverified(model=workload.bundle.name, refusals=tuple(refusals), batch=batch)
+    return ReferenceOutputs(None, None, (unverified,))
 
 
 def references(group: Group, expected: Sequence[ReferenceOutputs]) -> dict[str, Reference]:

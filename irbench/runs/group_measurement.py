@@ -19,6 +19,7 @@ from irbench.runner.continuation import GroupSoFar, without_unfinished
 from irbench.runner.launch import Launch
 from irbench.runner.launch_schedule import UNTIL_PRECISE, LaunchSchedule, launched, most_launches
 from irbench.runner.launch_state import GroupTooLarge, LaunchInputs, LaunchPlan
+from irbench.runner.mixed_samples import mixed_samples
 from irbench.runner.neighbours import busy_neighbours, neighbour_tasks
 from irbench.runner.plan import GraphRefused, PlannedGroup, with_other_graphs
 from irbench.runner.prepare import same_inputs, swept_sizes
@@ -163,9 +164,17 @@ class GroupMeasurement:
                 expected.append(expected[known])
                 continue
             cells = [cell for cell in self._group.cells if cell.workload == place]
+            if all(cell.id in self.planned.absent for cell in cells):
+                expected.append(ReferenceOutputs(None, None))
+                continue
             deadline = self._timing.deadline_after(self._watch.elapsed_s)
             expected.append(expected_outputs(workload, cells, scratch, deadline.seconds))
             self._remarks = (*self._remarks, *(warn for warn in expected[-1].warnings if warn not in self._remarks))
+        answered = list(zip(workloads, expected, strict=True))
+        for workload, found in answered:
+            deadline = self._timing.deadline_after(self._watch.elapsed_s)
+            mixed = mixed_samples(workload, found, answered, scratch, deadline.seconds)
+            self._remarks = (*self._remarks, *([mixed] if mixed is not None and mixed not in self._remarks else []))
         self._expected = tuple(expected)
 
     def _launch_plan(self) -> LaunchPlan:

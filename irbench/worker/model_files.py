@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from irbench.onnx.reading.random_draws import RandomDraws
     from irbench.onnx.reading.signature import Signature
     from irbench.onnx.reading.value_shapes import ValueShape
+    from irbench.onnx.reading.written_batch import WrittenBatch
     from irbench.onnx.rewriting.bind import BoundCopy
 
 _TARGET = "irbench.worker.isolated_call:isolated_call"
@@ -375,6 +376,15 @@ def read_value_shapes(path: Path, inputs: Sequence[TensorSpec]) -> tuple[ValueSh
     target, returns = "irbench.onnx.reading.value_shapes:shapes_of_file", tuple[ValueShape, ...]
     shapes: tuple[ValueShape, ...] = read_file(target, path, tuple(inputs), returns=returns, imports=_SHAPES)
     return shapes
+
+
+def read_written_batch(path: Path, inputs: Sequence[TensorSpec], sizes: Mapping[str, int]) -> WrittenBatch | None:
+    """Return what :func:`irbench.onnx.reading.written_batch.written_batch` finds; raises as :func:`read_file` does."""
+    from irbench.onnx.reading.written_batch import WrittenBatch
+
+    target, returns = "irbench.onnx.reading.written_batch:written_batch", WrittenBatch | None
+    found: WrittenBatch | None = read_file(target, path, tuple(inputs), dict(sizes), returns=returns, imports=_SHAPES)
+    return found
 
 
 def _plan(path: Path, bound: Artifact) -> BoundCopy:

@@ -137,6 +137,21 @@ def test_a_model_is_compared_where_the_input_that_makes_it_draw_is_off(
         assert "--value x=0" in warning.remedy(Context())
 
 
+@pytest.mark.parametrize(("batch", "said"), [(8, "not verified at batch 8."), (1, "not verified.")])
+def test_outputs_that_no_reference_computed_are_named_with_their_batch(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, batch: int, said: str
+) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise IrbenchError("The shapes do not fit.")
+
+    monkeypatch.setattr(reference, "computed_outputs", refuse)
+    dynamic = InputSpec(TensorSpec("x", "float32", ("batch", 2)))
+    asked_for = workload(Feeding())
+    asked_for = replace(asked_for, bundle=replace(asked_for.bundle, inputs=(dynamic,)), sizes={"batch": batch})
+    (warning,) = expected_of(asked_for, tmp_path).warnings
+    assert said in warning.brief(Context())
+
+
 def test_a_reference_is_confined_as_rows_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Any] = []
 
