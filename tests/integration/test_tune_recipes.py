@@ -197,5 +197,6 @@ def test_the_command_measures_the_same_graph_again(tmp_path: Path, samples: Path
         assert again.code == 0, again.err
         (row,) = again.document["groups"][0]["cells"]
         assert cell.artifact is not None
-        assert (row["id"], row["state"]) == (cell.id, "ok")
-        assert row["graph"]["sha256"] == (cell.artifact.files.sha256 if cell.artifact.files else None)
+        assert (row["backend"], row["batch"], row["requested"]["threads"]) == (cell.backend, 1, cell.load.threads)
+        assert row["state"] == "ok"
+        assert row["graph_files"]["sha256"] == (cell.artifact.files.sha256 if cell.artifact.files else None)
