@@ -7,7 +7,7 @@ Architectures", Communications of the ACM 52 (2009).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from irbench.measure.bandwidth import Access, MemoryTimes
@@ -143,6 +143,33 @@ class MachinePeaks:
             rate for rate in self.bandwidth if (rate.level, rate.threads, rate.access) == (level, threads, access)
         )
         return next(matches, None)
+
+
+MOST_DISTURBED = 0.5
+"""Share of the blocks of matrix products: below, those that count are undisturbed."""
+_LEAST_SHARED = 0.9
+"""What several threads attain of a level that they share, main memory for example, of what one thread does: one may
+take all of its bandwidth."""
+
+
+def slower_together(peaks: MachinePeaks) -> Iterator[ComputePeak | Bandwidth]:
+    """Yield what several threads attain less of than one does, which only other programs bring about."""
+    for peak in peaks.compute:
+        alone = peaks.compute_peak(peak.precision, 1)
+        if alone is not None and peak.gflop_per_s < alone.gflop_per_s:
+            yield peak
+    for rate in peaks.bandwidth:
+        single = peaks.bandwidth_of(rate.level, 1, rate.access)
+        if single is None or rate.threads == 1:
+            continue
+        least = 1.0 if _capacity(rate) > _capacity(single) else _LEAST_SHARED
+        if rate.gb_per_s < least * single.gb_per_s:
+            yield rate
+
+
+def are_sound(peaks: MachinePeaks) -> bool:
+    """Whether peaks are those of the machine, and not of what other programs left of it."""
+    return (peaks.disturbed_share or 0) <= MOST_DISTURBED and not any(slower_together(peaks))
 
 
 def roof(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any, TypeAlias
 
@@ -15,6 +16,7 @@ from irbench.core.quantities import plural, significant, times
 from irbench.core.result import Contradiction, GroupResult, Lead, UnevenLoad, Winner
 from irbench.core.row import CellResult, Ends, is_too_slow, row_names
 from irbench.notices import Context, Note
+from irbench.notices.marks import OtherPeaks
 from irbench.notices.warnings import OrderRow, OrdersDiffer
 from irbench.render.columns import IN_SPEEDS
 from irbench.render.columns.declaration import Column, R, ShownColumn, ShownSpeed, T
@@ -55,6 +57,7 @@ class GroupView:
         warnings: Whether warnings are shown whole, with their remedies, and reasons of rows without figures as well;
             otherwise a warning is a short sentence, and a long reason is cut.
         told: Notes that are told already, below another table of the run.
+        roofline: Whether rows are compared with the peaks of the machine.
     """
 
     def __init__(
@@ -66,7 +69,9 @@ class GroupView:
         intervals: bool = False,
         warnings: bool = False,
         told: Collection[Note] = (),
+        roofline: bool = False,
     ) -> None:
+        result = result if roofline else without_roofline(result)
         self._result, self._told = result, told
         self._environment = environment or {}
         self._plan = plan or {}
@@ -131,6 +136,21 @@ class GroupView:
         )
         for warning in shown:
             yield from paragraph(warning, width, "yellow", hanging="  ")
+
+
+def without_roofline(result: GroupResult) -> GroupResult:
+    """Return a table without what compares its rows with the peaks of the machine: it is shown on request."""
+    rows = (
+        replace(
+            cell,
+            work=None,
+            gflop_per_s=None,
+            roof_share=None,
+            marks=tuple(mark for mark in cell.marks if not isinstance(mark, OtherPeaks)),
+        )
+        for cell in result.cells
+    )
+    return replace(result, cells=tuple(rows))
 
 
 def confidence_of(plan: Mapping[str, Any]) -> float:

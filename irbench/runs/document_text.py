@@ -10,7 +10,7 @@ from irbench.render.footer import footer, incomplete, mismatches, not_applicable
 from irbench.render.formats.exported_run import Export
 from irbench.render.formats.row_table import row_table
 from irbench.render.formats.text_files import as_csv, as_json_lines, as_markdown
-from irbench.render.speed_table import context_of, group_table, headline
+from irbench.render.speed_table import context_of, group_table, headline, without_roofline
 from irbench.render.table_title import origin_lines, title
 from irbench.render.tables_below import tables_below
 from irbench.render.text_formats import bullets, heading, markdown_text, without_control_characters
@@ -48,6 +48,7 @@ def _tables(document: RunDocument) -> Iterator[str]:
 
 
 def _markdown(group: GroupResult, document: RunDocument) -> str:
+    group = without_roofline(group)
     context = context_of(group, document.environment, document.plan)
     below = (
         *footer(group, context),

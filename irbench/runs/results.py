@@ -323,21 +323,26 @@ class Run(Plottable, Displayable):
         rows = chart_rows(self.document.groups[table], table)
         return figures_of_table(self.document, table, rows, list(read_launches(self.folder, self.document)))
 
-    def to_text(self, form: TextFormat = "table", *, warnings: bool = False, memory: bool = False) -> str:
+    def to_text(
+        self, form: TextFormat = "table", *, warnings: bool = False, memory: bool = False, roofline: bool = False
+    ) -> str:
         """Return the run as text: the tables as people read them, JSON, JSON lines, CSV or Markdown.
 
         Args:
             form: Which of them.
             warnings: Whether the tables have every warning in full, with its remedy; other forms always hold them all.
             memory: Whether the tables show the memory of rows in place of their speed; other forms always hold both.
+            roofline: Whether the tables compare rows with the peaks of the machine (``irbench doctor --peak``), where
+                these were known; JSON, JSON lines and CSV always hold that.
         """
         from irbench.runs.document_text import render_document
         from irbench.runs.run_view import DocumentView
 
         if form == "table":
-            if not warnings and not memory:
+            if not (warnings or memory or roofline):
                 return str(self)
-            return as_text(DocumentView(self.document, call=_WHOLE, warnings=warnings, memory=memory))
+            shows = {"warnings": warnings, "memory": memory, "roofline": roofline}
+            return as_text(DocumentView(self.document, call=_WHOLE, **shows))
         return render_document(self.document, form)
 
     def __repr__(self) -> str:

@@ -51,6 +51,7 @@ class DocumentView:
         warnings: Whether warnings are shown whole, with their remedies; otherwise each has one line.
         memory: Whether the memory of rows is shown in place of their speed.
         plot: Whether speedups are drawn below their table.
+        roofline: Whether rows are compared with the peaks of the machine.
         call: What shows the warnings whole; by default the command.
     """
 
@@ -62,6 +63,7 @@ class DocumentView:
         warnings: bool = False,
         memory: bool = False,
         plot: bool = False,
+        roofline: bool = False,
         call: str = "",
     ) -> None:
         self._document = document
@@ -71,10 +73,9 @@ class DocumentView:
         self._groups: list[GroupView | PlainView] = []
         told = list[Note]()
         for group in document.groups:
+            shows: dict[str, Any] = {"intervals": intervals, "warnings": warnings, "roofline": roofline}
             self._groups.append(
-                memory_view(group, *facts)
-                if memory
-                else GroupView(group, *facts, intervals=intervals, warnings=warnings, told=tuple(told))
+                memory_view(group, *facts) if memory else GroupView(group, *facts, **shows, told=tuple(told))
             )
             told += group.notes
         matrix = slowdown_matrix(document.groups, confidence_of(document.plan))

@@ -15,7 +15,7 @@ from irbench.cost_model.costs import ModelCost
 from irbench.errors import IrbenchError
 from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.requests.graph_costs import cost_at
-from irbench.roofline import MachinePeaks, roof
+from irbench.roofline import MachinePeaks, are_sound, roof
 from irbench.runner.plan import PlannedGroup
 from irbench.spec import Artifact, Cell, InferenceWork, Roof, TensorSpec, Workload
 from irbench.spec.generation import GenerationArtifact
@@ -117,6 +117,7 @@ def _roofs(intensity: float, moved_bytes: int, threads: int | None, peaks: Machi
 
 
 def known_peaks() -> MachinePeaks | None:
-    """Return what was measured on this machine last; ``None`` where nothing was."""
+    """Return what was measured on this machine last; ``None`` where nothing was, or beside other programs."""
     machine = fingerprint(host.describe())
-    return next(filter(None, (kept_peaks(home, machine) for home in bundles.homes())), None)
+    kept = (kept_peaks(home, machine) for home in bundles.homes())
+    return next((peaks for peaks in kept if peaks is not None and are_sound(peaks)), None)

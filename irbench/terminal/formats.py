@@ -1,4 +1,4 @@
-"""``--format``, ``--columns``, ``-o`` and ``--results``."""
+"""``--format``, ``--columns``, ``--roofline``, ``-o`` and ``--results``."""
 
 from __future__ import annotations
 
@@ -73,5 +73,10 @@ COLUMNS = click.option(
 )
 OUTPUT = click.option(
     "-o", "--output", type=OutputFile(path_type=Path), metavar="FILE", help="Write to FILE instead of standard output."
+)
+ROOFLINE = click.option(
+    "--roofline",
+    is_flag=True,
+    help="Also show GFLOP/s, and their share of this machine's peaks, once irbench doctor --peak has measured them.",
 )
 RESULTS = declared(RUN, "results")

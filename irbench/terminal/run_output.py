@@ -34,12 +34,40 @@ def refuse_impossible(form: str, output: Path | None, columns: Sequence[str] = (
         )
 
 
-def write_run(document: RunDocument, folder: Path, form: str, output: Path | None, columns: Sequence[str] = ()) -> None:
-    """Write a run in any format."""
+_FIELDS_OF_OPTIONS = {
+    "intervals": "p50_over_launches, ...",
+    "warnings": "groups[].warnings in JSON",
+    "memory": "private_memory_bytes, peak_memory_bytes",
+    "plot": "speedup, speedup_low, speedup_high",
+    "roofline": "gflop_per_s, roof_share",
+}
+"""Where other formats have what an option adds to the table."""
+
+
+def refuse_options_of_the_table(**options: bool) -> None:
+    """Refuse what only the table for people is shown with."""
+    for option, given in options.items():
+        if given:
+            raise IrbenchError(
+                f"--{option} applies to --format table only.",
+                hint=f"Other formats include this anyway ({_FIELDS_OF_OPTIONS[option]}): leave --{option} out.",
+            )
+
+
+def write_run(
+    document: RunDocument,
+    folder: Path,
+    form: str,
+    output: Path | None,
+    columns: Sequence[str] = (),
+    *,
+    roofline: bool = False,
+) -> None:
+    """Write a run in any format; a table with what compares its rows with the peaks of the machine, if asked for."""
     from irbench.render.formats.exported_run import Export, ExportedRun, read_run
 
     if form not in FORMATS:
-        write_document(document, folder, form, output)
+        write_document(document, folder, form, output, roofline=roofline)
         return
     reads_samples = FORMATS[form].reads_samples
     run = read_run(folder, with_samples=True) if reads_samples else ExportedRun.of(document, folder)
@@ -82,10 +110,12 @@ def write_document(
     warnings: bool = False,
     memory: bool = False,
     plot: bool = False,
+    roofline: bool = False,
 ) -> None:
     """Write a run to ``output`` or stdout in one of the formats, a table on demand with intervals or whole warnings.
 
-    With ``memory`` the table is about that in place of speed; with ``plot`` speedups are drawn below it.
+    With ``memory`` the table is about that in place of speed; with ``plot`` speedups are drawn below it; with
+    ``roofline`` rows are compared with the peaks of the machine.
     """
     from irbench.runs.document_text import render_document
     from irbench.runs.run_view import DocumentView
@@ -94,7 +124,8 @@ def write_document(
 
     if form == "table":
         call = f"irbench show {run_argument(folder)} --warnings"
-        view = DocumentView(document, call=call, intervals=intervals, warnings=warnings, memory=memory, plot=plot)
+        shows = {"intervals": intervals, "warnings": warnings, "memory": memory, "plot": plot, "roofline": roofline}
+        view = DocumentView(document, call=call, **shows)
         print_data(to_text(view, to_file=output is not None, crop=False), output)
     else:
         print_data(render_document(document, form), output)

@@ -41,11 +41,14 @@ def test_the_share_of_the_roof_is_shown_stored_and_derived_again(tmp_path: Path)
     results = tmp_path / "results"
     called = irbench(
         "run", model, "--backends", "fake-a,fake-b", *FASTEST, "--threads", "1", "--results", results,
-        "--set", "fake-b.precision=tf32",
+        "--set", "fake-b.precision=tf32", "--roofline",
     )  # fmt: skip
     assert called.code == 0, called.err
-    assert "GFLOP/s" in called.out
-    assert "of roof" in called.out
+    again = irbench("show", "--roofline", "--results", results)
+    for shown in (called.out, again.out):
+        assert "GFLOP/s" in shown
+        assert "of roof" in shown
+    assert "of roof" not in irbench("show", "--results", results).out
     store = Store(results)
     folder = store.find("latest")
     stored = store.load(folder)
@@ -59,7 +62,12 @@ def test_the_share_of_the_roof_is_shown_stored_and_derived_again(tmp_path: Path)
     assert rederive(stored, store.launches(folder)) == stored
 
 
-def test_without_known_peaks_a_table_shows_no_roof(tmp_path: Path) -> None:
-    called = irbench("run", models.mlp(tmp_path).path, "--backends", "fake-a", *FASTEST, "--results", tmp_path)
-    assert called.code == 0, called.err
-    assert "of roof" not in called.out
+def test_without_known_peaks_a_roofline_is_refused_and_named_where_it_is_measured(tmp_path: Path) -> None:
+    asked = ("run", models.mlp(tmp_path).path, "--backends", "fake-a", *FASTEST, "--results", tmp_path)
+    called = irbench(*asked, "--roofline")
+    assert called.code == 2
+    assert "irbench doctor --peak" in called.err
+    assert irbench(*asked).code == 0
+    called = irbench("show", "--roofline", "--results", tmp_path)
+    assert called.code == 2
+    assert "irbench doctor --peak" in called.err

@@ -13,7 +13,7 @@ class DoctorKeywords(TypedDict, total=False):
 
     Attributes:
         peak: Also measure the peak performance of this machine: matrix products per precision, and bandwidth of caches
-            and memory. This takes five to fifteen minutes, longest on a busy machine; the result is kept.
+            and memory. This takes at most about eight minutes; the result is kept, unless the machine was busy.
         backend: Backend for --aa and ``peak`` (for example ``"ort"``; default: a reference backend, such as ort; for
             ``peak``, each that reads ONNX).
         threads: For --aa: threads per process in total, or native (for example ``4, or "native"``; default: the

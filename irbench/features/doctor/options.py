@@ -18,7 +18,7 @@ class DoctorOptions:
     peak: bool = option(
         kinds.FLAG,
         "Also measure the peak performance of this machine: matrix products per precision, and bandwidth of caches"
-        " and memory. This takes five to fifteen minutes, longest on a busy machine; the result is kept.",
+        " and memory. This takes at most about eight minutes; the result is kept, unless the machine was busy.",
         default=False,
     )
     backend: str | None = option(

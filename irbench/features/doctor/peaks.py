@@ -23,21 +23,23 @@ from irbench.features.doctor.matrix_chain import MatrixChain, write_matrix_chain
 from irbench.features.doctor.memory_hierarchy import BandwidthPlan, bandwidth_from, bandwidth_plan, measure_bandwidth
 from irbench.features.doctor.options import DoctorOptions
 from irbench.features.doctor.report import NotKept
-from irbench.measure.clock import utc_now
+from irbench.measure.clock import Stopwatch, utc_now
 from irbench.measure.lock import MeasurementLock
 from irbench.options.values import cpu_list
 from irbench.requests.known_refusals import without_refused_rows
 from irbench.requests.resolve import resolve_backends
 from irbench.requests.run_requests import allowed_cpus
-from irbench.roofline import ComputePeak, MachinePeaks
+from irbench.roofline import ComputePeak, MachinePeaks, are_sound, slower_together
 from irbench.runner.plan import PlannedGroup, plan, with_rows
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
 from irbench.runs.measurement import StoredRun, measure_planned
 from irbench.runs.run_destination import RunDestination
 from irbench.runs.work import known_peaks
-from irbench.spec import Precision, Timing
+from irbench.spec import Group, Precision, Timing
+from irbench.stats.eligibility import Admission
 from irbench.stats.intervals import FEWEST_LAUNCHES, Interval, Looks, interval_at
+from irbench.stats.stopping_rule import Next, Pace, next_launch
 from irbench.store import bundles
 from irbench.store.kept_peaks import keep_peaks
 from irbench.store.runs import read_launches
@@ -45,7 +47,8 @@ from irbench.system import host
 
 _COMMAND = "irbench doctor --peak"
 _PROGRESS_TEXTS = {
-    "choice": "looking for the fastest matrix products: every size and backend, one launch each ...",
+    "choice": "looking for the fastest matrix products: every size and backend, one launch each, at most about"
+    " {minutes} minutes with all that follows ...",
     "products": "measuring the fastest matrix products of each precision ...",
     "bandwidth": "measuring the bandwidth of caches and memory, launch {launch} of {launches} ...",
 }
@@ -57,10 +60,14 @@ _ONCE = Timing(look_calls=0, min_launches=1, max_launches=1, blocks=3, max_block
 _PRECISE = Timing(
     min_launches=FEWEST_LAUNCHES, max_launches=FEWEST_LAUNCHES, blocks=4, max_blocks=6, budget=600.0, sized_for=90.0
 )
+_SEARCH_S, _PRODUCTS_S = 180.0, 240.0
+"""No launch begins after so long, of either run; the first sizes are those that are the fastest most often."""
+_BANDWIDTH_S = 60.0
+"""What six launches of all levels take at most, even beside other programs."""
 _CONFIDENCE = 0.95
-_SIDES = (256, 512, 1024, 2048)
-"""Three float32 matrices take 0.75, 3, 12 and 48 MiB: what second- and third-level caches hold."""
-_SIDES_OF_MANY = (512, 1024, 2048, 4096)
+_SIDES = (1024, 512, 2048, 256)
+"""Three float32 matrices take 12, 3, 48 and 0.75 MiB: what second- and third-level caches hold."""
+_SIDES_OF_MANY = (2048, 1024, 4096, 512)
 _MANY_THREADS = 8
 _OPERATIONS = 1 << 31
 """Of an inference at least; some ten milliseconds of a core."""
@@ -121,12 +128,18 @@ def keep_whole_peaks(peaks: MachinePeaks, options: DoctorOptions) -> NotKept | N
     """Keep peaks for this machine in place of those that were known, and return why not where they cannot replace them.
 
     Roofs are those of the whole machine: peaks of one backend or of some processors would have others exceed them, and
-    an environment without backends says nothing of what is known.
+    an environment without backends says nothing of what is known. Nor do peaks beside other programs.
     """
-    reason = "restricted" if options.is_restricted else _missing(peaks, known_peaks())
+    reason = "restricted" if options.is_restricted else _disturbed(peaks) or _missing(peaks, known_peaks())
     if reason is None:
         keep_peaks(bundles.home(), peaks)
     return reason
+
+
+def _disturbed(peaks: MachinePeaks) -> NotKept | None:
+    if are_sound(peaks):
+        return None
+    return "slower-together" if any(slower_together(peaks)) else "disturbed"
 
 
 def _missing(peaks: MachinePeaks, known: MachinePeaks | None) -> NotKept | None:
@@ -163,12 +176,13 @@ class _ProductRuns:
         """Return the peaks; ``None`` where the measurement was interrupted."""
         if not self.plan.backends:
             return _ProductPeaks()
-        self.reporter.say(_PROGRESS_TEXTS["choice"])
+        minutes = math.ceil((_SEARCH_S + _PRODUCTS_S + _BANDWIDTH_S) / 60)
+        self.reporter.say(_PROGRESS_TEXTS["choice"].format(minutes=minutes))
         request = self._request()
         groups = self._groups(request)
         if not groups:
             return _ProductPeaks()
-        search = self._run(replace(request, timing=_ONCE, is_part_of=SEARCH_RUN), groups)
+        search = self._run(replace(request, timing=_ONCE, is_part_of=SEARCH_RUN), groups, _SEARCH_S)
         if search.is_interrupted:
             return None
         fastest = fastest_rows(search.document, read_launches(search.folder, search.document), self.plan.chains)
@@ -176,7 +190,7 @@ class _ProductRuns:
             return _ProductPeaks((), search.document.run_id)
         chosen = [with_rows(group, fastest.get(_model(group), frozenset())) for group in groups]
         self.reporter.say(_PROGRESS_TEXTS["products"])
-        run = self._run(request, [group for group in chosen if group.group.cells])
+        run = self._run(request, [group for group in chosen if group.group.cells], _PRODUCTS_S)
         if run.is_interrupted:
             return None
         document = run.document
@@ -208,9 +222,27 @@ class _ProductRuns:
             fitting.append(with_rows(group, rows))
         return [group for group in fitting if group.can_run]
 
-    def _run(self, request: RunRequest, groups: Sequence[PlannedGroup]) -> StoredRun:
-        destination = RunDestination(self.options.results)
-        return measure_planned(request, groups, self.scratch, destination, self.lock, self.reporter)
+    def _run(self, request: RunRequest, groups: Sequence[PlannedGroup], most_s: float) -> StoredRun:
+        destination, schedule = RunDestination(self.options.results), WithinTime(most_s)
+        request = replace(request, budget_s=most_s)
+        return measure_planned(request, groups, self.scratch, destination, self.lock, self.reporter, schedule)
+
+
+@dataclass(frozen=True)
+class WithinTime:
+    """The launches of a run, none of which begins after ``most_s`` of all of its tables together."""
+
+    most_s: float
+    watch: Stopwatch = field(default_factory=Stopwatch)
+    measures_all: bool = False
+
+    def following(
+        self, group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission, pace: Pace, /
+    ) -> Next:
+        """Return the next launch, or that there is no time for it."""
+        if self.watch.elapsed_s >= self.most_s:
+            return Next(stopped_by="budget")
+        return next_launch(group, records, timing, admission, pace)
 
 
 def _command(options: DoctorOptions) -> str:
@@ -242,10 +274,10 @@ def _reads_onnx(backend: str) -> bool:
 def matrix_chains(threads: int) -> tuple[MatrixChain, ...]:
     """Return the graphs that are measured on a machine with so many threads: several sizes, of floats and of int8.
 
-    Which size is the fastest depends on the caches, the threads and the runtime, so all are tried.
+    Which size is the fastest depends on the caches, the threads and the runtime, so all are tried while there is time.
     """
     sides = _SIDES_OF_MANY if threads > _MANY_THREADS else _SIDES
-    return tuple(MatrixChain(side, _products(side), quantised) for quantised in (False, True) for side in sides)
+    return tuple(MatrixChain(side, _products(side), quantised) for side in sides for quantised in (False, True))
 
 
 @dataclass(frozen=True)

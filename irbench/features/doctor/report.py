@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 GOAL_NS = 300.0
 """What a timed call may cost beyond a bare loop."""
-NotKept = Literal["restricted", "no-products", "no-bandwidth", "fewer-cores"]
-"""Why peaks that were measured are not kept for the machine: a backend or processors were chosen, or something is
-missing that is known already."""
+NotKept = Literal["restricted", "disturbed", "slower-together", "no-products", "no-bandwidth", "fewer-cores"]
+"""Why peaks that were measured are not kept for the machine: a backend or processors were chosen, other programs
+disturbed the measurement or must have, or something is missing that is known already."""
 
 
 @dataclass(frozen=True)

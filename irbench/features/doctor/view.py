@@ -25,17 +25,25 @@ from irbench.render.figure_texts import ratio_with_ends
 from irbench.render.line_wrapping import wrap
 from irbench.render.speed_table import GroupView
 from irbench.render.table import ListingTable, Row, TableColumn, TextTable
-from irbench.roofline import MEMORY, MachinePeaks, best_bandwidth, ridge_point
+from irbench.roofline import (
+    MEMORY,
+    MOST_DISTURBED,
+    Bandwidth,
+    MachinePeaks,
+    best_bandwidth,
+    ridge_point,
+    slower_together,
+)
 from irbench.system.confinement import SCOPES_SINCE, ConfinementSupport
 
 _WIDTH = 100
 """How wide sentences are where nothing sets a limit."""
 _LABEL = 14
 _UNKNOWN = "unknown"
-_MOST_DISTURBED = 0.5
-"""Of the blocks: below, those that count are undisturbed."""
 _NOT_KEPT_TEXTS: Mapping[NotKept, str] = {
     "restricted": "roofs are those of the whole machine, and --backend and --cpus measure a part of it",
+    "disturbed": "they are those of a busy machine",
+    "slower-together": "several cores cannot attain less than one, so other programs used them",
     "no-products": "it has no matrix products, which the peaks that are known have",
     "no-bandwidth": "it has no bandwidth, which the peaks that are known have",
     "fewer-cores": "this process may use fewer cores than the peaks that are known were measured with",
@@ -332,11 +340,15 @@ def _memory_sentences(peaks: MachinePeaks) -> Iterator[str]:
 
 
 def _doubt(peaks: MachinePeaks) -> Iterator[str]:
-    if peaks.disturbed_share is not None and peaks.disturbed_share > _MOST_DISTURBED:
+    if peaks.disturbed_share is not None and peaks.disturbed_share > MOST_DISTURBED:
         yield (
             f"Other programs disturbed {percent(peaks.disturbed_share, 0)} of the measurement, so the machine attains"
             " more when it is idle: measure again then."
         )
+    slower = next(slower_together(peaks), None)
+    if slower is not None:
+        what = f"{slower.access} of {slower.level}" if isinstance(slower, Bandwidth) else slower.precision
+        yield f"{slower.threads} cores attained less than one in {what}."
 
 
 def _age(peaks: MachinePeaks, report: PeakReport) -> Iterator[str]:

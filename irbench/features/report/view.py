@@ -20,7 +20,7 @@ from irbench.pages.result import PageResult
 from irbench.pages.values import Page, PageCode, PageEntry, PageFigures, PageGrid, PageSection
 from irbench.render.footer import footer, incomplete, mismatches, not_applicable, shown_warnings, whole_warnings
 from irbench.render.neighbour_texts import slowdown_matrix
-from irbench.render.speed_table import confidence_of, context_of, group_table, headline
+from irbench.render.speed_table import confidence_of, context_of, group_table, headline, without_roofline
 from irbench.render.stage_table import stage_sentences
 from irbench.render.table_title import command_text, origin_lines, title
 from irbench.render.tables_below import tables_below
@@ -81,7 +81,7 @@ def _launches(document: RunDocument, folder: Path) -> tuple[list[Any] | None, st
 
 
 def _table(document: RunDocument, place: int, key: str, number: int) -> PageSection:
-    result = document.groups[place]
+    result = without_roofline(document.groups[place])
     context = context_of(result, document.environment, document.plan)
     rows = chart_rows(result, number)
     shown = group_table(result, confidence_of(document.plan), whole_reasons=True)

@@ -15,7 +15,7 @@ from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.terminal.completion import MODEL
 from irbench.terminal.completion import RUN as RUN_NAME
 from irbench.terminal.declared import declared, given_parameters, headings, strict_option
-from irbench.terminal.formats import OUTPUT, RESULTS, RUN_FORMAT
+from irbench.terminal.formats import OUTPUT, RESULTS, ROOFLINE, RUN_FORMAT
 from irbench.terminal.groups import SectionedCommand
 from irbench.terminal.run_output import refuse_overwriting_models
 from irbench.terminal.stderr import say
@@ -41,7 +41,7 @@ _RESUME = click.option(
     help="Continue a run that ended early, after its last stored launch and with its own settings: RUN, or the newest"
     " run that ended early.",
 )
-_BESIDE = ("resume", "allow_own_code", "strict", "no_lock", "yes", "form", "output", "results")
+_BESIDE = ("resume", "allow_own_code", "strict", "no_lock", "yes", "roofline", "form", "output", "results")
 """Options that change nothing of what is measured."""
 
 
@@ -66,6 +66,7 @@ _BESIDE = ("resume", "allow_own_code", "strict", "no_lock", "yes", "form", "outp
 @_RESUME
 @declared(RESUME, "allow_own_code")
 @RUN_FORMAT
+@ROOFLINE
 @OUTPUT
 @RESULTS
 @click.pass_context
@@ -74,6 +75,7 @@ def command(
     /,
     resume: str | None,
     allow_own_code: bool,
+    roofline: bool,
     form: str,
     output: Path | None,
     strict: bool,
@@ -99,6 +101,7 @@ def command(
             form,
             output,
             strict=strict,
+            roofline=roofline,
         )
     if allow_own_code:
         raise IrbenchError("--allow-own-code applies to --resume only.", hint="Leave it out: --cell names the code.")
@@ -112,7 +115,7 @@ def command(
     if dry_run:
         print_lines(describe_plan(run_options, say))
         return 0
-    return measured(run_options, form, output, strict=strict)
+    return measured(run_options, form, output, strict=strict, roofline=roofline)
 
 
 def _refuse_other_options(context: click.Context) -> None:

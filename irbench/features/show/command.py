@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from irbench.errors import IrbenchError, one_line
 from irbench.terminal.completion import RUN
-from irbench.terminal.formats import COLUMNS, OUTPUT, RESULTS, RUN_FORMAT
+from irbench.terminal.formats import COLUMNS, OUTPUT, RESULTS, ROOFLINE, RUN_FORMAT
 from irbench.terminal.stderr import say
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ Examples:
     "--memory", is_flag=True, help="Show the memory of the rows instead: peak, private, and what added to it."
 )
 @click.option("--plot", is_flag=True, help="Draw speedups with their confidence intervals below the table.")
+@ROOFLINE
 @RUN_FORMAT
 @COLUMNS
 @OUTPUT
@@ -49,6 +50,7 @@ def command(
     warnings: bool,
     memory: bool,
     plot: bool,
+    roofline: bool,
     form: str,
     columns: tuple[str, ...],
     output: Path | None,
@@ -66,10 +68,10 @@ def command(
     anything is printed.
     """
     from irbench.terminal.run_hints import say_how_to_resume
-    from irbench.terminal.run_output import refuse_impossible, write_document, write_run
+    from irbench.terminal.run_output import refuse_impossible, refuse_options_of_the_table, write_document, write_run
 
     if samples or form != "table":
-        _refuse_options_of_the_table(intervals=intervals, warnings=warnings, memory=memory, plot=plot)
+        refuse_options_of_the_table(intervals=intervals, warnings=warnings, memory=memory, plot=plot, roofline=roofline)
     if samples:
         sample_format = _sample_format(context, form, columns)
         _write_samples(*_found(run, results), sample_format, output)
@@ -79,7 +81,9 @@ def command(
     if form == "table":
         _refuse_memory_of_others(document, memory=memory)
         _refuse_plots_of_others(document, plot=plot)
-        write_document(document, folder, form, output, intervals=intervals, warnings=warnings, memory=memory, plot=plot)
+        _refuse_unknown_roofs(document, roofline=roofline)
+        shows = {"intervals": intervals, "warnings": warnings, "memory": memory, "plot": plot, "roofline": roofline}
+        write_document(document, folder, form, output, **shows)
         say_how_to_resume(document, results)
     else:
         write_run(document, folder, form, output, columns)
@@ -99,15 +103,6 @@ def _found(run: str | None, results: Path | None) -> tuple[Path, RunDocument]:
     return folder, document
 
 
-_FIELDS_OF_OPTIONS = {
-    "intervals": "p50_over_launches, ...",
-    "warnings": "groups[].warnings in JSON",
-    "memory": "private_memory_bytes, peak_memory_bytes",
-    "plot": "speedup, speedup_low, speedup_high",
-}
-"""Where other formats have what an option adds to the table."""
-
-
 def _refuse_memory_of_others(document: RunDocument, *, memory: bool) -> None:
     if memory and not document.groups:
         raise IrbenchError(
@@ -123,13 +118,12 @@ def _refuse_plots_of_others(document: RunDocument, *, plot: bool) -> None:
         )
 
 
-def _refuse_options_of_the_table(**options: bool) -> None:
-    for option, field in _FIELDS_OF_OPTIONS.items():
-        if options[option]:
-            raise IrbenchError(
-                f"--{option} applies to --format table only.",
-                hint=f"Other formats include this anyway ({field}): leave --{option} out.",
-            )
+def _refuse_unknown_roofs(document: RunDocument, *, roofline: bool) -> None:
+    if roofline and all(row.work is None for table in document.groups for row in table.cells):
+        raise IrbenchError(
+            "The peaks of the machine were not known when this was measured, so its rows have no roof.",
+            hint="irbench doctor --peak measures them; then measure again with irbench run --roofline.",
+        )
 
 
 def _refuse_samples_elsewhere(document: RunDocument, folder: Path) -> None:

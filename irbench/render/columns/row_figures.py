@@ -452,8 +452,9 @@ WORK = (
         speed=_work(lambda work: work.peaks_version)),
     Column("gflop_per_s", NUMBER, "10^9 operations per second.", speed=lambda cell: cell.gflop_per_s, in_python=True,
         in_speeds=ShownSpeed(180, "GFLOP/s", spread=_spread, drops=4, is_shown=_has_work,
-            when="if the peaks of this machine are known (`irbench doctor --peak`)",
-            explained="operations of the row's graph in 10^9 per second, from `FPS`; `-` where some cannot be "
+            when="with `--roofline`",
+            explained="operations of the row's graph in 10^9 per second, from `FPS`, where the peaks of the machine "
+            "are known (`irbench doctor --peak`); `-` where some cannot be "
             "counted, such as for your own code ([roofline.md](roofline.md#the-roof-of-a-run))")),
     Column("roof_share", NUMBER, "Share of what the machine attains at most for the model.",
         speed=lambda cell: cell.roof_share, in_python=True,

@@ -29,6 +29,7 @@ from irbench.features.doctor.memory_hierarchy import BandwidthPlan, MemoryLevel
 from irbench.features.doctor.options import DoctorOptions
 from irbench.features.doctor.peaks import (
     PeakPlan,
+    WithinTime,
     disturbed_share,
     fastest_rows,
     keep_whole_peaks,
@@ -43,6 +44,7 @@ from irbench.measure.lock import measuring
 from irbench.roofline import MachinePeaks
 from irbench.runs.work import known_peaks
 from irbench.spec import Timing
+from irbench.stats.stopping_rule import Next
 from irbench.store import bundles
 from irbench.store.kept_peaks import keep_peaks
 from irbench.store.runs import Store
@@ -107,6 +109,17 @@ def test_the_largest_product_of_equal_time_is_the_peak(
     assert document.plan["io"] == "bound"
 
 
+@pytest.mark.ci
+def test_where_time_is_up_no_further_size_is_tried(
+    measure: Callable[[PeakPlan], MachinePeaks | None], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(api_peaks, "_SEARCH_S", 0.0)
+    found = measure(small_plan("fake-a"))
+    assert found is not None
+    assert found.compute == ()
+    assert found.bandwidth
+
+
 def test_without_a_backend_the_bandwidth_is_measured_all_the_same(
     measure: Callable[[PeakPlan], MachinePeaks | None],
 ):
@@ -158,6 +171,53 @@ def test_what_is_known_is_not_overwritten_by_a_measurement_that_lacks_it():
     assert keep_whole_peaks(replace(before, bandwidth=()), DoctorOptions()) == "no-bandwidth"
     assert keep_whole_peaks(replace(before, **alone), DoctorOptions()) == "fewer-cores"
     assert known_peaks() == before
+
+
+def changed(level: str, factor: float) -> MachinePeaks:
+    """Return peaks of which several cores attain so much of what one core does, of a precision or a level."""
+    found = this_machine()
+    compute = tuple(
+        replace(peak, gflop_per_s=150.0 * factor) if peak.threads > 1 and peak.precision == level else peak
+        for peak in found.compute
+    )
+    single = {(rate.level, rate.access): rate.gb_per_s for rate in found.bandwidth if rate.threads == 1}
+    bandwidth = tuple(
+        replace(rate, gb_per_s=factor * single[rate.level, rate.access])
+        if rate.threads > 1 and rate.level == level
+        else rate
+        for rate in found.bandwidth
+    )
+    return replace(found, compute=compute, bandwidth=bandwidth)
+
+
+@pytest.mark.parametrize(
+    ("level", "factor", "reason"),
+    [
+        ("fp32", 0.98, "slower-together"),
+        ("L1d", 0.98, "slower-together"),
+        ("memory", 0.8, "slower-together"),
+        ("memory", 0.97, None),
+        ("L3", 0.97, None),
+    ],
+)
+def test_peaks_of_several_cores_below_those_of_one_are_not_kept(level: str, factor: float, reason: str | None):
+    found = changed(level, factor)
+    assert keep_whole_peaks(found, DoctorOptions()) == reason
+    assert known_peaks() == (None if reason else found)
+
+
+def test_peaks_of_a_busy_machine_are_not_kept_and_those_kept_before_are_not_used():
+    busy = replace(this_machine(), disturbed_share=0.6)
+    assert keep_whole_peaks(busy, DoctorOptions()) == "disturbed"
+    keep_peaks(bundles.home(), busy)
+    assert known_peaks() is None
+
+
+def test_no_launch_begins_after_the_time_of_a_run(monkeypatch: pytest.MonkeyPatch):
+    following = WithinTime(most_s=0.0).following
+    assert following(None, (), Timing(), None, None).stopped_by == "budget"  # type: ignore[arg-type]
+    monkeypatch.setattr(api_peaks, "next_launch", lambda *_: Next(("ort/fp32",)))
+    assert WithinTime(most_s=60.0).following(None, (), Timing(), None, None).cells == ("ort/fp32",)  # type: ignore[arg-type]
 
 
 def test_bandwidth_alone_is_kept_where_nothing_is_known():

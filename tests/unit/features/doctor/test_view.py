@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from documents import cell, document, group, speedup
@@ -22,6 +23,7 @@ from irbench.features.doctor.machine import CoreToCore, CounterFacts, Facts, Run
 from irbench.features.doctor.report import PeakReport, Report, diagnosis_document, peaks_document
 from irbench.features.doctor.self_comparison import SelfComparison, judge_self_comparison
 from irbench.features.doctor.view import ReportView, bandwidth_table, peaks_message
+from irbench.notices.marks import OtherPeaks
 from irbench.perf_events.obstacles import NoPerf, NoPmu
 from irbench.render.speed_table import GroupView
 from irbench.spec import InferenceWork, Roof, Timing
@@ -267,10 +269,36 @@ def test_a_program_reads_intervals_and_ridge_points():
 def test_the_legend_of_a_run_gives_the_date_of_the_peaks():
     work = InferenceWork(1000, 100, {"fp32": Roof(100.0, "compute", "L2")}, peaks().measured, "1.23.0")
     table = group(cell("ort", work=work, gflop_per_s=80.0, roof_share=0.8))
-    lines = " ".join(line.plain for line in GroupView(table).as_lines(160))
+    lines = " ".join(line.plain for line in GroupView(table, roofline=True).as_lines(160))
     assert "of roof: share of the roof by this machine's peaks measured 2026-01-31 (irbench doctor)" in lines
     unknown = replace(table, cells=(replace(table.cells[0], roof_share=None),))
-    assert "this machine's peaks" not in " ".join(line.plain for line in GroupView(unknown).as_lines(160))
+    assert "this machine's peaks" not in " ".join(
+        line.plain for line in GroupView(unknown, roofline=True).as_lines(160)
+    )
+
+
+def test_a_table_says_nothing_of_roofs_that_nobody_asked_for():
+    work = InferenceWork(1000, 100, {"fp32": Roof(100.0, "compute", "L2")}, peaks().measured, "1.23.0")
+    marks = (OtherPeaks(version="1.24.1", measured_with="1.23.0"),)
+    table = group(cell("ort", work=work, gflop_per_s=80.0, roof_share=0.8, marks=marks))
+    text = " ".join(line.plain for line in GroupView(table).as_lines(160))
+    assert not any(word in text for word in ("roof", "GFLOP", "*", "peaks"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason", "said"),
+    [
+        ({"disturbed_share": 0.6}, "disturbed", "those of a busy machine"),
+        ({}, "slower-together", "4 cores attained less than one in fp32"),
+    ],
+)
+def test_peaks_that_are_not_kept_are_said_to_be_those_of_a_busy_machine(changes: Any, reason: Any, said: str):
+    found = peaks()
+    slow = tuple(replace(peak, gflop_per_s=100.0) if peak.threads == 4 else peak for peak in found.compute)
+    found = replace(found, **(changes or {"compute": slow}))
+    report = PeakReport(found, "measured", datetime(2026, 1, 31, tzinfo=UTC), reason)
+    assert said in peaks_message(report)
+    assert "not kept" in peaks_message(report)
 
 
 def test_nothing_known_is_null():
