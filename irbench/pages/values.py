@@ -38,7 +38,7 @@ class PageCell:
     """A cell of a table, or a link of a list.
 
     Attributes:
-        text: What it says.
+        text: What it says; of a command, what opens it.
         href: Where it leads; empty for nowhere.
         code: A command that is opened on demand; empty for none.
         bar: An interval that is drawn beside the text.

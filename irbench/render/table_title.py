@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -231,6 +234,30 @@ def planned_command_text(plan: Mapping[str, Any]) -> str:
     return shlex.join(words) if words[:1] == [_PROGRAM] else ""
 
 
+_CODE_OPTIONS = ("--cell", "--metric", "--import", "--with")
+_SETTINGS = ("--set", "--vary")
+_NAMES_BACKENDS = ("--backend", "--backends", "--baseline", "--reference")
+_FUNCTION = re.compile(r"[^:=]+:[^\W\d]\w*")
+"""A function that makes a model or data: ``my_model.py:make``."""
+
+
+def code_in_command(plan: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what the command line of a run names that runs code of whoever wrote it, or uses files beside models.
+
+    Who stored the run may have written any command there, so it is read from the command and not from the plan.
+    """
+    words = shlex.split(planned_command_text(plan))
+    named: list[str] = []
+    for before, word in pairwise(words):
+        option, equals, value = word.partition("=") if word.startswith("--") else (before, "=", word)
+        is_path = os.sep in value.partition("=")[2]
+        runs_code = option in _CODE_OPTIONS or (option in _SETTINGS and is_path)
+        is_function = option not in _NAMES_BACKENDS and _FUNCTION.fullmatch(value) is not None
+        if equals and (runs_code or is_function):
+            named.append(value)
+    return tuple(dict.fromkeys(named))
+
+
 def origin_lines(document: RunDocument) -> Iterator[str]:
     """Yield what a reader elsewhere must know of a run: its name and moment, the machine, the versions, the command."""
     yield SEPARATOR.join((f"run {document.run_id}", document.created, f"irbench {document.irbench_version}"))
@@ -243,3 +270,5 @@ def origin_lines(document: RunDocument) -> Iterator[str]:
     command = command_text(document)
     if command:
         yield command
+        if named := code_in_command(document.plan):
+            yield f"warning: read the command before you type it, it runs code or uses files: {'; '.join(named)}"

