@@ -29,7 +29,7 @@ from irbench.options.values import cpu_list
 from irbench.requests.known_refusals import without_refused_rows
 from irbench.requests.resolve import resolve_backends
 from irbench.requests.run_requests import allowed_cpus
-from irbench.roofline import ComputePeak, MachinePeaks, are_sound, slower_together
+from irbench.roofline import MOST_DISTURBED, ComputePeak, MachinePeaks, are_sound, slower_together
 from irbench.runner.plan import PlannedGroup, plan, with_rows
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
@@ -185,9 +185,14 @@ class _ProductRuns:
         search = self._run(replace(request, timing=_ONCE, is_part_of=SEARCH_RUN), groups, _SEARCH_S)
         if search.is_interrupted:
             return None
-        fastest = fastest_rows(search.document, read_launches(search.folder, search.document), self.plan.chains)
+        launches = list(read_launches(search.folder, search.document))
+        fastest = fastest_rows(search.document, launches, self.plan.chains)
         if not fastest:
             return _ProductPeaks((), search.document.run_id)
+        share, versions = disturbed_share(search.document), runtime_versions(search.document)
+        if (share or 0) > MOST_DISTURBED:  # more launches beside other programs would not be kept either
+            peaks = matrix_peaks(search.document, launches, self.plan.chains)
+            return _ProductPeaks(peaks, search.document.run_id, share, versions)
         chosen = [with_rows(group, fastest.get(_model(group), frozenset())) for group in groups]
         self.reporter.say(_PROGRESS_TEXTS["products"])
         run = self._run(request, [group for group in chosen if group.group.cells], _PRODUCTS_S)
@@ -195,7 +200,7 @@ class _ProductRuns:
             return None
         document = run.document
         peaks = matrix_peaks(document, read_launches(run.folder, document), self.plan.chains)
-        return _ProductPeaks(peaks, document.run_id, disturbed_share(document), runtime_versions(search.document))
+        return _ProductPeaks(peaks, document.run_id, disturbed_share(document), versions)
 
     def _request(self) -> RunRequest:
         files = (write_matrix_chain(chain, self.scratch) for chain in self.plan.chains)

@@ -42,6 +42,7 @@ from irbench.features.doctor.peaks import (
 from irbench.features.doctor.report import Diagnosis, PeakReport, Report
 from irbench.measure.lock import measuring
 from irbench.roofline import MachinePeaks
+from irbench.runner import launch
 from irbench.runs.work import known_peaks
 from irbench.spec import Timing
 from irbench.stats.stopping_rule import Next
@@ -118,6 +119,18 @@ def test_where_time_is_up_no_further_size_is_tried(
     assert found is not None
     assert found.compute == ()
     assert found.bandwidth
+
+
+@pytest.mark.ci
+def test_products_that_other_programs_disturbed_are_not_measured_again_and_not_kept(
+    measure: Callable[[PeakPlan], MachinePeaks | None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(launch, "foreign_cpu_ns", lambda before, after: after.at_ns - before.at_ns)
+    found = measure(small_plan("fake-a"))
+    assert found is not None
+    assert (found.disturbed_share, len(found.compute)) == (1.0, 1)
+    assert len(list((tmp_path / "runs").glob("*/*"))) == 1
+    assert keep_whole_peaks(found, DoctorOptions()) == "disturbed"
 
 
 def test_without_a_backend_the_bandwidth_is_measured_all_the_same(
