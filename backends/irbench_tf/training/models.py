@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from irbench.errors import IrbenchError
 from irbench.spec.training import ModelFacts, TrainedModel, TrainingPrecision
 from irbench_tf.loading import sources
 from irbench_tf.loading.keras_files import compile_as_saved
+from irbench_tf.model_errors import cause_of
 
 OF_CLASSIFIERS = "sparse_categorical_crossentropy"
 USUAL_OPTIMIZER = "adam"
@@ -100,41 +101,75 @@ def _set_policy(model: Any, policy: str) -> None:
 
 
 def _compiled(made: Any, model: TrainedModel, *, is_classifier: bool) -> Any:
-    own_loss = getattr(made, "loss", None) if made.compiled else None
-    loss = model.loss or own_loss or (OF_CLASSIFIERS if is_classifier else None)
-    if loss is None:
-        raise IrbenchError(
-            f"{model.source} has no loss to train with.",
-            hint="Compile the model before you save or return it, or give one: --loss sparse_categorical_crossentropy.",
-        )
-    changes = model.loss or model.optimizer or model.learning_rate is not None
-    if made.compiled and not changes:
-        return made
-    own_optimizer = made.optimizer if made.compiled else None
-    optimizer = _optimizer(model, own_optimizer)
-    made.compile(optimizer=optimizer, loss=_loss(loss))
+    """Return a model as it was compiled, but for what the user changes of that; or compiled with what they give."""
+    if not made.compiled:
+        loss = model.loss or (OF_CLASSIFIERS if is_classifier else "")
+        if not loss:
+            raise IrbenchError(
+                f"{model.source} is not compiled, and has no loss to train with.",
+                hint=f"Compile the model before you save or return it, or give a loss: `--loss {OF_CLASSIFIERS}`.",
+            )
+        made.compile(optimizer=_optimizer_called(model.optimizer or USUAL_OPTIMIZER), loss=_loss(loss))
+    else:
+        if model.loss:
+            _recompile(made, _loss(model.loss))
+        if model.optimizer:
+            _replace_optimizer(made, _optimizer_called(model.optimizer))
+    if model.learning_rate is not None:
+        _set_learning_rate(made, model)
     return made
 
 
-def _loss(loss: Any) -> Any:
+def _recompile(model: Any, loss: Any) -> None:
+    """Compile a compiled model again with another loss, for each output that has one, and everything else as it was.
+
+    What a ``compile`` of its own class did besides, and the optimizer as it is now, stay.
+    """
     import keras
 
-    if not isinstance(loss, str):
-        return loss
+    compiled = model._compile_config.config  # noqa: SLF001 - what there is in public is serialised
+    optimizer = {"optimizer": model.optimizer, "auto_scale_loss": False}
+    own = compiled["loss"]
+    losses = loss if own is None else keras.tree.map_structure(lambda part: None if part is None else loss, own)
+    keras.Model.compile(model, **{**compiled, **optimizer, "loss": losses})
+
+
+def _replace_optimizer(model: Any, optimizer: Any) -> None:
+    """Put an optimizer in the place of another, and scale its loss where that of the other was scaled."""
+    import keras
+
+    scales = isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
+    model.optimizer = keras.optimizers.LossScaleOptimizer(optimizer) if scales else optimizer
+
+
+def _set_learning_rate(made: Any, model: TrainedModel) -> None:
+    """Set the rate of the optimizer; one whose rate follows a schedule is made again, with the rate in its place."""
+    import keras
+
+    own = made.optimizer
+    inner = own.inner_optimizer if isinstance(own, keras.optimizers.LossScaleOptimizer) else own
+    try:
+        config = inner.get_config()
+        if isinstance(config["learning_rate"], float):
+            inner.learning_rate = model.learning_rate
+        else:
+            _replace_optimizer(made, type(inner).from_config({**config, "learning_rate": model.learning_rate}))
+    except Exception as error:
+        raise IrbenchError(
+            f"The optimizer of {model.source}, {_name_of(own)}, takes no learning rate: {cause_of(error)}",
+            hint="Leave out --learning-rate, and set the rate where the model is compiled; or give an --optimizer.",
+        ) from error
+
+
+def _loss(loss: str) -> Any:
+    import keras
+
     try:
         return keras.losses.get(loss)
     except ValueError as error:
         raise IrbenchError(
             f"Keras has no loss called {loss!r}.", hint=_one_of(loss, known_losses(), f"--loss {OF_CLASSIFIERS}")
         ) from error
-
-
-def _optimizer(model: TrainedModel, own: Any) -> Any:
-    if own is None or model.optimizer:
-        own = _optimizer_called(model.optimizer or USUAL_OPTIMIZER)
-    if model.learning_rate is not None:
-        own.learning_rate = model.learning_rate
-    return own
 
 
 def _optimizer_called(name: str) -> Any:
@@ -178,7 +213,12 @@ def _one_of(name: str, known: Sequence[str], example: str) -> str:
 
 
 def _name_of(part: Any) -> str:
+    """Return what a loss or an optimizer is called; of several losses, each with its output where these have names."""
     if part is None:
         return ""
+    if isinstance(part, Mapping):
+        return ", ".join(f"{output}: {_name_of(own)}" for output, own in part.items() if own is not None)
+    if isinstance(part, list | tuple):
+        return ", ".join(_name_of(own) for own in part if own is not None)
     name = getattr(part, "name", None) or getattr(part, "__name__", None)
     return str(name or (part if isinstance(part, str) else type(part).__name__))

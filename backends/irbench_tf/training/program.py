@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from irbench.spec import Load
-from irbench.spec.training import TrainedModel, TrainingArtifact, TrainingSettings
+from irbench.spec.training import TrainedModel, TrainingArtifact, TrainingPrecision, TrainingSettings
 from irbench_tf.loading.sources import is_zoo_classifier
 from irbench_tf.training.models import OF_CLASSIFIERS, USUAL_OPTIMIZER
 from irbench_tf.training.pipeline import SHUFFLED
@@ -44,7 +44,7 @@ def _model(training: TrainingArtifact) -> Iterator[str]:
         yield f"model = keras.models.load_model({trained.source!r})"
     else:
         yield f"model = make_model()  # {trained.source}"
-    yield from _compiled(trained, jit=jit)
+    yield from _compiled(trained, training.settings.precision, jit=jit)
 
 
 def _module(named: str) -> str:
@@ -52,17 +52,26 @@ def _module(named: str) -> str:
     return Path(named).stem if named.endswith(".py") else named
 
 
-def _compiled(trained: TrainedModel, *, jit: bool) -> Iterator[str]:
-    of_zoo = is_zoo_classifier(trained.source)
-    if of_zoo or trained.loss or trained.optimizer:
-        loss = repr(trained.loss or OF_CLASSIFIERS) if of_zoo or trained.loss else "model.loss"
-        own = "" if of_zoo else "model.optimizer if model.compiled else "
-        optimizer = repr(trained.optimizer) if trained.optimizer else f"{own}{USUAL_OPTIMIZER!r}"
-        yield f"model.compile(optimizer={optimizer}, loss={loss}, jit_compile={jit})"
-    else:
-        yield f"model.jit_compile = {jit}"
+def _compiled(trained: TrainedModel, precision: TrainingPrecision, *, jit: bool) -> Iterator[str]:
+    """Yield what compiles a model as :func:`irbench_tf.training.models.load_trained` does."""
+    loss, optimizer = trained.loss or OF_CLASSIFIERS, trained.optimizer or USUAL_OPTIMIZER
+    if is_zoo_classifier(trained.source):
+        yield f"model.compile(optimizer={optimizer!r}, loss={loss!r})"
+    elif trained.loss:
+        yield "if model.compiled:  # all else that it was compiled with stays"
+        yield "    compiled = {**model._compile_config.config, 'optimizer': model.optimizer, 'auto_scale_loss': False}"
+        yield f"    of_outputs = keras.tree.map_structure(lambda own: own and {loss!r}, model.loss) or {loss!r}"
+        yield "    keras.Model.compile(model, **{**compiled, 'loss': of_outputs})"
+        yield "else:"
+        yield f"    model.compile(optimizer={optimizer!r}, loss={loss!r})"
+    if trained.optimizer and not is_zoo_classifier(trained.source):
+        made = f"keras.optimizers.get({trained.optimizer!r})"
+        scaled = f"keras.optimizers.LossScaleOptimizer({made})"
+        yield f"model.optimizer = {scaled if precision == 'mixed_float16' else made}"
     if trained.learning_rate is not None:
-        yield f"model.optimizer.learning_rate = {trained.learning_rate}"
+        schedules = "  # where this follows a schedule, make the optimizer again with the rate in its place"
+        yield f"model.optimizer.learning_rate = {trained.learning_rate}{'' if trained.optimizer else schedules}"
+    yield f"model.jit_compile = {jit}"
 
 
 def _data(training: TrainingArtifact, load: Load) -> Iterator[str]:

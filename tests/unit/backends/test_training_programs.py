@@ -61,8 +61,9 @@ def test_each_setting_has_its_line(settings: dict[str, Any], line: str) -> None:
 def test_a_loss_an_optimizer_and_a_rate_that_were_given_are_in_it() -> None:
     text = written(TrainedModel("net.keras", (), "mse", "sgd", 0.1), xla="on")
     assert "keras.models.load_model('net.keras')" in text
-    assert "model.compile(optimizer='sgd', loss='mse', jit_compile=True)" in text
-    assert "learning_rate = 0.1" in text
+    assert "model.compile(optimizer='sgd', loss='mse')" in text
+    assert "model.optimizer = keras.optimizers.get('sgd')" in text
+    assert "learning_rate = 0.1\nmodel.jit_compile = True" in text
 
 
 def test_modules_that_register_layers_are_imported_before_the_model_is_loaded() -> None:
@@ -80,3 +81,41 @@ def test_samples_of_a_function_are_taken_from_it() -> None:
     text = written(data=TrainingData("data/mine.py:samples"), load=Load(batch=8))
     assert "from mine import samples" in text
     assert "decode" not in text
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    ("changed", "optimizer", "rate", "loss"),
+    [
+        ({}, "Adam", 0.001, "mse"),
+        ({"learning_rate": 0.125}, "Adam", 0.125, "mse"),
+        ({"optimizer": "sgd"}, "SGD", 0.01, "mse"),
+        ({"loss": "mae", "learning_rate": 0.5}, "Adam", 0.5, "mae"),
+    ],
+)
+def test_the_script_keeps_what_the_model_was_compiled_with_but_for_what_was_given(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    changed: dict[str, Any],
+    optimizer: str,
+    rate: float,
+    loss: str,
+) -> None:
+    (tmp_path / "net_of_two_outputs.py").write_text(
+        "import keras\n"
+        "def make():\n"
+        "    values = keras.Input((2,))\n"
+        "    outputs = {name: keras.layers.Dense(1, name=name)(values) for name in 'ab'}\n"
+        "    model = keras.Model(values, outputs)\n"
+        "    model.compile('adam', {'a': 'mse', 'b': 'mse'}, loss_weights={'a': 3, 'b': 4}, metrics={'a': 'mae'})\n"
+        "    return model\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    text = written(TrainedModel("net_of_two_outputs.py:make", **changed), load=Load(threads=None), xla="on")
+    made: dict[str, Any] = {}
+    exec(text.partition("# yours:")[0], made)
+    compiled = made["model"]._compile_config.config
+    assert (type(made["model"].optimizer).__name__, made["model"].jit_compile) == (optimizer, True)
+    assert float(made["model"].optimizer.learning_rate) == pytest.approx(rate)
+    assert [getattr(part, "name", part) for part in compiled["loss"].values()] == [loss, loss]
+    assert (compiled["loss_weights"], compiled["metrics"]) == ({"a": 3, "b": 4}, {"a": "mae"})
