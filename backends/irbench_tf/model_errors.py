@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from shlex import quote
+from textwrap import dedent
 from typing import Protocol
 
 from irbench.errors import IrbenchError
@@ -15,6 +16,8 @@ PYTHON_ON_TENSORS = "Use keras.ops or TensorFlow in place of Python's if, for an
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _CALLED = re.compile(r"Exception encountered when calling (?P<layer>.+?)\.(?:\w+)\(\)\.\n\n(?P<cause>.*)", re.DOTALL)
+_TRACED = re.compile(r"(?:\w+: )?in user code:\n(?:\s*\n|\s*File \".*\n(?:\s{8,}.*\n)?)*")
+"""What a traced function puts before an error: the lines that were called, each with its place."""
 _ARGUMENTS = re.compile(r"\n\nArguments received by .*", re.DOTALL)
 _INFERRED = "Error encountered:"
 """What Keras writes before an error in a layer whose output shape it infers by calling it."""
@@ -24,7 +27,13 @@ _NOISE = (
     "Detected at node", "Graph execution error", "in user code:", "File ", "<stack traces", "Stack trace for op",
     "Errors may have originated", "Original stack trace", "Arguments received by", "Call arguments received",
 )  # fmt: skip
-_GRAPH_ONLY = ("OperatorNotAllowedInGraphError", "symbolic tf.Tensor", "symbolic tensor", "numpy() is only available")
+_GRAPH_ONLY = (
+    "OperatorNotAllowedInGraphError",
+    "symbolic tf.Tensor",
+    "symbolic tensor",
+    "SymbolicTensor",
+    "numpy() is only available",
+)
 _TOO_LARGE = ("MemoryError", "ResourceExhausted", "OOM when allocating")
 
 
@@ -34,14 +43,20 @@ def cause_of(error: BaseException) -> str:
     Keras puts the layer before the message and its arguments behind it; TensorFlow puts the place of an operation
     around it; a traced function puts the lines of the user's code before it.
     """
-    text = _COLOUR.sub("", str(error)).strip()
-    layer = ""
-    while (called := _CALLED.match(text)) is not None:
-        layer, text = called["layer"], _ARGUMENTS.sub("", called["cause"]).strip()
+    text, layer = _COLOUR.sub("", str(error)).strip(), ""
+    while True:
+        if (traced := _TRACED.match(text)) is not None:
+            text = dedent(text[traced.end() :]).strip()
+            kind, _, said = text.partition(": ")
+            text = said.strip() if kind == type(error).__name__ else text
+        elif (called := _CALLED.match(text)) is not None:
+            layer, text = called["layer"], _ARGUMENTS.sub("", called["cause"]).strip()
+        else:
+            break
     text = text.rpartition(_INFERRED)[2].strip()
     lines = [_PLACES.sub("", line).strip() for line in _ARGUMENTS.sub("", text).splitlines()]
     useful = [line for line in lines if line and not line.startswith(_NOISE)]
-    is_wrapped = text.startswith(("Graph execution error", "in user code:"))
+    is_wrapped = text.startswith("Graph execution error")
     chosen = (useful[-1] if is_wrapped else useful[0]) if useful else type(error).__name__
     chosen, kind = _shortened(chosen), type(error).__name__
     named = chosen if kind in chosen or not useful else f"{kind}: {chosen}"

@@ -374,6 +374,19 @@ class BusyNeighbour(Note):
         return f"a process of irbench kept {kept} busy while this was measured"
 
 
+class StepsByThemselves(Note):
+    code = "steps-by-themselves"
+    says = (
+        "`irbench train` of a model that was compiled with `steps_per_execution`: `fit` makes so many steps in a call"
+    )
+
+    steps: int
+    example_facts: ClassVar[ExampleFacts] = {"steps": 16}
+
+    def text(self, context: Context) -> str:
+        return f"each step is a call; model.fit makes {self.steps} in one (steps_per_execution)"
+
+
 class ChosenBackend(Note):
     code = "chosen-backend"
     says = "`irbench doctor --aa` without `--backend`"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 
 from irbench.core.quantities import NOT_MEASURED, plural, significant
@@ -31,17 +31,22 @@ def loss_line(cell: Cell, outcome: LossCheck | Failure, steps: int) -> str:
     name = f"{cell.label} batch {cell.load.batch}"
     if isinstance(outcome, Failure):
         return f"{name}: not timed: {outcome.message}"
-    return f"{name}: loss {_loss(outcome)} in {plural(steps, 'step')}"
+    return f"{name}: {outcome.metric} {_loss(outcome)} in {plural(steps, 'step')}"
+
+
+def metric_text(check: LossCheck) -> str:
+    """Return what must fall, as a sentence names it: the loss, or a metric by its own name."""
+    return "the loss" if check.metric == "loss" else check.metric
 
 
 def fall_text(check: LossCheck) -> str:
     """Return why a loss counts as not falling: it is no number, it is not lower, or not by more than it scatters."""
-    steps = plural(len(check.losses), "step")
+    steps, metric = plural(len(check.losses), "step"), metric_text(check)
     if not check.is_finite:
-        return f"the loss is not a number after {steps}"
+        return f"{metric} is not a number after {steps}"
     if check.last >= check.first:
-        return f"the loss does not fall: {_loss(check)} in {steps}"
-    fall = f"the loss falls by {significant(check.first - check.last)} in {steps} ({_loss(check)})"
+        return f"{metric} does not fall: {_loss(check)} in {steps}"
+    fall = f"{metric} falls by {significant(check.first - check.last)} in {steps} ({_loss(check)})"
     return f"{fall}, which is not more than it scatters: three standard errors are {significant(scatter(check))}"
 
 
@@ -71,7 +76,7 @@ def step_table(result: GroupResult, confidence: float = 0.95) -> TextTable | Non
         *(TableColumn(headings[name], drops=place) for place, name in enumerate(_WHERE_WIDE, start=1)),
         TableColumn("first step s", drops=7),
         TableColumn("peak MB", drops=8),
-        TableColumn("loss", drops=9),
+        TableColumn(_checked_metric(rows), drops=9),
     )
     names = row_names(result.cells)
     return TextTable(columns, tuple(_step_row(cell, names[cell.id], mixed) for cell in rows))
@@ -90,7 +95,9 @@ def step_legend(result: GroupResult) -> Iterator[str]:
             "host, forward, backward, optimizer: of steps on a batch in memory, from interleaved beginnings of the step"
             " · beside: what compute takes longer in the blocks, where the pipeline works beside it"
         )
-    yield "first step: tracing, compiling and making it · loss: mean of the first and the last quarter of the check"
+    metric = _checked_metric(result.cells)
+    ends = "mean of the first and the last quarter of the check"
+    yield f"first step: tracing, compiling and making it · {metric}: {ends}"
     known = [effect for effect in result.effects if effect.value is not None]
     if known:
         rounds = max(effect.rounds for effect in known)
@@ -156,6 +163,11 @@ def _span(spans: Spans | None, *, marks_ranges: bool) -> str:
         if spans is None
         else f"{significant(spans.value)}{ends_text(spans.ends, marks_ranges=marks_ranges)}"
     )
+
+
+def _checked_metric(rows: Iterable[CellResult]) -> str:
+    """Return the metric whose fall was checked, the same in all rows."""
+    return next((row.loss.metric for row in rows if row.loss is not None), "loss")
 
 
 def _loss(check: LossCheck) -> str:

@@ -123,11 +123,12 @@ class LossCheck:
     """Whether a model trains with the settings of a row: found out before steps are timed.
 
     Attributes:
-        losses: Of each step, in order.
+        losses: Of each step, in order: values of ``metric``.
         first: The mean over the first steps.
         last: The mean over the last steps.
         reference: ``last`` of the row in fp32 with the same batch; ``None`` for that row itself.
         allowed: How far ``last`` may lie above ``reference``, as a fraction of what that fell by.
+        metric: Which of those that the step reports.
     """
 
     losses: tuple[float, ...]
@@ -135,6 +136,7 @@ class LossCheck:
     last: float
     reference: float | None = None
     allowed: float | None = None
+    metric: str = "loss"
 
     @property
     def is_finite(self) -> bool:

@@ -101,12 +101,13 @@ class ModelFacts:
 
     Attributes:
         name: What it calls itself.
-        input_shape: Of a sample: height, width and channels.
-        classes: How many scores it gives for a sample.
-        parameters: Weights that training changes.
-        loss: The loss that it is trained with.
-        optimizer: What updates its weights.
-        has_own_step: Whether its class has a ``train_step`` of its own, which is not divided into forward and backward.
+        input_shape: Of a sample: height, width and channels; empty for anything else, and where it is not built.
+        classes: How many scores it gives for a sample; 0 where that is not known.
+        parameters: Weights that training changes; 0 for a model that is not built.
+        loss: The loss that it is trained with, those of several by output; empty where the model computes its own.
+        optimizer: What updates its weights; several by the names that the model has for them.
+        is_jit_compiled: Whether it was compiled with ``jit_compile=True``.
+        steps_per_execution: How many steps ``fit`` makes in one call, as it was compiled.
     """
 
     name: str
@@ -115,7 +116,8 @@ class ModelFacts:
     parameters: int
     loss: str
     optimizer: str
-    has_own_step: bool = False
+    is_jit_compiled: bool = False
+    steps_per_execution: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,20 +41,28 @@ class TrainingSession(Protocol):
         """Beginnings of the step on one batch that stays in memory, each of which contains the one before.
 
         By the name of what each adds: ``host`` calls the runtime without computing, then ``forward``, ``backward`` and
-        ``optimizer``, which is the whole step. Empty where a model's own step cannot be divided.
+        ``optimizer``, which is the whole step. Empty where a step of the model's own cannot be divided.
         """
         ...
 
     def next_batch(self) -> None:
-        """Wait for the next batch of the input pipeline."""
+        """Wait for the next batch of the input pipeline.
+
+        Raises:
+            IrbenchError: There is none; says why.
+        """
         ...
 
     def step(self) -> None:
-        """Train on that batch; the new weights and the loss are there on return."""
+        """Train on that batch; the new weights and the metrics are there on return.
+
+        Raises:
+            IrbenchError: The model or its step failed; says why.
+        """
         ...
 
-    def loss(self) -> float:
-        """Return the loss of the last step alone."""
+    def metrics(self) -> Mapping[str, float]:
+        """Return what the last step reports, each number by its name: of that step alone, not of those before."""
         ...
 
     def trace(self, steps: int) -> bytes:

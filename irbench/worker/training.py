@@ -8,6 +8,7 @@ from typing import cast
 
 from irbench.core import registry
 from irbench.core.record import Stage
+from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
 from irbench.measure.call_parts import TimedStages
 from irbench.measure.kernel_evidence import PhaseLog
@@ -99,11 +100,24 @@ def describe_model(backend: str, model: TrainedModel) -> ModelFacts:
 
 
 def losses_of(
-    backend: str, training: TrainingArtifact, load: Load, device: str, steps: int, say: Callable[[Stage], None]
-) -> tuple[float, ...]:
-    """Train for so many steps in this process, and return the loss of each; fewer where one is not a number.
+    backend: str,
+    training: TrainingArtifact,
+    load: Load,
+    device: str,
+    steps: int,
+    metric: str,
+    say: Callable[[Stage], None],
+) -> tuple[str, tuple[float, ...]]:
+    """Train for so many steps in this process, and return a metric of each; fewer where one is not a number.
 
-    Each stage is said as it begins: what a crash or the deadline ends cannot say it.
+    Each stage is said as it begins: what a crash or the deadline ends cannot say it. An empty name is that of ``loss``,
+    or of the only metric that the step reports.
+
+    Returns:
+        The name of the metric, and its values.
+
+    Raises:
+        IrbenchError: The step reports no such metric, or several of which none is called ``loss``.
     """
     own_temporary_files()
     trains = _training(registry.backend(backend))
@@ -116,5 +130,27 @@ def losses_of(
     while len(losses) < steps and all(map(math.isfinite, losses[-1:])):
         session.next_batch()
         session.step()
-        losses.append(session.loss())
-    return tuple(losses)
+        reported = session.metrics()
+        metric = metric or _usual_metric(training.model.source, tuple(reported))
+        if metric not in reported:
+            raise IrbenchError(
+                f"The step of {training.model.source} reports no {metric}.",
+                hint=f"{did_you_mean(metric, tuple(reported))}It reports {', '.join(reported) or 'no number at all'}.",
+            )
+        losses.append(reported[metric])
+    return metric, tuple(losses)
+
+
+def _usual_metric(source: str, reported: Sequence[str]) -> str:
+    """Return the metric that must fall where none is named."""
+    if not reported:
+        raise IrbenchError(
+            f"The step of {source} reports no number, so whether it trains is not known.",
+            hint="Return the loss from train_step: {'loss': loss}.",
+        )
+    if "loss" in reported or len(reported) == 1:
+        return "loss" if "loss" in reported else reported[0]
+    raise IrbenchError(
+        f"The step of {source} reports {', '.join(reported)}, and no loss.",
+        hint=f"Choose which of them must fall: `--check-metric {reported[0]}`.",
+    )

@@ -42,6 +42,46 @@ def own_step():
     model.compile("adam", "categorical_crossentropy")
     return model
 
+class Unbuilt(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.score = keras.layers.Dense(1)
+
+    def call(self, x):
+        return self.score(x)
+
+class TwoLosses(Unbuilt):
+    def compile(self, rate):
+        super().compile()
+        self.optimizer = keras.optimizers.SGD(rate)
+
+    def train_step(self, data):
+        import tensorflow as tf
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((y - self(x)) ** 2)
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, self.trainable_weights), self.trainable_weights))
+        return {"far": 100 - loss, "near": loss}
+
+def unbuilt():
+    model = Unbuilt()
+    model.compile("adam", "mse")
+    return model
+
+def two_losses():
+    model = TwoLosses()
+    model.compile(0.05)
+    return model
+
+def labelled():
+    import numpy as np
+    import tensorflow as tf
+    values = np.random.default_rng(0).normal(size=(64, 6)).astype("float32")
+    return tf.data.Dataset.from_tensor_slices((values, values.sum(axis=1, keepdims=True)))
+
+def batches():
+    return labelled().batch(8)
+
 def two_inputs():
     a, b = keras.Input((3,), name="a"), keras.Input((3,), name="b")
     model = keras.Model({"a": a, "b": b}, keras.layers.Dense(1)(keras.layers.concatenate([a, b])))
@@ -94,6 +134,23 @@ def test_a_step_of_the_models_own_class_is_timed_whole(models: Path) -> None:
     assert [part["name"] for part in row["step_parts"]] == ["whole", "input", "compute"]
 
 
+def test_a_step_with_several_losses_is_timed_once_one_is_chosen_that_must_fall(models: Path) -> None:
+    called = train(f"{models}:two_losses", "--data", f"{models}:labelled")
+    assert called.code == 2
+    assert "reports far, near, and no loss" in called.err
+    called = train(f"{models}:two_losses", "--data", f"{models}:labelled", "--check-metric", "near")
+    assert called.code == 0, called.err
+    (row,) = called.document["groups"][0]["cells"]
+    assert (row["loss"]["metric"], row["loss"]["last"] < row["loss"]["first"]) == ("near", True)
+
+
+def test_a_model_that_its_first_step_builds_is_timed_with_the_parts_of_its_step(models: Path) -> None:
+    called = train(f"{models}:unbuilt", "--data", f"{models}:labelled", "--learning-rate", "0.1")
+    assert called.code == 0, called.err
+    (row,) = called.document["groups"][0]["cells"]
+    assert "backward" in [part["name"] for part in row["step_parts"]]
+
+
 def test_a_model_of_several_inputs_is_trained_on_a_dataset_of_the_users(models: Path) -> None:
     called = train(f"{models}:two_inputs", "--data", f"{models}:samples", "--precision", "fp32,mixed_bfloat16")
     assert called.code == 0, called.err
@@ -136,16 +193,20 @@ def test_a_run_that_was_killed_goes_on_without_checking_losses_again(models: Pat
         ("bare", ("--loss", "mse", "--optimizer", "adamm"), "adamm"),
         ("two_inputs", (), "image"),
         ("compiled", ("--device", "gpu"), "GPU"),
+        ("unbuilt", (), "built by its first batch"),
+        ("unbuilt", ("--data", "{file}:batches"), "dataset of batches"),
+        ("compiled", ("--data", "{file}:labelled"), "incompatible"),
         ("compiled", ("--batch", "100"), "64 samples"),
     ],
 )
 def test_what_cannot_be_trained_is_refused_in_a_line(
     models: Path, model: str, options: tuple[str, ...], said: str
 ) -> None:
-    called = train(f"{models}:{model}", *options)
+    called = train(f"{models}:{model}", *(option.format(file=models) for option in options))
     assert called.code == 2
     assert said in called.err
     assert "Traceback" not in called.err
+    assert "in user code" not in called.err
 
 
 def test_what_is_no_keras_model_is_refused_without_tensorflow(

@@ -55,8 +55,9 @@ def model_facts(model: TrainedModel) -> ModelFacts:
         classes=class_count(made),
         parameters=sum(int(weight.shape.num_elements()) for weight in made.trainable_variables),
         loss=_name_of(made.loss),
-        optimizer=_name_of(made.optimizer),
-        has_own_step=has_own_step(made),
+        optimizer=_name_of(optimizers_of(made) if has_own_step(made) else made.optimizer),
+        is_jit_compiled=bool(made.jit_compile),
+        steps_per_execution=made.steps_per_execution,
     )
 
 
@@ -65,6 +66,32 @@ def has_own_step(model: Any) -> bool:
     import keras
 
     return type(model).train_step is not keras.Model.train_step
+
+
+def has_own_loss(model: Any) -> bool:
+    """Whether the class of a model computes what it is trained with, so that it is compiled without a loss."""
+    import keras
+
+    return has_own_step(model) or type(model).compute_loss is not keras.Model.compute_loss
+
+
+def optimizers_of(model: Any) -> dict[str, Any]:
+    """Return the optimizers that a model has, by its attributes: a step of its own may use several."""
+    import keras
+
+    found: dict[str, Any] = {}
+    for layer in model._flatten_layers():  # noqa: SLF001 - there is no public way
+        place = "" if layer is model else f"{layer.name}."
+        for name, value in vars(layer).items():
+            if name.startswith("_self_"):  # what TensorFlow tracks: everything a second time
+                continue
+            parts = (
+                value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
+            )
+            for part in parts:
+                if isinstance(part, keras.optimizers.Optimizer) and not any(part is own for own in found.values()):
+                    found[f"{place}{name}"] = part
+    return found
 
 
 def image_shape(model: Any) -> tuple[int, ...]:
@@ -102,22 +129,53 @@ def _set_policy(model: Any, policy: str) -> None:
 
 def _compiled(made: Any, model: TrainedModel, *, is_classifier: bool) -> Any:
     """Return a model as it was compiled, but for what the user changes of that; or compiled with what they give."""
-    if not made.compiled:
-        loss = model.loss or (OF_CLASSIFIERS if is_classifier else "")
-        if not loss:
-            raise IrbenchError(
-                f"{model.source} is not compiled, and has no loss to train with.",
-                hint=f"Compile the model before you save or return it, or give a loss: `--loss {OF_CLASSIFIERS}`.",
-            )
-        made.compile(optimizer=_optimizer_called(model.optimizer or USUAL_OPTIMIZER), loss=_loss(loss))
-    else:
+    if made.compiled:
+        _refuse_what_changes_nothing(made, model)
         if model.loss:
             _recompile(made, _loss(model.loss))
         if model.optimizer:
             _replace_optimizer(made, _optimizer_called(model.optimizer))
+    else:
+        _compile(made, model, OF_CLASSIFIERS if is_classifier else "")
     if model.learning_rate is not None:
         _set_learning_rate(made, model)
     return made
+
+
+def _compile(made: Any, model: TrainedModel, usual_loss: str) -> None:
+    loss = model.loss or usual_loss
+    if not loss and not has_own_loss(made):
+        raise IrbenchError(
+            f"{model.source} is not compiled, and has no loss to train with.",
+            hint=f"Compile the model before you save or return it, or give a loss: `--loss {OF_CLASSIFIERS}`.",
+        )
+    optimizer = _optimizer_called(model.optimizer or USUAL_OPTIMIZER)
+    losses = {"loss": _loss(loss)} if loss else {}
+    try:
+        made.compile(optimizer=optimizer, **losses)
+    except TypeError as error:
+        raise IrbenchError(
+            f"{model.source} is not compiled, and its class compiles in a way of its own: {cause_of(error)}",
+            hint="Compile it in a function that returns it: path/to/file.py:function.",
+        ) from error
+
+
+def _refuse_what_changes_nothing(made: Any, model: TrainedModel) -> None:
+    """Refuse a loss that the model's own step does not use, and an optimizer or a rate where it has several."""
+    if not has_own_step(made):
+        return
+    if model.loss and made.loss is None:
+        raise IrbenchError(
+            f"{model.source} was compiled without a loss, and computes it in a train_step of its own.",
+            hint="Leave out --loss, and change the loss in the model.",
+        )
+    optimizers = optimizers_of(made)
+    if len(optimizers) > 1 and (model.optimizer or model.learning_rate is not None):
+        flag = "--optimizer" if model.optimizer else "--learning-rate"
+        raise IrbenchError(
+            f"{flag} is of one optimizer, and {model.source} has {len(optimizers)}: {', '.join(optimizers)}.",
+            hint=f"Leave out {flag}, and set it where the model is compiled.",
+        )
 
 
 def _recompile(model: Any, loss: Any) -> None:
@@ -135,11 +193,14 @@ def _recompile(model: Any, loss: Any) -> None:
 
 
 def _replace_optimizer(model: Any, optimizer: Any) -> None:
-    """Put an optimizer in the place of another, and scale its loss where that of the other was scaled."""
+    """Put an optimizer in the place of another, by all its names, and scale its loss where that was scaled."""
     import keras
 
-    scales = isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
+    own = model.optimizer
+    scales = isinstance(own, keras.optimizers.LossScaleOptimizer)
     model.optimizer = keras.optimizers.LossScaleOptimizer(optimizer) if scales else optimizer
+    for name in [name for name, value in vars(model).items() if value is own and own is not None]:
+        setattr(model, name, model.optimizer)
 
 
 def _set_learning_rate(made: Any, model: TrainedModel) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ def batches(training: TrainingArtifact, model: Any, batch: int) -> Iterator[Any]
     import tensorflow as tf
 
     settings = training.settings
-    samples = _own_samples(training.data, training.seed) if training.data.is_function else _images(training, model)
+    samples = _own_samples(training, model) if training.data.is_function else _images(training, model)
     made = samples.repeat().batch(batch, drop_remainder=True)
     if settings.prefetch != "0":
         made = made.prefetch(tf.data.AUTOTUNE if settings.prefetch == "auto" else int(settings.prefetch))
@@ -100,13 +100,70 @@ def _files(data: TrainingData) -> tuple[list[bytes], list[int]]:
     return [path for path, _ in found], [label for _, label in found]
 
 
-def _own_samples(data: TrainingData, seed: int) -> Any:
+def _own_samples(training: TrainingArtifact, model: Any) -> Any:
     import tensorflow as tf
 
-    made = sources.call_function(data.source)
+    source = training.data.source
+    made = sources.call_function(source)
     if not isinstance(made, tf.data.Dataset):
         raise IrbenchError(
-            f"{data.source} returned {type(made).__name__}, which is not a tf.data.Dataset.",
+            f"{source} returned {type(made).__name__}, which is not a tf.data.Dataset.",
             hint="Return a dataset of single samples with their labels, without batches: irbench makes these.",
         )
-    return made.shuffle(SHUFFLED, seed=seed) if made.cardinality().numpy() > 1 else made
+    if is_batched(made, model):
+        raise IrbenchError(
+            f"{source} returned a dataset of batches: {_element_text(made)}. irbench makes the batches.",
+            hint="Return its single samples, `dataset.unbatch()`, and give their number as --batch.",
+        )
+    return made.shuffle(SHUFFLED, seed=training.seed) if made.cardinality().numpy() > 1 else made
+
+
+def is_batched(dataset: Any, model: Any) -> bool:
+    """Return whether each element of a dataset is a batch of samples.
+
+    Of a model with inputs their shapes tell. One that its first step builds has none: there a batch is known by
+    ``batch`` having made the elements, of several tensors each or of a size that is not known.
+    """
+    import keras
+    import tensorflow as tf
+
+    parts = tf.nest.flatten(dataset.element_spec)
+    shapes = [part.shape for part in parts if hasattr(part, "shape")]
+    if len(shapes) < len(parts) or any(shape.rank in (None, 0) for shape in shapes):
+        return False
+    if len({shape[0] for shape in shapes}) > 1:
+        return False
+    inputs, *_ = keras.utils.unpack_x_y_sample_weight(dataset.element_spec)
+    given = [part.shape for part in tf.nest.flatten(inputs)]
+    asked = [tf.TensorShape(part.shape) for part in getattr(model, "inputs", None) or ()]
+    if len(asked) == len(given):
+        return not _fits(given, [shape[1:] for shape in asked]) and _fits(given, asked)
+    batched = _last_batched(dataset)
+    return batched is not None and (shapes[0][0] is None or len(tf.nest.flatten(batched)) > 1)
+
+
+def _fits(given: Sequence[Any], asked: Sequence[Any]) -> bool:
+    """Return whether a model takes inputs of these shapes, as Keras does: it adds and drops a last axis of 1."""
+    return all(
+        own.is_compatible_with(shape)
+        or (own.rank > 0 and own[-1] == 1 and own[:-1].is_compatible_with(shape))
+        or (shape.rank > 0 and shape[-1] == 1 and own.is_compatible_with(shape[:-1]))
+        for own, shape in zip(given, asked, strict=True)
+    )
+
+
+def _last_batched(dataset: Any) -> Any:
+    """Return the elements that a dataset makes batches of, as it specifies them; ``None`` where it makes none."""
+    while True:
+        made_by, sources_of_it = type(dataset).__name__.lower(), dataset._inputs()  # noqa: SLF001 - there is no public way
+        if len(sources_of_it) != 1 or any(divides in made_by for divides in ("unbatch", "flatmap", "interleave")):
+            return None
+        (dataset,) = sources_of_it
+        if "batch" in made_by:
+            return dataset.element_spec
+
+
+def _element_text(dataset: Any) -> str:
+    import tensorflow as tf
+
+    return "an element has the shape " + " and ".join(str(part.shape) for part in tf.nest.flatten(dataset.element_spec))

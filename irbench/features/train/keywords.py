@@ -28,7 +28,8 @@ class TrainKeywords(TypedDict, total=False):
         batch: Samples of a step (for example ``[1, 8]``; default: 32).
         precision: fp32, or a policy of Keras: mixed_bfloat16, mixed_float16 (for example ``["fp32",
             "mixed_bfloat16"]``; default: fp32).
-        xla: Whether XLA compiles the step (jit_compile) (for example ``["off", "on"]``; default: off).
+        xla: Whether XLA compiles the step (jit_compile) (for example ``["off", "on"]``; default: as the model was
+            compiled, otherwise off).
         prefetch: Batches that the pipeline makes ahead: a number, or auto for tf.data.AUTOTUNE (for example
             ``"0,1,auto"``; default: auto).
         cache: Whether decoded samples are kept in memory (for example ``["off", "on"]``; default: off).
@@ -43,6 +44,8 @@ class TrainKeywords(TypedDict, total=False):
         cpus: Processors for the backends to use (for example ``[0, 1], or "0-3,8"``; default: all available).
         check_steps: Steps in which the loss must fall before a row is timed, at least 8 (for example ``20``; default:
             32).
+        check_metric: Of the metrics that a step reports, the one that must fall in these steps (for example
+            ``"d_loss"``; default: loss, or the only one).
         loss_distance: How far above the loss of fp32 another row may end these steps, as a share of what that fell by
             (for example ``"2%", or 0.02``; default: 25%).
         xprof: After the rows are measured, also trace steps of each with TensorFlow's profiler, and show what xprof
@@ -82,6 +85,7 @@ class TrainKeywords(TypedDict, total=False):
     device: Literal["cpu", "gpu"] | None
     cpus: str | int | Iterable[int] | None
     check_steps: str | int | None
+    check_metric: str | None
     loss_distance: str | float | None
     xprof: bool | None
     launches: str | int | None

@@ -14,7 +14,7 @@ from irbench.errors import IrbenchError
 from irbench.features.train.options import TrainingOptions
 from irbench.features.train.training_rows import training_of, without
 from irbench.measure.clock import Stopwatch
-from irbench.render.training_tables import fall_text, loss_line
+from irbench.render.training_tables import fall_text, loss_line, metric_text
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.workers import more_time
 from irbench.spec import Cell, LossCheck
@@ -143,14 +143,15 @@ def _checked(
     cell: Cell, reference: LossCheck | None, options: TrainingOptions, deadline_s: float, stages: _Stages
 ) -> Outcome:
     try:
-        losses: tuple[float, ...] = call_in_worker(
+        metric, losses = call_in_worker(
             "irbench.worker.training:losses_of", cell.backend, training_of(cell), cell.load, cell.device,
-            options.check_steps, deadline_s=deadline_s, returns=tuple[float, ...], say=stages.say, says=Stage,
+            options.check_steps, options.check_metric, deadline_s=deadline_s, returns=tuple[str, tuple[float, ...]],
+            say=stages.say, says=Stage,
         )  # fmt: skip
     except IrbenchError as error:
         hint = more_time(deadline_s) if isinstance(error, WorkerTimedOut) else error.hint
         return Failure(stages.last, error.message.rstrip("."), hint or None)
-    check = loss_check(losses)
+    check = loss_check(losses, metric)
     if not has_fallen(check):
         return not_falling(check)
     if reference is None:
@@ -170,7 +171,7 @@ def too_far(check: LossCheck) -> Failure:
     assert check.reference is not None
     assert check.allowed is not None
     message = (
-        f"the loss ends at {significant(check.last)}, more than {significant(check.allowed)} above"
+        f"{metric_text(check)} ends at {significant(check.last)}, more than {significant(check.allowed)} above"
         f" {significant(check.reference)}, that of fp32"
     )
     return Failure("accuracy", message, "Give more --check-steps, or a larger --loss-distance if that is enough.")

@@ -36,7 +36,11 @@ class TrainingOptions:
         metavar="NAME,...",
     )
     xla: tuple[Switch, ...] = option(
-        kinds.some_of(Switch), "Whether XLA compiles the step (jit_compile).", default=("off",), metavar="on|off,..."
+        kinds.some_of(Switch),
+        "Whether XLA compiles the step (jit_compile).",
+        default=(),
+        default_text="as the model was compiled, otherwise off",
+        metavar="on|off,...",
     )
     prefetch: tuple[str, ...] = option(
         kinds.counts_or("auto", "0,1,auto"),
@@ -89,6 +93,12 @@ class TrainingOptions:
         f"Steps in which the loss must fall before a row is timed, at least {FEWEST_CHECKED}.",
         default=32,
     )
+    check_metric: str = option(
+        kinds.text('"d_loss"', "NAME"),
+        "Of the metrics that a step reports, the one that must fall in these steps.",
+        default="",
+        default_text="loss, or the only one",
+    )
     loss_distance: float = option(
         kinds.SHARE,
         "How far above the loss of fp32 another row may end these steps, as a share of what that fell by.",
@@ -139,7 +149,7 @@ TRAIN = CommandOptions(
         "Settings, a row for each combination": (
             "batch", "precision", "xla", "prefetch", "cache", "workers", "gpu_thread_mode", "threads", "design",
         ),
-        "How it runs": ("device", "cpus", "check_steps", "loss_distance"),
+        "How it runs": ("device", "cpus", "check_steps", "check_metric", "loss_distance"),
         "What else is measured": ("xprof",),
         "How long, and what is compared": ("launches", "objective", "within", "budget", "deadline", "no_lock"),
         "Output": ("name", "note", "results"),

@@ -174,11 +174,14 @@ def planned_training(
         deadline_s=_MODEL_DEADLINE_S,
         returns=ModelFacts,
     )
+    if not options.xla:
+        options = replace(options, xla=("on" if facts.is_jit_compiled else "off",))
     data = _fitting_data(given, options, trained, facts, request.seed)
     require_batches(data, options.batch)
     threads, cpus, seed = request.threads, request.cpus, request.seed
     rows = TrainingRows(options, trained, facts, data, threads=threads, cpus=cpus, seed=seed, design=design)
-    say(f"checking that the loss of {facts.name} falls ({facts.loss}, {facts.optimizer})")
+    parts = ", ".join(filter(None, (facts.loss, facts.optimizer)))
+    say(f"checking that {options.check_metric or 'the loss'} of {facts.name} falls ({parts})")
     planned = rows.group()
     return replace(request, bundles=(planned.group.main.bundle,)), planned
 
@@ -196,6 +199,11 @@ def _fitting_data(
     """Return data that a model can be trained on: those that were given, or images that are made for it."""
     if given is not None and given.is_function:
         return given
+    if not facts.parameters:
+        raise IrbenchError(
+            f"{trained.source} is built by its first batch, so which images it takes is not known.",
+            hint="Make its samples in a function that returns a tf.data.Dataset: --data file.py:function.",
+        )
     if not facts.input_shape or not facts.classes:
         raise IrbenchError(
             f"{trained.source} does not give scores for one image of 1 or 3 channels.",

@@ -13,6 +13,7 @@ from irbench.core.record import Failure
 from irbench.errors import IrbenchError
 from irbench.exporter.source import Source
 from irbench.features.train.options import Compared, DesignSize, TrainingOptions
+from irbench.notices.notes import StepsByThemselves
 from irbench.runner.plan import PlannedGroup
 from irbench.spec import BATCH, Bundle, Cell, Goal, GraphFiles, Group, Load, Objective, Workload
 from irbench.spec.training import (
@@ -106,7 +107,9 @@ class TrainingRows:
         bundle = self._bundle()
         cells = tuple(self._cell(row, batches) for row in combinations_of(self._options, self._threads, self._design))
         workloads = tuple(Workload(bundle, {BATCH: batch}) for batch in batches)
-        return PlannedGroup(Group(workloads, cells, cells[0].id, Goal(OBJECTIVES[self._options.objective])))
+        group = Group(workloads, cells, cells[0].id, Goal(OBJECTIVES[self._options.objective]))
+        several = self._facts.steps_per_execution
+        return PlannedGroup(group, notes=(StepsByThemselves(steps=several),) if several > 1 else ())
 
     def _bundle(self) -> Bundle:
         plain = self._artifact(TrainingSettings())

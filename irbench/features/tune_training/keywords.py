@@ -44,6 +44,8 @@ class TuneTrainingKeywords(TypedDict, total=False):
         cpus: Processors for the backends to use (for example ``[0, 1], or "0-3,8"``; default: all available).
         check_steps: Steps in which the loss must fall before a setting is confirmed, at least 8 (for example ``20``;
             default: 32).
+        check_metric: Of the metrics that a step reports, the one that must fall in these steps (for example
+            ``"d_loss"``; default: loss, or the only one).
         loss_distance: How far above the loss of fp32 another row may end these steps, as a share of what that fell by
             (for example ``"2%", or 0.02``; default: 25%).
         within: Differences up to this count as the same (for example ``"2%", or 0.02``; default: 2%).
@@ -77,6 +79,7 @@ class TuneTrainingKeywords(TypedDict, total=False):
     device: Literal["cpu", "gpu"] | None
     cpus: str | int | Iterable[int] | None
     check_steps: str | int | None
+    check_metric: str | None
     loss_distance: str | float | None
     within: str | float | None
     deadline: str | float | timedelta | None

@@ -16,7 +16,7 @@ SEARCH_BUDGET_S = 600.0
 
 def _tried(name: str, *values: Any) -> Any:
     """Return a field that declares an option of ``irbench train`` with values that are worth trying."""
-    return field_of(replace(options_of(TrainingOptions)[name], default=values))
+    return field_of(replace(options_of(TrainingOptions)[name], default=values, default_text=""))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,16 @@ TUNE_TRAINING = CommandOptions(
         "What is the best": ("objective", "budget"),
         _SETTINGS: ("batch", "precision", "xla", "prefetch", "cache", "workers", "gpu_thread_mode", "threads"),
         "Model and data": ("imports", "data", "samples", "image_format", "loss", "optimizer", "learning_rate", "seed"),
-        _HOW_IT_RUNS: ("device", "cpus", "check_steps", "loss_distance", "within", "deadline", "no_lock"),
+        _HOW_IT_RUNS: (
+            "device",
+            "cpus",
+            "check_steps",
+            "check_metric",
+            "loss_distance",
+            "within",
+            "deadline",
+            "no_lock",
+        ),
         "Output": ("name", "note", "results"),
     },
     changes={

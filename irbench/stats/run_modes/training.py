@@ -28,10 +28,10 @@ _SHARE = 4
 """The first and the last of so many equal parts of the losses are compared."""
 
 
-def loss_check(losses: Sequence[float]) -> LossCheck:
+def loss_check(losses: Sequence[float], metric: str = "loss") -> LossCheck:
     """Return how losses went: the means of the first and of the last quarter of the steps."""
     size = max(1, len(losses) // _SHARE)
-    return LossCheck(tuple(losses), float(np.mean(losses[:size])), float(np.mean(losses[-size:])))
+    return LossCheck(tuple(losses), float(np.mean(losses[:size])), float(np.mean(losses[-size:])), metric=metric)
 
 
 def has_fallen(check: LossCheck) -> bool:

@@ -36,6 +36,20 @@ OF_USER_CODE = (
     'in user code:\n\n    File "nets.py", line 5, in call\n        return x @ y\n\n    ValueError: not a matrix'
 )
 
+OF_A_LAYER_IN_A_STEP = (
+    'in user code:\n\n    File "keras/trainer.py", line 63, in train_step\n        y_pred = self(x, training=True)\n'
+    '    File "keras/traceback_utils.py", line 156, in error_handler  **\n'
+    "        raise e.with_traceback(filtered_tb) from None\n\n"
+    "    InvalidArgumentError: Exception encountered when calling Small.call().\n    \n"
+    "    \x1b[1mDimensions must be equal, but are 9 and 8. Input shapes: [16,8], [9,1].\x1b[0m\n    \n"
+    "    Arguments received by Small.call():\n      • x=tf.Tensor(shape=(16, 8))"
+)
+OF_NESTED_CODE = (
+    'in user code:\n\n    File "gan.py", line 5, in train_step\n        loss = self.loss_fn(x)\n\n'
+    '    KeyError: in user code:\n    \n        File "gan.py", line 9, in loss_fn\n            return x["image"]\n'
+    "    \n        KeyError: 'image'\n"
+)
+
 
 @pytest.mark.parametrize(
     ("said", "cause"),
@@ -50,10 +64,15 @@ OF_USER_CODE = (
             f"InvalidArgumentError: Using a symbolic tensor as a Python bool is wrong.{TRIES[:-1]} ... (in Branchy)",
         ),
         (OF_USER_CODE, "InvalidArgumentError: ValueError: not a matrix"),
+        (
+            OF_A_LAYER_IN_A_STEP,
+            "InvalidArgumentError: Dimensions must be equal, but are 9 and 8. Input shapes: [16,8], [9,1]. (in Small)",
+        ),
+        (OF_NESTED_CODE, "InvalidArgumentError: KeyError: 'image'"),
         ("plain words", "InvalidArgumentError: plain words"),
         ("", "InvalidArgumentError"),
     ],
-    ids=["keras", "graph", "inference", "user code", "plain", "nothing"],
+    ids=["keras", "graph", "inference", "user code", "layer in a step", "nested code", "plain", "nothing"],
 )
 def test_the_cause_is_taken_out_of_what_is_wrapped_around_it(said: str, cause: str) -> None:
     assert cause_of(InvalidArgumentError(said)) == cause

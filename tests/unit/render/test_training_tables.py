@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from training_steps import cell, row, table
 
 from irbench.render.speed_table import group_table
 from irbench.render.tables_below import tables_below
-from irbench.render.training_tables import effect_table, fall_text, step_legend, step_table
+from irbench.render.training_tables import effect_table, fall_text, loss_line, step_legend, step_table
 from irbench.stats.run_modes.training import loss_check
 
 TWO = table([(cell(32, xla="off"), (5.0, 15.0)), (cell(32, xla="on"), (5.0, 5.0))])
@@ -79,3 +80,14 @@ def test_why_a_loss_counts_as_not_falling_says_what_it_did(losses: list[float], 
     text = fall_text(loss_check(losses))
     assert [each for each in said if each not in text] == []
     assert ("does not fall" in text) == ("does not fall" in said)
+
+
+def test_a_metric_other_than_the_loss_is_called_by_its_name_wherever_its_fall_is_shown() -> None:
+    rising = loss_check([1.0] * 4 + [2.0] * 4, "d_loss")
+    assert fall_text(rising) == "d_loss does not fall: 1.00 to 2.00 in 8 steps"
+    assert loss_line(replace(cell(32), loss=rising), rising, 8).endswith("d_loss 1.00 to 2.00 in 8 steps")
+    renamed = replace(ONE, cells=tuple(replace(row, loss=rising) for row in ONE.cells))
+    shown = step_table(renamed)
+    assert shown is not None
+    assert shown.columns[-1].heading == "d_loss"
+    assert any("d_loss: mean of" in sentence for sentence in step_legend(renamed))

@@ -10,6 +10,7 @@ import pytest
 from virtual_clock import VirtualClock
 
 from irbench.core import registry
+from irbench.errors import IrbenchError
 from irbench.measure import call_parts
 from irbench.measure.call_parts import part_names, part_times_ns, timed_in_turns
 from irbench.spec import Load, Scalar
@@ -23,6 +24,7 @@ class ScriptedTraining:
     """Steps of known length behind a pipeline that makes batches of known length, some of them ahead."""
 
     effective: Mapping[str, Scalar] = {}
+    reported: Mapping[str, float] = {"loss": 1.0}
 
     def __init__(self, clock: VirtualClock, batch_ms: float, layers: int, ahead: int) -> None:
         self._clock, self._ahead = clock, ahead
@@ -46,8 +48,8 @@ class ScriptedTraining:
     def step(self) -> None:
         self._clock.advance(self._step_ns)
 
-    def loss(self) -> float:
-        return 1.0
+    def metrics(self) -> Mapping[str, float]:
+        return self.reported
 
     @property
     def beginnings(self) -> Mapping[str, Callable[[], None]]:
@@ -108,32 +110,74 @@ def test_beginnings_are_called_by_turns_after_a_call_that_is_not_timed(clock: Vi
     )
 
 
+class Training:
+    """A backend whose training reports the same metrics in each step."""
+
+    def __init__(self, session: ScriptedTraining, called: Callable[[str], None] = lambda _name: None) -> None:
+        self._session, self._called = session, called
+
+    def import_training(self, *_: object) -> None:
+        self._called("import_training")
+
+    def compile_training(self, *_: object) -> ScriptedTraining:
+        self._called("compile_training")
+        return self._session
+
+    def describe_model(self, *_: object) -> None: ...
+
+    def training_program(self, *_: object) -> None: ...
+
+
+TRAINING = TrainingArtifact(
+    "training", Path("model.py"), (), (), model=TrainedModel("net"), data=TrainingData("images"),
+    settings=TrainingSettings(),
+)  # fmt: skip
+
+
 def test_a_check_of_the_loss_says_each_stage_before_it_begins(
     clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
     at_call: dict[str, str] = {}
-
-    class Training:
-        def import_training(self, *_: object) -> None:
-            at_call["import_training"] = said[-1]
-
-        def compile_training(self, *_: object) -> ScriptedTraining:
-            at_call["compile_training"] = said[-1]
-            return ScriptedTraining(clock, 5.0, 1, 0)
-
-        def describe_model(self, *_: object) -> None: ...
-
-        def training_program(self, *_: object) -> None: ...
-
-    monkeypatch.setattr(registry, "backend", lambda _name: Training())
-    training = TrainingArtifact(
-        "training", Path("model.py"), (), (), model=TrainedModel("net"), data=TrainingData("images"),
-        settings=TrainingSettings(),
-    )  # fmt: skip
-    assert losses_of("tf", training, Load(batch=1), "cpu", 3, said.append) == (1.0, 1.0, 1.0)
+    training = Training(ScriptedTraining(clock, 5.0, 1, 0), lambda name: at_call.update({name: said[-1]}))
+    monkeypatch.setattr(registry, "backend", lambda _name: training)
+    assert losses_of("tf", TRAINING, Load(batch=1), "cpu", 3, "", said.append) == ("loss", (1.0, 1.0, 1.0))
     assert said == ["import", "compile", "run"]
     assert at_call == {"import_training": "import", "compile_training": "compile"}
+
+
+def checked(clock: VirtualClock, monkeypatch: pytest.MonkeyPatch, metric: str, **reported: float) -> tuple[str, float]:
+    """Return which metric is checked of a step that reports these, and its value."""
+    session = ScriptedTraining(clock, 5.0, 1, 0)
+    session.reported = reported
+    monkeypatch.setattr(registry, "backend", lambda _name: Training(session))
+    name, (value,) = losses_of("tf", TRAINING, Load(batch=1), "cpu", 1, metric, lambda _stage: None)
+    return name, value
+
+
+def test_what_must_fall_is_the_loss_or_the_only_metric_or_the_one_that_is_asked_for(
+    clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert checked(clock, monkeypatch, "", accuracy=0.5, loss=2.0) == ("loss", 2.0)
+    assert checked(clock, monkeypatch, "", energy=3.0) == ("energy", 3.0)
+    assert checked(clock, monkeypatch, "g_loss", d_loss=1.0, g_loss=4.0) == ("g_loss", 4.0)
+
+
+@pytest.mark.parametrize(
+    ("metric", "reported", "said", "hint"),
+    [
+        ("", {"d_loss": 1.0, "g_loss": 2.0}, "d_loss, g_loss", "`--check-metric d_loss`"),
+        ("", {}, "no number", "{'loss': loss}"),
+        ("d_los", {"d_loss": 1.0, "g_loss": 2.0}, "d_los", "d_loss, g_loss"),
+        ("loss", {}, "no loss", "no number at all"),
+    ],
+)
+def test_a_metric_that_no_step_reports_is_answered_by_those_that_it_reports(
+    clock: VirtualClock, monkeypatch: pytest.MonkeyPatch, metric: str, reported: dict[str, float], said: str, hint: str
+) -> None:
+    with pytest.raises(IrbenchError, match=said) as caught:
+        checked(clock, monkeypatch, metric, **reported)
+    assert hint in (caught.value.hint or "")
 
 
 def test_a_step_that_cannot_be_divided_has_no_beginnings() -> None:

@@ -38,12 +38,12 @@ def checked(
         *_: object,
         say: Callable[[Stage], None],
         **_others: Any,
-    ) -> tuple[float, ...]:
+    ) -> tuple[str, tuple[float, ...]]:
         if training.settings.precision == "fp32" and error is not None:
             for stage in stages:
                 say(stage)
             raise error
-        return FALLING.losses
+        return "loss", FALLING.losses
 
     monkeypatch.setattr(loss_checks, "call_in_worker", call)
     return all_checked(table(options), options)
@@ -76,8 +76,8 @@ def test_what_ends_a_check_is_recorded_with_the_stage_that_it_ended(
 
 
 def test_a_loss_that_does_not_fall_fails_the_check_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    def call(*_: object, **_others: object) -> tuple[float, ...]:
-        return (2.0,) * 32
+    def call(*_: object, **_others: object) -> tuple[str, tuple[float, ...]]:
+        return "loss", (2.0,) * 32
 
     monkeypatch.setattr(loss_checks, "call_in_worker", call)
     left = all_checked(table(BOTH), BOTH)
@@ -104,7 +104,7 @@ def test_rows_are_checked_when_they_are_asked_for_with_fp32_of_their_batch_and_e
 
     def call(_target: str, _backend: str, training: TrainingArtifact, load: Load, *_: object, **_others: object) -> Any:
         trained.append((load.batch, training.settings.precision))
-        return FALLING.losses if training.settings.precision == "fp32" else (2.0,) * 32
+        return "loss", FALLING.losses if training.settings.precision == "fp32" else (2.0,) * 32
 
     monkeypatch.setattr(loss_checks, "call_in_worker", call)
     options = TrainOptions(batch=(32, 64, 128), precision=("fp32", "mixed_bfloat16"), prefetch=("0", "auto"))
@@ -126,12 +126,12 @@ def deadlines(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     given: list[float] = []
     now = VirtualTime()
 
-    def call(*_: object, deadline_s: float, **_others: object) -> tuple[float, ...]:
+    def call(*_: object, deadline_s: float, **_others: object) -> tuple[str, tuple[float, ...]]:
         given.append(deadline_s)
         now.s += min(CHECK_S, deadline_s)
         if deadline_s < CHECK_S:
             raise WorkerTimedOut("It gave no answer and was ended.")
-        return FALLING.losses
+        return "loss", FALLING.losses
 
     monkeypatch.setattr(loss_checks, "Stopwatch", now.watch)
     monkeypatch.setattr(loss_checks, "call_in_worker", call)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from irbench.errors import IrbenchError
 from irbench.features.train.data import SyntheticImages, images_in, require_batches, require_scores
 from irbench.features.train.options import TrainOptions
 from irbench.features.train.training_rows import TrainingRows, training_of, without
+from irbench.notices.base import Context
 from irbench.runner.plan import PlannedGroup
 from irbench.spec.training import ModelFacts, TrainedModel, TrainingData
 
@@ -144,3 +146,12 @@ def test_a_folder_whose_path_is_not_utf_8_is_refused(photos: Path) -> None:
     other = photos.rename(photos.with_name(os.fsdecode(b"caf\xe9")))
     with pytest.raises(IrbenchError, match="not UTF-8"):
         images_in(other)
+
+
+def test_a_note_says_where_fit_makes_several_steps_in_a_call() -> None:
+    facts = replace(FACTS, steps_per_execution=8)
+    rows = TrainingRows(TrainOptions(), TrainedModel("net"), facts, DATA, threads=(2,), cpus=None, seed=0)
+    (note,) = rows.group().notes
+    assert "steps_per_execution" in note.text(Context())
+    assert "8" in note.text(Context())
+    assert planned().notes == ()

@@ -62,7 +62,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[TrainingArtifact]:
 
     def call(_target: str, _backend: str, training: TrainingArtifact, *_: object, **_others: object) -> Any:
         trained.append(training)
-        return FALLING.losses
+        return "loss", FALLING.losses
 
     monkeypatch.setattr(loss_checks, "call_in_worker", call)
     return trained
@@ -84,7 +84,7 @@ def test_the_first_value_of_each_option_is_the_default_and_all_other_rows_are_se
 
 
 def test_a_default_that_does_not_train_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loss_checks, "call_in_worker", lambda *_, **_others: (2.0,) * 32)
+    monkeypatch.setattr(loss_checks, "call_in_worker", lambda *_, **_others: ("loss", (2.0,) * 32))
     with pytest.raises(IrbenchError, match=r"default, tf .* does not train"):
         searched()
 
@@ -147,10 +147,10 @@ def slow_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     def call(*given: object, say: Callable[[Stage], None], **_others: object) -> Any:
         now.s += START_S
         say("run")
-        steps = given[-1]
+        steps = given[-2]
         assert isinstance(steps, int)
         now.s += STEP_S * steps
-        return FALLING.losses
+        return "loss", FALLING.losses
 
     monkeypatch.setattr(loss_checks, "Stopwatch", now.watch)
     monkeypatch.setattr(loss_checks, "call_in_worker", call)
