@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 
@@ -17,9 +18,10 @@ from irbench.spec.training import BEGINNINGS, INPUT
 from irbench.stats.run_modes.training import BESIDE, COMPUTE, WHOLE, scatter
 
 _ALWAYS = (WHOLE, INPUT, COMPUTE)
-_HOST, *_PASSES = BEGINNINGS
-_WHERE_WIDE = (*_PASSES, BESIDE, _HOST)
+_HOST, _FORWARD, _BACKWARD, _OPTIMIZER = BEGINNINGS
+_WHERE_WIDE = (_FORWARD, _BACKWARD, _OPTIMIZER, BESIDE, _HOST)
 """Parts in the order in which they are left out of narrow tables, the last ones first."""
+_CANNOT_BE = " ?"
 _RATIOS: Mapping[Objective, tuple[str, str]] = {
     "fps": ("times as fast", "samples per second"),
     "cost": ("times as cheap", "samples per second of the processor"),
@@ -82,6 +84,14 @@ def step_table(result: GroupResult, confidence: float = 0.95) -> TextTable | Non
     return TextTable(columns, tuple(_step_row(cell, names[cell.id], mixed) for cell in rows))
 
 
+def _impossible(row: CellResult) -> frozenset[str]:
+    """Return the parts of a step that cannot be as printed: below 0, or forward and backward above the whole step."""
+    parts = {part.name: part.ms.value for part in row.step_parts}
+    below = {name for name, value in parts.items() if value < 0}
+    above = parts.get(_FORWARD, 0.0) + parts.get(_BACKWARD, 0.0) > parts.get(WHOLE, math.inf)
+    return frozenset({*below, *((_FORWARD, _BACKWARD) if above else ())})
+
+
 def step_legend(result: GroupResult) -> Iterator[str]:
     """Yield what the columns of the parts mean."""
     if step_table(result) is None:
@@ -94,6 +104,11 @@ def step_legend(result: GroupResult) -> Iterator[str]:
         yield (
             "host, forward, backward, optimizer: of steps on a batch in memory, from interleaved beginnings of the step"
             " · beside: what compute takes longer in the blocks, where the pipeline works beside it"
+        )
+    if any(map(_impossible, result.cells)):
+        yield (
+            "?: cannot be, below 0 or forward and backward above the whole step: noise is larger than this part, or the"
+            " machine's speed changed"
         )
     metric = _checked_metric(result.cells)
     ends = "mean of the first and the last quarter of the check"
@@ -142,14 +157,17 @@ def _ratio(value: float) -> str:
 
 
 def _step_row(cell: CellResult, name: str, mixed: Collection[str]) -> Row:
-    parts = {part.name: part.ms for part in cell.step_parts}
+    parts, impossible = {part.name: part.ms for part in cell.step_parts}, _impossible(cell)
     peak = (cell.peak_memory_bytes or {}).get("process")
     phases = cell.phases_ms
     first = None if phases is None else (phases.first_inference or 0.0) + (phases.compile or 0.0)
     return Row(
         (
             name,
-            *(_span(parts.get(part), marks_ranges=part in mixed) for part in (*_ALWAYS, *_WHERE_WIDE)),
+            *(
+                f"{_span(parts.get(part), marks_ranges=part in mixed)}{_CANNOT_BE if part in impossible else ''}"
+                for part in (*_ALWAYS, *_WHERE_WIDE)
+            ),
             NOT_MEASURED if first is None else significant(first / 1e3),
             NOT_MEASURED if peak is None else f"{peak / 1e6:,.0f}",
             NOT_MEASURED if cell.loss is None else _loss(cell.loss),

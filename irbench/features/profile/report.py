@@ -154,6 +154,11 @@ class CellSummary:
         return self.slowdown is not None and self.slowdown.value > _COSTLY
 
     @property
+    def seems_sped_up(self) -> bool:
+        """Whether profiled inferences were faster than plain ones as printed, which no recording can cause: noise."""
+        return self.slowdown is not None and round(self.slowdown.value, 2) < 1
+
+    @property
     def cost_is_noise(self) -> bool:
         """Whether profiled inferences seem certainly faster than plain ones, which no recording can cause."""
         return self.slowdown is not None and self.slowdown.confidence is not None and self.slowdown.high < 1

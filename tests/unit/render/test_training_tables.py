@@ -91,3 +91,23 @@ def test_a_metric_other_than_the_loss_is_called_by_its_name_wherever_its_fall_is
     assert shown is not None
     assert shown.columns[-1].heading == "d_loss"
     assert any("d_loss: mean of" in sentence for sentence in step_legend(renamed))
+
+
+@pytest.mark.parametrize(
+    ("alone_ms", "marked"),
+    [
+        ((1.0, 3.0, 7.0, 8.0), []),
+        ((1.0, 3.0, 9.0, 8.0), ["optimizer"]),
+        ((1.0, 13.0, 17.0, 18.0), ["forward", "backward", "beside"]),
+    ],
+)
+def test_parts_of_a_step_that_cannot_be_are_marked_and_the_mark_is_explained(
+    alone_ms: tuple[float, ...], marked: list[str]
+) -> None:
+    result = table([(cell(32), (5.0, 10.0)), (cell(64), (5.0, 10.0))], alone_ms, failing="64")
+    shown = step_table(result)
+    assert shown is not None
+    headings = [column.heading.partition(" ms")[0] for column in shown.columns]
+    cells = dict(zip(headings, shown.rows[0].cells, strict=True))
+    assert [name for name, text in cells.items() if text.endswith("?")] == marked
+    assert any(sentence.startswith("?: cannot be") for sentence in step_legend(result)) == bool(marked)

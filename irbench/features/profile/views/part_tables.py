@@ -203,14 +203,18 @@ class _Drawing:
         yield self._line("between operators", (estimated(cell.between_ns) for cell in self.cells))
         yield self._line("latency, profiled", (estimated(cell.latency_ns) for cell in self.cells))
         yield self._line("latency, plain", (estimated(cell.plain_ns) for cell in self.cells))
-        slowdowns = [cell.slowdown for cell in self.cells]
-        costs = (NOT_MEASURED if slowdown is None else f"{slowdown.value:.2f}x" for slowdown in slowdowns)
-        yield self._line("cost of profiling", costs)
+        yield self._line("cost of profiling", map(_cost, self.cells))
 
     def _line(self, name: str, times: Iterable[str], shares: Iterable[str] = repeat(""), style: str = "") -> Row:
         if self.share == "none":
             return Row((name, *times), style=style)
         return Row((name, *(text for pair in zip(times, shares, strict=False) for text in pair)), style=style)
+
+
+def _cost(cell: CellSummary) -> str:
+    if cell.slowdown is None:
+        return NOT_MEASURED
+    return f"{cell.slowdown.value:.2f}x{' (noise)' if cell.seems_sped_up else ''}"
 
 
 def _forms(heading: str, rows: Callable[[Sequence[CellSummary], _Drawing], Iterator[Row]]) -> tuple[Form, ...]:

@@ -207,7 +207,7 @@ def _slowdown(cell: CellSummary) -> str:
     """Return by how much profiling lengthens calls, with its interval."""
     assert cell.slowdown is not None
     value, ends = ratio_with_ends(cell.slowdown.value, cell.slowdown.ends, marks_ranges=True)
-    return f"{cell.label} {value}x{ends}"
+    return f"{cell.label} {value}x{ends}{' (noise)' if cell.seems_sped_up else ''}"
 
 
 def _joined(cell: CellSummary) -> str:

@@ -197,6 +197,14 @@ def test_a_cost_of_profiling_that_is_certainly_below_1_is_called_noise() -> None
     assert noise not in text(document(cell("ort", operators, [12, 12, 12, 14], [13] * 4)), 100)
 
 
+def test_a_cost_of_profiling_below_1_is_marked_wherever_it_is_printed() -> None:
+    operators = [operator("block/conv", "Conv", *[10.0] * 4, nodes=["block/conv"])]
+    faster = text(document(cell("ort", operators, [12, 12, 12, 14], [13] * 4)), 100)
+    assert faster.count("0.92x (noise)") == 1
+    assert faster.count("(noise)") == 2
+    assert "(noise)" not in text(document(cell("ort", operators, [13] * 4, [13] * 4)), 100)
+
+
 def test_a_busy_machine_is_warned_of_below_the_tables() -> None:
     def shown(foreign_ms: int, processors: int) -> str:
         evidence = Disturbance(1_000_000_000, 1_000_000 * foreign_ms, processors)
