@@ -98,6 +98,10 @@ class IrbenchError(WithoutFrames, Exception):
             self.add_note(f"hint: {self.hint}")
 
 
+class RequestRefused(IrbenchError):
+    """A model server has no room for a request now; another one may be answered."""
+
+
 def first_line(error: BaseException) -> str:
     """Return the first line of an exception's message, or its type's name where it has none."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

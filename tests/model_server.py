@@ -25,17 +25,17 @@ def model_server(
     model: Path,
     *,
     binary: bool = False,
-    wrong: bool = False,
     wrong_after: float = math.inf,
     statistics: bool = False,
+    refuses: float = math.inf,
 ) -> Iterator[str]:
     """Serve a model, and yield its address.
 
     Args:
         model: An ONNX file.
         binary: Whether tensors are sent as bytes behind the JSON.
-        wrong: Whether answers are off.
-        wrong_after: After how many inferences they are.
+        wrong_after: After how many inferences answers are off.
+        refuses: Which inferences are refused, every third for example, as of a server whose queue is full.
         statistics: Whether it counts its answers as Triton does: each waits 2 ms and computes 3 ms, so it says.
     """
     extensions = [*["binary_tensor_data"] * binary, *["statistics"] * statistics]
@@ -66,9 +66,11 @@ def model_server(
 
         def _infer(self, feed: dict[str, Any]) -> None:
             answered.append(None)
+            if len(answered) % refuses == 0:
+                self._answer({"error": "Exceeds maximum queue size"}, status=503)
+                return
             answers = [
-                np.asarray(answer) + (1 if wrong or len(answered) > wrong_after else 0)
-                for answer in evaluator.run(None, feed)
+                np.asarray(answer) + (1 if len(answered) > wrong_after else 0) for answer in evaluator.run(None, feed)
             ]
             names = [spec.name for spec in graph.graph.output]
             outputs = [_described(*each, binary=binary) for each in zip(names, answers, strict=True)]

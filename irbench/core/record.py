@@ -176,7 +176,8 @@ class PacedRun:
 
 
 REFUSED, GIVEN_UP = -1, -2
-"""In place of the slot that answered a request: too many were waiting when it arrived, or it waited too long."""
+"""In place of the slot that answered a request: too many were waiting when it arrived, here or in a model server, or it
+waited too long."""
 
 
 @dataclass(frozen=True)

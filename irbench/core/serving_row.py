@@ -81,7 +81,7 @@ class LoadFigures:
             its call: what measuring itself adds, and a batch that waits to be full.
         busy_share: Which share of the time slots were busy, from 0 to 1.
         drain_ms: From the last arrival to the last answer, the median over launches.
-        refused: Requests that found too many waiting.
+        refused: Requests that found too many waiting, or that a model server refused.
         given_up: Requests that waited, or were answered, after more than the time-out, and those that still waited when
             the load had lasted twice as long as its requests arrive.
         batch_mean: Requests that a call answered on average.

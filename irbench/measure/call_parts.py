@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from irbench.errors import IrbenchError, first_line
+from irbench.errors import IrbenchError, RequestRefused, first_line
 from irbench.measure.clock import now_ns
 from irbench.spi import Slot
 
@@ -86,6 +86,7 @@ class TimedStages:
 
         Raises:
             IrbenchError: A stage failed; names it and what it was given.
+            RequestRefused: A stage has no room for the request.
         """
         value, moments = inputs, list[int]()
         begun = now_ns()
@@ -93,6 +94,8 @@ class TimedStages:
             for stage in self._stages:
                 value = stage(value)
                 moments.append(now_ns() - begun)
+        except RequestRefused:
+            raise
         except Exception as error:
             raise self._failure(len(moments), value, error) from error
         self._finished.append((begun + moments[-1], moments))

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.core.record import GIVEN_UP, REFUSED, ServedLoad
+from irbench.errors import RequestRefused
 from irbench.measure.clock import now_ns, sleep
 from irbench.measure.pacing import precise_sleep, side_by_side
 from irbench.spec.serving import SAMPLES_OF_QUERY, OfferedLoad, Queueing
@@ -114,7 +115,7 @@ def serve(
     start_ns: int | None = None,
     keep: Callable[[int, int, Any], None] | None = None,
 ) -> ServedLoad:
-    """Answer requests as they arrive.
+    """Answer requests as they arrive; those whose call raises :class:`~irbench.errors.RequestRefused` are refused.
 
     Args:
         calls: One for each slot; a call answers up to ``batch`` requests.
@@ -133,7 +134,11 @@ def serve(
     def answer(slot: int) -> None:
         try:
             while taken := queue.take(slot):
-                outputs = calls[slot]()
+                try:
+                    outputs = calls[slot]()
+                except RequestRefused:
+                    queue.refused(taken)
+                    continue
                 queue.answered(taken)
                 if keep is not None:
                     keep(slot, taken[0], outputs)
@@ -183,6 +188,14 @@ class _Queue:
         """Record that requests were answered just now."""
         ended_ns = self._now_ns()
         self.end_ns[requests] = ended_ns
+        self._count(requests)
+
+    def refused(self, requests: list[int]) -> None:
+        """Record that whoever was to answer requests had no room for them."""
+        self.start_ns[requests], self.slot[requests] = 0, REFUSED
+        self._count(requests)
+
+    def _count(self, requests: list[int]) -> None:
         with self._all_answered:
             self._answered += len(requests)
             self._all_answered.notify_all()

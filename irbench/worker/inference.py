@@ -8,6 +8,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from irbench.errors import RequestRefused
+from irbench.measure.clock import sleep
 from irbench.measure.generation import GenerationSlot
 from irbench.measure.kernel_evidence import PhaseLog
 from irbench.spec import Artifact, Load, Scalar
@@ -15,12 +17,27 @@ from irbench.spi import Array, Backend, Feed, Outputs, Slot
 from irbench.worker.generation import generating_if_decoder
 from irbench.worker.watchdog import own_temporary_files
 
+_WAITS_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+
 
 def infer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
-    """Run a slot once and return its outputs; a sequence of tensors stays a list."""
+    """Run a slot once and return its outputs; a sequence of tensors stays a list.
+
+    A model server that is busy with others may refuse it: it is asked again for a few seconds.
+
+    Raises:
+        RequestRefused: The server has no room all the time.
+    """
     if isinstance(slot, GenerationSlot):
         return slot.answer(feed)
     slot.stage(feed)
+    for wait_s in _WAITS_S:
+        try:
+            slot.run()
+        except RequestRefused:
+            sleep(wait_s)
+        else:
+            return fetched(slot)
     slot.run()
     return fetched(slot)
 

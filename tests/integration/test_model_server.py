@@ -39,7 +39,7 @@ def test_a_server_is_a_row_whose_outputs_are_verified_and_whose_parts_are_shown(
 
 
 def test_a_server_with_wrong_answers_has_no_speed(model: Path, tmp_path: Path) -> None:
-    with model_server(model, wrong=True) as address:
+    with model_server(model, wrong_after=0) as address:
         called = run(model, address, tmp_path)
     assert called.code == 1
     (row,) = [row for row in called.document["groups"][0]["cells"] if row["backend"] == "server"]
@@ -91,3 +91,28 @@ def test_what_a_server_says_of_its_queue_stands_beside_the_rest_of_a_call(model:
     assert (server["queue_ms"], server["compute_ms"]) == (pytest.approx(2), pytest.approx(3))
     shown = irbench("show", called.document["run_id"], "--results", tmp_path)
     assert "server queue ms" in shown.out
+
+
+def test_a_request_that_a_server_refuses_counts_as_refused_and_so_does_none_of_the_warm_up(
+    model: Path, tmp_path: Path
+) -> None:
+    with model_server(model, refuses=3) as address:
+        called = irbench(
+            "serve", model, "--backends", "none", "--cell", f"server={address}", "--rate", "20", "--for", "1s",
+            "--budget", "3s", "--streams", "2", "--format", "json", "--results", tmp_path,
+        )  # fmt: skip
+    assert called.code == 0, called.err
+    (row,) = called.document["serving"][0]["rows"]
+    load = row["load"]
+    assert 0 < load["refused"] < load["requests"]
+    assert load["given_up"] < load["requests"] - load["refused"]
+    assert "refused" in irbench("show", called.document["run_id"], "--results", tmp_path).out
+
+
+def test_a_run_of_calls_that_a_server_refuses_is_a_row_with_the_reason(model: Path, tmp_path: Path) -> None:
+    with model_server(model, refuses=3) as address:
+        called = run(model, address, tmp_path)
+    (row,) = [row for row in called.document["groups"][0]["cells"] if row["backend"] == "server"]
+    assert row["state"] == "failed"
+    assert "refused a request: 503" in row["failure"]["message"]
+    assert "irbench serve counts refused requests" in row["failure"]["hint"]

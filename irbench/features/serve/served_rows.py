@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from irbench.core.activity import Activity
-from irbench.core.record import BlockEvidence, CellLaunch, LaunchRecord, ServedLoad
+from irbench.core.record import BlockEvidence, CellLaunch, Failure, LaunchRecord, ServedLoad
 from irbench.core.result import RunDocument
 from irbench.core.row import LaunchesStop
 from irbench.core.serving_row import ServingRow, ServingTable
@@ -20,7 +20,7 @@ from irbench.runner.request import RunRequest
 from irbench.runner.rounds import CellOutcome, Rounds
 from irbench.runner.rows_alone import attempted, leave_absent, require_right, verify_again, warmed_up
 from irbench.runner.run_progress import Listener
-from irbench.runner.workers import CellWorker, Setting, setting_of
+from irbench.runner.workers import CellFailed, CellWorker, Setting, setting_of
 from irbench.spec import Cell
 from irbench.spec.serving import SAMPLES_OF_QUERY, OfferedLoad, Queueing, ServingPlan
 from irbench.stats.intervals import FEWEST_LAUNCHES
@@ -192,6 +192,10 @@ class _Serving:
         at_once = self._serve(row, worker, OfferedLoad("offline", requests), everybody_waits)
         served.append(at_once)
         capacity_per_s = answered_per_s(at_once)
+        if not capacity_per_s:
+            raise CellFailed(
+                Failure("serve", f"all of {requests:,} requests were refused", "Raise the server's limit.")
+            )
         confirmed = self._ends(row)
         for _ in range(MOST_PROBES):
             rate = confirmed.pop() if confirmed else next_rate(self._probes((*row.loads, *served)), capacity_per_s)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import http.client
 import math
+import struct
 import threading
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -20,14 +21,22 @@ import numpy as np
 
 from irbench.core.quantities import listing
 from irbench.core.record import ServerTimes
-from irbench.errors import IrbenchError, first_line
-from irbench.spec import Artifact, Load, Program
+from irbench.errors import IrbenchError, RequestRefused, first_line
+from irbench.onnx.reading.element_types import STRING
+from irbench.spec import Artifact, Load, Program, TensorSpec
 from irbench.spi import Array, Availability, Description, Phases, Session
 from irbench.worker.own_code.sessions import PipelineSession, Stage
 
 STAGES = ("encode", "server", "decode")
 """Parts of each call: the request written, the server's answer awaited and read, and the answer as arrays."""
 _TIMEOUT_S = 120.0
+_HEAD_BYTES = 1 << 20
+"""What answers have besides outputs: a description of a model, statistics, or the names and shapes of outputs."""
+_ELEMENT_BYTES = 64
+"""A number takes so much in JSON at most, with what stands between it and the next one."""
+_TEXT_BYTES = 1 << 16
+_MOST_BYTES = 1 << 30
+"""How large outputs may be whose shapes follow from the inputs, or that are larger in JSON."""
 _LENGTH_HEADER = "Inference-Header-Content-Length"
 _BINARY = "binary_tensor_data"
 _STATISTICS = "statistics"
@@ -37,8 +46,13 @@ _DTYPES: Mapping[str, str] = {
     "INT8": "int8", "INT16": "int16", "INT32": "int32", "INT64": "int64",
     "FP16": "float16", "FP32": "float32", "FP64": "float64",
 }  # fmt: skip
-"""Names of NumPy by those of the protocol."""
-_NAMES = {numpy_name: name for name, numpy_name in _DTYPES.items()}
+"""Names of NumPy by those of the protocol, but for texts."""
+_TEXTS = "BYTES"
+_NAMES = {STRING: _TEXTS, **{numpy_name: name for name, numpy_name in _DTYPES.items()}}
+"""Names of the protocol by those of specs."""
+_LENGTH_OF_TEXT = struct.Struct("<I")
+_REFUSING = (http.client.SERVICE_UNAVAILABLE, http.client.TOO_MANY_REQUESTS)
+"""How servers answer that limit how many requests they take at a time."""
 
 
 class ServerBackend:
@@ -85,6 +99,11 @@ class ServerSession(PipelineSession):
         """Return the sums over all answers of the server so far; ``None`` where it does not tell."""
         return self._model.times()
 
+    def close(self) -> None:
+        """Close the connections."""
+        super().close()
+        self._model.close()
+
 
 class Message(NamedTuple):
     """A request or an answer.
@@ -114,16 +133,30 @@ class ServedModel:
         self._secure = parts.scheme == "https"
         self._host, self._path = parts.netloc, parts.path.rstrip("/")
         self._own = threading.local()
-        server = self._asked("/v2")
-        extensions = server.get("extensions", ())
-        self._is_binary, self._tells_times = _BINARY in extensions, _STATISTICS in extensions
-        described = self._asked(self._path)
-        self.inputs: Mapping[str, str] = {
-            tensor["name"]: tensor["datatype"] for tensor in described.get("inputs") or ()
-        }
+        self._connections: list[http.client.HTTPConnection] = []
+        self._most_bytes = _HEAD_BYTES
+        try:
+            extensions = self._asked("/v2").get("extensions") or ()
+            self._is_binary, self._tells_times = _BINARY in extensions, _STATISTICS in extensions
+            described = self._asked(self._path)
+            self.inputs, self._outputs = (_datatypes_of(described, part, url) for part in ("inputs", "outputs"))
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        for connection in self._connections:
+            connection.close()
 
     def require(self, artifact: Artifact) -> None:
-        """Refuse a row whose inputs the model does not take; a server that does not describe its model is believed."""
+        """Refuse a row whose inputs the model does not take; a server that does not describe its model is believed.
+
+        Its answers may be as large as the outputs of the row from now on.
+
+        Raises:
+            IrbenchError: Says which name or data type does not fit.
+        """
         asked = [spec.name for spec in artifact.inputs]
         if self.inputs and set(asked) != set(self.inputs):
             raise IrbenchError(
@@ -131,20 +164,30 @@ class ServedModel:
                 hint="Measure the model that the server has: its file is the model of the run.",
             )
 
+        for spec in artifact.inputs:
+            own, theirs = _datatype(spec.dtype, spec.name), self.inputs.get(spec.name)
+            if theirs not in (None, own):
+                raise IrbenchError(
+                    f"The model of {self._url} takes {spec.name} as {theirs}, and the model of the run as {own}.",
+                    hint="Measure the model that the server has: its file is the model of the run.",
+                )
+        for name, datatype in self._outputs.items():
+            _require_known(datatype, name, self._url)
+        self._most_bytes = _HEAD_BYTES + min(_MOST_BYTES, sum(map(_most_bytes, artifact.outputs)))
+
     def encode(self, feed: Mapping[str, Array]) -> Message:
         """Return the request of an inference."""
         tensors: list[dict[str, Any]] = []
         data: list[bytes] = []
         for name, array in feed.items():
-            datatype = _NAMES.get(array.dtype.name)
-            if datatype is None:
-                raise IrbenchError(f"The protocol of model servers has no {array.dtype.name}, as {name} is.")
+            datatype = _datatype(STRING if array.dtype.kind in "OSU" else array.dtype.name, name)
             tensor: dict[str, Any] = {"name": name, "shape": array.shape, "datatype": datatype}
             if self._is_binary:
-                data.append(array.tobytes())
+                data.append(_bytes_of_texts(array) if datatype == _TEXTS else array.tobytes())
                 tensor["parameters"] = {"binary_data_size": len(data[-1])}
             else:
-                tensor["data"] = array.ravel().tolist()
+                values = array.ravel().tolist()
+                tensor["data"] = [_as_bytes(text).decode() for text in values] if datatype == _TEXTS else values
             tensors.append(tensor)
         request: dict[str, Any] = {"inputs": tensors}
         if not self._is_binary:
@@ -160,19 +203,33 @@ class ServedModel:
         return self._exchange("POST", f"{self._path}/infer", request.body, headers)
 
     def decode(self, answer: Message) -> dict[str, Array]:
-        """Return the outputs of an answer by their names."""
+        """Return the outputs of an answer by their names.
+
+        Raises:
+            IrbenchError: It is no answer of the protocol, or has a data type that irbench does not read.
+        """
         head = answer.body if answer.json_bytes is None else answer.body[: answer.json_bytes]
-        place = len(head)
+        try:
+            return self._outputs_of(_decoded(head, self._url), answer.body, len(head))
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, struct.error) as error:
+            raise _not_of_the_protocol(self._url, f"{type(error).__name__}: {first_line(error)}") from error
+
+    def _outputs_of(self, document: Mapping[str, Any], body: bytes, place: int) -> dict[str, Array]:
+        """Return the outputs that a document describes; bytes of tensors begin at a place of the body."""
         outputs: dict[str, Array] = {}
-        for tensor in _decoded(head, self._url).get("outputs", ()):
-            dtype, shape = np.dtype(_DTYPES[tensor["datatype"]]), tuple(tensor["shape"])
-            size = tensor.get("parameters", {}).get("binary_data_size")
+        for tensor in document.get("outputs", ()):
+            name, datatype, shape = tensor["name"], tensor["datatype"], tuple(tensor["shape"])
+            _require_known(datatype, name, self._url)
+            dtype = np.dtype(_DTYPES.get(datatype, object))
+            size = (tensor.get("parameters") or {}).get("binary_data_size")
             if size is None:
-                outputs[tensor["name"]] = np.asarray(tensor["data"], dtype).reshape(shape)
+                outputs[name] = np.asarray(tensor["data"], dtype).reshape(shape)
+                continue
+            if datatype == _TEXTS:
+                outputs[name] = np.array(_texts_of(body[place : place + size]), object).reshape(shape)
             else:
-                count = math.prod(shape)
-                outputs[tensor["name"]] = np.frombuffer(answer.body, dtype, count, place).reshape(shape)
-                place += size
+                outputs[name] = np.frombuffer(body, dtype, math.prod(shape), place).reshape(shape)
+            place += size
         return outputs
 
     def times(self) -> ServerTimes | None:
@@ -191,31 +248,82 @@ class ServedModel:
         return _decoded(self._exchange("GET", path).body, self._url)
 
     def _exchange(self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] = {}) -> Message:
-        """Send a request on the connection of this thread, which stays open, and return the answer."""
+        """Send a request on the connection of this thread, which stays open, and return the answer.
+
+        Raises:
+            RequestRefused: The server limits how many requests it takes.
+            IrbenchError: It does not answer, or with an error.
+        """
         try:
-            connection = self._connection()
-            connection.request(method, path, body, dict(headers))
-            answer = connection.getresponse()
-            text = answer.read()
+            answer = self._answered(method, path, body, dict(headers))
+            text = self._read(answer, self._most_bytes if method == "POST" else _HEAD_BYTES)
         except (OSError, http.client.HTTPException) as error:
-            self._own.connection = None
+            self._connection().close()
             raise IrbenchError(
                 f"The server of {self._url} did not answer: {first_line(error)}.",
                 hint="Start it, or correct its address: http://host:port/v2/models/NAME",
             ) from error
+        if answer.status in _REFUSING:
+            raise RequestRefused(
+                f"The server of {self._url} refused a request: {answer.status} {answer.reason}: {_said(text)}",
+                hint="Raise its limit, or lower --streams. irbench serve counts refused requests.",
+            )
         if answer.status != http.client.OK:
             raise IrbenchError(
                 f"The server of {self._url} answered {answer.status} {answer.reason}: {_said(text)}",
                 hint=f"Look at what it has: curl {self._url}",
             )
         length = answer.getheader(_LENGTH_HEADER)
+        if length is not None and not length.isdecimal():
+            raise _not_of_the_protocol(self._url, f"{_LENGTH_HEADER} is {length}")
         return Message(text, None if length is None else int(length))
+
+    def _answered(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> http.client.HTTPResponse:
+        """Return the beginning of an answer.
+
+        A server may close a connection that was idle, at any moment: as other clients do, one that was open before is
+        opened again once, before any byte of an answer has come.
+        """
+        connection = self._connection()
+        was_open = connection.sock is not None
+        try:
+            connection.request(method, path, body, headers)
+            return connection.getresponse()
+        except ConnectionError:
+            if not was_open:
+                raise
+        connection.close()  # a request opens it again
+        connection.request(method, path, body, headers)
+        return connection.getresponse()
+
+    def _read(self, answer: http.client.HTTPResponse, most: int) -> bytes:
+        """Return what an answer contains, which has so many bytes at most: it may have no end.
+
+        Raises:
+            IrbenchError: It has more.
+        """
+        if answer.length is None:  # it says no length, or comes in chunks
+            text = answer.read(most + 1)
+            is_larger = len(text) > most
+        else:
+            is_larger = answer.length > most
+            text = b"" if is_larger else answer.read()
+        if is_larger:
+            self._connection().close()
+            raise IrbenchError(
+                f"The server of {self._url} answered with more than {most:,} bytes, and was to need fewer.",
+                hint=f"Look at what it has: curl {self._url}",
+            )
+        return text
 
     def _connection(self) -> http.client.HTTPConnection:
         connection: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
         if connection is None:
             kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
             connection = self._own.connection = kind(self._host, timeout=_TIMEOUT_S)
+            self._connections.append(connection)
         return connection
 
 
@@ -223,10 +331,71 @@ def _decoded(text: bytes, url: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.MsgspecError as error:
+        raise _not_of_the_protocol(url, first_line(error)) from error
+
+
+def _not_of_the_protocol(url: str, why: str) -> IrbenchError:
+    return IrbenchError(
+        f"The server of {url} does not answer as the Open Inference Protocol asks: {why}.",
+        hint="Give the address of a model: http://host:port/v2/models/NAME",
+    )
+
+
+def _most_bytes(output: TensorSpec) -> int:
+    """Return what an output takes in an answer at most."""
+    sizes = [size for size in output.shape if isinstance(size, int)]
+    if len(sizes) < len(output.shape):
+        return _MOST_BYTES
+    return math.prod(sizes) * (_TEXT_BYTES if output.dtype == STRING else _ELEMENT_BYTES)
+
+
+def _datatypes_of(described: Mapping[str, Any], part: str, url: str) -> dict[str, str]:
+    """Return the data types of a model's inputs or outputs by their names; none where they are not described."""
+    try:
+        return {str(tensor["name"]): str(tensor["datatype"]) for tensor in described.get(part) or ()}
+    except (KeyError, TypeError) as error:
+        raise _not_of_the_protocol(url, f"{type(error).__name__}: {first_line(error)}") from error
+
+
+def _datatype(dtype: str, name: str) -> str:
+    """Return what the protocol calls the dtype of an input."""
+    if dtype not in _NAMES:
         raise IrbenchError(
-            f"The server of {url} does not answer as the Open Inference Protocol asks: {first_line(error)}.",
-            hint="Give the address of a model: http://host:port/v2/models/NAME",
-        ) from error
+            f"The protocol of model servers has no {dtype}, as {name} is.",
+            hint=f"It has {listing(_NAMES)}: measure a model with inputs of these.",
+        )
+    return _NAMES[dtype]
+
+
+def _require_known(datatype: object, name: str, url: str) -> None:
+    if datatype != _TEXTS and datatype not in _DTYPES:
+        raise IrbenchError(
+            f"The model of {url} gives {name} as {datatype}, which irbench does not read.",
+            hint=f"It reads {listing((*_DTYPES, _TEXTS))}: convert the output in the model.",
+        )
+
+
+def _as_bytes(text: object) -> bytes:
+    return text if isinstance(text, bytes) else str(text).encode()
+
+
+def _bytes_of_texts(texts: Array) -> bytes:
+    """Return texts as the extension ``binary_tensor_data`` sends them: each behind its length."""
+    encoded = (_as_bytes(text) for text in texts.ravel().tolist())
+    return b"".join(_LENGTH_OF_TEXT.pack(len(text)) + text for text in encoded)
+
+
+def _texts_of(data: bytes) -> list[str]:
+    texts: list[str] = []
+    place = 0
+    while place < len(data):
+        (length,) = _LENGTH_OF_TEXT.unpack_from(data, place)
+        place += _LENGTH_OF_TEXT.size
+        if length > len(data) - place:
+            raise ValueError(f"a text of {length} bytes is cut short")
+        texts.append(data[place : place + length].decode())
+        place += length
+    return texts
 
 
 def _said(text: bytes) -> str:
@@ -234,4 +403,4 @@ def _said(text: bytes) -> str:
         said: object = msgspec.json.decode(text).get("error", "")
     except (msgspec.MsgspecError, AttributeError):
         said = text[:200].decode(errors="replace")
-    return f"{said or 'no reason'}".splitlines()[0]
+    return f"{said or 'no reason'}".splitlines()[0][:200]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from virtual_clock import VirtualClock
 
-from irbench.errors import IrbenchError
+from irbench.errors import IrbenchError, RequestRefused
 from irbench.measure import call_parts
 from irbench.measure.call_parts import TimedStages, described, part_names, part_times_ns
 
@@ -93,3 +93,13 @@ def test_a_stage_that_fails_is_named_with_what_it_was_given() -> None:
 def test_what_a_stage_was_given_is_described_in_a_few_words(value: Any, said: str) -> None:
     assert said in described(value)
     assert len(described({str(number): 1 for number in range(100)})) < 40
+
+
+def test_a_request_that_a_stage_refuses_stays_one() -> None:
+    def refuse(_: object) -> None:
+        raise RequestRefused("full")
+
+    stages = TimedStages({"prepare": lambda value: value, "server": refuse})
+    with pytest.raises(RequestRefused, match=r"^full$"):
+        stages(0)
+    assert stages.take_finished() == []

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from irbench.core.record import GIVEN_UP, REFUSED, ServedLoad
+from irbench.errors import RequestRefused
 from irbench.measure import serving
 from irbench.measure.serving import Arrivals, arrival_times_ns, arrivals_of, join_served, serve
 from irbench.spec.serving import OfferedLoad, Queueing
@@ -190,3 +191,39 @@ def test_arrivals_have_the_mean_rate_and_are_those_of_their_seed() -> None:
     gaps_s = np.diff(first) / 1e9
     assert gaps_s.mean() == pytest.approx(1 / 200, rel=0.02)
     assert gaps_s.std() == pytest.approx(1 / 200, rel=0.03)
+
+
+def refusing(clock: Clock, *refused: int) -> Callable[[], None]:
+    """Return a call of 5 ms that is refused at these places."""
+    calls = iter(range(1_000))
+
+    def call() -> None:
+        clock.sleep(0.005)
+        if next(calls) in refused:
+            raise RequestRefused("full")
+
+    return call
+
+
+def test_a_request_that_whoever_answers_refuses_counts_as_refused_and_the_next_are_answered(clock: Clock) -> None:
+    load = served(refusing(clock, 1, 2), [0, 10, 20, 30])
+    assert load.slot.tolist() == [0, REFUSED, REFUSED, 0]
+    assert load.start_ns[1] == load.end_ns[1] == 0
+    assert np.isfinite(latency_ns(load)).tolist() == [True, False, False, True]
+
+
+def test_requests_that_follow_answers_follow_refusals_too(clock: Clock) -> None:
+    arrivals = Arrivals(np.empty(0, np.int64), 3)
+    load = serve([refusing(clock, 0)], arrivals, OfferedLoad("single", 3), ANY)
+    assert load.slot.tolist() == [REFUSED, 0, 0]
+
+
+def test_what_calls_return_is_offered_once_their_requests_are_answered(clock: Clock) -> None:
+    kept: list[tuple[int, int, object]] = []
+    answers = iter("abcd")
+    due_ns = np.array([0, 0, 10 * MS, 20 * MS], np.int64)
+    serve(
+        [lambda: next(answers)], Arrivals(due_ns, 4), OfferedLoad("server", 4, 1.0), ANY, 2,
+        keep=lambda *call: kept.append(call),
+    )  # fmt: skip
+    assert kept == [(0, 0, "a"), (0, 2, "b"), (0, 3, "c")]
