@@ -69,13 +69,9 @@ def model_server(
             if len(answered) % refuses == 0:
                 self._answer({"error": "Exceeds maximum queue size"}, status=503)
                 return
-            answers = [
-                np.asarray(answer) + (1 if len(answered) > wrong_after else 0) for answer in evaluator.run(None, feed)
-            ]
-            names = [spec.name for spec in graph.graph.output]
-            outputs = [_described(*each, binary=binary) for each in zip(names, answers, strict=True)]
-            data = b"".join(answer.tobytes() for answer in answers) if binary else b""
-            self._answer({"model_name": "net", "outputs": outputs}, data)
+            answers = evaluator.run(None, feed)
+            error = 1 if len(answered) > wrong_after else 0
+            self._answer(*_message(graph, answers, error, binary=binary))
 
         def _answer(self, document: dict[str, Any], data: bytes = b"", status: int = 200) -> None:
             head = json.dumps(document).encode()
@@ -113,6 +109,14 @@ def _tensors(body: bytes, json_bytes: int) -> dict[str, Any]:
             place += size
         tensors[tensor["name"]] = values.reshape(tensor["shape"])
     return tensors
+
+
+def _message(graph: onnx.ModelProto, right: list[Any], error: int, *, binary: bool) -> tuple[dict[str, Any], bytes]:
+    answers = [np.asarray(answer) + error for answer in right]
+    names = [spec.name for spec in graph.graph.output]
+    outputs = [_described(*each, binary=binary) for each in zip(names, answers, strict=True)]
+    data = b"".join(answer.tobytes() for answer in answers) if binary else b""
+    return {"model_name": "net", "outputs": outputs}, data
 
 
 def _described(name: str, answer: Any, *, binary: bool) -> dict[str, Any]:

@@ -45,6 +45,14 @@ def freeze(process_id: int) -> None:
     raise TimeoutError(f"process {process_id} cannot be stopped")
 
 
+def is_stopped(process_id: int) -> bool:
+    """Whether a child of this process stands still, whoever stopped it."""
+    try:
+        return os.waitid(os.P_PID, process_id, os.WSTOPPED | os.WNOWAIT | os.WNOHANG) is not None
+    except ChildProcessError:
+        return False
+
+
 def _stands_still(process_id: int) -> bool:
     started = now_ns()
     while now_ns() - started < ATTEMPT_NS:

@@ -30,7 +30,7 @@ from irbench.system.host import one_per_core, with_siblings
 from irbench.worker.cell import CellTask, PreparedSession, Warmed
 from irbench.worker.cell_hosts import Place, Share
 from irbench.worker.failures import CallFailed, WorkerDied
-from irbench.worker.process import Worker
+from irbench.worker.process import LOOK_S, Worker
 
 
 def cpu_shares(cpus: Sequence[int], count: int) -> tuple[tuple[int, ...], ...]:
@@ -319,13 +319,22 @@ class InstanceWorkers:
         answers: dict[int, Any] = {}
         while len(answers) < len(self._workers):
             missing = [number for number in range(len(self._workers)) if number not in answers]
+            left_s = deadline_s - watch.elapsed_s
+            ready = self._ready(missing, min(left_s, LOOK_S))
+            if not ready and left_s > LOOK_S:
+                self._look(missing)
+                continue
             # without a sign the deadline has passed, and the one that has done least of those missing says so
-            late = [min(missing, key=self._counters.done)]
-            for number in self._ready(missing, deadline_s - watch.elapsed_s) or late:
+            for number in ready or [min(missing, key=self._counters.done)]:
                 worker = self._workers[number]
                 with self._naming(worker):
                     answers[number] = worker.receive(deadline_s=deadline_s, watch=watch)
         return [answers[number] for number in range(len(self._workers))]
+
+    def _look(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            with self._naming(self._workers[number]):
+                self._workers[number].look()
 
     def _ready(self, numbers: Sequence[int], within_s: float) -> list[int]:
         arrived = [number for number in numbers if self._workers[number].has_answer]

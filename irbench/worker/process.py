@@ -38,6 +38,8 @@ from irbench.worker.shown_variables import shown_variables
 from irbench.worker.watchdog import MARK, Offspring, watchdog, worker_folder
 
 _LOG_TAIL_BYTES = 4000
+LOOK_S = 5.0
+"""How often a worker that gives no answer is looked at; one that stands still at two looks is ended."""
 EXIT_GRACE_S = 5.0
 """How long a worker may take to end once it has hung up; a runtime that closes all descriptors hangs up too."""
 _OUT_OF_MEMORY = "The machine or its cgroup may be out of memory: use a smaller batch or fewer streams."
@@ -96,6 +98,7 @@ class Worker:
             )
         self._exit = os.pidfd_open(self._process.pid)
         self._frozen = False
+        self._stood_still = False
         self.is_confined = confinement is not None
         self._awaited: deque[ExpectedReply] = deque()
         self._offspring = Offspring(self._process.pid, mark)
@@ -156,6 +159,7 @@ class Worker:
         says: Any = Any,
     ) -> None:
         """Send a request without waiting for its answer, so that several workers can be busy side by side."""
+        self._stood_still = False
         try:
             self._channel.send(Request(target, args, hold, talks), within_s=deadline_s)
         except TimeoutError:
@@ -245,12 +249,27 @@ class Worker:
     def _take_in(self, deadline_s: float, watch: Stopwatch) -> None:
         """Wait for a piece of the answer: a worker can also stop in the middle of one."""
         left_s = deadline_s - watch.elapsed_s
-        if left_s <= 0 or not wait([self._channel.fileno(), self._exit], left_s):
+        if left_s <= 0:
             raise self._late(f"It gave no answer within {deadline_s:.0f} s and was ended.")
+        if not wait([self._channel.fileno(), self._exit], min(left_s, LOOK_S)):
+            self.look()
+            return
         try:
             self._channel.take_in(wait=False)
         except (EOFError, OSError):  # also where it has ended and nothing is left to read
             raise self._death() from None
+
+    def look(self) -> None:
+        """End a worker that somebody else has stopped: it would give no answer until its deadline.
+
+        Raises:
+            WorkerDied: It stands still, as it did at the look before.
+        """
+        stood_still, self._stood_still = self._stood_still, not self._frozen and freeze.is_stopped(self.process_id)
+        if stood_still and self._stood_still:
+            self.kill()
+            hint = "Something else sent it SIGSTOP or SIGTSTP: leave irbench's processes running."
+            raise WorkerDied("It was stopped by a signal and was ended.", hint=hint, log_tail=self.log_tail())
 
     def _late(self, message: str) -> WorkerTimedOut:
         self.kill()

@@ -275,3 +275,28 @@ def test_a_confined_worker_without_room_for_temporary_files_is_an_error_with_a_w
     with pytest.raises(IrbenchError, match="no folder for temporary files") as caught:
         Worker(tmp_path / "log", confinement=Confinement())
     assert "TMPDIR" in caught.value.hint
+
+
+def test_a_worker_that_somebody_else_stops_is_ended_long_before_its_deadline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "LOOK_S", 0.05)
+    with Worker(tmp_path / "log") as worker:
+        worker.send("time:sleep", PATIENCE_S, deadline_s=PATIENCE_S)
+        os.kill(worker.process_id, signal.SIGSTOP)
+        with pytest.raises(WorkerDied, match="stopped by a signal") as caught:
+            worker.receive(deadline_s=100 * PATIENCE_S)
+        assert not isinstance(caught.value, WorkerTimedOut)
+
+
+def test_a_worker_that_is_slow_or_was_frozen_by_us_is_not_taken_for_a_stopped_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "LOOK_S", 0.01)
+    with Worker(tmp_path / "log") as worker:
+        assert worker.ask("posixpath:join", "a", "b", deadline_s=PATIENCE_S) == "a/b"
+        worker.freeze()
+        for _ in range(3):
+            worker.look()
+        worker.thaw()
+        assert worker.ask("time:sleep", 0.1, deadline_s=PATIENCE_S) is None
