@@ -50,15 +50,15 @@ def model_server(
             pass
 
         def do_GET(self) -> None:
-            if self.path == "/v2":
-                self._answer({"name": "test", "extensions": extensions})
-            elif self.path == "/v2/models/net/stats" and statistics:
-                self._answer({"model_stats": [{"name": "net", "inference_stats": _counted(len(answered))}]})
-            elif self.path == "/v2/models/net":
-                inputs = [{"name": each.name, "datatype": "FP32", "shape": [-1]} for each in graph.graph.input]
-                self._answer({"name": "net", "inputs": inputs})
-            else:
-                self._answer({"error": f"there is no {self.path}"}, status=404)
+            inputs = [{"name": each.name, "datatype": "FP32", "shape": [-1]} for each in graph.graph.input]
+            stats = {"model_stats": [{"name": "net", "inference_stats": _counted(len(answered))}]}
+            pages: dict[str, dict[str, Any]] = {
+                "/v2": {"name": "test", "extensions": extensions},
+                "/v2/models/net": {"name": "net", "inputs": inputs},
+                **({"/v2/models/net/stats": stats} if statistics else {}),
+            }
+            page = pages.get(self.path)
+            self._answer(page or {"error": f"there is no {self.path}"}, status=200 if page else 404)
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))

@@ -1,4 +1,4 @@
-"""What is written and what is called with it, for each kind of file that may come from elsewhere."""
+"""What is written and what is called with it, for each kind of file or answer that may come from elsewhere."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from .altered_data import data_target, write_data
 from .altered_documents import altered, json_bytes
 from .altered_keras_files import examine_keras_file, write_keras_file
 from .altered_models import LINK, altered_model, model_with_weights_elsewhere
+from .altered_servers import altered_answers, call_server
 from .hostile_values import OUTSIDE, TEXTS, is_seldom
 from .known_documents import (
     MAGIC,
@@ -277,6 +278,13 @@ def _keras_file(folder: Path, chance: random.Random) -> Sequence[Call]:
     return [Call(("read a .keras file",), function=lambda: examine_keras_file(path))]
 
 
+def _model_server(folder: Path, chance: random.Random) -> Sequence[Call]:
+    answers = altered_answers(chance)
+    for path, (body, length) in answers.items():  # read by whoever looks at a case
+        (folder / f"{Path(path).name}-{length}").write_bytes(body)
+    return [Call(("call a model server",), function=lambda: call_server(answers))]
+
+
 KINDS: Mapping[str, Callable[[Path, random.Random], Sequence[Call]]] = {
     "model": _model,
     "run document": _run_document,
@@ -290,5 +298,6 @@ KINDS: Mapping[str, Callable[[Path, random.Random], Sequence[Call]]] = {
     "index": _index,
     "samples": _data,
     "Keras file": _keras_file,
+    "model server": _model_server,
 }
 """By kind, what writes a file of it into an empty folder and returns what is called there."""

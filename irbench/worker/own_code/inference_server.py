@@ -136,7 +136,8 @@ class ServedModel:
         self._connections: list[http.client.HTTPConnection] = []
         self._most_bytes = _HEAD_BYTES
         try:
-            extensions = self._asked("/v2").get("extensions") or ()
+            extensions = self._asked("/v2").get("extensions")
+            extensions = extensions if isinstance(extensions, list) else []
             self._is_binary, self._tells_times = _BINARY in extensions, _STATISTICS in extensions
             described = self._asked(self._path)
             self.inputs, self._outputs = (_datatypes_of(described, part, url) for part in ("inputs", "outputs"))
@@ -223,7 +224,8 @@ class ServedModel:
             dtype = np.dtype(_DTYPES.get(datatype, object))
             size = (tensor.get("parameters") or {}).get("binary_data_size")
             if size is None:
-                outputs[name] = np.asarray(tensor["data"], dtype).reshape(shape)
+                with np.errstate(over="ignore"):  # such a number is infinite
+                    outputs[name] = np.asarray(tensor["data"], dtype).reshape(shape)
                 continue
             if datatype == _TEXTS:
                 outputs[name] = np.array(_texts_of(body[place : place + size]), object).reshape(shape)
@@ -241,8 +243,8 @@ class ServedModel:
             sums = {name: (part["count"], part["ns"]) for name, part in own["inference_stats"].items()}
             compute_ns = sum(sums[name][1] for name in _COMPUTE)
             return ServerTimes(int(sums["success"][0]), int(sums["queue"][1]), int(compute_ns))
-        except (IrbenchError, KeyError, TypeError, ValueError):  # it lists the extension, and has no such figures
-            return None
+        except (IrbenchError, KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            return None  # it lists the extension, and has no such figures
 
     def _asked(self, path: str) -> dict[str, Any]:
         return _decoded(self._exchange("GET", path).body, self._url)
@@ -330,7 +332,7 @@ class ServedModel:
 def _decoded(text: bytes, url: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise _not_of_the_protocol(url, first_line(error)) from error
 
 
@@ -401,6 +403,6 @@ def _texts_of(data: bytes) -> list[str]:
 def _said(text: bytes) -> str:
     try:
         said: object = msgspec.json.decode(text).get("error", "")
-    except (msgspec.MsgspecError, AttributeError):
+    except (msgspec.MsgspecError, AttributeError, UnicodeDecodeError, RecursionError):
         said = text[:200].decode(errors="replace")
     return f"{said or 'no reason'}".splitlines()[0][:200]
