@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from irbench.core.record import OutputError
+from irbench.errors import one_line
 from irbench.spec import Distribution
 
 InputKind = Literal["given", "seeded", "constant-rows", "large", "zeros", "mask-half", "mask-none", "mask-ones"]
@@ -153,6 +154,50 @@ class AgreementElsewhere:
 
 
 @dataclass(frozen=True)
+class ValueRange:
+    """A value of a graph and the largest finite magnitude that it has."""
+
+    name: str
+    largest: float
+
+
+@dataclass(frozen=True)
+class NarrowRange:
+    """How the values that are fp16 in a converted graph fit into its range, as they are in fp32.
+
+    Attributes:
+        samples: On how many inputs.
+        values: How many of the graph's values are fp16.
+        beyond: How many of them have a magnitude above 65504, the largest of fp16.
+        vanishing: How many have none that reaches 6.1e-5, its least normal number, and are not zero.
+        largest: The first of those beyond the range, the largest first.
+        smallest: The first of those below it, the smallest first.
+    """
+
+    samples: int
+    values: int
+    beyond: int
+    vanishing: int
+    largest: tuple[ValueRange, ...] = ()
+    smallest: tuple[ValueRange, ...] = ()
+
+    @property
+    def beyond_text(self) -> str:
+        """Which values are too large: ``above 65504, the largest number of fp16: 2 of 30 values (h5 1.2e+05, ...)``."""
+        return f"above 65504, the largest number of fp16: {self._named(self.largest, self.beyond)}"
+
+    @property
+    def vanishing_text(self) -> str:
+        """Which values are too small."""
+        return f"below 6.1e-05, its least normal number: {self._named(self.smallest, self.vanishing)}"
+
+    def _named(self, values: tuple[ValueRange, ...], count: int) -> str:
+        named = ", ".join(f"{one_line(value.name)} {value.largest:.2g}" for value in values)
+        more = f" and {count - len(values)} more" if count > len(values) else ""
+        return f"{count} of {self.values} values ({named}{more})"
+
+
+@dataclass(frozen=True)
 class Agreement:
     """What a graph in another precision costs beside the same graph in fp32.
 
@@ -174,6 +219,9 @@ class Agreement:
         is_recognised: Whether ``error`` has a top-1 agreement only because the answers add up to one as the
             probabilities of classes do; a model that declares its classes is judged by it.
         elsewhere: What a static quantisation costs on inputs of other distributions.
+        computed_in: The precision that the backend read back for the converted graph: ``fp32`` where it put casts
+            around every operation, so that the error says nothing about fp16 or bf16. Empty in older records.
+        narrow_range: How the values fit into fp16; ``None`` in other precisions, and where it could not be found.
     """
 
     samples: int
@@ -190,6 +238,12 @@ class Agreement:
     is_calibrated_on_same: bool = False
     is_recognised: bool = False
     elsewhere: tuple[AgreementElsewhere, ...] = ()
+    computed_in: str = ""
+    narrow_range: NarrowRange | None = None
+
+    def is_measured(self, precision: str) -> bool:
+        """Whether the error is that of a graph that was computed in the precision it was converted to."""
+        return precision not in ("fp16", "bf16") or self.computed_in in ("", precision)
 
     @property
     def judged(self) -> OutputError:

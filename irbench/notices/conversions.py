@@ -11,7 +11,7 @@ from irbench.spec import Disagreement, Distribution
 from irbench.spec.feeding import RANGES
 
 if TYPE_CHECKING:  # they bring NumPy
-    from irbench.core.graph_record import Agreement, AgreementElsewhere
+    from irbench.core.graph_record import Agreement, AgreementElsewhere, NarrowRange
     from irbench.core.record import OutputError
 
 NOT_FINITE = "answers are not finite in one precision"
@@ -27,13 +27,29 @@ def agreement_lines(precision: str, agreement: Agreement) -> Iterator[str]:
     sizes = f" and at {plural(len(agreement.sizes), 'other size')}" if agreement.sizes else ""
     runs = f", runs at {plural(len(agreement.runs_at), 'other size')}" if agreement.runs_at else ""
     weights = f", weights of {agreement.weight_bits} bits" if agreement.weight_bits not in (None, 8) else ""
-    yield (
-        f"{precision} compared with fp32 on {_judged_on(agreement)}{sizes}{runs}, computed by {agreement.by}: "
-        f"max abs {error_size(error.max_abs)}, {_error_text(error)}{weights}"
-    )
+    figures = f"max abs {error_size(error.max_abs)}, {_error_text(error)}{weights}"
+    inputs = f"{_judged_on(agreement)}{sizes}{runs}"
+    if agreement.is_measured(precision):
+        yield f"{precision} compared with fp32 on {inputs}, computed by {agreement.by}: {figures}"
+    else:
+        yield (
+            f"the loss in {precision} was not measured: {agreement.by} computed this graph in {agreement.computed_in}. "
+            f"Rounding weights and inputs to {precision} costs on {inputs}: {figures}"
+        )
+    if agreement.narrow_range is not None:
+        yield narrow_range_text(agreement.narrow_range, agreement.source)
     worst = agreement.worst_elsewhere
     if worst is not None:
         yield _elsewhere(worst, len(agreement.elsewhere))
+
+
+def narrow_range_text(fits: NarrowRange, source: str) -> str:
+    """Return how the values of a graph fit into fp16, with the first of those that do not."""
+    inputs = inputs_text(fits.samples, source)
+    problems = [*([fits.beyond_text] if fits.beyond else []), *([fits.vanishing_text] if fits.vanishing else [])]
+    if not problems:
+        return f"range on {inputs}, computed in fp32: each of {plural(fits.values, 'value')} fits into fp16"
+    return f"range on {inputs}, computed in fp32: {'; '.join(problems)}"
 
 
 def inputs_text(samples: int | None, source: str) -> str:

@@ -87,9 +87,9 @@ def measure_agreement(
         ValueError: The answers cannot be compared, because some are not finite for example.
     """
     wide, narrow = _sized(samples, converted, reference, scratch)
-    name, backend, answers = _first_answers(narrow, samples, reference)
+    name, backend, answers, computed_in = _first_answers(narrow, samples, reference)
     right = registry.reference(reference)
-    (expected,) = answers_of(right, wide, [samples])
+    (expected,), _ = answers_of(right, wide, [samples])
     if not any(map(_has_numbers, expected)):
         raise ValueError("the fp32 graph answers no finite number to these inputs: give real ones with --data")
     scale = max(input_scale(inputs) for inputs in samples.logical_inputs())
@@ -109,6 +109,7 @@ def measure_agreement(
         ranges=samples.generated_ranges,
         is_recognised=classifier and not samples.bundle.classifier,
         elsewhere=tuple(_agreements_elsewhere(elsewhere, samples, (wide, narrow), (right, backend), classifier)),
+        computed_in=computed_in,
     )
 
 
@@ -126,7 +127,7 @@ def _agreements_elsewhere(
         replace(samples, feeding=replace(samples.feeding, drawn=drawn), min_count=_SAMPLES_ELSEWHERE)
         for drawn in distributions
     ]
-    expected, answers = (answers_of(backend, graph, variants) for backend, graph in zip(backends, graphs, strict=True))
+    expected, answers = (answers_of(*pair, variants)[0] for pair in zip(backends, graphs, strict=True))
     for own, right, answer in zip(variants, expected, answers, strict=True):
         scale = max(input_scale(inputs) for inputs in own.logical_inputs())
         yield AgreementElsewhere(own.feeding.drawn, own.count, _error_elsewhere(answer, right, classifier, scale))
@@ -144,13 +145,16 @@ def _error_elsewhere(
 
 def _first_answers(
     converted: Artifact, samples: CheckSamples, reference: str
-) -> tuple[str, Backend, tuple[tuple[Array, ...], ...]]:
+) -> tuple[str, Backend, tuple[tuple[Array, ...], ...], str]:
+    """Return the first backend that answers, its answers, and the precision that it computes in."""
     reasons: list[str] = []
     for name, backend in _candidates(reference):
         try:
-            return name, backend, answers_of(backend, converted, [samples])[0]
+            (answers,), computed_in = answers_of(backend, converted, [samples])
         except Exception as problem:  # noqa: BLE001 - each runtime reports in a way of its own that it cannot load a graph
             reasons.append(f"{name}: {first_line(problem)}")
+        else:
+            return name, backend, answers, computed_in
     raise IrbenchError(
         f"No backend here can run the converted graph: {'; '.join(reasons)}.",
         hint="Try another precision, or install a runtime that supports this one.",
@@ -221,10 +225,11 @@ def _candidates(reference: str) -> Iterator[tuple[str, Backend]]:
 
 def answers_of(
     backend: Backend, artifact: Artifact, bundles: Sequence[CheckSamples]
-) -> list[tuple[tuple[Array, ...], ...]]:
-    """Return the outputs of a graph to each sample of each bundle."""
+) -> tuple[list[tuple[tuple[Array, ...], ...]], str]:
+    """Return the outputs of a graph to each sample of each bundle, and the precision that the backend reads back."""
     with OpenSession(backend, artifact, _load(bundles[0].sizes)) as session:
-        return [tuple(session.answer(feed) for feed in samples.feeds(artifact)) for samples in bundles]
+        answers = [tuple(session.answer(feed) for feed in samples.feeds(artifact)) for samples in bundles]
+        return answers, str(session.effective.get("precision") or "")
 
 
 def _says_little(expected: Sequence[Sequence[Array]], scale: float) -> bool:

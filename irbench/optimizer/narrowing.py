@@ -11,6 +11,7 @@
 6. Masks beyond that range, and the Softmax of what they are applied to, stay fp32 (:mod:`irbench.optimizer.wide_masks`)
 7. A Transpose that puts the first axis behind the other leading ones, and that a MatMul reads, stays fp32: it is the
    same either way, and ONNX Runtime 1.31 crashes where it fuses one in a narrow type on x86 (its issue 28392)
+8. Sums of many elements and of squares stay fp32 where the type is fp16 (:mod:`irbench.optimizer.large_sums`)
 
 ONNX's schemas decide rule 1, down to the single input: the scales of a Resize and the slope of a quantiser stay fp32.
 """
@@ -27,6 +28,7 @@ from onnx_ir.passes import common
 from irbench.onnx.body_shapes import bodies_of, infer_types
 from irbench.onnx.rewriting.detached_weights import take_name
 from irbench.onnx.shapes import infer
+from irbench.optimizer.large_sums import find_large_sums
 from irbench.optimizer.pass_tools.edit import add_constant, clean, names_in
 from irbench.optimizer.wide_masks import find_wide_masks
 from irbench.spi import Array
@@ -67,6 +69,7 @@ class _Narrowing:
         self._others: dict[ir.Value, ir.Value] = {}
         self._names = names_in(model.graph)
         self._masks = find_wide_masks(model, float(self._narrow.max))
+        self._sums = find_large_sums(model) if precision == "fp16" else frozenset[ir.Node]()
 
     def convert(self, node: ir.Node) -> bool:
         """Let a node compute in the narrow type as far as its schema allows; return whether it does now."""
@@ -98,7 +101,9 @@ class _Narrowing:
 
     def _variables(self, node: ir.Node) -> set[str]:
         schema = self._schema(node)
-        if schema is None or node.op_type in KEPT or node in self._masks.nodes or any(bodies_of(node)):
+        if schema is None or node.op_type in KEPT or any(bodies_of(node)):
+            return set()
+        if node in self._masks.nodes or node in self._sums:
             return set()
         if not _is_on_typed_tensors(node) or _moves_batch_to_product(node):
             return set()

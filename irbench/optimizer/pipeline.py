@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from irbench.core import registry
-from irbench.core.graph_record import Agreement, GraphCheck, GraphStep, OptimizerActivity, PassObstacle
+from irbench.core.graph_record import Agreement, GraphCheck, GraphStep, NarrowRange, OptimizerActivity, PassObstacle
 from irbench.errors import first_line
 from irbench.onnx.reading import external_data
 from irbench.onnx.reading.check import check_file
@@ -41,6 +41,7 @@ from irbench.optimizer.job import (
     weights_beside,
     write,
 )
+from irbench.optimizer.narrow_range import narrow_range
 from irbench.optimizer.recipe import Conversion
 from irbench.optimizer.step_check import (
     NCHW_STEP,
@@ -350,6 +351,7 @@ def _convert(
         graph.artifact, job.bundle, job.sizes, conversion.samples, CALIBRATION, calibration_feeding
     )
     evaluation = CheckSamples(job.artifact, job.bundle, job.sizes, _EVALUATION_SAMPLES, EVALUATION, evaluation_feeding)
+    fits: NarrowRange | None = None
     try:
         name = convert(source, path, conversion, calibration, job.quantizer)
         model = load(path)
@@ -358,7 +360,11 @@ def _convert(
         converted = replace(graph.artifact, path=path, sha256="")
         is_calibrated = name == "quantize_static"
         elsewhere = other_distributions(calibration) if is_calibrated else ()
+        if conversion.precision == "fp16":
+            with suppress(Exception):  # runtimes report failures in ways of their own, and the graph may still be used
+                fits = narrow_range(source, model, calibration, job.reference, scratch)
         agreement = measure_agreement(evaluation, converted, job.reference, scratch, at_other_sizes, elsewhere)
+        agreement = replace(agreement, narrow_range=fits)
         if conversion.precision == "int8":
             agreement = replace(agreement, weight_bits=int8_weight_bits())
         if is_calibrated:
@@ -367,6 +373,8 @@ def _convert(
     except (NothingToConvert, FailsAtSizes):
         raise
     except Exception as problem:  # tools and runtimes report failures in ways of their own
-        raise CannotConvert(job.bundle.name, conversion.precision, first_line(problem)) from problem
+        beyond = "" if fits is None or not fits.beyond else f"; {fits.beyond_text}"
+        raise CannotConvert(job.bundle.name, conversion.precision, f"{first_line(problem)}{beyond}") from problem
     step = replace(step_of(name, model, modified=True), vendor=vendors[0] if vendors else None)
-    return replace(step, max_rel_error=agreement.error.max_rel), agreement
+    error = agreement.error.max_rel if agreement.is_measured(conversion.precision) else None
+    return replace(step, max_rel_error=error), agreement

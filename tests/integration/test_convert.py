@@ -235,3 +235,22 @@ def test_int8_of_the_zoo_stays_near_fp32(name: str, most_error: float, least_agr
     assert error["cosine"] > 0.999
     assert error["top1_agreement"] >= least_agreement
     assert ("answers differently from fp32" in called.err) == (error["top1_agreement"] < 0.9)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(("scale", "is_beyond"), [(200.0, False), (2000.0, True)])
+def test_what_no_runtime_computed_in_fp16_is_estimated_from_ranges(
+    tmp_path: Path, scale: float, is_beyond: bool
+) -> None:
+    text = f"""<ir_version: 8, opset_import: ["" : 20]>
+    g (float[1,3,64,64] image) => (float[1,3,1,1] y, float[1,3,1,1] m)
+    <float scale = {{{scale}}}> {{ c = Mul(image, scale)  d = Mul(c, scale)  m = GlobalAveragePool(d)  y = Sqrt(m) }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "mean.onnx")
+    called = irbench("optimize", tmp_path / "mean.onnx", "--level", "none", "--precision", "fp16", "--format", "json")
+    assert called.code == 0, called.err
+    (graph,) = called.document["optimized"]
+    agreement, (*_, step) = graph["agreement"], graph["steps"]
+    assert (agreement["computed_in"], step["max_rel_error"]) == ("fp32", None)
+    assert agreement["narrow_range"]["beyond"] == (2 if is_beyond else 0)
+    assert ("above 65504" in called.err) == is_beyond
+    assert {value["name"] for value in agreement["narrow_range"]["largest"]} == ({"d", "m"} if is_beyond else set())

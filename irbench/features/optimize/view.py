@@ -84,6 +84,9 @@ def advice(
             f"warning: {name}+{recipe.name}: the comparison with fp32 says little, because fp32 answers these inputs"
             " with zeros, constants or tiny values. Give real inputs with --data"
         )
+    fits = None if lineage.agreement is None else lineage.agreement.narrow_range
+    if fits is not None and fits.beyond:
+        yield f"warning: {name}+{recipe.name}: {fits.beyond_text}. Use --precision bf16, whose range is that of fp32"
     if lineage.disagreement is not None:
         yield f"warning: {name}+{recipe.name} {_failure(lineage.steps[-1].name, lineage.disagreement)}"
     elif not any(_did_work(step, lineage.steps[0]) for step in lineage.steps):

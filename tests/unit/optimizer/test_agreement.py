@@ -226,7 +226,7 @@ def test_small_errors_are_judged_by_the_scale_of_the_inputs(
 ):
     given = replace(samples, feeding=Feeding(values={samples.bundle.inputs[0].tensor.name: (level,)}))
     answers = iter([np.full((1, 2), 9e-7), np.zeros((1, 2))])
-    monkeypatch.setattr(agreement, "answers_of", lambda *_: [((next(answers),),)])
+    monkeypatch.setattr(agreement, "answers_of", lambda *_: ([((next(answers),),)], "fp32"))
     found = measure_agreement(given, samples.artifact, "ort", tmp_path)
     assert least <= found.error.max_rel <= least + 50
 

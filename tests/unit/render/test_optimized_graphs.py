@@ -8,7 +8,15 @@ from typing import get_args, get_type_hints
 import pytest
 from rich.console import Console
 
-from irbench.core.graph_record import Agreement, AgreementElsewhere, GraphStep, OptimizerActivity, PassObstacle
+from irbench.core.graph_record import (
+    Agreement,
+    AgreementElsewhere,
+    GraphStep,
+    NarrowRange,
+    OptimizerActivity,
+    PassObstacle,
+    ValueRange,
+)
 from irbench.core.record import OutputError
 from irbench.notices import Context
 from irbench.notices.conversions import agreement_lines
@@ -207,3 +215,28 @@ def test_a_domain_is_said_of_an_operator_only_where_another_has_its_name() -> No
 def test_columns_without_room_are_named() -> None:
     assert "hidden, the terminal is too narrow: nodes, max err; see --format json" in " ".join(shown_steps(60).split())
     assert "hidden" not in shown_steps(80)
+
+
+def test_a_loss_that_no_runtime_computed_is_not_called_measured() -> None:
+    hidden = Agreement(8, "ort", OutputError(0.0, 0.0, 1.0, None), source="generated", computed_in="fp32")
+    (line,) = agreement_lines("fp16", hidden)
+    assert line.startswith("the loss in fp16 was not measured: ort computed this graph in fp32")
+    for precision, known in (
+        ("fp16", replace(hidden, computed_in="fp16")),
+        ("int8", hidden),
+        ("fp16", replace(hidden, computed_in="")),
+    ):
+        (line,) = agreement_lines(precision, known)
+        assert line.startswith(f"{precision} compared with fp32")
+
+
+def test_values_that_leave_fp16_are_named() -> None:
+    fits = NarrowRange(8, 30, 1, 1, (ValueRange("h6", 1.5e6),), (ValueRange("eps", 3e-6),))
+    agreement = Agreement(8, "ort", OutputError(0.0, 0.0, 1.0, None), source="data", narrow_range=fits)
+    _, line = agreement_lines("fp16", agreement)
+    assert line == (
+        "range on 8 samples of data, computed in fp32: above 65504, the largest number of fp16: 1 of 30 values"
+        " (h6 1.5e+06); below 6.1e-05, its least normal number: 1 of 30 values (eps 3e-06)"
+    )
+    _, line = agreement_lines("fp16", replace(agreement, narrow_range=NarrowRange(8, 30, 0, 0)))
+    assert line.endswith("each of 30 values fits into fp16")
