@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from irbench.onnx.reading.inventory import NodeEntry, take_inventory
@@ -27,16 +27,18 @@ class GraphPrecision:
     """The floating types a graph holds.
 
     Attributes:
-        weights: Elements of its initialisers and constants by precision, without those that a Cast widens or narrows
-            before anything reads them: such weights are only stored so.
+        weights: Elements of its initialisers and constants by precision; of those that a Cast widens or narrows before
+            anything reads them, by the one that it gives: such weights are only stored in another.
         multiplies_integers: Whether operations on them do its arithmetic, instead of floating-point ones between
             quantisers.
+        moved: Those of the weights that no arithmetic reads, as tables that rows are gathered from.
     """
 
     weights: Mapping[str, int]
     others: frozenset[str]
     quantised: bool
     multiplies_integers: bool = False
+    moved: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property
     def narrowest(self) -> str:
@@ -48,32 +50,43 @@ class GraphPrecision:
 
     @property
     def dominant(self) -> str:
-        """The precision most weights have; the narrowest found where there are no weights."""
+        """The precision most weights of its arithmetic have; the narrowest found where there are no weights."""
         if self.quantised or not self.weights:
             return self.narrowest
-        return max(self.weights, key=lambda precision: self.weights[precision])
+        computing = {precision: count - self.moved.get(precision, 0) for precision, count in self.weights.items()}
+        counted = computing if any(computing.values()) else self.weights
+        return max(counted, key=lambda precision: counted[precision])
 
 
 def read_precision(path: Path) -> GraphPrecision:
     """Read what a model file's graph, its subgraphs and functions hold, without reading its weights."""
     inventory = take_inventory(path)
-    stored_only = _read_by_casts_alone(inventory.nodes)
+    cast_to = _casts_alone(inventory.nodes)
+    computing = {name for node in inventory.nodes if node.op_type not in _MOVING for name in node.inputs}
     weights: Counter[str] = Counter()
+    moved: Counter[str] = Counter()
     for weight in inventory.weights:
-        if weight.dtype in _FLOATS and weight.name not in stored_only:
-            weights[_FLOATS[weight.dtype]] += weight.elements
+        precision = _FLOATS.get(cast_to.get(weight.name, weight.dtype))
+        if weight.dtype in _FLOATS and precision is not None:
+            weights[precision] += weight.elements
+            moved[precision] += weight.elements * (bool(weight.name) and weight.name not in computing)
     operations = {node.op_type for node in inventory.nodes}
     return GraphPrecision(
         dict(weights),
         frozenset(_FLOATS[other] for other in inventory.others if other in _FLOATS),
         quantised=any(operation in _QUANTISED_OPS or operation.startswith("QLinear") for operation in operations),
         multiplies_integers=not operations.isdisjoint(_INTEGER_OPS),
+        moved={precision: count for precision, count in moved.items() if count},
     )
 
 
-def _read_by_casts_alone(nodes: Iterable[NodeEntry]) -> set[str]:
-    casts: set[str] = set()
-    others: set[str] = set()
-    for node in nodes:
-        (casts if node.op_type == "Cast" else others).update(node.inputs)
-    return casts - others
+_MOVING = frozenset({"Gather", "GatherElements", "GatherND", "Pad"})
+"""What takes values from where they are, and computes none."""
+
+
+def _casts_alone(nodes: Sequence[NodeEntry]) -> dict[str, str]:
+    """Return the element types that values are cast to which nothing else reads, by name."""
+    others = {name for node in nodes if node.op_type != "Cast" for name in node.inputs}
+    return {
+        name: node.cast_to for node in nodes if node.op_type == "Cast" for name in node.inputs if name not in others
+    }

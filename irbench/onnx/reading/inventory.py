@@ -53,6 +53,7 @@ class NodeEntry:
         name: Its name; empty where it has none.
         domain: The operator set it comes from; empty for ONNX's own.
         inner: Whether it lies in the body of another node or in a function.
+        cast_to: The element type that a ``Cast`` gives; empty for other operators.
     """
 
     name: str
@@ -61,6 +62,7 @@ class NodeEntry:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     inner: bool = False
+    cast_to: str = ""
 
     @property
     def operator(self) -> str:
@@ -251,7 +253,8 @@ class _InventoryWalk:
         if len(self.nodes) == _MOST_NODES:
             raise _TooMany(_MOST_NODES, "nodes")
         domain = "" if domain == "ai.onnx" else domain
-        self.nodes.append(NodeEntry(name, op_type, domain, inputs, outputs, inner))
+        to = dict(map(self._integer, attributes)).get("to", 0) if op_type == "Cast" else 0
+        self.nodes.append(NodeEntry(name, op_type, domain, inputs, outputs, inner, NAMES.get(to, "")))
         for attribute in attributes:
             self._attribute(attribute, is_cast=op_type == "Cast")
         if packs(domain, op_type):

@@ -137,3 +137,30 @@ def test_weights_that_something_else_reads_as_well_do(tmp_path: Path):
     ]
     stored = numpy_helper.from_array(np.ones((2, 2), np.float16), "w")
     assert read_precision(written(tmp_path, nodes, stored)).narrowest == "fp16"
+
+
+def test_weights_that_are_widened_before_they_are_multiplied_count_as_what_is_multiplied(tmp_path: Path):
+    nodes = [
+        helper.make_node("Cast", ["w"], ["wide"], to=TensorProto.FLOAT),
+        helper.make_node("Cast", ["x"], ["half"], to=TensorProto.FLOAT16),
+        helper.make_node("Add", ["half", "b"], ["sum"]),
+        helper.make_node("Cast", ["sum"], ["back"], to=TensorProto.FLOAT),
+        helper.make_node("MatMul", ["back", "wide"], ["y"]),
+    ]
+    stored = [numpy_helper.from_array(np.ones(shape, np.float16), name) for name, shape in (("w", (2, 2)), ("b", 2))]
+    found = read_precision(written(tmp_path, nodes, *stored))
+    assert found.weights == {"fp32": 4, "fp16": 2}
+    assert found.dominant == "fp32"
+
+
+def test_a_table_that_rows_are_gathered_from_does_not_outweigh_what_is_multiplied(tmp_path: Path):
+    nodes = [
+        helper.make_node("Gather", ["table", "rows"], ["half"]),
+        helper.make_node("Cast", ["half"], ["wide"], to=TensorProto.FLOAT),
+        helper.make_node("MatMul", ["wide", "w"], ["y"]),
+    ]
+    table = numpy_helper.from_array(np.ones((50, 2), np.float16), "table")
+    weight = numpy_helper.from_array(np.ones((2, 2), np.float32), "w")
+    rows = numpy_helper.from_array(np.array([0, 1]), "rows")
+    assert read_precision(written(tmp_path, nodes, table, weight, rows)).dominant == "fp32"
+    assert read_precision(written(tmp_path, nodes[:2], table, rows)).dominant == "fp16"
