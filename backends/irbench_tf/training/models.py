@@ -49,13 +49,14 @@ def _named(model: TrainedModel, precision: TrainingPrecision, seed: int) -> tupl
 def model_facts(model: TrainedModel) -> ModelFacts:
     """Return what is known of a model once it was loaded; raises as :func:`load_trained` does."""
     name, made = _named(model, "fp32", 0)
+    optimizers = optimizers_of(made) if has_own_step(made) else {}
     return ModelFacts(
         name=name,
         input_shape=image_shape(made),
         classes=class_count(made),
         parameters=sum(int(weight.shape.num_elements()) for weight in made.trainable_variables),
         loss=_name_of(made.loss),
-        optimizer=_name_of(optimizers_of(made) if has_own_step(made) else made.optimizer),
+        optimizer=_name_of(optimizers if len(optimizers) > 1 else made.optimizer),
         is_jit_compiled=bool(made.jit_compile),
         steps_per_execution=made.steps_per_execution,
     )
