@@ -22,6 +22,7 @@ from irbench.spec import Artifact, Cell, Load, Program
 from irbench.system.confinement import Confinement, ConfinementSupport, confinement_support
 from irbench.worker import requested_confinement
 from irbench.worker.failures import CallFailed
+from irbench.worker.limited_call import LIMITED_CALL
 from irbench.worker.process import Worker
 from irbench.worker.requested_confinement import confinement_of
 
@@ -227,8 +228,9 @@ def unconfined(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     send = Worker.send
 
     def record(worker: Worker, target: str, *arguments: object, **options: object) -> None:
-        if not worker.is_confined and target not in _WITHOUT_MODEL:
-            found.add(target)
+        called = str(arguments[0]) if target == LIMITED_CALL else target
+        if not worker.is_confined and called not in _WITHOUT_MODEL:
+            found.add(called)
         send(worker, target, *arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Worker, "send", record)
