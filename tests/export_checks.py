@@ -25,6 +25,23 @@ def image_net():
     hidden = keras.layers.GlobalAveragePooling2D()(hidden)
     return keras.Model(image, keras.layers.Dense(5, activation="softmax", name="scores")(hidden))
 
+def detector():
+    image = keras.Input((4, 4, 3), name="image")
+    flat = keras.layers.Flatten()(image)
+    label = keras.layers.Dense(5, activation="softmax")(flat)
+    return keras.Model(image, {"label": label, "box": keras.layers.Dense(4)(flat)})
+
+def linear(loss):
+    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(4)])
+    model.compile("sgd", loss)
+    return model
+
+def regression():
+    return linear("mse")
+
+def logits():
+    return linear(keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+
 def not_a_model():
     return [1, 2, 3]
 

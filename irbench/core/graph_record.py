@@ -218,6 +218,7 @@ class Agreement:
         is_calibrated_on_same: Whether these were the very inputs that it is judged on, as there was one sample alone.
         is_recognised: Whether ``error`` has a top-1 agreement only because the answers add up to one as the
             probabilities of classes do; a model that declares its classes is judged by it.
+        outputs: The outputs whose classes the top-1 agreement is of, where the model has others besides.
         elsewhere: What a static quantisation costs on inputs of other distributions.
         computed_in: The precision that the backend read back for the converted graph: ``fp32`` where it put casts
             around every operation, so that the error says nothing about fp16 or bf16. Empty in older records.
@@ -237,6 +238,7 @@ class Agreement:
     weight_bits: int | None = None
     is_calibrated_on_same: bool = False
     is_recognised: bool = False
+    outputs: tuple[str, ...] = ()
     elsewhere: tuple[AgreementElsewhere, ...] = ()
     computed_in: str = ""
     narrow_range: NarrowRange | None = None

@@ -54,7 +54,9 @@ _EXACT_EXTENSIONS = ("int2", "int4", "uint2", "uint4")
 _EXACT_MISMATCH = 1.0
 
 
-def compare(outputs: Sequence[Array], reference: Sequence[Array], classifier: bool, scale: float) -> OutputError:
+def compare(
+    outputs: Sequence[Array], reference: Sequence[Array], class_outputs: Sequence[int], scale: float
+) -> OutputError:
     """Return how far outputs are from the reference: the worst over all of them, each relative to its own size.
 
     ``max_abs`` is max abs(a - b) and ``max_rel`` the same over max abs(b), or over :data:`LEAST_LARGEST` of the scale
@@ -66,8 +68,8 @@ def compare(outputs: Sequence[Array], reference: Sequence[Array], classifier: bo
     Args:
         outputs: What a backend answered.
         reference: What it should have answered, in the same order.
-        classifier: Whether the first output holds class scores along its last axis, so that top-1 agreement (the
-            fraction of positions whose largest score is the same class's) is given.
+        class_outputs: Places of the outputs that hold class scores along their last axis, so that top-1 agreement (the
+            fraction of positions whose largest score is the same class's) is given: the least of all of them.
         scale: Size of the values that outputs are computed from: :func:`input_scale`.
 
     Raises:
@@ -79,11 +81,12 @@ def compare(outputs: Sequence[Array], reference: Sequence[Array], classifier: bo
     pairs = [(np.asarray(tensor), np.asarray(other)) for tensor, other in zip(outputs, reference, strict=True)]
     least = LEAST_LARGEST * scale
     errors = [_compare_one(tensor, other, f"output {place}", least) for place, (tensor, other) in enumerate(pairs)]
+    agreements = [_top1_agreement(*pairs[place]) for place in class_outputs]
     return OutputError(
         max_abs=max((error.max_abs for error in errors), default=0.0),
         max_rel=max((error.max_rel for error in errors), default=0.0),
         cosine=min((error.cosine for error in errors), default=1.0),
-        top1_agreement=_top1_agreement(*pairs[0]) if classifier and pairs else None,
+        top1_agreement=min((share for share in agreements if share is not None), default=None),
     )
 
 
@@ -110,16 +113,16 @@ def tolerance(precision: str) -> float:
     return TOLERANCES.get(precision, TOLERANCES[_UNKNOWN_PRECISION])
 
 
-def are_class_scores(outputs: Sequence[Array]) -> bool:
-    """Whether the first output holds probabilities of classes along its last axis, as a softmax gives them.
+def are_class_scores(output: Array) -> bool:
+    """Whether an output holds probabilities of classes along its last axis, as a softmax gives them.
 
     Args:
-        outputs: To one input; several positions each with at least three classes, none negative, whose sum is 1.
+        output: To one input; several positions each with at least three classes, none negative, whose sum is 1.
     """
-    first = np.asarray(outputs[0]) if outputs else np.empty(0)
-    if first.ndim < 2 or first.shape[-1] < _FEWEST_CLASSES or not first.size or first.dtype.kind in "OSUcb":
+    array = np.asarray(output)
+    if array.ndim < 2 or array.shape[-1] < _FEWEST_CLASSES or not array.size or array.dtype.kind in "OSUcb":
         return False
-    values = _wide(first).reshape(first.shape)
+    values = _wide(array).reshape(array.shape)
     return bool(values.min() >= 0 and np.allclose(values.sum(axis=-1), 1, atol=_SUM_TOLERANCE))
 
 

@@ -27,7 +27,7 @@ def agreement_lines(precision: str, agreement: Agreement) -> Iterator[str]:
     sizes = f" and at {plural(len(agreement.sizes), 'other size')}" if agreement.sizes else ""
     runs = f", runs at {plural(len(agreement.runs_at), 'other size')}" if agreement.runs_at else ""
     weights = f", weights of {agreement.weight_bits} bits" if agreement.weight_bits not in (None, 8) else ""
-    figures = f"max abs {error_size(error.max_abs)}, {_error_text(error)}{weights}"
+    figures = f"max abs {error_size(error.max_abs)}, {_error_text(error, agreement.outputs)}{weights}"
     inputs = f"{_judged_on(agreement)}{sizes}{runs}"
     if agreement.is_measured(precision):
         yield f"{precision} compared with fp32 on {inputs}, computed by {agreement.by}: {figures}"
@@ -40,7 +40,12 @@ def agreement_lines(precision: str, agreement: Agreement) -> Iterator[str]:
         yield narrow_range_text(agreement.narrow_range, agreement.source)
     worst = agreement.worst_elsewhere
     if worst is not None:
-        yield _elsewhere(worst, len(agreement.elsewhere))
+        yield _elsewhere(worst, len(agreement.elsewhere), agreement.outputs)
+
+
+def top1_text(outputs: tuple[str, ...]) -> str:
+    """Return what agrees: ``top-1 agreement``, or where a model has other outputs too ``top-1 agreement of label``."""
+    return f"top-1 agreement of {' and '.join(outputs)}" if outputs else "top-1 agreement"
 
 
 def narrow_range_text(fits: NarrowRange, source: str) -> str:
@@ -86,15 +91,16 @@ def _calibration(agreement: Agreement) -> Iterator[str]:
         yield f"calibrated on {agreement.calibrated_on} others"
 
 
-def _elsewhere(worst: AgreementElsewhere, count: int) -> str:
+def _elsewhere(worst: AgreementElsewhere, count: int, outputs: tuple[str, ...]) -> str:
     of = f", the worst of {count} other distributions" if count > 1 else ""
     drawn = distribution_text(worst.drawn, {})
-    loss = NOT_FINITE if worst.error is None else _error_text(worst.error)
+    loss = NOT_FINITE if worst.error is None else _error_text(worst.error, outputs)
     return f"on {inputs_text(worst.samples, 'generated')}, {drawn}{of}: {loss}"
 
 
-def _error_text(error: OutputError) -> str:
-    top1 = f", top-1 agreement {error.top1_agreement * 100:.3g} %" if error.top1_agreement is not None else ""
+def _error_text(error: OutputError, outputs: tuple[str, ...]) -> str:
+    share = error.top1_agreement
+    top1 = f", {top1_text(outputs)} {share * 100:.3g} %" if share is not None else ""
     return f"max err {error_size(error.max_rel)}, cosine {error.cosine:.5f}{top1}"
 
 

@@ -38,6 +38,8 @@ probability of 3e-4, one that agrees on 95 of 100 with 0.04.
 """
 
 
+_AXES_OF_CLASSES = (2, 3)
+"""A class for each sample, or for each position of one; weights of attention, which also add up to one, have four."""
 _SAMPLES_ELSEWHERE = 16
 """Inputs from each further distribution: they show a loss of another order, which needs no more of them."""
 
@@ -93,8 +95,8 @@ def measure_agreement(
     if not any(map(_has_numbers, expected)):
         raise ValueError("the fp32 graph answers no finite number to these inputs: give real ones with --data")
     scale = max(input_scale(inputs) for inputs in samples.logical_inputs())
-    classifier = samples.bundle.classifier or all(map(are_class_scores, expected))
-    errors = [compare(*pair, classifier, scale) for pair in zip(answers, expected, strict=True)]
+    classes = samples.bundle.class_places or _recognised(samples, expected)
+    errors = [compare(*pair, classes, scale) for pair in zip(answers, expected, strict=True)]
     further = _errors_at_other_sizes(at_other_sizes, samples, converted, backend)
     sizes, compared = tuple(other.case.sizes for other in at_other_sizes), len(further)
     return Agreement(
@@ -107,10 +109,19 @@ def measure_agreement(
         source="data" if samples.feeding.samples else "generated",
         drawn=samples.feeding.drawn,
         ranges=samples.generated_ranges,
-        is_recognised=classifier and not samples.bundle.classifier,
-        elsewhere=tuple(_agreements_elsewhere(elsewhere, samples, (wide, narrow), (right, backend), classifier)),
+        is_recognised=bool(classes) and not samples.bundle.classifier,
+        outputs=samples.bundle.names_among_others(classes),
+        elsewhere=tuple(_agreements_elsewhere(elsewhere, samples, (wide, narrow), (right, backend), classes)),
         computed_in=computed_in,
     )
+
+
+def _recognised(samples: CheckSamples, expected: Sequence[Sequence[Array]]) -> tuple[int, ...]:
+    """Return the places of outputs whose values are probabilities of classes, where nobody knows which are."""
+    if samples.bundle.class_outputs is not None:
+        return ()
+    few_axes = (place for place, output in enumerate(expected[0]) if np.ndim(output) in _AXES_OF_CLASSES)
+    return tuple(place for place in few_axes if all(are_class_scores(outputs[place]) for outputs in expected))
 
 
 def _agreements_elsewhere(
@@ -118,7 +129,7 @@ def _agreements_elsewhere(
     samples: CheckSamples,
     graphs: tuple[Artifact, Artifact],
     backends: tuple[Backend, Backend],
-    classifier: bool,
+    classes: Sequence[int],
 ) -> Iterator[AgreementElsewhere]:
     """Yield how closely two graphs agree on inputs of each distribution, which a session of each answers."""
     if not distributions:
@@ -130,15 +141,15 @@ def _agreements_elsewhere(
     expected, answers = (answers_of(*pair, variants)[0] for pair in zip(backends, graphs, strict=True))
     for own, right, answer in zip(variants, expected, answers, strict=True):
         scale = max(input_scale(inputs) for inputs in own.logical_inputs())
-        yield AgreementElsewhere(own.feeding.drawn, own.count, _error_elsewhere(answer, right, classifier, scale))
+        yield AgreementElsewhere(own.feeding.drawn, own.count, _error_elsewhere(answer, right, classes, scale))
 
 
 def _error_elsewhere(
-    answers: Sequence[tuple[Array, ...]], expected: Sequence[tuple[Array, ...]], classifier: bool, scale: float
+    answers: Sequence[tuple[Array, ...]], expected: Sequence[tuple[Array, ...]], classes: Sequence[int], scale: float
 ) -> OutputError | None:
     """Return the worst error; ``None`` where some answer is finite in one precision alone."""
     try:
-        return _worst([compare(*pair, classifier, scale) for pair in zip(answers, expected, strict=True)], ())
+        return _worst([compare(*pair, classes, scale) for pair in zip(answers, expected, strict=True)], ())
     except ValueError:
         return None
 
@@ -172,7 +183,7 @@ def _errors_at_other_sizes(
     if samples.feeding.samples:
         return []
     return [
-        compare(answer, expected.outputs, samples.bundle.classifier, expected.scale)
+        compare(answer, expected.outputs, samples.bundle.class_places, expected.scale)
         for answer, expected in zip(answers, at_other_sizes, strict=True)
     ]
 

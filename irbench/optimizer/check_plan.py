@@ -274,7 +274,7 @@ def _is_stable(question: Question, answer: Answer, expected: ExpectedAnswer) -> 
     if shaken is None:
         return True
     try:
-        error = compare(answer(shaken), expected.outputs, False, expected.scale)
+        error = compare(answer(shaken), expected.outputs, (), expected.scale)
     except Exception:  # noqa: BLE001 - the original fails, or its answer is not finite any more
         return False
     return error.max_rel <= _STABLE_SHARE * tolerance(question.precision)

@@ -131,8 +131,7 @@ class RunOptions:
         default_text="off",
         excludes={
             "shapes": "a generation has a prompt and caches that grow",
-            "min_accuracy": _SINGLE_CALLS,
-            "metric": _SINGLE_CALLS,
+            **dict.fromkeys(("min_accuracy", "classes", "metric"), _SINGLE_CALLS),
             "pace": "tokens follow each other at once",
             "counters": "counters are of single calls",
         },
@@ -200,6 +199,13 @@ class RunOptions:
         kinds.ACCURACY,
         "Minimum share of samples whose top-1 class is that of the reference; rows below it are not measured.",
     )
+    classes: tuple[str, ...] = option(
+        kinds.NAMES,
+        "Outputs with a score for each class, whose top-1 agreement is measured.",
+        default=(),
+        metavar="OUTPUT,...",
+        default_text="those that end in a softmax, or the only output",
+    )
     metric: Metric | None = option(
         kinds.METRIC,
         "Your own measure of the outputs, with its minimum (>=) or maximum (<=): fn(inputs, outputs) or fn(inputs,"
@@ -239,7 +245,7 @@ class RunOptions:
             **dict.fromkeys(
                 ("tail", "sustain", "energy", "pace", "instances", "shapes", "feedback", "generate"), _COLD
             ),
-            **dict.fromkeys(("objective", "max_latency", "min_accuracy", "metric"), _COLD),
+            **dict.fromkeys(("objective", "max_latency", "min_accuracy", "classes", "metric"), _COLD),
             "cells": "cold starts are measured of backends",
         },
     )

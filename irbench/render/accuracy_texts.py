@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from irbench.core.record import Failure
+from irbench.notices.conversions import top1_text
 from irbench.spec import Accuracy, AccuracyLimit, Bound, Cell
 
 _BOUND_TEXTS: dict[Bound, str] = {"at-least": "at least", "at-most": "at most"}
@@ -10,7 +11,7 @@ _BOUND_TEXTS: dict[Bound, str] = {"at-least": "at least", "at-most": "at most"}
 
 def measure_text(limit: AccuracyLimit) -> str:
     """Return what is measured: ``top-1 agreement``, or the user's function."""
-    return limit.function_name or "top-1 agreement"
+    return limit.function_name or top1_text(limit.classes)
 
 
 def accuracy_text(value: float, limit: AccuracyLimit) -> str:

@@ -75,7 +75,13 @@ def _generation(bundle: Bundle, request: GenerationRequest) -> Bundle:
     every = tuple(like.with_graphs(_form_of(form, artifact)) for form in bundle.artifacts)
     details = {**beside.draws, **bundle.details}
     return replace(
-        bundle, inputs=tuple(graphs.inputs), artifacts=every, reference=None, classifier=False, details=details
+        bundle,
+        inputs=tuple(graphs.inputs),
+        artifacts=every,
+        reference=None,
+        classifier=False,
+        class_outputs=(),
+        details=details,
     )
 
 

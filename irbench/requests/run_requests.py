@@ -20,6 +20,7 @@ from irbench.options.option import refuse_excluded
 from irbench.options.run import RUN, RunOptions
 from irbench.options.values import Settings, alternatives
 from irbench.render.optimized_graphs import in_words
+from irbench.requests.class_outputs import with_classes
 from irbench.requests.generation import GenerationRequest, generations
 from irbench.requests.known_refusals import without_refused_rows
 from irbench.requests.optimization_levels import (
@@ -177,6 +178,7 @@ def planned(
     """
     say = once(say)
     bundles = disambiguate(resolve_bundles(options.models, everything=options.all, say=say, imports=options.imports))
+    bundles = with_classes(bundles, options.classes)
     if request.generate is not None:
         prompt = request.prompt or (DEFAULT_PROMPT,)
         inputs = request.inputs

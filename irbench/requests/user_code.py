@@ -119,7 +119,7 @@ def accuracy_limit(options: RunOptions) -> AccuracyLimit | None:
     """Return how good answers must be; ``None`` where nothing was asked for."""
     own, least = options.metric, options.min_accuracy
     if own is None:
-        return None if least is None else AccuracyLimit(_share(least))
+        return None if least is None else AccuracyLimit(_share(least), classes=options.classes)
     if (own.limit is None) == (least is None):
         raise IrbenchError(
             f"--metric {own.function} has {'two limits' if least is not None else 'no limit'}.",
@@ -136,7 +136,8 @@ def options_of_limit(limit: AccuracyLimit | None) -> dict[str, str]:
     if limit is None:
         return {}
     if not limit.function:
-        return {"--min-accuracy": repr(limit.limit)}
+        classes = {"--classes": ",".join(limit.classes)} if limit.classes else {}
+        return {"--min-accuracy": repr(limit.limit), **classes}
     return {"--metric": metric_text(Metric(limit.function, limit.bound, limit.limit))}
 
 

@@ -11,6 +11,7 @@ from irbench.core.feeds import generate, write_sample
 from irbench.core.record import Failure
 from irbench.errors import IrbenchError
 from irbench.notices import Note
+from irbench.notices.conversions import top1_text
 from irbench.notices.notes import AccuracyOfRandomInputs
 from irbench.runner.plan import PlannedGroup, other_form
 from irbench.runner.reference import ReferenceOutputs, expected_outputs
@@ -48,15 +49,18 @@ def answers_key(cell: Cell, group: Group) -> Hashable:
     return (*own, group.workload_of(cell).bundle.name, load.precision, load.precision_required, options)
 
 
-def is_classifier(workload: Workload) -> bool:
-    """Whether the largest value of the first output can be taken for a class: scores for each sample, in rows."""
-    artifact = workload.bundle.artifact(("onnx",)) or workload.bundle.artifacts[0]
-    if workload.bundle.classifier:
-        return True
-    if len(artifact.outputs) != 1 or "float" not in artifact.outputs[0].dtype:
-        return False
-    shape = artifact.outputs[0].shape
-    return len(shape) == 2 and shape[-1] != 1
+def judged_outputs(workload: Workload) -> tuple[int, ...]:
+    """Return the places of the outputs whose largest value is a class.
+
+    Where nobody knows which these are, the only output is taken for scores if it has several for each sample, in rows.
+    """
+    bundle = workload.bundle
+    if bundle.class_outputs is not None or bundle.class_places:
+        return bundle.class_places
+    if len(bundle.outputs) != 1 or "float" not in bundle.outputs[0].dtype:
+        return ()
+    shape = bundle.outputs[0].shape
+    return (0,) if len(shape) == 2 and shape[-1] != 1 else ()
 
 
 def checked_group(
@@ -116,7 +120,8 @@ def accuracy_of(cell: Cell, limit: AccuracyLimit, answered: AnsweredModel, deadl
     """Return how accurate a cell is, asked one sample at a time in a worker of its own."""
     expected = answered.expected
     alone = replace(cell, load=replace(cell.load, threads=None, streams=1, instances=1))
-    task = AccuracyTask(alone, answered.workload, expected.outputs, expected.scale, limit)
+    classes = judged_outputs(answered.workload)
+    task = AccuracyTask(alone, answered.workload, expected.outputs, expected.scale, limit, classes)
     accuracy: Accuracy = call_in_worker(
         "irbench.worker.answer_accuracy:measure_accuracy",
         task,
@@ -152,7 +157,8 @@ def _failure(result: Accuracy | Failure) -> Failure | None:
     limit = result.limit
     side = "below" if limit.bound == "at-least" else "above"
     if not limit.function:
-        return Failure("accuracy", f"top-1 agreement {100 * result.value:.4g} % is {side} {100 * limit.limit:.4g} %")
+        measure = top1_text(limit.classes)
+        return Failure("accuracy", f"{measure} {100 * result.value:.4g} % is {side} {100 * limit.limit:.4g} %")
     return Failure("accuracy", f"{limit.function_name} is {result.value:.4g}, {side} {limit.limit:g}")
 
 
@@ -178,10 +184,12 @@ def _require_several(workload: Workload, limit: AccuracyLimit) -> None:
 
 
 def _require_classifier(workload: Workload, limit: AccuracyLimit) -> None:
-    if not limit.function and not is_classifier(workload):
+    if not limit.function and not judged_outputs(workload):
+        names = ", ".join(spec.name for spec in workload.bundle.outputs)
         raise IrbenchError(
-            f"--min-accuracy compares largest classes, and the outputs of {workload.bundle.name} are not class scores.",
-            hint="Give a measure of your own: --metric 'file.py:fn>=0.9'.",
+            "--min-accuracy compares largest classes, and no output of "
+            f"{workload.bundle.name} is known to hold scores of classes.",
+            hint=f"Name one with `--classes`, of {names}; or give a measure of your own: --metric 'file.py:fn>=0.9'.",
         )
 
 

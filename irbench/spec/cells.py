@@ -73,11 +73,13 @@ class AccuracyLimit:
         bound: Which of the two it is.
         function: The user's own measure, ``module:function`` or ``path/to/file.py:function``; empty for top-1
             agreement, the share of samples whose largest class is that of the reference.
+        classes: Names of the outputs whose classes agree; empty for those that are known to hold scores of classes.
     """
 
     limit: float
     bound: Bound = "at-least"
     function: str = ""
+    classes: tuple[str, ...] = ()
 
     @property
     def function_name(self) -> str:

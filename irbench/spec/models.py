@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -99,7 +99,9 @@ class Bundle:
         inputs: Logical inputs, in the order in which feeds are generated.
         artifacts: The forms it comes in; at most one of each label.
         defaults: Sizes of free dimensions that are used unless the caller binds others.
-        classifier: Whether top-1 agreement of the first output means something.
+        classifier: Whether it declares that its answers are classes, so that a conversion is judged by them.
+        class_outputs: Places of the outputs that hold scores of classes along their last axis; ``None`` where that is
+            not known.
         seed: Seed of the generated inputs (and of random weights).
         workload: What one call does: an inference, or a training step.
         reference: File with the expected outputs; ``None`` where a reference backend computes them.
@@ -115,6 +117,7 @@ class Bundle:
     artifacts: tuple[Artifact, ...]
     defaults: Mapping[str, int] = field(default_factory=dict[str, int])
     classifier: bool = False
+    class_outputs: tuple[int, ...] | None = None
     seed: int = 0
     workload: Literal["inference", "training"] = "inference"
     reference: Path | None = None
@@ -122,6 +125,22 @@ class Bundle:
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
     details: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
     batch_axes: tuple[int | None, ...] = ()
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """The outputs, as the ONNX graph names them where there is one."""
+        return (self.artifact(("onnx",)) or self.artifacts[0]).outputs
+
+    @property
+    def class_places(self) -> tuple[int, ...]:
+        """Places of the outputs that are known to hold scores of classes: the only one of a classifier is."""
+        if self.class_outputs is not None:
+            return self.class_outputs
+        return (0,) if self.classifier and len(self.outputs) == 1 else ()
+
+    def names_among_others(self, places: Sequence[int]) -> tuple[str, ...]:
+        """Return the names of outputs; none where there is a single output, which needs no name."""
+        return tuple(self.outputs[place].name for place in places) if len(self.outputs) > 1 else ()
 
     def artifact(self, kinds: tuple[str, ...]) -> Artifact | None:
         """Return the artifact of the first kind in ``kinds`` that the bundle holds, unoptimised form first."""

@@ -6,7 +6,7 @@ import inspect
 import math
 import numbers
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,7 +16,7 @@ from irbench.core.feeds import lay_out, logical_inputs
 from irbench.core.output_check import compare, judge
 from irbench.core.record import OutputError
 from irbench.errors import IrbenchError, first_line
-from irbench.spec import Accuracy, AccuracyLimit, Artifact, Cell, Workload
+from irbench.spec import Accuracy, AccuracyLimit, Cell, Workload
 from irbench.spi import Array, Outputs
 from irbench.worker.inference import OpenSession
 from irbench.worker.own_code.imported_code import imported_function
@@ -39,6 +39,7 @@ class AccuracyTask:
         expected: What the reference answers to each call, in the order of the model's outputs; ``None`` where there is
             no reference.
         scale: Size of the inputs: :func:`irbench.core.output_check.input_scale`.
+        classes: Places of the outputs whose largest class is compared, without a function of the user's.
     """
 
     cell: Cell
@@ -46,6 +47,7 @@ class AccuracyTask:
     expected: tuple[Outputs, ...] | None
     scale: float
     limit: AccuracyLimit
+    classes: tuple[int, ...] = (0,)
 
 
 def measure_accuracy(task: AccuracyTask) -> Accuracy:
@@ -56,7 +58,7 @@ def measure_accuracy(task: AccuracyTask) -> Accuracy:
     graph_precision = task.cell.artifact.precision if task.cell.artifact is not None else ""
     return Accuracy(
         value=_own_value(answers, task, samples) if task.limit.function else _agreement(answers, task, samples),
-        limit=task.limit,
+        limit=_named_limit(task),
         samples=samples.count,
         max_rel=None if error is None else error.max_rel,
         misses_tolerance=error is not None and judge(error, precision, graph_precision) is not None,
@@ -81,7 +83,7 @@ def _worst_error(answers: Sequence[Outputs], task: AccuracyTask) -> OutputError 
         return None
     try:
         errors = [
-            compare(outputs, expected, classifier=False, scale=task.scale)
+            compare(outputs, expected, class_outputs=(), scale=task.scale)
             for outputs, expected in zip(answers, task.expected, strict=True)
         ]
     except (TypeError, ValueError):  # not finite, or no tensors: the user's measure may bear with them
@@ -89,11 +91,22 @@ def _worst_error(answers: Sequence[Outputs], task: AccuracyTask) -> OutputError 
     return max(errors, key=lambda error: error.max_rel)
 
 
+def _named_limit(task: AccuracyTask) -> AccuracyLimit:
+    """Return the limit with the names of the outputs that are compared, unless the model has a single one."""
+    if task.limit.function:
+        return task.limit
+    return replace(task.limit, classes=task.workload.bundle.names_among_others(task.classes))
+
+
 def _agreement(answers: Sequence[Outputs], task: AccuracyTask, samples: _Samples) -> float:
-    """Return the share of samples whose largest class is that of the reference."""
+    """Return the share of samples whose largest class is that of the reference: the least of all outputs."""
+    return min(_agreement_of(place, answers, task, samples) for place in task.classes)
+
+
+def _agreement_of(place: int, answers: Sequence[Outputs], task: AccuracyTask, samples: _Samples) -> float:
     assert task.expected is not None
     chosen, expected = (
-        np.concatenate([np.asarray(arrays[0]).argmax(axis=-1).ravel() for arrays in samples.parts(calls)])
+        np.concatenate([np.asarray(arrays[place]).argmax(axis=-1).ravel() for arrays in samples.parts(calls)])
         for calls in (answers, task.expected)
     )
     return float(np.mean(chosen == expected))
@@ -203,7 +216,7 @@ class _Samples:
         return self._named(names, list(_logical_calls(self._workload)))
 
     def outputs(self, calls: Sequence[Outputs]) -> list[Sample]:
-        return self._named([spec.name for spec in _main(self._workload).outputs], calls)
+        return self._named([spec.name for spec in self._workload.bundle.outputs], calls)
 
     def parts(self, calls: Sequence[Sequence[Any]]) -> Iterator[list[Any]]:
         """Yield the arrays of each sample; without those that only filled up the last call."""
@@ -220,8 +233,3 @@ class _Samples:
     def _part(self, array: Any, place: int) -> Any:
         is_batched = isinstance(array, np.ndarray) and array.shape[:1] == (self._of_a_call,)
         return array[place : place + 1] if is_batched else array
-
-
-def _main(workload: Workload) -> Artifact:
-    """Return the form of a model that names its outputs."""
-    return workload.bundle.artifact(("onnx",)) or workload.bundle.artifacts[0]

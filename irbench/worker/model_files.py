@@ -270,14 +270,14 @@ _COUNT_DEADLINE_S = 300.0
 _SHAPES = ("onnx", "onnx.shape_inference", "irbench.onnx.contributed")
 
 
-def examine_file(path: Path) -> tuple[Signature, int, RandomDraws]:
+def examine_file(path: Path) -> tuple[Signature, int, RandomDraws, tuple[bool | None, ...]]:
     """Return what :func:`irbench.onnx.reading.check.examine` does; raises as it and :func:`read_file` do."""
     from irbench.onnx.reading.random_draws import RandomDraws
     from irbench.onnx.reading.signature import Signature
 
     target, imports = "irbench.onnx.reading.check:examine", (*_SHAPES, "onnx.checker")
-    returns = tuple[Signature, int, RandomDraws]
-    examined: tuple[Signature, int, RandomDraws] = read_file(
+    returns = tuple[Signature, int, RandomDraws, tuple[bool | None, ...]]
+    examined: tuple[Signature, int, RandomDraws, tuple[bool | None, ...]] = read_file(
         target, path, returns=returns, imports=imports, deadline_s=_CHECK_DEADLINE_S
     )
     return examined

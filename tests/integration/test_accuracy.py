@@ -8,8 +8,10 @@ from typing import Any
 import fake_runs
 import models
 import numpy as np
+import onnx
 import pytest
 from front_door import Called, irbench
+from onnx import TensorProto, helper, numpy_helper
 
 import irbench as api
 
@@ -130,11 +132,65 @@ def test_what_cannot_be_meant_is_refused_with_the_way_out(model: Path, arguments
     assert "hint" in called.err
 
 
+@pytest.fixture
+def detector(tmp_path: Path) -> Path:
+    """Return a model whose first output are boxes, and whose second are probabilities of classes."""
+    random = np.random.default_rng(0)
+    weights = {name: random.normal(size=(8, size)).astype(np.float32) for name, size in {"a": 4, "b": 5}.items()}
+    nodes = [
+        helper.make_node("MatMul", ["x", "a"], ["box"]),
+        helper.make_node("MatMul", ["x", "b"], ["logits"]),
+        helper.make_node("Softmax", ["logits"], ["label"]),
+    ]
+    sizes = {"x": 8, "box": 4, "label": 5}
+    x, *outputs = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", size]) for name, size in sizes.items())
+    stored = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+    graph = helper.make_graph(nodes, "detector", [x], outputs, stored)
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), tmp_path / "detector.onnx"
+    )
+    return tmp_path / "detector.onnx"
+
+
+@pytest.mark.ci
+def test_agreement_is_of_the_output_with_the_classes_and_names_it(detector: Path):
+    called = fake_runs.run(detector, "--min-accuracy", "99%")
+    assert called.code == 0, called.err
+    assert "fake-a fp32: top-1 agreement of label 100 %" in called.err
+    assert rows(called)["fake-a"]["accuracy"]["limit"]["classes"] == ["label"]
+    assert rows(called)["fake-a"]["output_error"]["top1_agreement"] == 1
+
+
+@pytest.mark.ci
+def test_a_verification_names_the_output_with_the_classes(detector: Path):
+    called = irbench("verify", detector, "--backends", "fake-a")
+    assert called.code == 0, called.err
+    assert called.out.splitlines()[0].endswith("top-1 agreement of label")
+    assert "100 %" in called.out
+
+
+@pytest.mark.ci
+def test_the_user_chooses_the_outputs_with_classes(detector: Path):
+    called = fake_runs.run(detector, "--min-accuracy", "99%", "--classes", "box")
+    assert called.code == 0, called.err
+    assert "checking outputs: top-1 agreement of box at least 99 %" in called.err
+    assert rows(called)["fake-a"]["accuracy"]["limit"]["classes"] == ["box"]
+
+
+@pytest.mark.parametrize("command", [["run", "--backends", "fake-a"], ["tune"], ["verify"], ["optimize"]])
+def test_classes_of_an_output_that_is_not_there_are_refused(detector: Path, command: list[str]):
+    called = irbench(*command, detector, "--classes", "lable")
+    assert called.code == 2
+    assert "no model has an output called 'lable'" in called.err
+    assert "Did you mean label?" in called.err
+
+
 def test_a_model_without_classes_is_refused_with_the_way_to_a_measure(tmp_path: Path):
     boxes = models.two_inputs(tmp_path).path
     called = irbench("run", boxes, "--backends", "fake-a", "--min-accuracy", "99%", "--shape", "length=4")
     assert called.code == 2
     assert "--metric" in called.err
+    assert "--classes, of mixed, total" in called.err
 
 
 @pytest.mark.slow

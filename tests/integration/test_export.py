@@ -194,6 +194,22 @@ def test_a_file_that_cannot_be_imported_is_named_with_the_reason(tmp_path):
 
 
 @pytest.mark.ci
+@pytest.mark.parametrize(
+    ("function", "names", "class_outputs"),
+    [("detector", ["box", "label"], (1,)), ("regression", ["output"], ()), ("logits", ["output"], (0,))],
+)
+def test_outputs_with_scores_of_classes_are_known_by_their_operators_and_losses(
+    models_file, function, names, class_outputs
+):
+    bundle = bundles.load(export(f"{models_file}:{function}", ExportOptions(), lambda _: None))
+    assert len(bundle.outputs) == len(names)
+    assert bundle.class_outputs == class_outputs
+    if len(names) > 1:  # Keras sorts them
+        assert [spec.name for spec in bundle.outputs] == names
+        assert bundle.classifier
+
+
+@pytest.mark.ci
 def test_a_keras_file_keeps_its_weights_and_its_vocabulary(tmp_path):
     path = tmp_path / "words.keras"
     call_in_worker("export_checks:save_keras_file", path, False, deadline_s=120, environment=QUIET)

@@ -165,6 +165,12 @@ def require_trustworthy(path: Path) -> None:
     _require_harmless(path, config)
 
 
+def saved_losses(path: Path) -> Any:
+    """Return the losses that a file names for its outputs, in the form of its configuration; ``None`` without any."""
+    saved = (_config(path) or {}).get("compile_config")
+    return saved.get("loss") if isinstance(saved, dict) else None
+
+
 def compile_as_saved(model: Any, path: Path) -> None:
     """Compile a model with the loss and the optimizer that its file names, if it names any."""
     saved = (_config(path) or {}).get("compile_config")

@@ -11,6 +11,14 @@ from irbench.spec import BATCH, InputSpec, Shape, TensorSpec, is_named_as_mask
 
 _DEFAULT_SIZES = {"sequence": 128, "height": 224, "width": 224}
 _OTHER_SIZE = 16
+_LOSSES_OF_NUMBERS = frozenset(
+    {
+        *("mse", "mae", "mape", "msle", "meansquarederror", "meanabsoluteerror", "meanabsolutepercentageerror"),
+        *("meansquaredlogarithmicerror", "huber", "logcosh", "poisson", "cosinesimilarity", "binarycrossentropy"),
+        *("binaryfocalcrossentropy", "bce"),
+    }
+)
+"""Losses of Keras whose outputs are numbers, each for itself, without underscores."""
 _GIVEN_BY_KERAS = re.compile(r"(functional|sequential|model)(_\d+)?")
 """Names of models whose authors gave them none."""
 
@@ -95,6 +103,34 @@ def ends_in_softmax(model: Any) -> bool:
     layers = getattr(model, "layers", None) or [model]
     last = layers[-1]
     return isinstance(last, keras.layers.Softmax) or getattr(last, "activation", None) is keras.activations.softmax
+
+
+def trains_classes(losses: Any, names: Sequence[str]) -> tuple[bool | None, ...]:
+    """Return for each output whether the loss that a model was compiled with is of scores of classes.
+
+    Args:
+        losses: As ``compile`` takes them or a file stores them: one for all outputs, or one for each by place or name.
+        names: Of the outputs.
+
+    Returns:
+        ``None`` for an output whose loss is not known, or may be of anything.
+    """
+    if isinstance(losses, Mapping) and "class_name" not in losses:
+        each = [losses.get(name) for name in names]
+    elif isinstance(losses, list | tuple):
+        each = list(losses) if len(losses) == len(names) else [None] * len(names)
+    else:
+        each = [losses] * len(names)
+    return tuple(map(_trains_classes, each))
+
+
+def _trains_classes(loss: Any) -> bool | None:
+    stored = loss.get("class_name") if isinstance(loss, Mapping) else loss
+    name = stored if isinstance(stored, str) else getattr(stored, "__name__", None) or type(stored).__name__
+    plain = name.replace("_", "").lower()
+    if "categorical" in plain:
+        return True
+    return False if plain in _LOSSES_OF_NUMBERS else None
 
 
 def default_sizes(inputs: Sequence[InputSpec]) -> dict[str, int]:

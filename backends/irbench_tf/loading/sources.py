@@ -16,7 +16,7 @@ from irbench.errors import IrbenchError, first_line
 from irbench.spec import InputSpec
 from irbench.spi import ModelSource
 from irbench_tf.loading import saved_models, signatures
-from irbench_tf.loading.keras_files import load_keras_file
+from irbench_tf.loading.keras_files import load_keras_file, saved_losses
 from irbench_tf.loading.subclassed import with_inputs
 from irbench_tf.model_errors import PYTHON_ON_TENSORS, cause_of, is_python_on_tensors
 
@@ -34,7 +34,9 @@ class Loaded:
         defaults: Sizes of free dimensions other than the batch.
         keras_model: The Keras model; ``None`` for a SavedModel.
         keeps_alive: Whatever must outlive ``call``: a function holds its variables by weak references only.
+        classifier: Whether its last layer gives scores of classes.
         imports_graph: Whether ``call`` imports a saved graph of TensorFlow 1 instead of calling a function.
+        trains_classes: For each output whether its loss is of scores of classes; empty where no loss is known.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Loaded:
     keeps_alive: Any
     imports_graph: bool = False
     source: str = ""
+    trains_classes: tuple[bool | None, ...] = ()
 
 
 def accepts(source: str) -> bool:
@@ -87,7 +90,7 @@ def _loaded(source: str, imports: Sequence[str], signature: str | None) -> Loade
     if source in registry.names(registry.MODELS):
         return _from_zoo(registry.model(source))
     if path.suffix == ".keras":
-        return _from_keras(path.stem, load_keras_file(path, imports))
+        return _from_keras(path.stem, load_keras_file(path, imports), saved_losses(path))
     if saved_models.is_saved_model(path):
         return _from_saved_model(path, signature)
     if _is_function(source):
@@ -118,20 +121,23 @@ def _from_zoo(source: ModelSource) -> Loaded:
     )
 
 
-def _from_keras(name: str, model: Any) -> Loaded:
+def _from_keras(name: str, model: Any, losses: Any = None) -> Loaded:
+    losses = model.loss if model.compiled else losses
     model = with_inputs(model)
+    names = signatures.keras_output_names(model)
     inputs, fixed_batch = signatures.keras_inputs(model)
     return Loaded(
         name=name,
         call=signatures.keras_call(model),
         inputs=inputs,
         fixed_batch=fixed_batch,
-        output_names=signatures.keras_output_names(model),
+        output_names=names,
         defaults=signatures.default_sizes(inputs),
         classifier=signatures.ends_in_softmax(model),
         keras_model=model,
         zoo=False,
         keeps_alive=model,
+        trains_classes=signatures.trains_classes(losses, names or ("",) * len(model.outputs)),
     )
 
 

@@ -110,6 +110,8 @@ class TuneKeywords(TypedDict, total=False):
             (for example ``"50ms", or 0.05``; default: not at all).
         min_accuracy: Minimum share of samples whose top-1 class is that of the reference; rows below it are not
             measured (for example ``"99%", or 0.99``).
+        classes: Outputs with a score for each class, whose top-1 agreement is measured (for example
+            ``["ort-cpu-fp32-x1"]``; default: those that end in a softmax, or the only output).
         metric: Your own measure of the outputs, with its minimum (>=) or maximum (<=): fn(inputs, outputs) or
             fn(inputs, outputs, expected); rows that miss it are not measured (for example ``"file.py:fn>=0.9", or
             (my_function, ">=0.9")``).
@@ -161,6 +163,7 @@ class TuneKeywords(TypedDict, total=False):
     slo: str | None
     batch_wait: str | float | timedelta | None
     min_accuracy: str | float | None
+    classes: str | Iterable[str] | None
     metric: OwnMetric | None
     budget: str | float | timedelta | None
     flip_map: bool | None
@@ -239,6 +242,8 @@ class FleetTuneKeywords(TypedDict, total=False):
             (for example ``"50ms", or 0.05``; default: not at all).
         min_accuracy: Minimum share of samples whose top-1 class is that of the reference; rows below it are not
             measured (for example ``"99%", or 0.99``).
+        classes: Outputs with a score for each class, whose top-1 agreement is measured (for example
+            ``["ort-cpu-fp32-x1"]``; default: those that end in a softmax, or the only output).
         budget: Time limit for searching and confirming (for example ``"90s", or 90``; default: 5m).
         backends: Backends to try, with an optional device: ort:cuda (for example ``["ort", "openvino:gpu"]``; default:
             all installed that can read the model).
@@ -285,6 +290,7 @@ class FleetTuneKeywords(TypedDict, total=False):
     slo: str | None
     batch_wait: str | float | timedelta | None
     min_accuracy: str | float | None
+    classes: str | Iterable[str] | None
     budget: str | float | timedelta | None
     backends: str | Iterable[str] | None
     batch: str | int | Iterable[int] | None

@@ -32,6 +32,8 @@ class OptimizeKeywords(TypedDict, total=False):
         data: Samples to check and calibrate on, as irbench run takes them; generated inputs by default (for example
             ``"speech/", or {"x": array}``).
         value: Constant for an input (for example ``{"sr": 16000}``).
+        classes: Outputs with a score for each class, whose top-1 agreement is measured (for example
+            ``["ort-cpu-fp32-x1"]``; default: those that end in a softmax, or the only output).
         distribution: What generated floats are drawn from: uniform in [0, 1), symmetric in [-1, 1), normal with
             deviation 1, or bytes in [0, 255) (for example ``"uniform", "symmetric", "normal" or "bytes"``; default: the
             range that the model declares).
@@ -49,5 +51,6 @@ class OptimizeKeywords(TypedDict, total=False):
     shape: Mapping[str, str | int | Iterable[int]] | None
     data: Data | None
     value: Mapping[str, Any] | None
+    classes: str | Iterable[str] | None
     distribution: Literal["uniform", "symmetric", "normal", "bytes"] | None
     output: str | PathLike[str] | None

@@ -48,6 +48,7 @@ class OptimizeOptions:
         "data", help="Samples to check and calibrate on, as irbench run takes them; generated inputs by default."
     )
     value: Constants = like("value")
+    classes: tuple[str, ...] = like("classes")
     distribution: Distribution | None = option(
         kinds.one_of(DISTRIBUTIONS),
         "What generated floats are drawn from: uniform in [0, 1), symmetric in [-1, 1), normal with deviation 1, or"

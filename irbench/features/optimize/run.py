@@ -18,6 +18,7 @@ from irbench.options.input_request import InputRequest
 from irbench.options.option import names_keywords
 from irbench.options.values import Shapes
 from irbench.render.optimized_graphs import in_words
+from irbench.requests.class_outputs import with_classes
 from irbench.requests.resolve import resolve_bundles
 from irbench.runner.requested_inputs import fixed_batch, read_data, refuse_unknown_values, require_data
 from irbench.spec import Bundle
@@ -60,6 +61,7 @@ def optimize_with(
     recipe = _recipe_of(options)
     optimized: list[OptimizedModel] = []
     bundles = resolve_bundles(models, everything=False, say=say, imports=options.imports)
+    bundles = with_classes(bundles, options.classes)
     refuse_unknown_names(options.shape, bundles)
     refuse_unknown_values(InputRequest(options.data, options.value), bundles)
     for model, bundle in zip(models, bundles, strict=True):

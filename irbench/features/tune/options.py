@@ -92,7 +92,8 @@ TUNE = CommandOptions(
     RunOptions,
     sections={
         "What is the best": (
-            "objective", "max_latency", "slo", "batch_wait", "min_accuracy", "metric", "budget", "flip_map",
+            "objective", "max_latency", "slo", "batch_wait", "min_accuracy", "classes", "metric", "budget",
+            "flip_map",
         ),
         "What is searched": (
             "backends", "batch", "threads", "streams", "instances", "precision", "optimize", "vary",

@@ -30,6 +30,7 @@ class VerifyOptions:
     )
     value: Constants = like("value")
     feedback: Feedback = like("feedback")
+    classes: tuple[str, ...] = like("classes")
     shape: Shapes = like("shape", help=f"Shape {SIZE_HELP}: length=128")
     suite: Suite | None = option(kinds.one_of(Suite), "Run the test suite of the onnx package.", metavar="onnx")
     only: str | None = option(

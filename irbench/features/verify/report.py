@@ -51,6 +51,7 @@ class ModelReport:
         complete: False where the run was interrupted; the cells are those that were done.
         shapes: Of the inputs by name, in the model's order; empty where data sets have several.
         given_inputs: Data, constants and feedback; ``None`` where all inputs were generated, or came from data sets.
+        classes: The outputs that top-1 agreement is of, where the model has others besides.
     """
 
     model: str
@@ -60,6 +61,7 @@ class ModelReport:
     warnings: tuple[AnyWarn, ...] = ()
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     given_inputs: GivenInputs | None = None
+    classes: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> ExitCode:
@@ -116,18 +118,19 @@ class PlannedTrials:
     source: Reference | DataSets | None
     warnings: tuple[AnyWarn, ...] = ()
 
-    def report(self, model: str, cells: Sequence[CellResult], *, complete: bool) -> ModelReport:
+    def report(self, bundle: Bundle, cells: Sequence[CellResult], *, complete: bool) -> ModelReport:
         """Return the document of what came of them."""
         shapes = [trial.shapes for trial in self.trials]
         feedings = [trial.feeding for trial in self.trials if trial.feeding is not None]
         return ModelReport(
-            model=model,
+            model=bundle.name,
             verified_against=self.source,
             complete=complete,
             cells=tuple(cells),
             warnings=self.warnings,
             shapes=shapes[0] if shapes and all(other == shapes[0] for other in shapes) else {},
             given_inputs=given_inputs(feedings[0]) if feedings else None,
+            classes=bundle.names_among_others(bundle.class_places),
         )
 
 

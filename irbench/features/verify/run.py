@@ -18,6 +18,7 @@ from irbench.features.verify.suite import readers_of_onnx, run_suite
 from irbench.notices import Context
 from irbench.options.input_request import InputRequest
 from irbench.options.option import names_keywords
+from irbench.requests.class_outputs import with_classes
 from irbench.requests.resolve import Environments, able_backends, resolve_backends, resolve_bundles
 from irbench.runner.requested_inputs import refuse_unknown_values, require_data
 from irbench.runs.results import Interrupted
@@ -101,7 +102,7 @@ def _model(
     scratch: Path,
     say: Say,
 ) -> ModelReport:
-    (bundle,) = resolve_bundles((str(options.model),), everything=False, say=say)
+    (bundle,) = with_classes(resolve_bundles((str(options.model),), everything=False, say=say), options.classes)
     if not (options.backends or environments):
         able = able_backends(backends, (bundle,))
         left_out = [str(address) for address in backends if address not in able]
@@ -117,7 +118,7 @@ def _model(
         complete = True
     except KeyboardInterrupt:
         say("interrupted")
-    return planned.report(bundle.name, cells, complete=complete)
+    return planned.report(bundle, cells, complete=complete)
 
 
 def _refuse_contradictions(options: VerifyOptions) -> None:
@@ -131,7 +132,7 @@ def _refuse_contradictions(options: VerifyOptions) -> None:
         if options.shape and _expected_outputs(options) is not None:
             raise IrbenchError("With `--data` the files determine the shapes.", hint="Leave --shape out.")
         return
-    for name in ("model", "data", "value", "feedback", "shape"):
+    for name in ("model", "data", "value", "feedback", "classes", "shape"):
         if getattr(options, name):
             option = "A model" if name == "model" else f"--{name}"
             raise IrbenchError(f"{option} and --suite cannot be combined.", hint="Leave one of them out.")

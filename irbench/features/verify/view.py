@@ -9,6 +9,7 @@ from irbench.core.row import CellResult
 from irbench.features.verify.cases import OUTCOMES, OperatorScore, Outcome, SuiteReport, operator_scores
 from irbench.features.verify.report import DataSets, ModelReport
 from irbench.notices import Context
+from irbench.notices.conversions import top1_text
 from irbench.render.failure_texts import failure_sentence
 from irbench.render.line_wrapping import shorten_middle
 from irbench.render.table import Row, TableColumn, TextTable
@@ -39,7 +40,8 @@ _STATES = {"ok": "match", "mismatch": "WRONG", "failed": "failed", "not-applicab
 def model_view(report: ModelReport) -> Document:
     """Return a row for each backend, and a sentence below for each that does not match."""
     compared = f"{report.model}: outputs compared with {_source(report)}"
-    facts = (compared, sizes_text(report.shapes), inputs_text(report.given_inputs))
+    judged = top1_text(report.classes) if report.classes else ""
+    facts = (compared, sizes_text(report.shapes), inputs_text(report.given_inputs), judged)
     title = SEPARATOR.join(fact for fact in facts if fact)
     rows = tuple(Row(_cells(cell), style="" if cell.state == "ok" else "red") for cell in report.cells)
     failures = (f"{cell.label}: {failure_sentence(cell.failure)}" for cell in report.cells if cell.failure is not None)

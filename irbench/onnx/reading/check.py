@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.contributed.own_domain import MICROSOFT, is_contributed
 from irbench.onnx.reading import external_data, signature
+from irbench.onnx.reading.class_scores import class_scores_of_file
 from irbench.onnx.reading.external_data import read_outline
 from irbench.onnx.reading.protobuf import DAMAGED, Field, GraphField, Model, Node, fields, mapped, text
 from irbench.onnx.reading.random_draws import RandomDraws, draws_of_file
@@ -62,17 +63,18 @@ _UPGRADE = "Upgrade it: pip install -U onnx. Or lower the model: onnx.version_co
 _LONGEST_REASON = 200
 
 
-def examine(path: Path) -> tuple[Signature, int, RandomDraws]:
+def examine(path: Path) -> tuple[Signature, int, RandomDraws, tuple[bool | None, ...]]:
     """Check a file of unknown origin.
 
     Returns:
-        Its signature; how many bytes of its weights lie in other files; what draws random numbers.
+        Its signature; how many bytes of its weights lie in other files; what draws random numbers; and which outputs
+        hold scores of classes.
     """
     read = signature.read(path)
     _refuse_future_opset(path, read.opset)
     outside_bytes = external_data.require_sound(path)
     check_file(path, shapes=False)
-    return read, outside_bytes, draws_of_file(path)
+    return read, outside_bytes, draws_of_file(path), class_scores_of_file(path)
 
 
 def check_file(path: Path, shapes: bool) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.runner import accuracy_check
-from irbench.runner.accuracy_check import answers_key, is_classifier
+from irbench.runner.accuracy_check import answers_key, judged_outputs
 from irbench.runner.reference import ReferenceOutputs
 from irbench.spec import AccuracyLimit, Artifact, Bundle, Cell, TensorSpec, Workload
 from irbench.system.confinement import Confinement
@@ -50,9 +50,9 @@ def test_all_else_may_change_answers(row: Cell) -> None:
     assert answers_key(row, GROUP) != key()
 
 
-def model(*outputs: TensorSpec, classifier: bool = False) -> Workload:
+def model(*outputs: TensorSpec, **facts: Any) -> Workload:
     graph = Artifact("onnx", Path("net.onnx"), (), outputs)
-    return Workload(Bundle("net", (), (graph,), classifier=classifier), {"batch": 1})
+    return Workload(Bundle("net", (), (graph,), **facts), {"batch": 1})
 
 
 SCORES = TensorSpec("scores", "float32", ("batch", 1000))
@@ -60,20 +60,28 @@ BOXES = TensorSpec("boxes", "float32", ("batch", 84, 8400))
 
 
 @pytest.mark.parametrize(
-    ("workload", "has_classes"),
+    ("workload", "judged"),
     [
-        (model(SCORES), True),
-        (model(replace(SCORES, shape=("batch", "classes"))), True),
-        (model(SCORES, SCORES, classifier=True), True),
-        (model(SCORES, SCORES), False),
-        (model(BOXES), False),
-        (model(replace(SCORES, shape=("batch", 1))), False),
-        (model(replace(SCORES, dtype="int64")), False),
+        (model(SCORES), (0,)),
+        (model(replace(SCORES, shape=("batch", "classes"))), (0,)),
+        (model(BOXES, SCORES, class_outputs=(1,)), (1,)),
+        (model(BOXES, classifier=True), (0,)),
+        (model(SCORES, class_outputs=()), ()),
+        (model(SCORES, SCORES), ()),
+        (model(SCORES, SCORES, classifier=True), ()),
+        (model(BOXES), ()),
+        (model(replace(SCORES, shape=("batch", 1))), ()),
+        (model(replace(SCORES, dtype="int64")), ()),
     ],
-    ids=["scores", "unknown classes", "known to be one", "several outputs", "boxes", "one score", "integers"],
+    ids=[
+        *("scores", "unknown classes", "known outputs", "known to be one", "known to be none", "several outputs"),
+        *("one of several", "boxes", "one score", "integers"),
+    ],
 )
-def test_a_classifier_has_one_output_of_scores(workload: Workload, has_classes: bool) -> None:
-    assert is_classifier(workload) is has_classes
+def test_outputs_that_hold_scores_are_judged_and_the_only_one_where_nobody_knows(
+    workload: Workload, judged: tuple[int, ...]
+) -> None:
+    assert judged_outputs(workload) == judged
 
 
 def test_the_worker_that_runs_a_model_for_its_accuracy_is_confined_too(

@@ -38,7 +38,7 @@ def test_the_schema_describes_every_key():
 
 
 def test_axes_are_the_keys_that_take_lists_and_what_is_compared_is_among_them():
-    several = {"import", "vary", "rows", "counters", *AXES}
+    several = {"import", "vary", "rows", "classes", "counters", *AXES}
     form = {field.alias: str(field.annotation) for field in SettingsDocument.model_fields.values()}
     assert {key for key, annotation in form.items() if "tuple[" in annotation} == several
     assert set(COMPARABLE) < set(AXES)

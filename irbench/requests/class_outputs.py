@@ -1,0 +1,40 @@
+"""Which outputs of models hold scores of classes, where the user says it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from irbench.core.suggestions import did_you_mean
+from irbench.errors import IrbenchError
+from irbench.spec import Bundle, TensorSpec, shape_text
+
+
+def with_classes(bundles: Sequence[Bundle], names: Sequence[str]) -> tuple[Bundle, ...]:
+    """Return models whose outputs of these names are taken for scores of classes; models without one are as they were.
+
+    Raises:
+        IrbenchError: No model has such an output, or it cannot hold scores.
+    """
+    known = {spec.name: spec for bundle in bundles for spec in bundle.outputs}
+    for name in names:
+        if name not in known:
+            raise IrbenchError(
+                f"`--classes {name}`: no model has an output called {name!r}.",
+                hint=f"{did_you_mean(name, known)}Outputs: {', '.join(known)}.",
+            )
+        _require_scores(known[name])
+    return tuple(_with_classes(bundle, names) for bundle in bundles)
+
+
+def _with_classes(bundle: Bundle, names: Sequence[str]) -> Bundle:
+    places = tuple(place for place, spec in enumerate(bundle.outputs) if spec.name in names)
+    return replace(bundle, classifier=True, class_outputs=places) if places else bundle
+
+
+def _require_scores(spec: TensorSpec) -> None:
+    if "float" not in spec.dtype or len(spec.shape) < 2 or spec.shape[-1] == 1:
+        raise IrbenchError(
+            f"The output {spec.name} holds no scores of classes: it is {spec.dtype}, {shape_text(spec.shape)}.",
+            hint="Name an output with a score for each class along its last axis.",
+        )
