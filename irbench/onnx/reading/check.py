@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from irbench.errors import IrbenchError, first_line
 from irbench.onnx.contributed.own_domain import MICROSOFT, is_contributed
 from irbench.onnx.reading import external_data, signature
-from irbench.onnx.reading.class_scores import class_scores_of_file
 from irbench.onnx.reading.external_data import read_outline
 from irbench.onnx.reading.protobuf import DAMAGED, Field, GraphField, Model, Node, fields, mapped, text
-from irbench.onnx.reading.random_draws import RandomDraws, draws_of_file
 from irbench.onnx.reading.signature import Signature
 
 if TYPE_CHECKING:
     import onnx
+
+    from irbench.onnx.reading.random_draws import RandomDraws
 
 SPELLED_OUT, _SHORT = "ai.onnx", ""
 
@@ -70,6 +70,10 @@ def examine(path: Path) -> tuple[Signature, int, RandomDraws, tuple[bool | None,
         Its signature; how many bytes of its weights lie in other files; what draws random numbers; and which outputs
         hold scores of classes.
     """
+    # these import NumPy, and backends import this module to be listed
+    from irbench.onnx.reading.class_scores import class_scores_of_file
+    from irbench.onnx.reading.random_draws import draws_of_file
+
     read = signature.read(path)
     _refuse_future_opset(path, read.opset)
     outside_bytes = external_data.require_sound(path)
