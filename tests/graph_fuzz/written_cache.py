@@ -6,7 +6,7 @@ import numpy as np
 
 from .written import near_misses_of
 
-_near = near_misses_of("fuse_key_value_cache", {"first": np.array([0]), "ones": np.ones((1, 1, 1), np.float32)})
+_near = near_misses_of("fuse_key_value_cache", {"first": np.array([0]), "ones": np.ones((3, 8), np.float32)})
 
 _NEW = "float[batch,2,3,4] q, float[batch,2,3,4] k, float[batch,2,3,4] v"
 _PAST = "float[batch,2,5,4] c, float[batch,2,5,4] d"

@@ -139,6 +139,7 @@ def test_a_hang_at_any_stage_is_ended_at_the_deadline(model: Path) -> None:
     stages = {letter: failed(called, letter) for letter in faults}
     assert [stage for stage, _, _ in stages.values()] == ["import", "compile", "compile", "warm-up", "measure"]
     assert stages.pop("d")[1] == "It could not be frozen and was ended."
+    assert stages.pop("e")[1] == "It was stopped by a signal and was ended."
     for _, message, hint in stages.values():
         assert "no answer within" in message
         assert "--deadline 16s" in hint
