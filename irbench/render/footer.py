@@ -11,6 +11,7 @@ from irbench.core.record import Failure
 from irbench.core.result import STOPPED_TEXTS, GroupResult, RunDocument
 from irbench.core.row import CellResult, State
 from irbench.notices import Context, Note, Warn
+from irbench.notices.notes import Reference
 from irbench.notices.warnings import Disturbed, FewCleanBlocks, StolenTime, by_cost
 from irbench.render.columns import IN_SPEEDS
 from irbench.render.columns.neighbours import has_neighbours
@@ -109,6 +110,12 @@ def failure_text(state: State, failure: Failure, *, has_figures: bool = False) -
     where = f"{words} at {failure.stage.replace('_', ' ')}" if state == "failed" else words
     why = SEPARATOR.join(part.strip() for part in (failure.message, remedy(failure)) if part.strip())
     return why if state == "mismatch" and has_figures else f"{where}: {why}"
+
+
+def verified_text(reference: Reference, states: Collection[State]) -> str:
+    """Return what outputs were verified against, without those of rows whose outputs are wrong."""
+    of = " of the other rows" if "mismatch" in states else ""
+    return f"outputs{of} verified against {reference.text()}"
 
 
 def _protocol(result: GroupResult) -> Iterator[str]:

@@ -84,3 +84,12 @@ def test_the_lag_is_a_warning_with_a_code_and_facts_which_derives_once() -> None
     facts = json.loads(json_text(late))["facts"]
     assert (facts["cell"], facts["loads"], facts["percentile"]) == ("ort", 2, 99)
     assert facts["lag_ms"] == pytest.approx(5)
+
+
+def test_outputs_of_a_row_that_was_wrong_are_not_among_those_that_were_verified() -> None:
+    (table,) = serving_example().serving
+    wrong = replace(table, rows=tuple(replace(row, state="mismatch") if row.id == "tf" else row for row in table.rows))
+    (view,) = serving_views(table, serving_example())
+    assert "outputs verified against" in "\n".join(view.notes)
+    (view,) = serving_views(wrong, serving_example())
+    assert "outputs of the other rows verified against" in "\n".join(view.notes)
