@@ -93,15 +93,19 @@ def images_by_class(folder: Path) -> dict[str, tuple[Path, ...]]:
     return classes
 
 
-def require_images(files: Iterable[Path], *, by_header: bool = False) -> None:
-    """Decode files, or read their headers alone; in a worker because they may come from anywhere.
+def require_images(files: Iterable[Path], decoded: int | None = None) -> None:
+    """Decode files, and read the headers alone of the later ones; in a worker because they may come from anywhere.
+
+    Args:
+        files: Images.
+        decoded: How many are decoded; all where this is ``None``.
 
     Raises:
         IrbenchError: One is not a readable image.
     """
-    for file in files:
+    for number, file in enumerate(files):
         with _opened(file) as image:
-            if not by_header:
+            if decoded is None or number < decoded:
                 image.load()
 
 

@@ -196,7 +196,7 @@ def require_headers(files: SampleFiles, most_bytes: int) -> None:
         IrbenchError: One is not what its name says, or too large.
     """
     if files.kind == "image":
-        require_images(files.paths, by_header=True)
+        require_images(files.paths, decoded=0)
     if files.kind not in ("array", "archive"):
         return
     for file in files.paths:

@@ -237,7 +237,7 @@ def planned_command_text(plan: Mapping[str, Any]) -> str:
 _CODE_OPTIONS = ("--cell", "--metric", "--import", "--with")
 _SETTINGS = ("--set", "--vary")
 _NAMES_BACKENDS = ("--backend", "--backends", "--baseline", "--reference")
-_FUNCTION = re.compile(r"[^:=]+:[^\W\d]\w*")
+_FUNCTION = re.compile(r".+:[^\W\d]\w*", re.DOTALL)
 """A function that makes a model or data: ``my_model.py:make``."""
 
 

@@ -23,7 +23,10 @@ def with_classes(bundles: Sequence[Bundle], names: Sequence[str]) -> tuple[Bundl
                 f"`--classes {name}`: no model has an output called {name!r}.",
                 hint=f"{did_you_mean(name, known)}Outputs: {', '.join(known)}.",
             )
-        _require_scores(known[name])
+        for bundle in bundles:
+            for spec in bundle.outputs:
+                if spec.name == name:
+                    _require_scores(spec)
     return tuple(_with_classes(bundle, names) for bundle in bundles)
 
 

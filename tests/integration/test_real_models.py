@@ -11,7 +11,7 @@ from benchmarks.real.tour import Scope, visit
 from benchmarks.real.wheels import WheelsUnavailable, fetch
 from benchmarks.workbench import Workbench
 
-SCOPE = Scope(verified=2, calibrated=16, judged=8, how=("--quick", "--budget", "60s"))
+SCOPE = Scope(verified=2, calibrated=16, judged=8, how=("--quick", "--budget", "10m"))
 
 
 @pytest.fixture(scope="module")

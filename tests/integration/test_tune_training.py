@@ -56,7 +56,7 @@ def test_a_setting_is_recommended_with_a_command_and_a_script_that_runs(tmp_path
 
 
 def test_what_does_not_train_is_not_confirmed_and_says_why(tmp_path: Path) -> None:
-    called = tuned(tmp_path, "--prefetch", "auto", "--xla", "off", "--precision", "fp32,mixed_bfloat16", budget="90s")
+    called = tuned(tmp_path, "--prefetch", "auto", "--xla", "off", "--precision", "fp32,mixed_bfloat16", budget="4m")
     assert called.code == 0, called.err
     (refused,) = (other for other in called.document["alternatives"] if other["failure"])
     assert refused["setting"]["options"] == {"precision": "mixed_bfloat16"}

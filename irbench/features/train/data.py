@@ -113,7 +113,7 @@ def data_of_function(named: str) -> TrainingData:
 
 
 def images_in(folder: Path) -> TrainingData:
-    """Return the images of a folder, one folder for each class, once each can be decoded.
+    """Return the images of a folder, one folder for each class, once the first were decoded and all headers read.
 
     Raises:
         IrbenchError: There are none, or one cannot be read.
@@ -150,9 +150,11 @@ def _digest_of_states(classes: Iterable[tuple[Path, ...]]) -> str:
 
 def _require_decodable(classes: tuple[tuple[Path, ...], ...], folder: Path) -> None:
     most = max(1, _DECODED // len(classes))
-    looked_at = tuple(path.absolute() for files in classes for path in files[:most])
+    decoded = [path.absolute() for files in classes for path in files[:most]]
+    others = [path.absolute() for files in classes for path in files[most:]]
+    images = (*decoded, *others)
     try:
-        call_in_worker(LIMITED_CALL, "irbench.data.images:require_images", looked_at, deadline_s=_DEADLINE_S)
+        call_in_worker(LIMITED_CALL, "irbench.data.images:require_images", images, len(decoded), deadline_s=_DEADLINE_S)
     except WorkerDied as death:
         raise death.during(f"The images in {folder} could not be read.") from death
 

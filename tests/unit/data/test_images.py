@@ -94,6 +94,8 @@ def test_an_image_with_too_many_pixels_is_refused_by_its_header(tmp_path: Path, 
     bomb.write_bytes(png_header(width, width))  # nothing behind the header is there to be decoded
     with pytest.raises(IrbenchError, match=r"bomb\.png has more than 89 million pixels"):
         require_images([bomb])
+    with pytest.raises(IrbenchError, match="pixels"):
+        require_images([bomb], decoded=0)
     with pytest.raises(IrbenchError, match=r"bomb\.png has more than 89 million pixels"):
         read_image(bomb, image_input("batch", 3, 4, 5), {})
 

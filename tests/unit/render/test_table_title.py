@@ -157,6 +157,7 @@ def test_where_no_row_answers_in_time_the_headline_says_so() -> None:
         (("run", "tiny", "--cell", "mine=sh -c 'rm -r x'"), ("mine=sh -c 'rm -r x'",)),
         (("run", "tiny", "--cell=mine=sh -c x"), ("mine=sh -c x",)),
         (("serve", "make.py:model", "--data", "make.py:images"), ("make.py:model", "make.py:images")),
+        (("run", "x=y.py:make", "--data", "a:b.py:make"), ("x=y.py:make", "a:b.py:make")),
         (("corun", "tiny", "--with", "sh -c x"), ("sh -c x",)),
         (
             ("run", "tiny", "--set", "ort.library=/tmp/x.so", "--metric", "m:f>=0.9"),

@@ -33,3 +33,12 @@ def test_the_named_outputs_replace_those_that_were_known() -> None:
 def test_an_output_that_is_not_there_or_holds_no_scores_is_refused(name: str, said: str) -> None:
     with pytest.raises(IrbenchError, match=said):
         with_classes((DETECTOR, OTHER), (name,))
+
+
+def test_an_output_must_hold_scores_in_every_model_that_has_it() -> None:
+    numbers = Bundle(
+        "numbers", (), (Artifact("onnx", Path("c.onnx"), (), (TensorSpec("label", "int64", ("batch",)),)),)
+    )
+    for bundles in ((DETECTOR, numbers), (numbers, DETECTOR)):
+        with pytest.raises(IrbenchError, match="holds no scores of classes"):
+            with_classes(bundles, ("label",))
