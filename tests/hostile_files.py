@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +27,13 @@ def raw(content: bytes, name: str = "m.onnx") -> Build:
         return folder / name
 
     return build
+
+
+def png_header(width: int, height: int) -> bytes:
+    """An image that has nothing behind its header."""
+    header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
+    check = struct.pack(">I", zlib.crc32(b"IHDR" + header))
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", len(header)) + b"IHDR" + header + check + b"\0\0\0\0IDAT"
 
 
 def cut(fraction: float) -> Build:

@@ -112,10 +112,11 @@ def failure_text(state: State, failure: Failure, *, has_figures: bool = False) -
     return why if state == "mismatch" and has_figures else f"{where}: {why}"
 
 
-def verified_text(reference: Reference, states: Collection[State]) -> str:
-    """Return what outputs were verified against, without those of rows whose outputs are wrong."""
-    of = " of the other rows" if "mismatch" in states else ""
-    return f"outputs{of} verified against {reference.text()}"
+def verified_line(reference: Reference | None, states: Collection[State]) -> Iterator[str]:
+    """Yield what outputs were verified against, and that those of rows with wrong outputs were not."""
+    if reference is not None and ("ok" in states or "mismatch" not in states):
+        of = " of the other rows" if "mismatch" in states else ""
+        yield f"outputs{of} verified against {reference.text()}"
 
 
 def _protocol(result: GroupResult) -> Iterator[str]:

@@ -16,17 +16,17 @@ def with_classes(bundles: Sequence[Bundle], names: Sequence[str]) -> tuple[Bundl
     Raises:
         IrbenchError: No model has such an output, or it cannot hold scores.
     """
-    known = {spec.name: spec for bundle in bundles for spec in bundle.outputs}
+    outputs = [spec for bundle in bundles for spec in bundle.outputs]
     for name in names:
-        if name not in known:
+        named = [spec for spec in outputs if spec.name == name]
+        if not named:
+            known = dict.fromkeys(spec.name for spec in outputs)
             raise IrbenchError(
                 f"`--classes {name}`: no model has an output called {name!r}.",
                 hint=f"{did_you_mean(name, known)}Outputs: {', '.join(known)}.",
             )
-        for bundle in bundles:
-            for spec in bundle.outputs:
-                if spec.name == name:
-                    _require_scores(spec)
+        for spec in named:
+            _require_scores(spec)
     return tuple(_with_classes(bundle, names) for bundle in bundles)
 
 

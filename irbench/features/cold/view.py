@@ -13,7 +13,7 @@ from irbench.notices import Context
 from irbench.render.columns import IN_COLD_STARTS
 from irbench.render.columns.declaration import Column, ShownCold
 from irbench.render.columns.row_facts import computed_precision
-from irbench.render.footer import failure_text, verified_text, whole_warnings
+from irbench.render.footer import failure_text, verified_line, whole_warnings
 from irbench.render.speed_table import heading
 from irbench.render.table import Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
@@ -86,9 +86,8 @@ def _notes(table: ColdTable) -> Iterator[str]:
         "cold cache: files dropped from the page cache, caches of compiled code empty · warm cache: both filled"
         " · in memory: share of the files that was in the page cache at the start · read: from disks"
     )
-    if table.verified_against is not None:
-        yield verified_text(table.verified_against, [row.state for row in table.rows])
-    elif any(row.speedup is not None for row in table.rows):
+    yield from verified_line(table.verified_against, [row.state for row in table.rows])
+    if table.verified_against is None and any(row.speedup is not None for row in table.rows):
         yield "speedup ?: outputs not verified"
 
 

@@ -17,7 +17,7 @@ from irbench.core.serving_row import (
 from irbench.notices import Context
 from irbench.render.columns import IN_LOADS
 from irbench.render.columns.serving import level_text, rate_text
-from irbench.render.footer import failure_text, verified_text, whole_warnings
+from irbench.render.footer import failure_text, verified_line, whole_warnings
 from irbench.render.speed_table import heading
 from irbench.render.table import Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
@@ -119,8 +119,7 @@ def _notes(table: ServingTable, names: Mapping[str, str]) -> Iterator[str]:
     ]
     if capacities:
         yield f"maximum throughput: {', '.join(capacities)}"
-    if table.verified_against is not None:
-        yield verified_text(table.verified_against, [row.state for row in table.rows])
+    yield from verified_line(table.verified_against, [row.state for row in table.rows])
 
 
 def _disturbances(table: ServingTable) -> Iterator[str]:

@@ -11,7 +11,7 @@ from irbench.core.soak_row import SOAK_STOP_TEXTS, SoakRow, SoakTable
 from irbench.notices import Context
 from irbench.render.columns import IN_SOAKS
 from irbench.render.columns.row_facts import computed_precision
-from irbench.render.footer import failure_text, verified_text, whole_warnings
+from irbench.render.footer import failure_text, verified_line, whole_warnings
 from irbench.render.speed_table import heading
 from irbench.render.table import Row, TextTable
 from irbench.render.table_title import SEPARATOR, inputs_text, shared_facts, sizes_text
@@ -74,5 +74,4 @@ def _notes(table: SoakTable) -> Iterator[str]:
         yield f"{plural(blocks, 'block')}, the first {left_out} left out; resident memory is read after each"
     if any(row.memory is not None and row.memory.bytes_per_call is None for row in table.rows):
         yield f"an interval needs {FEWEST_VALUES} blocks that count"
-    if table.verified_against is not None:
-        yield verified_text(table.verified_against, [row.state for row in table.rows])
+    yield from verified_line(table.verified_against, [row.state for row in table.rows])

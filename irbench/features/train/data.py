@@ -31,7 +31,7 @@ _TILE = 4
 _CONTRAST, _NOISE = 0.4, 0.15
 """Of the pattern of a class, and of what differs from image to image, as shares of white."""
 _DECODED = 20_000
-"""Of more files than that, the first of each class are decoded beforehand."""
+"""Of more files than that, the first of each class are decoded beforehand, and the headers of the others read."""
 _DEADLINE_S = 600.0
 
 

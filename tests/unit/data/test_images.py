@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import struct
-import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hostile_files import png_header
 
 from irbench.data.images import LARGEST_BYTES, images_by_class, is_image_input, read_image, require_images
 from irbench.data.model_inputs import ModelInput
@@ -80,12 +79,6 @@ def test_what_is_no_image_is_refused_with_the_file(tmp_path: Path, content: byte
     (tmp_path / "bad.png").write_bytes(content)
     with pytest.raises(IrbenchError, match=r"bad\.png is not a readable"):
         read_image(tmp_path / "bad.png", image_input("batch", 3, 4, 5), {})
-
-
-def png_header(width: int, height: int) -> bytes:
-    header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
-    check = struct.pack(">I", zlib.crc32(b"IHDR" + header))
-    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", len(header)) + b"IHDR" + header + check + b"\0\0\0\0IDAT"
 
 
 @pytest.mark.parametrize("width", [10_000, 40_000])
