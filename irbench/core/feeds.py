@@ -19,6 +19,7 @@ from irbench.spec import (
     BATCH,
     RANDOM_DRAWS,
     RANDOM_SWITCH,
+    RANDOM_SWITCH_OFF,
     Artifact,
     Bundle,
     Distribution,
@@ -103,7 +104,7 @@ def _elements(element_type: str, values: Sequence[Number]) -> Array:
 def random_draws(bundle: Bundle, feeding: Feeding) -> str:
     """Return what draws random numbers in a model for such inputs; empty where nothing does.
 
-    An input that says whether the model trains counts where it is given: generated, it may be either.
+    An input that turns off what draws counts where every sample has it: generated, it may be anything.
     """
     draws, switch = bundle.details.get(RANDOM_DRAWS), bundle.details.get(RANDOM_SWITCH)
     spec = next((spec for spec in bundle.inputs if spec.tensor.name == switch), None)
@@ -111,9 +112,12 @@ def random_draws(bundle: Bundle, feeding: Feeding) -> str:
         return str(draws or "")
     samples = [read_sample(path, bundle.inputs) for path in feeding.samples]
     given = [sample[spec.tensor.name] for sample in samples if spec.tensor.name in sample]
-    if len(given) < max(len(samples), 1) and spec.tensor.name in feeding.values:
+    if len(given) < max(len(samples), 1):
+        if spec.tensor.name not in feeding.values:
+            return str(draws)
         given.append(_elements(spec.tensor.dtype, feeding.values[spec.tensor.name]))
-    return "" if given and not any(array.any() for array in given) else str(draws)
+    off = bool(bundle.details.get(RANDOM_SWITCH_OFF))
+    return "" if all(np.all(array.astype(bool) == off) for array in given) else str(draws)
 
 
 def mask_axis(shape: Sequence[int]) -> int:

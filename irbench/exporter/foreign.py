@@ -16,6 +16,7 @@ from irbench.spec import (
     BATCH_IN_FILE,
     RANDOM_DRAWS,
     RANDOM_SWITCH,
+    RANDOM_SWITCH_OFF,
     Artifact,
     Bundle,
     InputSpec,
@@ -141,7 +142,7 @@ def from_onnx_file(path: Path) -> Bundle:
             "nodes": signature.nodes,
             **({BATCH_IN_FILE: signature.batch_in_file} if signature.batch_in_file else {}),
             **({RANDOM_DRAWS: ", ".join(draws.operators)} if draws.operators else {}),
-            **({RANDOM_SWITCH: draws.switch} if draws.switch else {}),
+            **({RANDOM_SWITCH: draws.switch, RANDOM_SWITCH_OFF: draws.off} if draws.switch else {}),
         },
     )
 

@@ -65,8 +65,8 @@ class Refused(msgspec.Struct, frozen=True):
 class Unverified(Warn):
     """Outputs that nothing could be compared with.
 
-    ``draws`` are the operators of a model that draw random numbers, ``switch`` the input that makes them do so, and
-    ``batch`` is the batch size of which this is known, where a model has several.
+    ``draws`` are the operators of a model that draw random numbers, ``switch`` is the input that turns them off
+    where it is ``off``, and ``batch`` is the batch size of which this is known, where a model has several.
     """
 
     code = "unverified"
@@ -76,6 +76,7 @@ class Unverified(Warn):
     refusals: tuple[Refused, ...]
     draws: str = ""
     switch: str = ""
+    off: int = 0
     batch: int | None = None
     example_facts: ClassVar[ExampleFacts] = {"model": "net", "refusals": (Refused("ort", "it has no kernel for MyOp"),)}
 
@@ -91,7 +92,7 @@ class Unverified(Warn):
 
     def remedy(self, context: Context) -> str:
         if self.switch:
-            return f"Give --value {quote(self.switch)}=0, with which it draws none."
+            return f"Give --value {quote(self.switch)}={self.off}, with which it draws none."
         if self.draws:
             return "Export a model that draws only in training, if its outputs are to be verified."
         if self.refusals:

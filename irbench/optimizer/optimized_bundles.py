@@ -21,7 +21,7 @@ from irbench.optimizer.job import MODEL_FILE, OptimizationJob, OptimizationOutco
 from irbench.optimizer.lineage import Lineage, digest_of_source, folders_for, places_for, read_intact, write_lineage
 from irbench.optimizer.recipe import Recipe
 from irbench.optimizer.step_check import OriginalRefused
-from irbench.spec import BATCH, RANDOM_SWITCH, Artifact, Bundle, Feeding
+from irbench.spec import BATCH, RANDOM_SWITCH, RANDOM_SWITCH_OFF, Artifact, Bundle, Feeding
 from irbench.store import bundles
 from irbench.system.file_access import move_folder
 from irbench.worker import WorkerDied, call_in_worker
@@ -87,8 +87,8 @@ def _graph(bundle: Bundle, feeding: Feeding) -> Artifact:
         )
     draws = random_draws(bundle, feeding)
     if draws:
-        switch = bundle.details.get(RANDOM_SWITCH)
-        off = f"pass --value {quote(str(switch))}=0" if switch else "export a model that draws only in training"
+        switch, value = bundle.details.get(RANDOM_SWITCH), bundle.details.get(RANDOM_SWITCH_OFF) or 0
+        off = f"pass --value {quote(str(switch))}={value}" if switch else "export a model that draws only in training"
         raise IrbenchError(
             f"{bundle.name} draws random numbers ({draws}), so no pass can be checked: its outputs always differ.",
             hint=f"Measure it without --optimize, or {off}.",

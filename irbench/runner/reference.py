@@ -17,7 +17,18 @@ from irbench.errors import IrbenchError
 from irbench.notices import Reference, Warn
 from irbench.notices.warnings import DegenerateOutputs, DegenerateRow, Refused, Unverified
 from irbench.onnx.rewriting.bind import with_sizes
-from irbench.spec import BATCH, RANDOM_SWITCH, Artifact, Bundle, Cell, Feeding, Group, Scalar, Workload
+from irbench.spec import (
+    BATCH,
+    RANDOM_SWITCH,
+    RANDOM_SWITCH_OFF,
+    Artifact,
+    Bundle,
+    Cell,
+    Feeding,
+    Group,
+    Scalar,
+    Workload,
+)
 from irbench.spec.generation import GenerationArtifact
 from irbench.spec.training import TRAINING
 from irbench.spi import Description, Outputs
@@ -59,8 +70,9 @@ def expected_outputs(workload: Workload, cells: Sequence[Cell], scratch: Path, d
         return ReferenceOutputs(None, None)
     draws = random_draws(workload.bundle, workload.feeding)
     if draws:
-        switch = str(workload.bundle.details.get(RANDOM_SWITCH) or "")
-        unverified = Unverified(model=workload.bundle.name, refusals=(), draws=draws, switch=switch)
+        details = workload.bundle.details
+        switch, off = str(details.get(RANDOM_SWITCH) or ""), int(details.get(RANDOM_SWITCH_OFF) or 0)
+        unverified = Unverified(model=workload.bundle.name, refusals=(), draws=draws, switch=switch, off=off)
         return ReferenceOutputs(None, None, (unverified,))
     stored = _stored(workload)
     if stored is not None:

@@ -146,7 +146,9 @@ BATCH_IN_FILE = "batch_in_file"
 RANDOM_DRAWS = "random_draws"
 """Of a bundle's details: what draws random numbers in the model, so that no two answers are equal."""
 RANDOM_SWITCH = "random_switch"
-"""Of a bundle's details: the input that must be true for anything to be drawn."""
+"""Of a bundle's details: the input that can turn off all that is drawn."""
+RANDOM_SWITCH_OFF = "random_switch_off"
+"""Of a bundle's details: the value of that input with which nothing is drawn; 0 where it is missing."""
 
 _PADDING_NAME = re.compile(
     r"(.*[_.])?((key|src|tgt|memory)_padding|(src_|tgt_|memory_)?(key_)?pad)_mask([_.]?\d+)?(:\d+)?",

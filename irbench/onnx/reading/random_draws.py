@@ -1,13 +1,18 @@
-"""What draws random numbers in an ONNX file, bodies of other nodes and functions included."""
+"""What draws random numbers in an ONNX file, bodies of other nodes and functions included.
+
+Where the contents of a switch cannot be known, it counts as on: a comparison that is left out costs less than an answer
+that is called wrong by chance.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from irbench.onnx.operator_classes import draws_always, training_switch
 from irbench.onnx.reading.external_data import read_outline
@@ -17,6 +22,8 @@ if TYPE_CHECKING:
     import onnx
 
 _TRAINING = "{} in training mode"
+_MOST_SWITCHES = 16
+"""As many inputs of one element are tried as switches; a graph that trains has one or two."""
 
 
 @dataclass(frozen=True)
@@ -25,21 +32,25 @@ class RandomDraws:
 
     Attributes:
         operators: What draws, each kind once, sorted; empty where nothing does.
-        switch: The one input of the graph that turns all of it on, where there is such an input; otherwise empty.
+        switch: The one input of the graph that turns all of it off, where there is such an input; otherwise empty.
+        off: The value of that input with which nothing is drawn: 0, or 1 where only ``False`` draws.
     """
 
     operators: tuple[str, ...] = ()
     switch: str = ""
+    off: int = 0
 
 
-@dataclass(frozen=True)
-class _Draw:
-    operator: str
-    switch: str = ""
-
-
-_Draws: TypeAlias = frozenset[_Draw]
+_Draws: TypeAlias = frozenset[str]
+"""Kinds of what draws."""
 _NONE: _Draws = frozenset()
+
+
+class _Value(NamedTuple):
+    """What an output of a node depends on that draws, and its content where that is small and known."""
+
+    draws: _Draws
+    content: NDArray[Any] | None = None
 
 
 def draws_of_file(path: Path) -> RandomDraws:
@@ -55,10 +66,12 @@ def draws_of(model: onnx.ModelProto, folder: Path | None = None) -> RandomDraws:
     """Return what draws random numbers in a model, whose constants may lie in files of ``folder``."""
     if not any(draws_always(node.domain, node.op_type) or _may_train(node) for node in _all_nodes(model)):
         return RandomDraws()
-    found = _Walk(model).outputs(folder)
-    switches = {draw.switch for draw in found}
-    (switch,) = switches if len(switches) == 1 else ("",)
-    return RandomDraws(tuple(sorted({draw.operator for draw in found})), switch)
+    walk = _Walk(model, folder)
+    operators = tuple(sorted(walk.draws({})))
+    for value, off in walk.switches() if operators else ():
+        if not walk.draws({value: off}):
+            return RandomDraws(operators, value, int(off.any()))
+    return RandomDraws(operators)
 
 
 def _may_train(node: onnx.NodeProto) -> bool:
@@ -71,98 +84,112 @@ class _Scope:
 
     Attributes:
         drawn: What the values depend on that draws.
-        known: Contents of small constants.
-        fed: Inputs of the whole graph by the names of the values that are these inputs.
+        known: Contents of small constants, and of what follows from them.
     """
 
     drawn: dict[str, _Draws]
-    known: dict[str, np.ndarray]
-    fed: dict[str, str]
-
-    def inner(self) -> _Scope:
-        return _Scope(dict(self.drawn), dict(self.known), dict(self.fed))
+    known: dict[str, NDArray[Any]]
 
 
 class _Walk:
-    def __init__(self, model: onnx.ModelProto) -> None:
+    def __init__(self, model: onnx.ModelProto, folder: Path | None) -> None:
         self._model = model
+        self._constants = dict(constant_values(model.graph)) | _outside_values(model.graph, folder)
         self._functions = {
             (_own(function.domain), function.name, function.overload): function for function in model.functions
         }
         self._called: set[int] = set()
-        self._answers: dict[tuple[object, ...], tuple[_Draws, ...]] = {}
+        self._answers: dict[tuple[object, ...], tuple[_Value, ...]] = {}
 
-    def outputs(self, folder: Path | None) -> _Draws:
-        """Return what the outputs of the model depend on that draws."""
+    def switches(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Yield the inputs of one element, each with the contents that may turn off what draws."""
+        from onnx import helper
+
+        held = {tensor.name for tensor in self._model.graph.initializer}
+        alone = [value for value in self._model.graph.input if value.name not in held and _has_one_element(value)]
+        for value in alone[:_MOST_SWITCHES]:
+            kind = value.type.tensor_type
+            zero = np.zeros((1,) * len(kind.shape.dim), helper.tensor_dtype_to_np_dtype(kind.elem_type))
+            yield value.name, zero
+            if zero.dtype == np.bool_:  # a number has more values than two, of which some other one may draw
+                yield value.name, ~zero
+
+    def draws(self, given: SmallValues) -> _Draws:
+        """Return what the outputs of the model depend on that draws, where some inputs are given."""
         graph = self._model.graph
-        known = dict(constant_values(graph)) | _outside_switches(graph, folder)
-        fed = {value.name: value.name for value in graph.input if value.name not in known}
-        scope = _Scope({}, known, fed)
+        scope = _Scope({}, {**self._constants, **given})
         self._nodes(graph.node, scope, _opset(self._model.opset_import))
         return _union(scope.drawn.get(value.name, _NONE) for value in graph.output)
 
     def _nodes(self, nodes: Iterable[onnx.NodeProto], scope: _Scope, opset: int) -> None:
         for node in nodes:
-            scope.known.update(computed_values(node, scope.known, {}))
-            if node.op_type in _SAME_VALUE and node.input and node.input[0] in scope.fed:
-                scope.fed[node.output[0]] = scope.fed[node.input[0]]
-            for name, draws in zip(node.output, self._drawn(node, scope, opset), strict=False):
-                if name and draws:
-                    scope.drawn[name] = draws
+            for name, value in zip(node.output, self._outputs(node, scope, opset), strict=False):
+                if name and value.draws:
+                    scope.drawn[name] = value.draws
+                if name and value.content is not None:
+                    scope.known[name] = value.content
 
-    def _drawn(self, node: onnx.NodeProto, scope: _Scope, opset: int) -> Sequence[_Draws]:
-        """Return what each output of a node depends on that draws."""
+    def _outputs(self, node: onnx.NodeProto, scope: _Scope, opset: int) -> Sequence[_Value]:
         function = self._functions.get((_own(node.domain), node.op_type, node.overload))
         if function is not None:
             return self._call(function, node, scope)
-        given = _NONE if node.op_type in _SHAPE_ALONE else _union(scope.drawn.get(name, _NONE) for name in node.input)
-        bodies = (self._body(body, scope, given, opset) for body in _bodies(node))
-        draws = _union((given, self._own_draw(node, scope, opset), *bodies))
-        return [draws] * len(node.output)
+        given = _union(scope.drawn.get(name, _NONE) for name in _read(node, scope.known))
+        bodies = [self._body(body, scope, given, opset) for body in _live_bodies(node, scope.known)]
+        if _is(node, "If") and len(bodies) == 1:
+            return bodies[0]
+        if _is(node, "If"):
+            return [_Value(_union((given, *(value.draws for value in same)))) for same in zip(*bodies, strict=False)]
+        inside = (value.draws for body in bodies for value in body)  # each iteration hands any to any
+        draws = _union((given, self._own_draws(node, scope.known, opset), *inside))
+        contents = computed_values(node, scope.known, {})
+        return [_Value(draws, contents.get(name)) for name in node.output]
 
-    def _own_draw(self, node: onnx.NodeProto, scope: _Scope, opset: int) -> _Draws:
+    def _own_draws(self, node: onnx.NodeProto, known: SmallValues, opset: int) -> _Draws:
         if draws_always(node.domain, node.op_type):
-            return frozenset({_Draw(node.op_type)})
+            return frozenset({node.op_type})
         place = training_switch(node.domain, node.op_type)
         if place is None:
             return _NONE
+        in_training = frozenset({_TRAINING.format(node.op_type)})
         if not _own(node.domain) and opset < _TRAINING_IS_INPUT:
-            is_training = opset < _ALWAYS_INFERS and not any(a.name == "is_test" and a.i for a in node.attribute)
-            return frozenset({_Draw(_TRAINING.format(node.op_type))}) if is_training else _NONE
+            infers = any(attribute.name == "is_test" and attribute.i for attribute in node.attribute)
+            return in_training if opset < _ALWAYS_INFERS and not infers else _NONE
         mode = node.input[place] if len(node.input) > place else ""
         ratio = node.input[place - 1] if len(node.input) > place - 1 else ""
-        if not mode or not _may_be_true(mode, scope.known) or not _may_be_true(ratio, scope.known):
-            return _NONE
-        switch = "" if mode in scope.known else scope.fed.get(mode, "")
-        return frozenset({_Draw(_TRAINING.format(node.op_type), switch)})
+        return in_training if mode and _may_be_true(mode, known) and _may_be_true(ratio, known) else _NONE
 
-    def _body(self, body: onnx.GraphProto, outer: _Scope, given: _Draws, opset: int) -> _Draws:
-        """Return what the outputs of a body depend on, whose own inputs may be any of the node's."""
-        scope = outer.inner()
-        own = constant_values(body)
+    def _body(self, body: onnx.GraphProto, outer: _Scope, given: _Draws, opset: int) -> Sequence[_Value]:
+        """Return what is known of the outputs of a body, whose own inputs may be any of the node's."""
+        scope = _Scope(dict(outer.drawn), dict(outer.known))
         for name in (*(value.name for value in body.input), *(tensor.name for tensor in body.initializer)):
-            for names in (scope.drawn, scope.known, scope.fed):
+            for names in (scope.drawn, scope.known):
                 names.pop(name, None)
         scope.drawn |= {value.name: given for value in body.input} if given else {}
-        scope.known |= own
+        scope.known |= constant_values(body)
         self._nodes(body.node, scope, opset)
-        return _union(scope.drawn.get(value.name, _NONE) for value in body.output)
+        return [_Value(scope.drawn.get(value.name, _NONE), scope.known.get(value.name)) for value in body.output]
 
-    def _call(self, function: onnx.FunctionProto, node: onnx.NodeProto, outer: _Scope) -> Sequence[_Draws]:
+    def _call(self, function: onnx.FunctionProto, node: onnx.NodeProto, outer: _Scope) -> Sequence[_Value]:
         if id(function) in self._called:  # which the standard forbids
-            return [_NONE] * len(node.output)
-        scope = _Scope({}, {}, {})
-        for name, argument in zip(function.input, node.input, strict=False):
-            for inside, around in ((scope.drawn, outer.drawn), (scope.known, outer.known), (scope.fed, outer.fed)):
-                if argument in around:
-                    inside[name] = around[argument]  # type: ignore[assignment]
+            return ()
+        arguments = {name: argument for name, argument in zip(function.input, node.input, strict=False) if argument}
+        scope = _Scope(
+            {name: outer.drawn[argument] for name, argument in arguments.items() if argument in outer.drawn},
+            {name: outer.known[argument] for name, argument in arguments.items() if argument in outer.known},
+        )
+        attributes = {attribute.name: attribute for attribute in (*function.attribute_proto, *node.attribute)}
+        absent = frozenset(function.input).difference(arguments)
         known = tuple((name, value.dtype.str, value.shape, value.tobytes()) for name, value in scope.known.items())
-        key = (id(function), tuple(scope.drawn.items()), known, tuple(scope.fed.items()))
+        written = tuple(attribute.SerializeToString(deterministic=True) for attribute in attributes.values())
+        key = (id(function), tuple(scope.drawn.items()), known, written, absent)
         if key not in self._answers:
             self._called.add(id(function))
-            self._nodes(function.node, scope, _opset(function.opset_import))
+            nodes = (_with_arguments(inner, attributes, absent) for inner in function.node)
+            self._nodes(nodes, scope, _opset(function.opset_import))
             self._called.remove(id(function))
-            self._answers[key] = tuple(scope.drawn.get(name, _NONE) for name in function.output)
+            self._answers[key] = tuple(
+                _Value(scope.drawn.get(name, _NONE), scope.known.get(name)) for name in function.output
+            )
         return self._answers[key]
 
 
@@ -170,26 +197,75 @@ _TRAINING_IS_INPUT = 12
 """Since this opset an input of Dropout says whether it draws."""
 _ALWAYS_INFERS = 7
 """From this opset up to then it never does; before, its attribute ``is_test`` says."""
-_SHAPE_ALONE = ("Shape", "Size")
-_SAME_VALUE = ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze")
-"""Operators whose output is true where their first input is."""
+
+
+def _read(node: onnx.NodeProto, known: SmallValues) -> Sequence[str]:
+    """Return the inputs of a node whose contents matter."""
+    if _is(node, "Shape", "Size"):
+        return ()
+    choice = known.get(node.input[0]) if _is(node, "Where") and len(node.input) == 3 else None
+    names = list(node.input)
+    if choice is not None and choice.size and (choice.all() or not choice.any()):
+        return names[1:2] if choice.all() else names[2:]
+    return names
+
+
+def _live_bodies(node: onnx.NodeProto, known: SmallValues) -> Iterator[onnx.GraphProto]:
+    """Yield the bodies of a node that may run: both branches of an ``If`` whose condition is not known."""
+    bodies = {attribute.name: attribute.g for attribute in node.attribute if attribute.HasField("g")}
+    condition = known.get(node.input[0]) if _is(node, "If") and node.input else None
+    if condition is not None and condition.size == 1:
+        bodies = {name: body for name, body in bodies.items() if (name == "then_branch") == bool(condition.any())}
+    if _is(node, "Loop") and any(name in known and not (known[name] > 0).any() for name in node.input[:2]):
+        bodies = {}
+    yield from bodies.values()
+    yield from (body for attribute in node.attribute for body in attribute.graphs)
+
+
+def _with_arguments(
+    node: onnx.NodeProto, attributes: Mapping[str, onnx.AttributeProto], absent: frozenset[str]
+) -> onnx.NodeProto:
+    """Return a node of a function as it is in a call; what the call leaves out it lacks too."""
+    import onnx
+
+    written = onnx.NodeProto()
+    written.CopyFrom(node)
+    written.input[:] = ["" if name in absent else name for name in node.input]
+    del written.attribute[:]
+    for attribute in node.attribute:
+        given = attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+        if given is not None:
+            written.attribute.add().CopyFrom(given)
+            written.attribute[-1].name = attribute.name
+    own = {attribute.name for attribute in node.attribute if not attribute.ref_attr_name}
+    for body in (body for attribute in written.attribute if attribute.name in own for body in _graphs(attribute)):
+        inner = [_with_arguments(each, attributes, absent) for each in body.node]
+        del body.node[:]
+        body.node.extend(inner)
+    return written
+
+
+def _has_one_element(value: onnx.ValueInfoProto) -> bool:
+    kind = value.type.tensor_type
+    is_number = kind.elem_type not in _NO_NUMBERS and kind.HasField("shape")
+    return is_number and all(size.dim_value == 1 for size in kind.shape.dim)
+
+
+_NO_NUMBERS = (0, 8)  # of onnx.TensorProto: UNDEFINED, STRING
 
 
 def _may_be_true(name: str, known: SmallValues) -> bool:
     return name not in known or bool(known[name].any())
 
 
-def _outside_switches(graph: onnx.GraphProto, folder: Path | None) -> dict[str, np.ndarray]:
-    """Return the truth values that lie in other files, of one element each."""
-    from onnx import TensorProto, numpy_helper
+def _outside_values(graph: onnx.GraphProto, folder: Path | None) -> dict[str, NDArray[Any]]:
+    """Return the values of one element that lie in other files."""
+    from onnx import numpy_helper
 
-    outside = [
-        tensor
-        for tensor in graph.initializer
-        if tensor.data_type == TensorProto.BOOL and tensor.external_data and all(size == 1 for size in tensor.dims)
-    ]
-    values: dict[str, np.ndarray] = {}
-    for tensor in outside if folder is not None else ():
+    values: dict[str, NDArray[Any]] = {}
+    for tensor in graph.initializer if folder is not None else ():
+        if not tensor.external_data or any(size != 1 for size in tensor.dims):
+            continue
         try:
             values[tensor.name] = numpy_helper.to_array(tensor, str(folder))
         except (ValueError, TypeError, OSError, LookupError):  # such as a file that ONNX's own code does not open
@@ -201,6 +277,10 @@ def _union(draws: Iterable[_Draws]) -> _Draws:
     return frozenset().union(*(some for some in draws if some))
 
 
+def _is(node: onnx.NodeProto, *op_types: str) -> bool:
+    return not _own(node.domain) and node.op_type in op_types
+
+
 def _own(domain: str) -> str:
     return "" if domain == "ai.onnx" else domain
 
@@ -209,9 +289,8 @@ def _opset(imports: Iterable[onnx.OperatorSetIdProto]) -> int:
     return max((imported.version for imported in imports if not _own(imported.domain)), default=0)
 
 
-def _bodies(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    for attribute in node.attribute:
-        yield from (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else []))
+def _graphs(attribute: onnx.AttributeProto) -> Iterator[onnx.GraphProto]:
+    yield from (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else []))
 
 
 def _all_nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
@@ -219,4 +298,4 @@ def _all_nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
     while waiting:
         node = waiting.pop()
         yield node
-        waiting += (inner for body in _bodies(node) for inner in body.node)
+        waiting += (inner for attribute in node.attribute for body in _graphs(attribute) for inner in body.node)

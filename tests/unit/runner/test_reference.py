@@ -19,6 +19,7 @@ from irbench.runner.reference import ReferenceOutputs, expected_outputs, fallbac
 from irbench.spec import (
     RANDOM_DRAWS,
     RANDOM_SWITCH,
+    RANDOM_SWITCH_OFF,
     Accuracy,
     AccuracyLimit,
     Artifact,
@@ -125,16 +126,17 @@ def test_nothing_answers_for_a_model_that_draws_random_numbers(asked: list[tuple
 
 
 @pytest.mark.parametrize("given", [0, 1])
+@pytest.mark.parametrize("off", [0, 1])
 def test_a_model_is_compared_where_the_input_that_makes_it_draw_is_off(
-    asked: list[tuple[str, str]], tmp_path: Path, given: int
+    asked: list[tuple[str, str]], tmp_path: Path, given: int, off: int
 ) -> None:
     asked_for = workload(Feeding(values={"x": (given,)}))
-    details = {RANDOM_DRAWS: "Dropout in training mode", RANDOM_SWITCH: "x"}
+    details = {RANDOM_DRAWS: "Dropout in training mode", RANDOM_SWITCH: "x", RANDOM_SWITCH_OFF: off}
     found = expected_of(replace(asked_for, bundle=replace(asked_for.bundle, details=details)), tmp_path)
-    assert (found.outputs is None) == bool(given)
-    assert bool(asked) != bool(given)
+    assert (found.outputs is None) == (given != off)
+    assert bool(asked) == (given == off)
     for warning in found.warnings:
-        assert "--value x=0" in warning.remedy(Context())
+        assert f"--value x={off}" in warning.remedy(Context())
 
 
 @pytest.mark.parametrize(("batch", "said"), [(8, "not verified at batch 8."), (1, "not verified.")])

@@ -56,7 +56,15 @@ def test_operators_that_draw_count_where_an_output_depends_on_them(node: str, fo
         ("", "float r = {0.5}", "t = Constant<value = bool {1}>() y = Dropout(x, r, t)", RandomDraws((TRAINING,))),
         (", bool t", "float r = {0.5}", "y = Dropout(x, r, t)", RandomDraws((TRAINING,), "t")),
         (", int64 t", "float r = {0.5}", "b = Cast<to = 9>(t) y = Dropout(x, r, b)", RandomDraws((TRAINING,), "t")),
-        (", bool t", "float r = {0.5}", "n = Not(t) y = Dropout(x, r, n)", RandomDraws((TRAINING,))),
+        (", bool t", "float r = {0.5}", "n = Not(t) y = Dropout(x, r, n)", RandomDraws((TRAINING,), "t", off=1)),
+        (", int64 t", "float r = {0.5}", "b = Cast<to = 9>(t) n = Not(b) y = Dropout(x, r, n)",
+         RandomDraws((TRAINING,))),
+        (", bool t", "float r = {0.5}", "i = Identity(t) n = Not(i) m = Not(n) y = Dropout(x, r, m)",
+         RandomDraws((TRAINING,), "t")),
+        (", bool t", "float r = {0.5}", "d = Dropout(x, r, t) y = Where(t, d, x)", RandomDraws((TRAINING,), "t")),
+        ("", "float r = {0.5}, bool t = {1}, bool c = {0}", "d = Dropout(x, r, t) y = Where(c, d, x)", NONE),
+        ("", "float r = {0.5}, bool t = {1}, bool c = {1}", "d = Dropout(x, r, t) y = Where(c, d, x)",
+         RandomDraws((TRAINING,))),
         (", bool t", "float r = {0.5}", "d = Dropout(x, r, t) n = RandomNormalLike(x) y = Add(d, n)",
          RandomDraws((TRAINING, "RandomNormalLike"))),
     ],
@@ -88,6 +96,51 @@ def test_bodies_know_what_the_graphs_around_them_know(mode: bool) -> None:
     assert draws_of(model(text)).operators == ((TRAINING,) if mode else ())
 
 
+@pytest.mark.parametrize(
+    ("inputs", "weights", "condition", "found"),
+    [
+        ("", ", bool c = {1}", "i = Identity(c)", RandomDraws(("RandomNormalLike",))),
+        ("", ", bool c = {0}", "i = Identity(c)", NONE),
+        ("", ", int64 c = {0}", "b = Cast<to = 9>(c) i = Not(b)", RandomDraws(("RandomNormalLike",))),
+        ("", "", "i = Constant<value = bool {0}>()", NONE),
+        (", bool c", "", "i = Identity(c)", RandomDraws(("RandomNormalLike",), "c")),
+        (", bool c", "", "i = Not(c)", RandomDraws(("RandomNormalLike",), "c", off=1)),
+        (", int64 c", "", "i = Cast<to = 9>(c)", RandomDraws(("RandomNormalLike",), "c")),
+        (", bool[N] c", "", "m = Cast<to = 6>(c) s = ReduceMax(m) i = Cast<to = 9>(s)",
+         RandomDraws(("RandomNormalLike",))),
+    ],
+)  # fmt: skip
+def test_only_branches_that_may_run_count(inputs: str, weights: str, condition: str, found: RandomDraws) -> None:
+    text = f"""g (float[2,4] x{inputs}) => (float[2,4] y) <float r = {{0.5}}{weights}> {{ {condition}
+        y = If (i) <then_branch = a () => (float[2,4] z) {{ n = RandomNormalLike(x) z = Add(x, n) }},
+                    else_branch = b () => (float[2,4] w) {{ w = Abs(x) }}> }}"""
+    assert draws_of(model(text)) == found
+
+
+@pytest.mark.parametrize(("condition", "operators"), [("1", (TRAINING,)), ("0", ())])
+def test_a_switch_may_be_the_output_of_a_branch(condition: str, operators: tuple[str, ...]) -> None:
+    text = f"""g (float[2,4] x) => (float[2,4] y) <float r = {{0.5}}, bool c = {{{condition}}}> {{
+        t = If (c) <then_branch = a () => (bool p) {{ p = Constant<value = bool {{1}}>() }},
+                    else_branch = b () => (bool q) {{ q = Constant<value = bool {{0}}>() }}>
+        y = Dropout(x, r, t) }}"""
+    assert draws_of(model(text)).operators == operators
+
+
+def test_each_output_of_a_branch_counts_for_itself() -> None:
+    text = """g (float[2,4] x, bool c) => (float[2,4] y) {
+        y, unused = If (c) <then_branch = a () => (float[2,4] z, float[2,4] n) { z = Neg(x) n = RandomNormalLike(x) },
+                            else_branch = b () => (float[2,4] w, float[2,4] m) { w = Abs(x) m = Neg(x) }> }"""
+    assert draws_of(model(text)) == NONE
+
+
+@pytest.mark.parametrize(("turns", "operators"), [("0", ()), ("1", ("RandomNormalLike",))])
+def test_a_body_that_never_runs_does_not_count(turns: str, operators: tuple[str, ...]) -> None:
+    text = f"""g (float[2,4] x) => (float[2,4] y) <int64 n = {{{turns}}}> {{
+        y = Loop (n, , x) <body = b (int64 i, bool k, float[2,4] v) => (bool k2, float[2,4] w) {{
+            k2 = Identity(k)  r = RandomNormalLike(v)  w = Add(v, r) }}> }}"""
+    assert draws_of(model(text)).operators == operators
+
+
 def test_a_loop_hands_what_its_body_draws_to_every_output() -> None:
     text = """g (float[2,4] x, int64 n, bool c) => (float[2,4] y) {
         y = Loop (n, c, x) <body = b (int64 i, bool k, float[2,4] v) => (bool k2, float[2,4] w) {
@@ -109,25 +162,74 @@ def test_a_switch_is_known_within_a_function() -> None:
     assert draws_of(model(text, domains=', "my" : 1')) == RandomDraws((TRAINING,), "t")
 
 
+DROPS = """<domain: "my", opset_import: ["" : 17]> drop <train: int = 1, rate: float = 0.5> (a) => (d) {
+    i = Constant<value_int : int = @train>()  t = Cast<to = 9>(i)  r = Constant<value_float : float = @rate>()
+    d = Dropout(a, r, t) }"""
+
+
+@pytest.mark.parametrize(
+    ("call", "operators"),
+    [
+        ("y = my.drop(x)", (TRAINING,)),
+        ("y = my.drop<train = 0>(x)", ()),
+        ("y = my.drop<rate = 0.0>(x)", ()),
+        ("y = my.drop<train = 1, rate = 0.1>(x)", (TRAINING,)),
+        ("z = my.drop<train = 0>(x) y = my.drop<train = 1>(z)", (TRAINING,)),
+        ("z = my.drop<train = 0>(x) y = my.drop<rate = 0.0>(z)", ()),
+    ],
+)
+def test_a_function_has_the_attributes_of_its_call_and_its_own_where_that_has_none(
+    call: str, operators: tuple[str, ...]
+) -> None:
+    text = f"g (float[2,4] x) => (float[2,4] y) {{ {call} }} {DROPS}"
+    assert draws_of(model(text, domains=', "my" : 1')).operators == operators
+
+
+@pytest.mark.parametrize(("training", "operators"), [(1, (TRAINING,)), (0, ())])
+def test_attributes_reach_functions_within_functions_and_their_bodies(
+    training: int, operators: tuple[str, ...]
+) -> None:
+    text = f"""g (float[2,4] x, bool c) => (float[2,4] y) {{ y = my.outer<mode = {training}>(x, c) }}
+    <domain: "my", opset_import: ["" : 17, "my" : 1]> outer <mode> (a, c) => (d) {{
+        d = If (c) <then_branch = p () => (z) {{ z = my.drop<train : int = @mode>(a) }},
+                    else_branch = q () => (w) {{ w = Abs(a) }}> }}
+    {DROPS}"""
+    assert draws_of(model(text, domains=', "my" : 1')).operators == operators
+
+
+def test_an_argument_that_a_call_leaves_out_is_left_out_within_the_function() -> None:
+    text = """g (float[2,4] x) => (float[2,4] y) <float r = {0.5}> { y = my.drop(x, r) }
+    <domain: "my", opset_import: ["" : 17]> drop (a, b, c) => (d) { d = Dropout(a, b, c) }"""
+    assert draws_of(model(text, domains=', "my" : 1')) == NONE
+
+
+@pytest.mark.parametrize(("mode", "operators"), [(1, ()), (0, (TRAINING,))])
+def test_a_switch_may_be_the_output_of_a_function(mode: int, operators: tuple[str, ...]) -> None:
+    text = f"""g (float[2,4] x) => (float[2,4] y) <float r = {{0.5}}, bool t = {{{mode}}}> {{
+        n = my.inverse(t)  y = Dropout(x, r, n) }}
+    <domain: "my", opset_import: ["" : 17]> inverse (a) => (b) {{ b = Not(a) }}"""
+    assert draws_of(model(text, domains=', "my" : 1')).operators == operators
+
+
 def test_a_function_that_is_never_called_draws_nothing() -> None:
     text = """g (float[2,4] x) => (float[2,4] y) { y = Neg(x) }
     <domain: "my", opset_import: ["" : 17]> noise (a) => (d) { d = RandomNormalLike(a) }"""
     assert draws_of(model(text, domains=', "my" : 1')) == NONE
 
 
-@pytest.mark.parametrize("mode", [True, False])
-def test_a_mode_in_another_file_is_read(mode: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("mode", "ratio"), [(True, 0.5), (False, 0.5), (True, 0.0)])
+def test_a_mode_in_another_file_is_read(mode: bool, ratio: float, tmp_path: Path) -> None:
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 4]) for name in ("x", "y")]
     node = helper.make_node("Dropout", ["x", "ratio", "mode"], ["y"])
     weights = [
-        numpy_helper.from_array(np.array(0.5, np.float32), "ratio"),
+        numpy_helper.from_array(np.array(ratio, np.float32), "ratio"),
         numpy_helper.from_array(np.array(mode), "mode"),
     ]
     graph = helper.make_graph([node], "g", values[:1], values[1:], weights)
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     path = tmp_path / "drop.onnx"
     onnx.save_model(made, path, save_as_external_data=True, location="drop.data", size_threshold=0)
-    assert draws_of_file(path).operators == ((TRAINING,) if mode else ())
+    assert draws_of_file(path).operators == ((TRAINING,) if mode and ratio else ())
 
 
 def test_operators_of_unknown_vendors_are_not_accused() -> None:
