@@ -12,18 +12,24 @@ from irbench.core.record import Failure
 from irbench.errors import IrbenchError
 from irbench.notices import Note
 from irbench.notices.notes import NativePrecision
+from irbench.onnx.reading.written_batch import WrittenBatch
 from irbench.requests import probes
-from irbench.runner.mixed_samples import batch_in_file
 from irbench.runner.plan import PlannedGroup
-from irbench.spec import Cell, Workload, shape_text
+from irbench.spec import BATCH, Cell, Workload, shape_text
+from irbench.spec.generation import GenerationArtifact
 from irbench.spi import Availability, LoadChecker, Refusal
+from irbench.worker.model_files import read_written_batch
 
 _LEFT_TO_THE_GRAPH = ("native", "int8")
 """What no probe says: the former is always possible, and the latter depends on how a graph is quantised."""
 
 
 def without_refused_rows(groups: Sequence[PlannedGroup], say: Say) -> tuple[PlannedGroup, ...]:
-    """Return the groups in which rows that are certainly impossible are failed already, so that none is started."""
+    """Return the groups in which rows that are certainly impossible are failed already, so that none is started.
+
+    Each group says which batch sizes are written into the graphs of its workloads.
+    """
+    groups = [replace(group, written_batches=_written_batches(group)) for group in groups]
     refused = [_refused(group) for group in groups]
     if not any(refused):
         return tuple(groups)
@@ -39,9 +45,15 @@ def without_refused_rows(groups: Sequence[PlannedGroup], say: Say) -> tuple[Plan
 
 
 def _refused(group: PlannedGroup) -> dict[str, Failure]:
-    at_batch = [_of_batch(workload) for workload in group.group.workloads]
+    workloads = group.group.workloads
+    at_batch = {
+        place: _of_batch(workloads[place], written)
+        for place, written in group.written_batches.items()
+        if written.is_impossible
+    }
     failures = {
-        cell.id: _failure(cell) or (at_batch[cell.workload] if cell.artifact and cell.artifact.kind == "onnx" else None)
+        cell.id: _failure(cell)
+        or (at_batch.get(cell.workload) if cell.artifact and cell.artifact.kind == "onnx" else None)
         for cell in group.measured
     }
     return {cell: failure for cell, failure in failures.items() if failure is not None}
@@ -79,15 +91,32 @@ def _failure(cell: Cell) -> Failure | None:
     return _probed(cell, graph_precision) or _checked(cell, graph_precision)
 
 
-def _of_batch(workload: Workload) -> Failure | None:
-    """Return that an ONNX graph cannot run at a batch size, as another one is written into its file."""
-    written = batch_in_file(workload)
-    if written is None or not written.is_impossible:
+def _written_batches(group: PlannedGroup) -> dict[int, WrittenBatch]:
+    found = {place: _written_batch(workload) for place, workload in enumerate(group.group.workloads)}
+    return {place: written for place, written in found.items() if written is not None}
+
+
+def _written_batch(workload: Workload) -> WrittenBatch | None:
+    """Return another batch size that is written into an ONNX graph whose batch is dynamic; ``None`` without one."""
+    artifact = workload.bundle.artifact(("onnx",))
+    is_dynamic = any(BATCH in spec.tensor.dynamic_dimensions for spec in workload.bundle.inputs)
+    if artifact is None or isinstance(artifact, GenerationArtifact) or not is_dynamic or workload.batch == 1:
         return None
+    try:
+        return read_written_batch(artifact.path, artifact.inputs, workload.sizes)
+    except IrbenchError:
+        return None  # its rows will say what is wrong with it
+
+
+def _of_batch(workload: Workload, written: WrittenBatch) -> Failure:
+    """Return that an ONNX graph cannot run at a batch size, as another one is written into its file."""
+    given = " and ".join(map(shape_text, written.given))
+    does = f"cannot take {given}, which its inputs are"
+    if written.target is not None:
+        does = f"makes {shape_text(written.target)} of its input, which is {given}"
     return Failure(
         "compile",
-        f"the file has a batch of {written.batch} written into it: {written.node} makes {shape_text(written.target)} of"
-        f" its input, which is {shape_text(written.given)} at batch {workload.batch}",
+        f"the file has a batch of {written.batch} written into it: {written.node} {does} at batch {workload.batch}",
         f"Export the model with a dynamic batch, or measure it with --batch {written.batch}.",
     )
 

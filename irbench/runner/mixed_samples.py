@@ -10,39 +10,25 @@ import numpy as np
 
 from irbench.core.feeds import logical_inputs
 from irbench.core.output_check import compare, judge
-from irbench.errors import IrbenchError
 from irbench.notices.warnings import MixesSamples
-from irbench.onnx.reading.written_batch import WrittenBatch
 from irbench.runner.reference import ReferenceOutputs, expected_outputs
 from irbench.spec import BATCH, Workload
-from irbench.spec.generation import GenerationArtifact
 from irbench.spi import Array
-from irbench.worker.model_files import read_graph_precision, read_written_batch
-
-
-def batch_in_file(workload: Workload) -> WrittenBatch | None:
-    """Return another batch size that is written into an ONNX graph whose batch is dynamic; ``None`` without one."""
-    artifact = workload.bundle.artifact(("onnx",))
-    is_dynamic = any(BATCH in spec.tensor.dynamic_dimensions for spec in workload.bundle.inputs)
-    if artifact is None or isinstance(artifact, GenerationArtifact) or not is_dynamic or workload.batch == 1:
-        return None
-    try:
-        return read_written_batch(artifact.path, artifact.inputs, workload.sizes)
-    except IrbenchError:
-        return None  # its rows will say what is wrong with it
+from irbench.worker.model_files import read_graph_precision
 
 
 def mixed_samples(
     workload: Workload,
     expected: ReferenceOutputs,
     known: Sequence[tuple[Workload, ReferenceOutputs]],
+    has_written_batch: bool,
     scratch: Path,
     deadline_s: float,
 ) -> MixesSamples | None:
     """Return that the first sample of a batch has other outputs than alone, in the reference.
 
     The outputs of a batch of 1 are taken from ``known``. Where that has none they are computed, if the file contains
-    a batch size; for any other model a call more would find nothing.
+    a batch size, as ``has_written_batch`` says; for any other model a call more would find nothing.
     """
     bundle = workload.bundle
     if expected.outputs is None or workload.batch == 1 or not _has_batch(workload):
@@ -50,7 +36,7 @@ def mixed_samples(
     alone = replace(workload, sizes={**workload.sizes, BATCH: 1})
     same = (found for other, found in known if other.bundle == bundle and dict(other.sizes) == dict(alone.sizes))
     first = next(same, None)
-    if first is None and not workload.feeding.samples and batch_in_file(workload) is not None:
+    if first is None and not workload.feeding.samples and has_written_batch:
         first = expected_outputs(alone, (), scratch, deadline_s)
     if first is None or first.outputs is None or not _begins_with(workload, alone):
         return None

@@ -12,6 +12,7 @@ from irbench.core.record import Failure
 from irbench.errors import IrbenchError
 from irbench.notices import Note
 from irbench.notices.notes import GraphFormRefused, GraphUnbound
+from irbench.onnx.reading.written_batch import WrittenBatch
 from irbench.onnx.rewriting.bind import is_rewritten, with_sizes
 from irbench.runner.request import RunRequest
 from irbench.runner.requested_cells import BackendInfo, SizedModel, asked_cells, at_level, named_baseline
@@ -81,6 +82,7 @@ class PlannedGroup:
         others: By cell id, what it may run where its runtime refuses the planned graph: the same graph with dynamic
             shapes instead of bound ones, or the other way round.
         neighbours: The models that rows run beside, by name: the row of another group that is called, with its group.
+        written_batches: By place of a workload in the group, another batch size that is written into its graph.
     """
 
     group: Group
@@ -88,6 +90,7 @@ class PlannedGroup:
     others: Mapping[str, Artifact] = field(default_factory=dict[str, Artifact])
     notes: tuple[Note, ...] = ()
     neighbours: Mapping[str, tuple[PlannedGroup, Cell]] = field(default_factory=dict[str, "tuple[PlannedGroup, Cell]"])
+    written_batches: Mapping[int, WrittenBatch] = field(default_factory=dict[int, WrittenBatch])
 
     @property
     def measured(self) -> tuple[Cell, ...]:

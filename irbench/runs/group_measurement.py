@@ -171,9 +171,10 @@ class GroupMeasurement:
             expected.append(expected_outputs(workload, cells, scratch, deadline.seconds))
             self._remarks = (*self._remarks, *(warn for warn in expected[-1].warnings if warn not in self._remarks))
         answered = list(zip(workloads, expected, strict=True))
-        for workload, found in answered:
+        for place, (workload, found) in enumerate(answered):
             deadline = self._timing.deadline_after(self._watch.elapsed_s)
-            mixed = mixed_samples(workload, found, answered, scratch, deadline.seconds)
+            is_written = place in self.planned.written_batches
+            mixed = mixed_samples(workload, found, answered, is_written, scratch, deadline.seconds)
             self._remarks = (*self._remarks, *([mixed] if mixed is not None and mixed not in self._remarks else []))
         self._expected = tuple(expected)
 

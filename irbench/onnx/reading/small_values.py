@@ -298,6 +298,33 @@ def has_bodies(graph: onnx.GraphProto) -> bool:
     return any(_has_body(node) for node in graph.node)
 
 
+NOT_INFERRED = (LookupError, ValueError, TypeError, RuntimeError)
+"""What ONNX raises besides its own errors where it cannot infer the outputs of a node."""
+
+
+def inferred_types(
+    node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto], values: SmallValues, model: onnx.ModelProto
+) -> dict[str, onnx.TypeProto]:
+    """Return the types of a node's outputs, as ONNX infers them from those of its inputs and from known contents.
+
+    Raises:
+        onnx.defs.SchemaError: Its operator is not known.
+        onnx.shape_inference.InferenceError: The inputs do not fit into each other.
+    """
+    from onnx import defs, numpy_helper, shape_inference
+
+    versions = {_short(opset.domain): opset.version for opset in model.opset_import}
+    own = {name: types[name] for name in node.input if name}
+    data = {name: numpy_helper.from_array(values[name], name) for name in own if name in values}
+    domain = _short(node.domain)
+    schema = defs.get_schema(node.op_type, versions[domain], domain)
+    imports = list(model.opset_import)
+    inferred: dict[str, onnx.TypeProto] = shape_inference.infer_node_outputs(
+        schema, node, own, data, None, imports, model.ir_version
+    )
+    return inferred
+
+
 class _SizeWalk:
     """What is known of the values of a graph, from its beginning to where the walk is."""
 
@@ -305,9 +332,7 @@ class _SizeWalk:
         graph = model.graph
         self.added: dict[str, onnx.TypeProto] = {}
         self.computed: dict[str, Any] = {}
-        self._imports = list(model.opset_import)
-        self._ir_version = model.ir_version
-        self._versions = {_short(opset.domain): opset.version for opset in model.opset_import}
+        self._model = model
         self._values = dict(constant_values(graph))
         self._types: dict[str, onnx.TypeProto] = {
             value.name: value.type for value in (*graph.input, *graph.value_info, *graph.output)
@@ -330,22 +355,13 @@ class _SizeWalk:
 
     def _inferred(self, node: onnx.NodeProto) -> dict[str, onnx.TypeProto]:
         """Ask ONNX for the outputs of one node; it gives none where it does not know the operator."""
-        from onnx import checker, defs, numpy_helper, shape_inference
+        from onnx import checker, defs, shape_inference
 
         try:
             types = {name: self._type(name) for name in node.input if name}
-            data = {name: numpy_helper.from_array(self._values[name], name) for name in types if name in self._values}
-            domain = _short(node.domain)
-            schema = defs.get_schema(node.op_type, self._versions[domain], domain)
-            inferred: dict[str, onnx.TypeProto] = shape_inference.infer_node_outputs(
-                schema, node, types, data, None, self._imports, self._ir_version
-            )
-        except (
-            *(defs.SchemaError, shape_inference.InferenceError, checker.ValidationError),
-            *(LookupError, ValueError, TypeError, RuntimeError),
-        ):
+            return inferred_types(node, types, self._values, self._model)
+        except (defs.SchemaError, shape_inference.InferenceError, checker.ValidationError, *NOT_INFERRED):
             return {}
-        return inferred
 
     def _type(self, name: str) -> onnx.TypeProto:
         from onnx import helper
