@@ -99,7 +99,15 @@ class IrbenchError(WithoutFrames, Exception):
 
 
 class RequestRefused(IrbenchError):
-    """A model server has no room for a request now; another one may be answered."""
+    """A model server has no room for a request now; another one may be answered.
+
+    Attributes:
+        retry_after_s: After how many seconds the server asks for it again; 0 where it does not say.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", retry_after_s: int = 0) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after_s = retry_after_s
 
 
 def first_line(error: BaseException) -> str:

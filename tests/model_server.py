@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -27,7 +27,7 @@ def model_server(
     binary: bool = False,
     wrong_after: float = math.inf,
     statistics: bool = False,
-    refuses: float = math.inf,
+    refuses: Callable[[int], bool] = lambda _: False,
 ) -> Iterator[str]:
     """Serve a model, and yield its address.
 
@@ -35,7 +35,7 @@ def model_server(
         model: An ONNX file.
         binary: Whether tensors are sent as bytes behind the JSON.
         wrong_after: After how many inferences answers are off.
-        refuses: Which inferences are refused, every third for example, as of a server whose queue is full.
+        refuses: Whether an inference is refused, by its number from 1, as of a server whose queue is full.
         statistics: Whether it counts its answers as Triton does: each waits 2 ms and computes 3 ms, so it says.
     """
     extensions = [*["binary_tensor_data"] * binary, *["statistics"] * statistics]
@@ -66,7 +66,7 @@ def model_server(
 
         def _infer(self, feed: dict[str, Any]) -> None:
             answered.append(None)
-            if len(answered) % refuses == 0:
+            if refuses(len(answered)):
                 self._answer({"error": "Exceeds maximum queue size"}, status=503)
                 return
             answers = evaluator.run(None, feed)

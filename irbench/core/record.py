@@ -233,12 +233,14 @@ class WarmUp:
         steady_after: After how many calls that was; 0 where none was slower than the last ones; ``None`` where calls
             still got faster when the warm-up ended, and where it was not judged.
         slower: By how much the calls until then were slower than the last ones, as a fraction.
+        refused: How many calls a model server refused, which were repeated; the rest is not judged where there are any.
     """
 
     calls: int
     judged: bool
     steady_after: int | None
     slower: float
+    refused: int = 0
 
     @property
     def ended_unsteady(self) -> bool:

@@ -139,6 +139,17 @@ class SelfTimed(Mark):
         )
 
 
+class RefusedInWarmUp(Mark):
+    code = "refused-in-warm-up"
+    says = "a model server refused calls of the warm-up, which were repeated (`--cell`)"
+
+    calls: int
+    example_facts: ClassVar[ExampleFacts] = {"calls": 12}
+
+    def text(self) -> str:
+        return f"the server refused {plural(self.calls, 'call')} of the warm-up: it limits how many it takes at a time"
+
+
 class AnswersDiffer(Mark):
     """Its facts beside ``is_candidate`` are those of :class:`irbench.spec.Disagreement`."""
 

@@ -81,7 +81,8 @@ def _joined_warm_up(warm_ups: Sequence[WarmUp]) -> WarmUp | None:
     if not warm_ups:
         return None
     last = max(warm_ups, key=lambda own: (own.ended_unsteady, own.steady_after or 0))
-    return replace(last, calls=min(own.calls for own in warm_ups))
+    refused = sum(own.refused for own in warm_ups)
+    return replace(last, calls=min(own.calls for own in warm_ups), refused=refused)
 
 
 def joined_answers(answers: Sequence[tuple[tuple[Array, ...], ...]]) -> tuple[tuple[Array, ...], ...]:

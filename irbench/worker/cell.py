@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,7 @@ from irbench.spi import Array, Backend, Feed, Session, Slot
 from irbench.stats.launch_planning import calls_per_sample, fewest_warm_up_calls
 from irbench.worker.feed_turns import feeds_of_samples, require_loop, takes_turns, turns_of_streams
 from irbench.worker.generation import generating_if_decoder
-from irbench.worker.inference import fetched, infer, token_memory_bytes
+from irbench.worker.inference import Retries, fetched, infer, token_memory_bytes
 from irbench.worker.training import training_if_trained
 from irbench.worker.warming import Warming, WarmUpRequest, median_completion_ns
 from irbench.worker.watchdog import own_temporary_files
@@ -134,6 +135,17 @@ class Warmed:
     repeat_s: float | None = None
 
 
+@runtime_checkable
+class RetryingSession(Protocol):
+    """A session whose calls may be refused.
+
+    Attributes:
+        retries: Repeats refused calls while it is set.
+    """
+
+    retries: Retries | None
+
+
 @dataclass(frozen=True)
 class Response:
     """Outputs of a call that was made for its time.
@@ -217,8 +229,8 @@ class CellHost:
             self._meet_shape()
         fewest_s = self._fewest * self._first_inference_s
         calls = self._fewest if fewest_s <= request.most_s * len(self._slots) else len(self._slots)
-        with self._phases("warm_up"):
-            warming = Warming(self._driver, len(self._slots), self._task.timing, request)
+        with self._phases("warm_up"), self._retrying() as retries:
+            warming = Warming(self._driver, len(self._slots), self._task.timing, request, retries)
             window = warming.run(calls)
         call_ns = float(np.median(window.completion_ns - window.issue_ns))
         if self._task.cell.load.concurrency == 1 and not self._is_command:
@@ -239,6 +251,19 @@ class CellHost:
             warm_up=warm_up,
             repeat_s=warming.repeat_s(warm_up),
         )
+
+    @contextmanager
+    def _retrying(self) -> Iterator[Retries]:
+        """Repeat calls that are refused: for those that no figure is made of."""
+        retries = Retries()
+        if not isinstance(self._session, RetryingSession):
+            yield retries
+            return
+        self._session.retries = retries
+        try:
+            yield retries
+        finally:
+            self._session.retries = None
 
     def _meet_shape(self) -> tuple[Array, ...]:
         """Time the first call of the cell's shape in a session that is used to other shapes, and return its answer.

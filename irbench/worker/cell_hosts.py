@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 from collections.abc import Callable, Collection, Sequence
@@ -13,22 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.core.record import Evidence, PacedRun, ServedLoad, ServerTimes, Sustained
-from irbench.errors import RequestRefused
 from irbench.measure.call_parts import part_times_ns, timed_in_turns
-from irbench.measure.drive import complete_call, make_driver, make_turning_driver, turning_slot
+from irbench.measure.drive import complete_call
 from irbench.measure.kernel_evidence import evidence_between, read_counters, resident_bytes
 from irbench.measure.ledger import CommonWindow, SharedLedger, WindowCounters
 from irbench.measure.pacing import CallSchedule, issue_on_schedule, join_paced, start_soon
 from irbench.measure.serving import Arrivals, arrivals_of, process_of_requests, serve
 from irbench.spec.serving import OfferedLoad, Queueing
 from irbench.spec.training import BEGINNING_CALLS
-from irbench.spi import Slot
 from irbench.worker.cell import CellHost, CellTask, Response
 from irbench.worker.inference import arrays_of, size_bytes
 from irbench.worker.warming import median_completion_ns
 
 if TYPE_CHECKING:
-    from irbench.measure.drive import Driver, FollowingDriver
+    from irbench.measure.drive import FollowingDriver
     from irbench.worker.training import TrainingSlot
 
 
@@ -113,18 +110,6 @@ _COPIED_BYTES = 1 << 20
 """Outputs that take more are not copied during a load: requests behind them would wait for it."""
 
 
-class _RefusableSlot:
-    """A slot whose run ends without outputs where it is refused."""
-
-    def __init__(self, slot: Slot) -> None:
-        self.stage, self.fetch = slot.stage, slot.fetch
-        self._run = slot.run
-
-    def run(self) -> None:
-        with contextlib.suppress(RequestRefused):
-            self._run()
-
-
 class ServingHost(RunHost):
     """Holds one cell's session, as for a run, and gives it requests as they arrive."""
 
@@ -187,20 +172,10 @@ class ServingHost(RunHost):
         batch = self._task.cell.load.batch
         return serve(self._calls(), arrivals, offered, queueing, batch, start_ns, keep if most else None)
 
-    def _make_driver(self, calls_per_sample: int = 1) -> Driver:
-        """Return what makes untimed calls: one that a model server refuses is over, as a request of a load is."""
-        program = self._task.cell.program
-        if program is None or program.kind != "server":
-            return super()._make_driver(calls_per_sample)
-        slots = [_RefusableSlot(slot) for slot in self._slots]
-        if self._turns:
-            turning = [turning_slot(*pair) for pair in zip(slots, self._turns, strict=True)]
-            return make_turning_driver(turning, calls_per_sample)
-        return make_driver(slots, self._feeds, self._task.cell.io, calls_per_sample)
-
     def _settle(self) -> None:
         assert self._driver is not None
-        self._driver.drive(self._fewest)
+        with self._retrying():
+            self._driver.drive(self._fewest)
 
     def _server_times(self) -> ServerTimes | None:
         return self._session.server_times() if isinstance(self._session, _TellsServerTimes) else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Self
+import threading
+from collections.abc import Callable, Mapping
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,28 +18,61 @@ from irbench.spi import Array, Backend, Feed, Outputs, Slot
 from irbench.worker.generation import generating_if_decoder
 from irbench.worker.watchdog import own_temporary_files
 
+_T = TypeVar("_T")
 _WAITS_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+_LONGEST_WAIT_S = 5.0
+"""A server may ask for longer waits between two tries of a call."""
+
+
+class Retries:
+    """Makes calls that have no time of their own, and repeats those that a model server refuses.
+
+    Slots on several threads may share it: while one of them is answered, the others go on waiting.
+
+    Attributes:
+        refused: How many calls were refused so far, repeated ones included.
+    """
+
+    def __init__(self) -> None:
+        self.refused = 0
+        self._answered = 0
+        self._counting = threading.Lock()
+
+    def call(self, function: Callable[[], _T]) -> _T:
+        """Call a function until it is answered, and return what it returns.
+
+        Raises:
+            RequestRefused: The server refused all calls for as long as one is repeated, which is a few seconds.
+        """
+        waits_s, answered = iter(_WAITS_S), self._answered
+        while True:
+            try:
+                answer = function()
+            except RequestRefused as refusal:
+                with self._counting:
+                    self.refused += 1
+                    if self._answered != answered:
+                        waits_s, answered = iter(_WAITS_S), self._answered
+                wait_s = next(waits_s, None)
+                if wait_s is None:
+                    raise
+                sleep(max(wait_s, min(refusal.retry_after_s, _LONGEST_WAIT_S)))
+            else:
+                with self._counting:
+                    self._answered += 1
+                return answer
 
 
 def infer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
     """Run a slot once and return its outputs; a sequence of tensors stays a list.
 
-    A model server that is busy with others may refuse it: it is asked again for a few seconds.
-
     Raises:
-        RequestRefused: The server has no room all the time.
+        RequestRefused: A model server has no room for it, even after the waits of :class:`Retries`.
     """
     if isinstance(slot, GenerationSlot):
         return slot.answer(feed)
     slot.stage(feed)
-    for wait_s in _WAITS_S:
-        try:
-            slot.run()
-        except RequestRefused:
-            sleep(wait_s)
-        else:
-            return fetched(slot)
-    slot.run()
+    Retries().call(slot.run)
     return fetched(slot)
 
 

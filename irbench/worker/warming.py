@@ -14,6 +14,7 @@ from irbench.measure.drive import Driver
 from irbench.measure.ledger import Window
 from irbench.spec import Timing
 from irbench.stats.warm_up import Course, calls_of_later_launches, course_of
+from irbench.worker.inference import Retries
 
 
 def median_completion_ns(window: Window, streams: int) -> float:
@@ -76,6 +77,7 @@ class Warming:
     streams: int
     timing: Timing
     request: WarmUpRequest
+    retries: Retries
     _watch: Stopwatch = field(default_factory=Stopwatch)
     _times_ns: list[NDArray[np.float64]] = field(default_factory=list[NDArray[np.float64]])
     _calls: int = 0
@@ -101,6 +103,7 @@ class Warming:
             judged=course is not None,
             steady_after=None if course is None else course.after,
             slower=0.0 if course is None else course.slower,
+            refused=self.retries.refused,
         )
 
     def repeat_s(self, warm_up: WarmUp) -> float:
@@ -120,6 +123,8 @@ class Warming:
         return window
 
     def _is_worth_looking(self, window: Window) -> bool:
+        if self.retries.refused:  # what is looked for could not be seen
+            return False
         return bool(self.request.look_s) and self._calls + self._calls_in(self.request.look_s, window) >= min(
             _FEWEST_WORTH_LOOKING, self.timing.look_calls
         )
@@ -131,6 +136,9 @@ class Warming:
         return window
 
     def _course(self) -> Course | None:
+        """Return how the calls' times went on; ``None`` also where some of them are times of waiting."""
+        if self.retries.refused:
+            return None
         return course_of(np.concatenate(self._times_ns))
 
     def _calls_in(self, seconds: float, window: Window) -> int:

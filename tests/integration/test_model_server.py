@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import models
@@ -93,10 +94,14 @@ def test_what_a_server_says_of_its_queue_stands_beside_the_rest_of_a_call(model:
     assert "server queue ms" in shown.out
 
 
+def every_third(number: int) -> bool:
+    return number % 3 == 0
+
+
 def test_a_request_that_a_server_refuses_counts_as_refused_and_so_does_none_of_the_warm_up(
     model: Path, tmp_path: Path
 ) -> None:
-    with model_server(model, refuses=3) as address:
+    with model_server(model, refuses=every_third) as address:
         called = irbench(
             "serve", model, "--backends", "none", "--cell", f"server={address}", "--rate", "20", "--for", "1s",
             "--budget", "3s", "--streams", "2", "--format", "json", "--results", tmp_path,
@@ -109,10 +114,28 @@ def test_a_request_that_a_server_refuses_counts_as_refused_and_so_does_none_of_t
     assert "refused" in irbench("show", called.document["run_id"], "--results", tmp_path).out
 
 
-def test_a_run_of_calls_that_a_server_refuses_is_a_row_with_the_reason(model: Path, tmp_path: Path) -> None:
-    with model_server(model, refuses=3) as address:
+def test_calls_of_the_warm_up_that_a_server_refuses_are_repeated_and_the_row_says_how_many(
+    model: Path, tmp_path: Path
+) -> None:
+    with model_server(model, refuses=lambda number: number in {2, 4, 5}) as address:
+        called = run(model, address, tmp_path)
+    (row,) = [row for row in called.document["groups"][0]["cells"] if row["backend"] == "server"]
+    assert row["state"] == "ok"
+    assert row["marks"] == [{"code": "refused-in-warm-up", "facts": {"calls": 3}}]
+
+
+@pytest.mark.parametrize(
+    ("refuses", "where"),
+    [(every_third, "measure"), (lambda number: number > 1, "warm-up"), (lambda _: True, "compile")],
+    ids=["timed calls", "all calls of the warm-up", "all calls"],
+)
+def test_a_run_of_calls_that_a_server_refuses_is_a_row_with_the_reason(
+    model: Path, tmp_path: Path, refuses: Callable[[int], bool], where: str
+) -> None:
+    with model_server(model, refuses=refuses) as address:
         called = run(model, address, tmp_path)
     (row,) = [row for row in called.document["groups"][0]["cells"] if row["backend"] == "server"]
     assert row["state"] == "failed"
+    assert row["failure"]["stage"] == where
     assert "refused a request: 503" in row["failure"]["message"]
     assert "irbench serve counts refused requests" in row["failure"]["hint"]

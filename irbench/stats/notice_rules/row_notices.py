@@ -23,6 +23,7 @@ from irbench.notices.marks import (
     OtherThanGraph,
     OtherTokens,
     Oversubscribed,
+    RefusedInWarmUp,
     SelfTimed,
     StarvedRow,
     VendorOperators,
@@ -124,6 +125,10 @@ def _own_code(cell: Cell, records: Sequence[LaunchRecord], eligibility: Eligibil
         yield NoOutputs()
     if cell.program.kind == "command":
         yield SelfTimed(share=_share_of_time(cell, records))
+    warm_ups = [own.warm_up for record in records for own in record.cells if own.cell == cell.id]
+    refused = sum(warm_up.refused for warm_up in warm_ups if warm_up is not None)
+    if refused:
+        yield RefusedInWarmUp(calls=refused)
 
 
 def _loss_alone(cell: Cell, eligibility: Eligibility) -> Iterator[Mark]:

@@ -8,11 +8,14 @@ Its own statistics are those of the extension ``statistics``: github.com/triton-
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import math
+import ssl
 import struct
 import threading
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -25,6 +28,7 @@ from irbench.errors import IrbenchError, RequestRefused, first_line
 from irbench.onnx.reading.element_types import STRING
 from irbench.spec import Artifact, Load, Program, TensorSpec
 from irbench.spi import Array, Availability, Description, Phases, Session
+from irbench.worker.inference import Retries
 from irbench.worker.own_code.sessions import PipelineSession, Stage
 
 STAGES = ("encode", "server", "decode")
@@ -53,6 +57,8 @@ _NAMES = {STRING: _TEXTS, **{numpy_name: name for name, numpy_name in _DTYPES.it
 _LENGTH_OF_TEXT = struct.Struct("<I")
 _REFUSING = (http.client.SERVICE_UNAVAILABLE, http.client.TOO_MANY_REQUESTS)
 """How servers answer that limit how many requests they take at a time."""
+
+_CLOSED = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
 
 class ServerBackend:
@@ -88,12 +94,22 @@ class ServerBackend:
 
 
 class ServerSession(PipelineSession):
-    """Calls of a model server as stages, and what the server says of them."""
+    """Calls of a model server as stages, and what the server says of them.
+
+    Attributes:
+        retries: Repeats refused calls while it is set.
+    """
 
     def __init__(self, model: ServedModel, artifact: Artifact, load: Load, device: str) -> None:
-        stages: dict[str, Stage] = dict(zip(STAGES, (model.encode, model.send, model.decode), strict=True))
+        stages: dict[str, Stage] = dict(zip(STAGES, (model.encode, self._send, model.decode), strict=True))
         super().__init__(stages, artifact, load, device)
+        self.retries: Retries | None = None
         self._model = model
+
+    def _send(self, request: Message) -> Message:
+        if self.retries is None:
+            return self._model.send(request)
+        return self.retries.call(partial(self._model.send, request))
 
     def server_times(self) -> ServerTimes | None:
         """Return the sums over all answers of the server so far; ``None`` where it does not tell."""
@@ -115,6 +131,23 @@ class Message(NamedTuple):
 
     body: bytes
     json_bytes: int | None = None
+
+
+class _NoAnswer(ConnectionError):
+    """A connection ended before the first byte of an answer."""
+
+
+class _Answer(http.client.HTTPResponse):
+    """An answer that tells an end before its first byte from a later one."""
+
+    def begin(self) -> None:
+        try:
+            begun = self.fp.peek(1)
+        except _CLOSED as error:
+            raise _NoAnswer(first_line(error)) from error
+        if not begun:
+            raise _NoAnswer("it closed the connection")
+        super().begin()
 
 
 class ServedModel:
@@ -269,6 +302,7 @@ class ServedModel:
             raise RequestRefused(
                 f"The server of {self._url} refused a request: {answer.status} {answer.reason}: {_said(text)}",
                 hint="Raise its limit, or lower --streams. irbench serve counts refused requests.",
+                retry_after_s=_seconds(answer.getheader("Retry-After")),
             )
         if answer.status != http.client.OK:
             raise IrbenchError(
@@ -286,17 +320,17 @@ class ServedModel:
         """Return the beginning of an answer.
 
         A server may close a connection that was idle, at any moment: as other clients do, one that was open before is
-        opened again once, before any byte of an answer has come.
+        opened again once, before any byte of an answer has come. Later the server may have done the work.
         """
         connection = self._connection()
-        was_open = connection.sock is not None
-        try:
-            connection.request(method, path, body, headers)
-            return connection.getresponse()
-        except ConnectionError:
-            if not was_open:
-                raise
-        connection.close()  # a request opens it again
+        if connection.sock is not None:
+            try:
+                connection.request(method, path, body, headers)
+            except _CLOSED:
+                connection.close()  # a request opens it again
+            else:
+                with contextlib.suppress(_NoAnswer):  # after which it is closed
+                    return connection.getresponse()
         connection.request(method, path, body, headers)
         return connection.getresponse()
 
@@ -325,6 +359,7 @@ class ServedModel:
         if connection is None:
             kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
             connection = self._own.connection = kind(self._host, timeout=_TIMEOUT_S)
+            connection.response_class = _Answer
             self._connections.append(connection)
         return connection
 
@@ -398,6 +433,11 @@ def _texts_of(data: bytes) -> list[str]:
         texts.append(data[place : place + length].decode())
         place += length
     return texts
+
+
+def _seconds(header: str | None) -> int:
+    """Return what ``Retry-After`` says in seconds; 0 where it is absent, or a date, which nobody sends so soon."""
+    return int(header) if header is not None and header.isascii() and header.isdecimal() and len(header) < 9 else 0
 
 
 def _said(text: bytes) -> str:

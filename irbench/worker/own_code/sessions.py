@@ -74,7 +74,11 @@ class _CallableSlot:
         self._feed = dict(zip(self._inputs, feed, strict=True))
 
     def run(self) -> None:
-        self._answer = self._call(self._feed)
+        try:
+            self._answer = self._call(self._feed)
+        except BaseException:
+            self._answer = None  # those of the call before are not its outputs
+            raise
 
     def fetch(self) -> Outputs:
         outputs = outputs_in_order(self._answer, self._outputs)

@@ -15,7 +15,7 @@ import pytest
 from irbench.core import registry
 from irbench.core.feeds import ALIGNMENT, write_sample
 from irbench.core.output_check import fingerprint
-from irbench.errors import IrbenchError
+from irbench.errors import IrbenchError, RequestRefused
 from irbench.measure.ledger import Window
 from irbench.spec import Artifact, Feeding, Io, Program, Timing
 from irbench.spec.serving import OfferedLoad, Queueing
@@ -23,7 +23,8 @@ from irbench.spi import Feed, Outputs
 from irbench.worker.cell import CellTask
 from irbench.worker.cell_hosts import RunHost, ServingHost, SoakHost
 from irbench.worker.feed_turns import turns_of_streams
-from irbench.worker.warming import median_completion_ns
+from irbench.worker.inference import Retries
+from irbench.worker.warming import WarmUpRequest, median_completion_ns
 
 
 def window(completion_ns: Sequence[int]) -> Window:
@@ -292,6 +293,46 @@ def test_responses_of_a_load_know_their_samples(tmp_path: Path, monkeypatch: pyt
     responses = serving(described, 50).responses(())
     assert {response.call for response in responses} == {0, 1, 2}
     assert all(response.call == response.outputs[0].flat[0] for response in responses)
+
+
+class BusyServer(Session):
+    """A session that refuses calls, all but the first at first, and repeats them where it is told to."""
+
+    retries: Retries | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attempts = 0
+
+    def open_slots(self, count: int, _io: Io) -> list[Recorder]:
+        slots = super().open_slots(count, _io)
+        for slot in slots:
+            slot.run = lambda: self._attempt() if self.retries is None else self.retries.call(self._attempt)  # type: ignore[method-assign]
+        return slots
+
+    def _attempt(self) -> None:
+        self.attempts += 1
+        if self.attempts in {2, 3, 5}:
+            raise RequestRefused("The server refused a request.")
+
+
+@pytest.mark.parametrize("host_class", [RunHost, ServingHost])
+def test_refused_calls_of_a_warm_up_are_repeated_and_their_times_tell_nothing_of_when_it_was_warm(
+    host_class: type[RunHost], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described, _ = host_with(1, monkeypatch)
+    session = BusyServer()
+    monkeypatch.setattr("irbench.worker.cell.backend_of", lambda *_: SimpleNamespace(compile=lambda *_: session))
+    monkeypatch.setattr("irbench.worker.inference.sleep", lambda _: None)
+    host = host_class(described._task)
+    host.prepare(with_outputs=True)
+    warm_up = host.warm_up(WarmUpRequest(look_s=60.0, calls=100)).warm_up
+    assert warm_up is not None
+    assert (warm_up.refused, warm_up.judged) == (3, False)
+    assert warm_up.calls == session.attempts - 1 - 3
+    session.attempts = 1
+    with pytest.raises(RequestRefused):  # these have times
+        host.take_round(0, 2, 1)
 
 
 @pytest.mark.parametrize(("mebibytes", "kept"), [(0, 32), (20, 3), (100, 2)])

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from launches import MS, even, group, launch, measured, synchronous
 
-from irbench.core.record import LaunchRecord, Round
+from irbench.core.record import LaunchRecord, Round, WarmUp
 from irbench.notices import Mark
-from irbench.notices.marks import NoOutputs
+from irbench.notices.marks import NoOutputs, RefusedInWarmUp
 from irbench.notices.notes import BusyNeighbour, IrVersionLowered
 from irbench.spec import Group, Program, Timing
 from irbench.stats.eligibility import Admission
@@ -70,16 +70,18 @@ def with_program(group: Group, program: Program) -> Group:
     return replace(group, cells=(replace(first, program=program), *others))
 
 
-def marks(program: Program, wall_ms: float = 10.0, **effective: object) -> tuple[Mark, ...]:
-    """Return the marks of a row whose rounds hold 9 ms of calls in so much wall time."""
+def marks(
+    program: Program, wall_ms: float = 10.0, warm_up: WarmUp | None = None, **effective: object
+) -> tuple[Mark, ...]:
+    """Return the marks of a row of four launches whose rounds hold 9 ms of calls in so much wall time."""
     completion = np.array([3, 6, 9], np.int64) * MS
     rounds = [
         Round(number, completion - 3 * MS, completion, launches.evidence(int(wall_ms * MS))) for number in range(5)
     ]
     said = {"precision": "fp32", "threads": 2, **effective}
+    own = replace(launches.measured("own", rounds, effective=said), warm_up=warm_up)
     records: list[LaunchRecord] = [
-        launches.launch(number, [launches.measured("own", rounds, effective=said), launches.measured("ort", rounds)])
-        for number in range(4)
+        launches.launch(number, [own, launches.measured("ort", rounds)]) for number in range(4)
     ]
     table = summarise(
         with_program(launches.group("own", "ort"), program),
@@ -102,6 +104,13 @@ def test_a_function_that_returns_outputs_has_no_mark() -> None:
 
 def test_a_function_that_returns_none_is_not_verified() -> None:
     assert marks(Program("callable", "loop:infer"), returns_outputs=False) == (NoOutputs(),)
+
+
+def test_a_row_says_how_many_calls_of_its_warm_ups_a_server_refused() -> None:
+    warm_up = WarmUp(calls=100, judged=False, steady_after=None, slower=0.0, refused=3)
+    server = Program("server", "http://localhost:8000/v2/models/net")
+    assert marks(server, warm_up=warm_up, returns_outputs=True) == (RefusedInWarmUp(calls=12),)
+    assert marks(server, warm_up=replace(warm_up, refused=0), returns_outputs=True) == ()
 
 
 @pytest.mark.parametrize(("wall_ms", "share"), [(10.0, 0.9), (900.0, 0.01)])

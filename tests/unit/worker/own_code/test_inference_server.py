@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterator
@@ -15,8 +17,9 @@ import numpy as np
 import pytest
 
 from irbench.errors import IrbenchError, RequestRefused
-from irbench.spec import Artifact, TensorSpec
-from irbench.worker.own_code.inference_server import ServedModel
+from irbench.spec import Artifact, Load, TensorSpec
+from irbench.worker.inference import Retries
+from irbench.worker.own_code.inference_server import ServedModel, ServerSession
 
 FLOATS = TensorSpec("x", "float32", (1, 2))
 RESULT = TensorSpec("y", "float32", (1, 2))
@@ -64,9 +67,13 @@ def serving(served: Served) -> Iterator[ServedModel]:
         server.server_close()
 
 
-def answer(handler: Any, document: object, status: int = 200, data: bytes = b"") -> None:
+def answer(
+    handler: Any, document: object, status: int = 200, data: bytes = b"", retry_after: str | None = None
+) -> None:
     head = json.dumps(document).encode()
     handler.send_response(status)
+    if retry_after is not None:
+        handler.send_header("Retry-After", retry_after)
     handler.send_header("Content-Length", str(len(head) + len(data)))
     if data:
         handler.send_header("Inference-Header-Content-Length", str(len(head)))
@@ -80,6 +87,10 @@ def outputs(datatype: str, data: list[object], **rest: Any) -> dict[str, Any]:
 
 def right(handler: Any, _: bytes = b"") -> None:
     answer(handler, outputs("FP32", [1.0, 2.0]))
+
+
+def full(handler: Any, _: bytes) -> None:
+    answer(handler, {"error": "Exceeds maximum queue size"}, 503)
 
 
 def artifact(taken: TensorSpec = FLOATS, given: TensorSpec = RESULT) -> Artifact:
@@ -114,6 +125,38 @@ def test_a_server_that_never_answers_is_asked_again_once_at_most() -> None:
     assert served.requests == 2
 
 
+@pytest.mark.parametrize("error", [BrokenPipeError, ConnectionResetError, ssl.SSLEOFError, ssl.SSLZeroReturnError])
+@pytest.mark.parametrize("place", ["send", "recv"])
+def test_an_idle_connection_may_have_ended_in_any_way(
+    error: type[OSError], place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = Served(right)
+    with serving(served) as model:
+        failing = model._connection().sock
+        own = {"send": socket.socket.sendall, "recv": socket.socket.recv_into}[place]
+
+        def once(sock: socket.socket, *arguments: Any) -> Any:
+            if sock is failing:
+                raise error("it is closed")
+            return own(sock, *arguments)
+
+        monkeypatch.setattr(socket.socket, own.__name__, once)
+        assert inferred(model).tolist() == [[1, 2]]
+
+
+def test_a_request_is_not_repeated_whose_response_had_begun() -> None:
+    def infer(handler: Any, _: bytes) -> None:
+        handler.connection.sendall(b"HTTP/1.1 200 OK\r\nContent-")
+        handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        handler.connection.close()  # is a reset
+        handler.close_connection = True
+
+    served = Served(infer)
+    with serving(served) as model, pytest.raises(IrbenchError, match="did not answer"):
+        inferred(model)
+    assert served.requests == 1
+
+
 @pytest.mark.parametrize("status", [503, 429])
 def test_a_server_that_limits_its_requests_refuses_one(status: int) -> None:
     served = Served(lambda handler, _: answer(handler, {"error": "Exceeds maximum queue size"}, status))
@@ -122,6 +165,43 @@ def test_a_server_that_limits_its_requests_refuses_one(status: int) -> None:
             inferred(model)
         served.infer = right
         assert inferred(model).tolist() == [[1, 2]]
+
+
+def test_a_refused_call_has_no_outputs_not_even_those_of_the_call_before() -> None:
+    served = Served(right)
+    with serving(served) as model:
+        (slot,) = ServerSession(model, artifact(), Load(), "cpu").open_slots(1, "copy")
+        slot.stage((np.ones((1, 2), np.float32),))
+        slot.run()
+        assert np.array_equal(slot.fetch()[0], [[1, 2]])
+        served.infer = full
+        with pytest.raises(RequestRefused):
+            slot.run()
+        assert not slot.fetch()
+
+
+@pytest.mark.parametrize(
+    ("said", "waits_s"), [(None, [0.05, 0.1]), ("2", [2, 2]), ("3600", [5, 5]), ("soon", [0.05, 0.1])]
+)
+def test_a_refused_call_is_repeated_when_the_server_says_or_soon(
+    said: str | None, waits_s: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr("irbench.worker.inference.sleep", waited.append)
+
+    def infer(handler: Any, _: bytes) -> None:
+        answer(handler, {}, 503, retry_after=said) if served.requests < 3 else right(handler)
+
+    served = Served(infer)
+    with serving(served) as model:
+        session = ServerSession(model, artifact(), Load(), "cpu")
+        session.retries = Retries()
+        (slot,) = session.open_slots(1, "copy")
+        slot.stage((np.ones((1, 2), np.float32),))
+        slot.run()
+        assert np.array_equal(slot.fetch()[0], [[1, 2]])
+    assert waited == waits_s
+    assert session.retries.refused == 2
 
 
 def test_another_error_is_no_refused_request() -> None:
