@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from irbench.core.record import OutputError
-from irbench.errors import one_line
 from irbench.spec import Distribution
 
 InputKind = Literal["given", "seeded", "constant-rows", "large", "zeros", "mask-half", "mask-none", "mask-ones"]
@@ -180,21 +179,6 @@ class NarrowRange:
     vanishing: int
     largest: tuple[ValueRange, ...] = ()
     smallest: tuple[ValueRange, ...] = ()
-
-    @property
-    def beyond_text(self) -> str:
-        """Which values are too large: ``above 65504, the largest number of fp16: 2 of 30 values (h5 1.2e+05, ...)``."""
-        return f"above 65504, the largest number of fp16: {self._named(self.largest, self.beyond)}"
-
-    @property
-    def vanishing_text(self) -> str:
-        """Which values are too small."""
-        return f"below 6.1e-05, its least normal number: {self._named(self.smallest, self.vanishing)}"
-
-    def _named(self, values: tuple[ValueRange, ...], count: int) -> str:
-        named = ", ".join(f"{one_line(value.name)} {value.largest:.2g}" for value in values)
-        more = f" and {count - len(values)} more" if count > len(values) else ""
-        return f"{count} of {self.values} values ({named}{more})"
 
 
 @dataclass(frozen=True)

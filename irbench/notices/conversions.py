@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from irbench.core.quantities import apart, error_size, plural
+from irbench.errors import one_line
 from irbench.spec import Disagreement, Distribution
 from irbench.spec.feeding import RANGES
 
 if TYPE_CHECKING:  # they bring NumPy
-    from irbench.core.graph_record import Agreement, AgreementElsewhere, NarrowRange
+    from irbench.core.graph_record import Agreement, AgreementElsewhere, NarrowRange, ValueRange
     from irbench.core.record import OutputError
 
 NOT_FINITE = "answers are not finite in one precision"
@@ -51,10 +52,23 @@ def top1_text(outputs: tuple[str, ...]) -> str:
 def narrow_range_text(fits: NarrowRange, source: str) -> str:
     """Return how the values of a graph fit into fp16, with the first of those that do not."""
     inputs = inputs_text(fits.samples, source)
-    problems = [*([fits.beyond_text] if fits.beyond else []), *([fits.vanishing_text] if fits.vanishing else [])]
+    problems = [beyond_text(fits)] if fits.beyond else []
+    if fits.vanishing:
+        problems.append(f"below 6.1e-05, its least normal number: {_named(fits, fits.smallest, fits.vanishing)}")
     if not problems:
         return f"range on {inputs}, computed in fp32: each of {plural(fits.values, 'value')} fits into fp16"
     return f"range on {inputs}, computed in fp32: {'; '.join(problems)}"
+
+
+def beyond_text(fits: NarrowRange) -> str:
+    """Return which values are too large: ``above 65504, the largest number of fp16: 2 of 30 values (h5 1.2e+05)``."""
+    return f"above 65504, the largest number of fp16: {_named(fits, fits.largest, fits.beyond)}"
+
+
+def _named(fits: NarrowRange, values: Sequence[ValueRange], count: int) -> str:
+    named = ", ".join(f"{one_line(value.name)} {value.largest:.2g}" for value in values)
+    more = f" and {count - len(values)} more" if count > len(values) else ""
+    return f"{count} of {fits.values} values ({named}{more})"
 
 
 def inputs_text(samples: int | None, source: str) -> str:

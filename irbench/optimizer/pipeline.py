@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from irbench.core import registry
 from irbench.core.graph_record import Agreement, GraphCheck, GraphStep, NarrowRange, OptimizerActivity, PassObstacle
 from irbench.errors import first_line
+from irbench.notices.conversions import beyond_text
 from irbench.onnx.reading import external_data
 from irbench.onnx.reading.check import check_file
 from irbench.onnx.rewriting import detached_weights
@@ -361,8 +362,7 @@ def _convert(
         is_calibrated = name == "quantize_static"
         elsewhere = other_distributions(calibration) if is_calibrated else ()
         if conversion.precision == "fp16":
-            with suppress(Exception):  # runtimes report failures in ways of their own, and the graph may still be used
-                fits = narrow_range(source, model, calibration, job.reference, scratch)
+            fits = narrow_range(source, model, calibration, job.reference, scratch)
         agreement = measure_agreement(evaluation, converted, job.reference, scratch, at_other_sizes, elsewhere)
         agreement = replace(agreement, narrow_range=fits)
         if conversion.precision == "int8":
@@ -373,7 +373,7 @@ def _convert(
     except (NothingToConvert, FailsAtSizes):
         raise
     except Exception as problem:  # tools and runtimes report failures in ways of their own
-        beyond = "" if fits is None or not fits.beyond else f"; {fits.beyond_text}"
+        beyond = "" if fits is None or not fits.beyond else f"; {beyond_text(fits)}"
         raise CannotConvert(job.bundle.name, conversion.precision, f"{first_line(problem)}{beyond}") from problem
     step = replace(step_of(name, model, modified=True), vendor=vendors[0] if vendors else None)
     error = agreement.error.max_rel if agreement.is_measured(conversion.precision) else None

@@ -23,7 +23,7 @@ from irbench.core.plain_text import plain
 from irbench.core.quantities import listing, plural
 from irbench.errors import IrbenchError
 from irbench.notices import Context
-from irbench.notices.conversions import agreement_lines, missed_limit_text
+from irbench.notices.conversions import agreement_lines, beyond_text, missed_limit_text
 from irbench.notices.notes import LayoutUnchanged
 from irbench.optimizer import Lineage, Optimized, calibration_note, variant
 from irbench.render import optimized_graphs
@@ -86,7 +86,7 @@ def advice(
         )
     fits = None if lineage.agreement is None else lineage.agreement.narrow_range
     if fits is not None and fits.beyond:
-        yield f"warning: {name}+{recipe.name}: {fits.beyond_text}. Use --precision bf16, whose range is that of fp32"
+        yield f"warning: {name}+{recipe.name}: {beyond_text(fits)}. Use --precision bf16, whose range is that of fp32"
     if lineage.disagreement is not None:
         yield f"warning: {name}+{recipe.name} {_failure(lineage.steps[-1].name, lineage.disagreement)}"
     elif not any(_did_work(step, lineage.steps[0]) for step in lineage.steps):

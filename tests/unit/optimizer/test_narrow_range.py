@@ -11,9 +11,11 @@ import onnx_ir
 import pytest
 from onnx import numpy_helper
 
+from irbench.core import registry
 from irbench.core.feeds import write_sample
 from irbench.core.graph_record import NarrowRange, ValueRange
 from irbench.exporter.foreign import from_onnx_file
+from irbench.notices.conversions import beyond_text
 from irbench.optimizer.calibration_samples import CALIBRATION, CheckSamples
 from irbench.optimizer.narrow_range import narrow_range
 from irbench.optimizer.narrowing import narrow
@@ -66,7 +68,19 @@ def test_generated_inputs_of_every_batch_count(tmp_path: Path) -> None:
     assert fits.beyond == 0, "numbers below one times 50000 fit"
 
 
+class RefusingBackend:
+    def load(self, *_: object) -> object:
+        raise RuntimeError("no kernel for IsInf")
+
+
+def test_a_reference_that_cannot_find_the_ranges_leaves_them_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "reference", lambda _: RefusingBackend())
+    assert found(tmp_path) is None
+
+
 def test_the_first_are_named_and_the_others_counted() -> None:
     fits = NarrowRange(4, 30, 7, 0, tuple(ValueRange(f"h{place}", 7e4) for place in range(5)))
-    assert "7 of 30 values" in fits.beyond_text
-    assert fits.beyond_text.endswith("h4 7e+04 and 2 more)")
+    assert "7 of 30 values" in beyond_text(fits)
+    assert beyond_text(fits).endswith("h4 7e+04 and 2 more)")
