@@ -62,7 +62,11 @@ class TrainingSession(Protocol):
         ...
 
     def metrics(self) -> Mapping[str, float]:
-        """Return what the last step reports, each number by its name: of that step alone, not of those before."""
+        """Return what the last step reports, each number by its name: of that step alone, not of those before.
+
+        Raises:
+            IrbenchError: A loss, an optimizer or a learning rate that the user gave is not used by the steps.
+        """
         ...
 
     def trace(self, steps: int) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,26 @@ def has_own_step(model: Any) -> bool:
     return type(model).train_step is not keras.Model.train_step
 
 
+def unused_option(model: Any, trained: TrainedModel) -> str:
+    """Return the first option of the user's that the steps of a model do not use, of which at least one was made.
+
+    A class may compute its loss or change its weights in a way of its own, and only its steps show whether that is so.
+    """
+    import keras
+
+    if trained.loss and not model.given_loss.is_used:
+        return f"--loss {trained.loss}"
+    used = [own for own in optimizers_of(model).values() if own.built]
+    if trained.optimizer:
+        kind = type(_optimizer_called(trained.optimizer))
+        inner = (own.inner_optimizer if isinstance(own, keras.optimizers.LossScaleOptimizer) else own for own in used)
+        if not any(type(own) is kind for own in inner):
+            return f"--optimizer {trained.optimizer}"
+    if trained.learning_rate is not None and not any(own is model.optimizer for own in used):
+        return f"--learning-rate {trained.learning_rate}"
+    return ""
+
+
 def has_own_loss(model: Any) -> bool:
     """Whether the class of a model computes what it is trained with, so that it is compiled without a loss."""
     import keras
@@ -131,9 +152,9 @@ def _set_policy(model: Any, policy: str) -> None:
 def _compiled(made: Any, model: TrainedModel, *, is_classifier: bool) -> Any:
     """Return a model as it was compiled, but for what the user changes of that; or compiled with what they give."""
     if made.compiled:
-        _refuse_what_changes_nothing(made, model)
+        _refuse_several_optimizers(made, model)
         if model.loss:
-            _recompile(made, _loss(model.loss))
+            _recompile(made, _given_loss(made, model.loss))
         if model.optimizer:
             _replace_optimizer(made, _optimizer_called(model.optimizer))
     else:
@@ -151,31 +172,24 @@ def _compile(made: Any, model: TrainedModel, usual_loss: str) -> None:
             hint=f"Compile the model before you save or return it, or give a loss: `--loss {OF_CLASSIFIERS}`.",
         )
     optimizer = _optimizer_called(model.optimizer or USUAL_OPTIMIZER)
-    losses = {"loss": _loss(loss)} if loss else {}
+    losses = {"loss": _given_loss(made, loss)} if loss else {}
     try:
         made.compile(optimizer=optimizer, **losses)
     except TypeError as error:
         raise IrbenchError(
-            f"{model.source} is not compiled, and its class compiles in a way of its own: {cause_of(error)}",
-            hint="Compile it in a function that returns it: path/to/file.py:function.",
+            f"{model.source} is not compiled, and the compile() of its class takes other arguments: {cause_of(error)}",
+            hint="Give a function that compiles the model and returns it: path/to/file.py:function.",
         ) from error
 
 
-def _refuse_what_changes_nothing(made: Any, model: TrainedModel) -> None:
-    """Refuse a loss that the model's own step does not use, and an optimizer or a rate where it has several."""
-    if not has_own_step(made):
-        return
-    if model.loss and made.loss is None:
-        raise IrbenchError(
-            f"{model.source} was compiled without a loss, and computes it in a train_step of its own.",
-            hint="Leave out --loss, and change the loss in the model.",
-        )
-    optimizers = optimizers_of(made)
+def _refuse_several_optimizers(made: Any, model: TrainedModel) -> None:
+    """Refuse an optimizer or a learning rate where a step of the model's own has several optimizers."""
+    optimizers = optimizers_of(made) if has_own_step(made) else {}
     if len(optimizers) > 1 and (model.optimizer or model.learning_rate is not None):
         flag = "--optimizer" if model.optimizer else "--learning-rate"
         raise IrbenchError(
-            f"{flag} is of one optimizer, and {model.source} has {len(optimizers)}: {', '.join(optimizers)}.",
-            hint=f"Leave out {flag}, and set it where the model is compiled.",
+            f"{flag} cannot be used with {model.source}, which has several optimizers: {', '.join(optimizers)}.",
+            hint=f"Leave out {flag}, and set it in the code that compiles the model.",
         )
 
 
@@ -223,15 +237,29 @@ def _set_learning_rate(made: Any, model: TrainedModel) -> None:
         ) from error
 
 
-def _loss(loss: str) -> Any:
+def _given_loss(made: Any, name: str) -> Any:
+    """Return a loss by its name, kept as ``given_loss`` of a model, whose ``is_used`` says whether a step called it."""
     import keras
 
     try:
-        return keras.losses.get(loss)
+        loss: Any = keras.losses.get(name)
     except ValueError as error:
         raise IrbenchError(
-            f"Keras has no loss called {loss!r}.", hint=_one_of(loss, known_losses(), f"--loss {OF_CLASSIFIERS}")
+            f"Keras has no loss called {name!r}.", hint=_one_of(name, known_losses(), f"--loss {OF_CLASSIFIERS}")
         ) from error
+    is_object = isinstance(loss, keras.losses.Loss)
+    compute = loss.call if is_object else loss
+
+    @wraps(compute)
+    def called(*values: Any, **options: Any) -> Any:
+        made.given_loss.is_used = True
+        return compute(*values, **options)
+
+    if is_object:
+        loss.call = called
+    made.given_loss = loss if is_object else called
+    made.given_loss.is_used = False
+    return made.given_loss
 
 
 def _optimizer_called(name: str) -> Any:

@@ -122,24 +122,28 @@ def is_batched(dataset: Any, model: Any) -> bool:
     """Return whether each element of a dataset is a batch of samples.
 
     Of a model with inputs their shapes tell. One that its first step builds has none: there a batch is known by
-    ``batch`` having made the elements, of several tensors each or of a size that is not known.
+    what its samples were made of, several tensors each, or by a size that is not known.
     """
     import keras
     import tensorflow as tf
 
-    parts = tf.nest.flatten(dataset.element_spec)
-    shapes = [part.shape for part in parts if hasattr(part, "shape")]
-    if len(shapes) < len(parts) or any(shape.rank in (None, 0) for shape in shapes):
-        return False
-    if len({shape[0] for shape in shapes}) > 1:
+    shapes = _shapes(dataset)
+    if any(shape is None or shape.rank in (None, 0) for shape in shapes) or len({shape[0] for shape in shapes}) > 1:
         return False
     inputs, *_ = keras.utils.unpack_x_y_sample_weight(dataset.element_spec)
     given = [part.shape for part in tf.nest.flatten(inputs)]
     asked = [tf.TensorShape(part.shape) for part in getattr(model, "inputs", None) or ()]
     if len(asked) == len(given):
         return not _fits(given, [shape[1:] for shape in asked]) and _fits(given, asked)
-    batched = _last_batched(dataset)
-    return batched is not None and (shapes[0][0] is None or len(tf.nest.flatten(batched)) > 1)
+    samples = _samples_of_batches(dataset)
+    return samples is not None and (shapes[0][0] is None or len(samples) > 1)
+
+
+def _shapes(dataset: Any) -> list[Any]:
+    """Return the shapes of what an element is made of; ``None`` for what is no tensor."""
+    import tensorflow as tf
+
+    return [getattr(part, "shape", None) for part in tf.nest.flatten(dataset.element_spec)]
 
 
 def _fits(given: Sequence[Any], asked: Sequence[Any]) -> bool:
@@ -152,15 +156,29 @@ def _fits(given: Sequence[Any], asked: Sequence[Any]) -> bool:
     )
 
 
-def _last_batched(dataset: Any) -> Any:
-    """Return the elements that a dataset makes batches of, as it specifies them; ``None`` where it makes none."""
-    while True:
-        made_by, sources_of_it = type(dataset).__name__.lower(), dataset._inputs()  # noqa: SLF001 - there is no public way
-        if len(sources_of_it) != 1 or any(divides in made_by for divides in ("unbatch", "flatmap", "interleave")):
-            return None
-        (dataset,) = sources_of_it
-        if "batch" in made_by:
-            return dataset.element_spec
+def _samples_of_batches(dataset: Any) -> list[Any] | None:
+    """Return the shapes of the samples that a dataset makes its elements of; ``None`` where it is not known to batch.
+
+    A step of a pipeline makes batches where it adds one axis to all shapes, but for one that makes each element of a
+    known size out of one other. What was batched before a step that may divide elements again is not known.
+    """
+    while len(made_of := dataset._inputs()) == 1:  # noqa: SLF001 - there is no public way
+        shapes, (source,) = _shapes(dataset), made_of
+        if shapes != (samples := _shapes(source)):
+            is_one_to_one = 0 <= int(source.cardinality()) == int(dataset.cardinality())
+            if _have_one_more_axis(shapes, samples) and (shapes[0][0] is None or not is_one_to_one):
+                return samples
+            if not is_one_to_one:
+                return None
+        dataset = source
+    return None
+
+
+def _have_one_more_axis(batches_of: Sequence[Any], samples: Sequence[Any]) -> bool:
+    return len(batches_of) == len(samples) and all(
+        batch is not None and sample is not None and batch.rank and batch[1:].is_compatible_with(sample)
+        for batch, sample in zip(batches_of, samples, strict=True)
+    )
 
 
 def _element_text(dataset: Any) -> str:

@@ -16,7 +16,7 @@ from irbench.spec import Load, Scalar
 from irbench.spec.training import TrainingArtifact
 from irbench.spi import Phases
 from irbench_tf.model_errors import PYTHON_ON_TENSORS, cause_of, is_python_on_tensors
-from irbench_tf.training.models import OF_CLASSIFIERS, has_own_step, load_trained, optimizers_of
+from irbench_tf.training.models import OF_CLASSIFIERS, has_own_step, load_trained, optimizers_of, unused_option
 from irbench_tf.training.pipeline import batches
 
 _STEP_NAME = "train"
@@ -104,7 +104,7 @@ class KerasTrainingSession:
             ) from None
         except Exception as error:
             raise IrbenchError(
-                f"{self._training.data.source} gives no batch: {cause_of(error)}",
+                f"{self._training.data.source} cannot make a batch: {cause_of(error)}",
                 hint="Samples must have one shape; iterating over the dataset in Python shows where it fails.",
             ) from error
 
@@ -113,9 +113,14 @@ class KerasTrainingSession:
         self._reported = self._called(self._train_step, self._batch)
 
     def metrics(self) -> Mapping[str, float]:
-        """Return what the last step reports, and forget the steps before."""
+        """Return what the last step reports, and forget the steps before; see :class:`irbench.spi.TrainingSession`."""
         import tensorflow as tf
 
+        if unused := unused_option(self._model, self._training.model):
+            raise IrbenchError(
+                f"{unused} changes nothing: a training step of {self._training.model.source} does not use it.",
+                hint=f"Leave out {unused}, or change it in the code of the model.",
+            )
         reported = self._reported if isinstance(self._reported, Mapping) else {}
         numbers = {
             name: tf.get_static_value(value) for name, value in reported.items() if not isinstance(value, Mapping)

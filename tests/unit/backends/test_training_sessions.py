@@ -11,7 +11,9 @@ from irbench.errors import IrbenchError
 from irbench.measure.kernel_evidence import PhaseLog
 from irbench.spec import Load
 from irbench.spec.training import TrainedModel, TrainingArtifact, TrainingData, TrainingSettings
+from irbench_tf.loading.sources import call_function
 from irbench_tf.training.models import model_facts
+from irbench_tf.training.pipeline import is_batched
 from irbench_tf.training.session import KerasTrainingSession, make_session
 
 pytestmark = pytest.mark.ci
@@ -39,6 +41,21 @@ def unbatched(): return batches().unbatch()
 def windows():
     flat = dataset(values.ravel()).batch(8, drop_remainder=True)
     return flat.map(lambda window: (window, tf.reduce_sum(window, keepdims=True)))
+def expanded(): return pairs().map(lambda x, y: (x[None], y[None]))
+def narrower_batches(): return batches().map(lambda x, y: (tf.cast(x[:, :4], "int8"), y)).repeat().prefetch(1)
+def sequences():
+    made = ((np.zeros((1 + number % 5, 2), "float32"), np.zeros(1 + number % 5, "float32")) for number in range(40))
+    signature = tf.TensorSpec((None, 2)), tf.TensorSpec((None,))
+    return tf.data.Dataset.from_generator(lambda: made, output_signature=signature)
+def batched_generator(): return sequences().map(lambda x, y: (x[0], y[0])).batch(16, drop_remainder=True)
+def padded_batches(): return sequences().padded_batch(16, ((5, 2), (None,)))
+def ragged_batches(): return sequences().ragged_batch(16)
+def buckets(): return sequences().bucket_by_sequence_length(lambda x, y: tf.shape(y)[0], [3], [16, 16])
+def read_from_batches_of_files():
+    return dataset(np.arange(40)).batch(4).flat_map(lambda numbers: sequences())
+def sequences_of_batches(): return sequences_of(batches())
+def sequences_of(given): return given.flat_map(lambda x, y: tf.data.Dataset.from_tensors((x[:, :2], y[:, 0])).unbatch())
+def divided_batches(): return batches().flat_map(lambda x, y: tf.data.Dataset.from_tensor_slices((x, y)))
 def empty(): return pairs().take(0)
 def unequal():
     made = ((np.zeros(1 + number % 5, "float32"), np.zeros(1, "float32")) for number in range(40))
@@ -177,6 +194,67 @@ def numpy_in_a_graph():
 def own_step_as_it_is():
     return OwnStep()
 
+class OwnLossAndUsual(OwnLoss):
+    def compute_loss(self, x, y, y_pred, sample_weight):
+        return 1.0 + keras.Model.compute_loss(self, x, y, y_pred, sample_weight)
+
+def own_loss_and_usual():
+    model = OwnLossAndUsual()
+    model.compile("adam", "mse")
+    return model
+
+def own_loss_beside_a_compiled_one():
+    model = OwnLoss()
+    model.compile("adam", "mse")
+    return model
+
+class UsualStep(Unbuilt):
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = self.compute_loss(x=x, y=y, y_pred=self(x, training=True))
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, self.trainable_weights), self.trainable_weights))
+        return {"loss": loss}
+
+def usual_step_as_it_is():
+    return UsualStep()
+
+class KeepsWhatItIsGiven(Unbuilt):
+    def compile(self, optimizer, loss):
+        super().compile()
+        self.own_optimizer, self.own_loss = optimizer, loss
+
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = self.own_loss(y, self(x, training=True))
+        self.own_optimizer.apply_gradients(zip(tape.gradient(loss, self.trainable_weights), self.trainable_weights))
+        return {"loss": loss}
+
+def keeps_what_it_is_given():
+    return KeepsWhatItIsGiven()
+
+class IgnoresWhatItIsGiven(KeepsWhatItIsGiven):
+    def compile(self, optimizer, loss):
+        super().compile(keras.optimizers.Adam(), keras.losses.MeanSquaredError())
+
+def ignores_what_it_is_given():
+    return IgnoresWhatItIsGiven()
+
+class Descends(OwnStep):
+    def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((y - self(x, training=True)) ** 2)
+        for weight, gradient in zip(self.trainable_weights, tape.gradient(loss, self.trainable_weights)):
+            weight.assign_sub(0.01 * gradient)
+        return {"loss": loss}
+
+def descends():
+    model = Descends()
+    model.compile("adam")
+    return model
+
 def no_loss():
     model = Unbuilt()
     model.compile("adam")
@@ -291,6 +369,29 @@ def test_a_dataset_of_batches_is_recognised_and_named(file: Path, model: str, da
     assert "unbatch()" in (caught.value.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("data", "holds_batches"),
+    [
+        ("narrower_batches", True),
+        ("batched_generator", True),
+        ("padded_batches", True),
+        ("ragged_batches", True),
+        ("buckets", True),
+        ("pairs", False),
+        ("expanded", False),
+        ("sequences", False),
+        ("read_from_batches_of_files", False),
+        ("sequences_of_batches", False),
+        ("divided_batches", False),
+        ("windows", False),
+    ],
+)
+def test_batches_are_known_by_the_axis_that_a_step_of_the_pipeline_adds(
+    file: Path, data: str, holds_batches: bool
+) -> None:
+    assert is_batched(call_function(f"{file}:{data}"), None) == holds_batches
+
+
 def test_unlabelled_batches_are_recognised_for_a_step_of_the_models_own(file: Path) -> None:
     with pytest.raises(IrbenchError, match="dataset of batches"):
         session(file, "gan", "unlabelled_batches")
@@ -308,7 +409,7 @@ def test_unlabelled_batches_are_recognised_for_a_step_of_the_models_own(file: Pa
         ("unbuilt", "empty", {}, "has no samples", "not empty"),
         ("unbuilt", "unequal", {}, "different shapes", "one shape"),
         ("unbuilt", "arrays", {}, "returned tuple", "dataset"),
-        ("gan_as_it_is", "unlabelled", {}, "is not compiled.*optimizer", "Compile it in a function"),
+        ("gan_as_it_is", "unlabelled", {}, "is not compiled.*optimizer", "a function that compiles the model"),
     ],
 )
 def test_a_step_that_fails_gives_its_cause_in_one_line(
@@ -321,16 +422,54 @@ def test_a_step_that_fails_gives_its_cause_in_one_line(
     assert hint in (caught.value.hint or "")
 
 
+@pytest.mark.parametrize("trained", [{"learning_rate": 0.1}, {"optimizer": "sgd"}])
+def test_an_optimizer_or_a_rate_is_refused_where_a_step_has_several_optimizers(
+    file: Path, trained: dict[str, Any]
+) -> None:
+    with pytest.raises(IrbenchError, match=r"several optimizers: .*d_optimizer, g_optimizer"):
+        session(file, "gan", "unlabelled", trained)
+
+
 @pytest.mark.parametrize(
-    ("trained", "said"),
+    ("model", "trained", "unused"),
     [
-        ({"learning_rate": 0.1}, "d_optimizer, g_optimizer"),
-        ({"optimizer": "sgd"}, "d_optimizer, g_optimizer"),
-        ({"loss": "mse"}, "compiled without a loss"),
+        ("gan", {"loss": "mse"}, "--loss mse"),
+        ("own_loss", {"loss": "mse"}, "--loss mse"),
+        ("own_loss_beside_a_compiled_one", {"loss": "MeanAbsoluteError"}, "--loss MeanAbsoluteError"),
+        ("own_step_as_it_is", {"loss": "mse"}, "--loss mse"),
+        ("ignores_what_it_is_given", {"loss": "mae"}, "--loss mae"),
+        ("ignores_what_it_is_given", {"loss": "mae", "optimizer": "sgd"}, "--loss mae"),
+        ("keeps_what_it_is_given", {"loss": "mae", "learning_rate": 0.5}, "--learning-rate 0.5"),
+        ("descends", {"optimizer": "sgd"}, "--optimizer sgd"),
+        ("descends", {"learning_rate": 0.5}, "--learning-rate 0.5"),
     ],
 )
-def test_an_option_that_a_step_of_the_models_own_would_not_use_is_refused(
-    file: Path, trained: dict[str, Any], said: str
+def test_an_option_that_the_steps_of_a_model_do_not_use_is_refused(
+    file: Path, model: str, trained: dict[str, Any], unused: str
 ) -> None:
-    with pytest.raises(IrbenchError, match=said):
-        session(file, "gan", "unlabelled", trained)
+    opened = session(file, model, "unlabelled" if model == "gan" else "pairs", trained)
+    with pytest.raises(IrbenchError, match=f"^{unused} changes nothing: a training step of .*{model}") as caught:
+        stepped(opened, 1)
+    assert caught.value.hint == f"Leave out {unused}, or change it in the code of the model."
+
+
+@pytest.mark.parametrize(
+    ("model", "trained"),
+    [
+        ("functional", {"loss": "mae", "optimizer": "sgd", "learning_rate": 0.5}),
+        ("functional", {"loss": "MeanAbsoluteError"}),
+        ("own_loss_and_usual", {"loss": "mae"}),
+        ("own_loss", {"optimizer": "sgd", "learning_rate": 0.5}),
+        ("usual_step_as_it_is", {"loss": "mse", "optimizer": "sgd", "learning_rate": 0.5}),
+        ("usual_step_as_it_is", {"loss": "MeanSquaredError"}),
+        ("keeps_what_it_is_given", {"loss": "mae", "optimizer": "sgd"}),
+        ("eager", {"optimizer": "sgd", "learning_rate": 0.125}),
+    ],
+)
+def test_an_option_that_they_use_is_not(file: Path, model: str, trained: dict[str, Any]) -> None:
+    stepped(session(file, model, "pairs", trained), 1)
+
+
+def test_nor_is_one_whose_loss_is_scaled_for_16_bits(file: Path) -> None:
+    every = {"loss": "mae", "optimizer": "sgd", "learning_rate": 0.5}
+    stepped(session(file, "functional", "pairs", every, precision="mixed_float16"), 1)
