@@ -377,14 +377,15 @@ class BusyNeighbour(Note):
 class StepsByThemselves(Note):
     code = "steps-by-themselves"
     says = (
-        "`irbench train` of a model that was compiled with `steps_per_execution`: `fit` makes so many steps in a call"
+        "`irbench train` of a model that was compiled with `steps_per_execution`: `model.fit` runs several steps in"
+        " each call, and irbench times each step as a call of its own"
     )
 
     steps: int
     example_facts: ClassVar[ExampleFacts] = {"steps": 16}
 
     def text(self, context: Context) -> str:
-        return f"each step is a call; model.fit makes {self.steps} in one (steps_per_execution)"
+        return f"each step is timed as a call of its own; model.fit runs {self.steps} in one call (steps_per_execution)"
 
 
 class ChosenBackend(Note):

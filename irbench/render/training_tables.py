@@ -84,8 +84,8 @@ def step_table(result: GroupResult, confidence: float = 0.95) -> TextTable | Non
     return TextTable(columns, tuple(_step_row(cell, names[cell.id], mixed) for cell in rows))
 
 
-def _impossible(row: CellResult) -> frozenset[str]:
-    """Return the parts of a step that cannot be as printed: below 0, or forward and backward above the whole step."""
+def _implausible(row: CellResult) -> frozenset[str]:
+    """Return the implausible parts of a step: below 0, or forward and backward together above the whole step."""
     parts = {part.name: part.ms.value for part in row.step_parts}
     below = {name for name, value in parts.items() if value < 0}
     above = parts.get(_FORWARD, 0.0) + parts.get(_BACKWARD, 0.0) > parts.get(WHOLE, math.inf)
@@ -105,10 +105,10 @@ def step_legend(result: GroupResult) -> Iterator[str]:
             "host, forward, backward, optimizer: of steps on a batch in memory, from interleaved beginnings of the step"
             " · beside: what compute takes longer in the blocks, where the pipeline works beside it"
         )
-    if any(map(_impossible, result.cells)):
+    if any(map(_implausible, result.cells)):
         yield (
-            "?: cannot be, below 0 or forward and backward above the whole step: noise is larger than this part, or the"
-            " machine's speed changed"
+            "?: implausible (below 0, or forward and backward together longer than the whole step): noise is larger"
+            " than this part, or the machine's speed changed"
         )
     metric = _checked_metric(result.cells)
     ends = "mean of the first and the last quarter of the check"
@@ -157,7 +157,7 @@ def _ratio(value: float) -> str:
 
 
 def _step_row(cell: CellResult, name: str, mixed: Collection[str]) -> Row:
-    parts, impossible = {part.name: part.ms for part in cell.step_parts}, _impossible(cell)
+    parts, impossible = {part.name: part.ms for part in cell.step_parts}, _implausible(cell)
     peak = (cell.peak_memory_bytes or {}).get("process")
     phases = cell.phases_ms
     first = None if phases is None else (phases.first_inference or 0.0) + (phases.compile or 0.0)

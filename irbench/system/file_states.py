@@ -80,7 +80,7 @@ def require_utf8(path: Path | str) -> None:
     """
     if not is_utf8(path):
         raise IrbenchError(
-            f"The path {os.fsencode(path)!r} is not UTF-8.",
+            f"The path {os.fsencode(path).decode(errors='backslashreplace')} is not UTF-8.",
             hint="Rename the file or folder: results are stored as UTF-8.",
         )
 

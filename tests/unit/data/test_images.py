@@ -119,7 +119,7 @@ def test_a_folder_of_images_is_a_class_and_what_is_hidden_is_none(tmp_path: Path
 
 def test_a_class_whose_name_is_not_utf_8_is_refused_in_one_line(tmp_path: Path) -> None:
     write(tmp_path / os.fsdecode(b"caf\xe9"), RED)
-    with pytest.raises(IrbenchError, match=r"caf\\xe9' is not UTF-8") as caught:
+    with pytest.raises(IrbenchError, match=r"The path /.*/caf\\xe9 is not UTF-8") as caught:
         images_by_class(tmp_path)
     caught.value.message.encode()
 

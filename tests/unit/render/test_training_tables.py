@@ -110,4 +110,4 @@ def test_parts_of_a_step_that_cannot_be_are_marked_and_the_mark_is_explained(
     headings = [column.heading.partition(" ms")[0] for column in shown.columns]
     cells = dict(zip(headings, shown.rows[0].cells, strict=True))
     assert [name for name, text in cells.items() if text.endswith("?")] == marked
-    assert any(sentence.startswith("?: cannot be") for sentence in step_legend(result)) == bool(marked)
+    assert any(sentence.startswith("?: implausible") for sentence in step_legend(result)) == bool(marked)
