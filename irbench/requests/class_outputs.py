@@ -9,6 +9,9 @@ from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
 from irbench.spec import Bundle, TensorSpec, shape_text
 
+_QUANTIZED = ("uint8", "int8", "uint16", "int16")
+"""Types of quantised scores; numbers of classes have wider ones."""
+
 
 def with_classes(bundles: Sequence[Bundle], names: Sequence[str]) -> tuple[Bundle, ...]:
     """Return models whose outputs of these names are taken for scores of classes; models without one are as they were.
@@ -36,7 +39,7 @@ def _with_classes(bundle: Bundle, names: Sequence[str]) -> Bundle:
 
 
 def _require_scores(spec: TensorSpec) -> None:
-    if "float" not in spec.dtype or len(spec.shape) < 2 or spec.shape[-1] == 1:
+    if not ("float" in spec.dtype or spec.dtype in _QUANTIZED) or len(spec.shape) < 2 or spec.shape[-1] == 1:
         raise IrbenchError(
             f"The output {spec.name} holds no scores of classes: it is {spec.dtype}, {shape_text(spec.shape)}.",
             hint="Name an output with a score for each class along its last axis.",

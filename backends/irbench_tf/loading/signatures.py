@@ -125,9 +125,12 @@ def trains_classes(losses: Any, names: Sequence[str]) -> tuple[bool | None, ...]
 
 
 def _trains_classes(loss: Any) -> bool | None:
-    stored = loss.get("class_name") if isinstance(loss, Mapping) else loss
+    stored = loss
+    if isinstance(loss, Mapping):
+        is_function = loss.get("class_name") == "function"  # stored as its name, after that of a package
+        stored = loss.get("config" if is_function else "class_name")
     name = stored if isinstance(stored, str) else getattr(stored, "__name__", None) or type(stored).__name__
-    plain = name.replace("_", "").lower()
+    plain = name.rpartition(">")[2].replace("_", "").lower()
     if "categorical" in plain:
         return True
     return False if plain in _LOSSES_OF_NUMBERS else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,13 +12,22 @@ from irbench.onnx.reading.external_data import read_outline
 if TYPE_CHECKING:
     import onnx
 
-_SAME_AXES = frozenset({"Identity", "Cast", "Dropout", "QuantizeLinear", "DequantizeLinear", "Normalizer"})
-_SAME_VALUES = _SAME_AXES | {"Reshape", "Flatten", "Squeeze", "Unsqueeze"}
+_SAME_AXES = frozenset(
+    {
+        *("Identity", "Cast", "Dropout", "QuantizeLinear", "DequantizeLinear"),
+        *("com.microsoft:QuantizeLinear", "com.microsoft:DequantizeLinear", "ai.onnx.ml:Normalizer"),
+    }
+)
+_INCREASING = frozenset({"Exp", "Log", "Sqrt", "Clip"})
+"""Functions of probabilities, or of their logarithms, whose largest value is that of the same class."""
+_SAME_ORDER = _SAME_AXES | _INCREASING | {"Reshape", "Flatten", "Squeeze", "Unsqueeze"}
 _OF_SCORES = frozenset({"ArgMax", "TopK", "ReduceMax"})
 """What reads scores besides the caller; weights of attention and of experts are multiplied with something."""
-_PROBABILITIES = frozenset({"Softmax", "LogSoftmax"})
-_CLASSIFIERS = frozenset({"LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier"})
-"""Of ONNX's domain for machine learning; the second output has a score for each class."""
+_PROBABILITIES = frozenset({"Softmax", "LogSoftmax", "com.microsoft:QLinearSoftmax"})
+_CLASSIFIERS = frozenset(
+    {"ai.onnx.ml:LinearClassifier", "ai.onnx.ml:SVMClassifier", "ai.onnx.ml:TreeEnsembleClassifier"}
+)
+"""The second output has a score for each class."""
 _OTHERS = frozenset(
     {
         *("Sigmoid", "HardSigmoid", "Tanh", "Relu", "LeakyRelu", "PRelu", "Elu", "Selu", "Softplus", "Softsign"),
@@ -27,6 +36,7 @@ _OTHERS = frozenset(
 )
 """What regressions, embeddings and answers to several questions end in; scores of one class among several do not."""
 _FLOATS = frozenset({1, 10, 11, 16})  # of onnx.TensorProto: FLOAT, FLOAT16, DOUBLE, BFLOAT16
+_QUANTIZED = frozenset({2, 3, 4, 5})  # UINT8, INT8, UINT16, INT16
 
 
 def class_scores_of_file(path: Path) -> tuple[bool | None, ...]:
@@ -37,9 +47,10 @@ def class_scores_of_file(path: Path) -> tuple[bool | None, ...]:
 def class_scores(model: onnx.ModelProto) -> tuple[bool | None, ...]:
     """Return for each output whether it holds scores of classes along its last axis.
 
-    It does where a softmax computes it and nothing else of the graph computes with it. It does not where it has no
-    such axis, holds no floating-point numbers, or ends in another activation. ``None`` where its operators do not show
-    it: logits look like the values of a regression.
+    It does where a softmax computes it and nothing else of the graph computes with it, quantised or not. It does not
+    where it has no such axis, holds numbers that are neither floating-point nor quantised, or ends in another
+    activation. ``None`` where its operators do not show it: logits look like the values of a regression, weights of
+    attention like scores that the graph computes with further, and operators of other domains may compute anything.
     """
     return tuple(_Graph(model).has_classes(value) for value in model.graph.output)
 
@@ -56,45 +67,67 @@ class _Graph:
         self._makers: Mapping[str, onnx.NodeProto] = {name: node for node in graph.node for name in node.output if name}
         self._readers: dict[str, list[onnx.NodeProto]] = defaultdict(list)
         for node in graph.node:
-            for name in node.input:
+            for name in _names_read(node):
                 self._readers[name].append(node)
         self._opset = next((each.version for each in model.opset_import if each.domain in ("", "ai.onnx")), 0)
 
     def has_classes(self, value: onnx.ValueInfoProto) -> bool | None:
-        if not value.type.HasField("tensor_type") or value.type.tensor_type.elem_type not in _FLOATS:
+        tensor = value.type.tensor_type
+        if not value.type.HasField("tensor_type") or tensor.elem_type not in _FLOATS | _QUANTIZED:
             return False
-        shape = value.type.tensor_type.shape.dim if value.type.tensor_type.HasField("shape") else None
+        shape = tensor.shape.dim if tensor.HasField("shape") else None
         if shape is not None and (len(shape) < 2 or shape[-1].dim_value == 1):
             return False
-        name, keeps_axes = value.name, True
+        name, keeps_axes, ends_otherwise = value.name, True, False
         seen: set[str] = set()
-        while (node := self._makers.get(name)) is not None and node.op_type in _SAME_VALUES and node.input:
+        while (node := self._makers.get(name)) is not None and _operator(node) in _SAME_ORDER and node.input:
             if name in seen:
                 return None
+            if _operator(node) == "Cast" and _attribute(node, "to", 0) not in _FLOATS:
+                return False
             seen.add(name)
-            keeps_axes = keeps_axes and node.op_type in _SAME_AXES
+            keeps_axes = keeps_axes and _operator(node) in _SAME_AXES | _INCREASING
+            ends_otherwise = ends_otherwise or _operator(node) in _OTHERS
             name = node.input[0]
-        if node is None:
-            return None
-        if node.op_type in _OTHERS:
-            return False
-        if node.domain == "ai.onnx.ml" and node.op_type in _CLASSIFIERS:
+        operator = "" if node is None else _operator(node)
+        if node is not None and operator in _PROBABILITIES:
+            rank = len(shape) if shape is not None and keeps_axes else None
+            if not self._is_along_last_axis(node, rank):
+                return False
+            return True if self._is_last(name, frozenset()) else None
+        if node is not None and operator in _CLASSIFIERS:
             return name in node.output[1:2]
-        if node.op_type not in _PROBABILITIES:
-            return None
-        rank = len(shape) if shape is not None else None
-        return self._is_along_last_axis(node, rank if keeps_axes else None) and self._is_last(name, frozenset())
+        return False if ends_otherwise or operator in _OTHERS else None
 
     def _is_along_last_axis(self, node: onnx.NodeProto, rank: int | None) -> bool:
         """Whether a softmax is along the last axis; one whose rank is not known is taken to be."""
-        usual = -1 if self._opset >= 13 else 1  # that operator set changed it
-        axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), usual)
+        usual = -1 if self._opset >= 13 or node.op_type == "QLinearSoftmax" else 1  # that operator set changed it
+        axis = _attribute(node, "axis", usual)
         return rank is None or axis in (-1, rank - 1)
 
     def _is_last(self, name: str, seen: frozenset[str]) -> bool:
         """Whether nothing computes with a value any further."""
         return name not in seen and all(
-            node.op_type in _OF_SCORES
-            or (node.op_type in _SAME_VALUES and all(self._is_last(output, seen | {name}) for output in node.output))
+            _operator(node) in _OF_SCORES
+            or (_operator(node) in _SAME_ORDER and all(self._is_last(output, seen | {name}) for output in node.output))
             for node in self._readers[name]
         )
+
+
+def _operator(node: onnx.NodeProto) -> str:
+    """Return what a node computes: the name of an operator of ONNX, and before that of another domain the domain."""
+    return node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}:{node.op_type}"
+
+
+def _attribute(node: onnx.NodeProto, name: str, usual: int) -> int:
+    return next((attribute.i for attribute in node.attribute if attribute.name == name), usual)
+
+
+def _names_read(node: onnx.NodeProto) -> Iterator[str]:
+    """Yield the names that a node reads, and those that the bodies in it do, of which some may be its graph's."""
+    yield from node.input
+    for attribute in node.attribute:
+        for body in (attribute.g, *attribute.graphs):
+            for inner in body.node:
+                yield from _names_read(inner)
+            yield from (value.name for value in body.output)

@@ -17,6 +17,11 @@ class CategoricalFocalCrossentropy:
     """Called as one of Keras's."""
 
 
+def function(name: object) -> dict[str, object]:
+    """Return a function as a file stores it."""
+    return {"module": "builtins", "class_name": "function", "config": name, "registered_name": "function"}
+
+
 @pytest.mark.parametrize(
     ("losses", "known"),
     [
@@ -27,8 +32,14 @@ class CategoricalFocalCrossentropy:
         ([Own(), "binary_crossentropy"], (None, False)),
         (["mse"], (None, None)),
         ({"class_name": "MeanSquaredError", "config": {}}, (False, False)),
+        ({"box": function("mean_squared_error"), "label": function("categorical_crossentropy")}, (False, True)),
+        ({"box": function("distance"), "label": function("ours>sparse_categorical_focal")}, (None, True)),
+        ({"box": function("mean_squared_error>ours"), "label": function({"a": 1})}, (None, None)),
     ],
-    ids=["none", "one for all", "by name", "of a file", "by place", "too few", "one of a file"],
+    ids=[
+        *("none", "one for all", "by name", "of a file", "by place", "too few", "one of a file"),
+        *("functions of a file", "functions of the user's", "registered in a package called as a loss"),
+    ],
 )
 def test_a_loss_is_of_classes_of_numbers_or_not_known(losses: Any, known: tuple[bool | None, ...]) -> None:
     assert trains_classes(losses, ("box", "label")) == known

@@ -27,6 +27,18 @@ def test_the_named_outputs_replace_those_that_were_known() -> None:
     assert with_classes((DETECTOR,), ()) == (DETECTOR,)
 
 
+@pytest.mark.parametrize(("dtype", "takes"), [("uint8", True), ("int8", True), ("int64", False), ("bool", False)])
+def test_quantised_numbers_may_be_scores_and_others_that_are_whole_are_not(dtype: str, takes: bool) -> None:
+    quantized = Bundle(
+        "quantized", (), (Artifact("onnx", Path("d.onnx"), (), (TensorSpec("label", dtype, ("batch", 10)),)),)
+    )
+    if takes:
+        assert with_classes((quantized,), ("label",))[0].class_places == (0,)
+        return
+    with pytest.raises(IrbenchError, match="holds no scores of classes"):
+        with_classes((quantized,), ("label",))
+
+
 @pytest.mark.parametrize(
     ("name", "said"), [("lable", "no model has an output called 'lable'"), ("best", "holds no scores of classes")]
 )

@@ -25,7 +25,9 @@ def node(operator: str, given: str, made: str, **attributes: object) -> onnx.Nod
 
 @pytest.mark.parametrize("between", ["Cast", "Reshape", "Identity"])
 def test_a_softmax_at_the_end_gives_scores_whatever_only_moves_them(between: str) -> None:
-    made = model([node("Softmax", "x", "p"), node(between, "p", "label"), node("ArgMax", "p", "best")], "label")
+    attributes = {"to": TensorProto.FLOAT16} if between == "Cast" else {}
+    moved = node(between, "p", "label", **attributes)
+    made = model([node("Softmax", "x", "p"), moved, node("ArgMax", "p", "best")], "label")
     assert class_scores(made) == (True,)
 
 
@@ -35,13 +37,88 @@ def test_each_output_is_judged_for_itself_whatever_their_order() -> None:
     assert class_scores(model(nodes, "mask", "label")) == (False, True)
 
 
-def test_weights_of_attention_and_experts_are_no_scores() -> None:
-    nodes = [
-        node("Softmax", "x", "weights"),
-        node("Identity", "weights", "shown"),
-        helper.make_node("Mul", ["weights", "x"], ["y"]),
+def reads(name: str) -> onnx.NodeProto:
+    return helper.make_node("Mul", [name, "x"], ["y"])
+
+
+def branch_that_reads(name: str) -> onnx.NodeProto:
+    made = helper.make_tensor_value_info("inner", TensorProto.FLOAT, None)
+    body = helper.make_graph([node("Neg", name, "inner")], "branch", [], [made])
+    return helper.make_node("If", ["condition"], ["y"], then_branch=body, else_branch=body)
+
+
+@pytest.mark.parametrize(
+    "reader", [reads("weights"), reads("shown"), branch_that_reads("weights")], ids=["itself", "moved", "in a branch"]
+)
+def test_a_softmax_that_the_graph_computes_with_may_be_weights_or_scores(reader: onnx.NodeProto) -> None:
+    nodes = [node("Softmax", "x", "weights"), node("Identity", "weights", "shown"), reader]
+    assert class_scores(model(nodes, "weights", "shown", "y")) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("operator", "after"),
+    [("LogSoftmax", "Exp"), ("Softmax", "Log"), ("Softmax", "Clip"), ("Softmax", "Sqrt")],
+)
+def test_what_keeps_the_order_of_probabilities_keeps_the_scores(operator: str, after: str) -> None:
+    made = model([node(operator, "x", "p"), node(after, "p", "label")], "label", "p")
+    assert class_scores(made) == (True, True)
+
+
+@pytest.mark.parametrize(("after", "known"), [("Exp", False), ("Clip", False), ("Log", None)])
+def test_the_same_functions_of_anything_else_give_none(after: str, known: bool | None) -> None:
+    assert class_scores(model([node("Neg", "x", "p"), node(after, "p", "y")], "y")) == (known,)
+
+
+@pytest.mark.parametrize("domain", ["com.microsoft", "of.others"])
+@pytest.mark.parametrize("operator", ["Softmax", "Sigmoid", "Identity"])
+def test_operators_of_another_domain_show_nothing_whatever_they_are_called(operator: str, domain: str) -> None:
+    foreign = node(operator, "p", "label", domain=domain)
+    assert class_scores(model([node("Softmax", "x", "p"), foreign], "label")) == (None,)
+
+
+def test_the_full_name_of_the_domain_of_onnx_is_its_own() -> None:
+    assert class_scores(model([node("Softmax", "x", "label", domain="ai.onnx")], "label")) == (True,)
+
+
+def quantized(given: str, made: str, domain: str = "") -> list[onnx.NodeProto]:
+    """Return nodes that quantise and dequantise, to ``made`` by way of ``made_q``."""
+    return [
+        helper.make_node("QuantizeLinear", [given, "scale", "zero"], [f"{made}_q"], domain=domain),
+        helper.make_node("DequantizeLinear", [f"{made}_q", "scale", "zero"], [made], domain=domain),
     ]
-    assert class_scores(model(nodes, "weights", "shown", "y")) == (False, False, None)
+
+
+@pytest.mark.parametrize("element", [TensorProto.UINT8, TensorProto.INT8, TensorProto.INT16])
+@pytest.mark.parametrize("domain", ["", "com.microsoft"])
+def test_quantised_probabilities_are_scores_as_integers_too(domain: str, element: int) -> None:
+    made = model([*quantized("x", "z"), node("Softmax", "z", "p"), *quantized("p", "y", domain)], "y_q", "y")
+    made.graph.output[0].type.tensor_type.elem_type = element
+    assert class_scores(made) == (True, True)
+
+
+def test_quantised_logits_are_not_known_and_images_in_eight_bits_are_no_scores() -> None:
+    nodes = [*quantized("x", "logits"), node("Softmax", "x", "p"), node("Cast", "p", "image", to=TensorProto.UINT8)]
+    made = model(nodes, "logits_q", "logits", "image")
+    for place in (0, 2):
+        made.graph.output[place].type.tensor_type.elem_type = TensorProto.UINT8
+    assert class_scores(made) == (None, None, False)
+
+
+def test_probabilities_that_were_integers_in_between_are_no_scores() -> None:
+    nodes = [node("Softmax", "x", "p"), node("Cast", "p", "whole", to=TensorProto.INT64)]
+    made = model([*nodes, node("Cast", "whole", "label", to=TensorProto.FLOAT)], "label")
+    assert class_scores(made) == (False,)
+
+
+@pytest.mark.parametrize(("axis", "known"), [({}, True), ({"axis": 1}, False)])
+def test_a_softmax_on_integers_is_one(axis: dict[str, int], known: bool) -> None:
+    softmax = helper.make_node(
+        "QLinearSoftmax", ["x", "s", "z", "s", "z"], ["label_q"], domain="com.microsoft", opset=11, **axis
+    )
+    dequantized = helper.make_node("DequantizeLinear", ["label_q", "s", "z"], ["label"])
+    made = model([softmax, dequantized], "label_q", "label", shape=("N", 5, 7))
+    made.graph.output[0].type.tensor_type.elem_type = TensorProto.UINT8
+    assert class_scores(made) == (known, known)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +143,7 @@ def test_integers_and_outputs_that_are_inputs_are_not_taken_for_scores() -> None
 
 def test_the_second_output_of_a_classifier_of_machine_learning_has_the_scores() -> None:
     classifier = helper.make_node("LinearClassifier", ["x"], ["best", "raw"], domain="ai.onnx.ml", coefficients=[1.0])
-    made = model([classifier, node("Normalizer", "raw", "scores")], "best", "scores")
+    made = model([classifier, node("Normalizer", "raw", "scores", domain="ai.onnx.ml")], "best", "scores")
     made.graph.output[0].type.tensor_type.elem_type = TensorProto.INT64
     assert class_scores(made) == (False, True)
 
