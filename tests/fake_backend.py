@@ -122,9 +122,10 @@ def pressure_of_neighbours() -> float:
 def children_of(process: int) -> list[int]:
     """Return the process ids of the children of all threads of a process."""
     found: list[int] = []
-    for thread in Path(f"/proc/{process}/task").iterdir():
-        with contextlib.suppress(OSError):
-            found += map(int, (thread / "children").read_text().split())
+    with contextlib.suppress(OSError):  # it has just ended, or one of its threads has
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            with contextlib.suppress(OSError):
+                found += map(int, (thread / "children").read_text().split())
     return found
 
 

@@ -12,15 +12,18 @@ from processes import none_left
 
 
 def job_processes(ancestor: int) -> list[psutil.Process]:
-    """Return the processes of jobs below a process."""
-    found = []
+    """Return the processes of jobs below a process.
+
+    What a job starts has the job's command line until it begins; it is none.
+    """
+    found = {}
     for process in psutil.Process(ancestor).children(recursive=True):
         try:
             if "irbench.features.fleet.on_target.job_process" in process.cmdline():
-                found.append(process)
+                found[process.pid] = process.ppid(), process
         except psutil.Error:
             continue
-    return found
+    return [process for parent, process in found.values() if parent not in found]
 
 
 def nothing_is_left() -> bool:

@@ -37,7 +37,10 @@ def start_daemon(*, clears_environment: bool = False) -> int:
     """Start a sleeper as daemons do, twice forked and in a session of its own, and return its process id."""
     popen = "subprocess.Popen(['sleep', '3600'], start_new_session=True, stdout=-3, env=ENV).pid"
     script = f"import subprocess; print({popen.replace('ENV', '{}' if clears_environment else 'None')})"
-    return int(subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True).stdout)
+    daemon = int(subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True).stdout)
+    while psutil.Process(daemon).cmdline() != ["sleep", "3600"]:
+        time.sleep(0.01)  # noqa: TID251 - until it has begun, with the environment that it is known by
+    return daemon
 
 
 def start_hidden_daemon() -> int:

@@ -1,4 +1,4 @@
-"""A backend on one of its devices, written ``ort`` or ``ort:cuda``."""
+"""How users write a backend on one of its devices, ``ort:cuda``, and a function of theirs, ``my_model.py:make``."""
 
 from __future__ import annotations
 
@@ -22,3 +22,12 @@ class BackendAddress(NamedTuple):
 
     def __str__(self) -> str:
         return self.name if self.device == CPU else f"{self.name}:{self.device}"
+
+
+def function_address(text: str) -> tuple[str, str] | None:
+    """Return the module, or its file, and the name of a function; ``None`` for a text that names no function.
+
+    Whether there is such a module is not checked: a file may have a name like this, and a backend and its device too.
+    """
+    module, _, function = text.rpartition(":")
+    return (module, function) if module and function.isidentifier() else None

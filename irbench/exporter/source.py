@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from irbench.core import registry
+from irbench.core.address import function_address
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
 from irbench.system.file_states import exists, is_file, is_folder
@@ -104,9 +105,10 @@ class Source:
     @property
     def function(self) -> tuple[str, str] | None:
         """Module and function; the module is a dotted name or an absolute path. ``None`` for any other source."""
-        module, colon, function = self.text.rpartition(":")
-        if self.is_zoo or not (colon and module and function.isidentifier()) or exists(self.path):
+        address = function_address(self.text)
+        if address is None or self.is_zoo or exists(self.path):
             return None
+        module, function = address
         return (os.path.normpath(self.folder / module) if module.endswith(".py") else module), function
 
     @property

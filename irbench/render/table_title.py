@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
+from irbench.core.address import function_address
 from irbench.core.quantities import plural
 from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import GivenInputs, Requested, all_threads
@@ -237,8 +237,6 @@ def planned_command_text(plan: Mapping[str, Any]) -> str:
 _CODE_OPTIONS = ("--cell", "--metric", "--import", "--with")
 _SETTINGS = ("--set", "--vary")
 _NAMES_BACKENDS = ("--backend", "--backends", "--baseline", "--reference")
-_FUNCTION = re.compile(r".+:[^\W\d]\w*", re.DOTALL)
-"""A function that makes a model or data: ``my_model.py:make``."""
 
 
 def code_in_command(plan: Mapping[str, Any]) -> tuple[str, ...]:
@@ -252,7 +250,7 @@ def code_in_command(plan: Mapping[str, Any]) -> tuple[str, ...]:
         option, equals, value = word.partition("=") if word.startswith("--") else (before, "=", word)
         is_path = os.sep in value.partition("=")[2]
         runs_code = option in _CODE_OPTIONS or (option in _SETTINGS and is_path)
-        is_function = option not in _NAMES_BACKENDS and _FUNCTION.fullmatch(value) is not None
+        is_function = option not in _NAMES_BACKENDS and function_address(value) is not None
         if equals and (runs_code or is_function):
             named.append(value)
     return tuple(dict.fromkeys(named))

@@ -158,6 +158,7 @@ def test_where_no_row_answers_in_time_the_headline_says_so() -> None:
         (("run", "tiny", "--cell=mine=sh -c x"), ("mine=sh -c x",)),
         (("serve", "make.py:model", "--data", "make.py:images"), ("make.py:model", "make.py:images")),
         (("run", "x=y.py:make", "--data", "a:b.py:make"), ("x=y.py:make", "a:b.py:make")),
+        (("train", "x.py:\u2118"), ("x.py:\u2118",)),  # an identifier, though not a word
         (("corun", "tiny", "--with", "sh -c x"), ("sh -c x",)),
         (
             ("run", "tiny", "--set", "ort.library=/tmp/x.so", "--metric", "m:f>=0.9"),

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
-from processes import none_left, workers
+from processes import becomes, comes_true, none_left, workers
 
 from irbench.errors import IrbenchError
 from irbench.measure.disturbances import snapshot
@@ -30,11 +29,8 @@ def neighbour() -> psutil.Process:
 
 def computes(process: psutil.Process) -> bool:
     """Wait until a process has used a tenth of a second of its processor."""
-    until = time.monotonic() + _PATIENCE_S  # noqa: TID251 - how long we wait; nothing is asserted of it
     used_s = process.cpu_times().user + _BUSY_S
-    while process.cpu_times().user < used_s and time.monotonic() < until:  # noqa: TID251
-        time.sleep(0.02)  # noqa: TID251
-    return process.cpu_times().user >= used_s
+    return comes_true(lambda: process.cpu_times().user >= used_s)
 
 
 def test_it_computes_on_its_processor_until_the_table_is_measured(tmp_path: Path) -> None:
@@ -98,17 +94,22 @@ def neighbours(folder: Path, *planned: Neighbour) -> Neighbours:
 
 
 @pytest.mark.ci
-def test_each_is_counted_alone_while_the_others_stand_still(tmp_path: Path) -> None:
-    first = Neighbour("command", f"sh -c 'echo $$ > {tmp_path}/first; exec sleep 1000'", cpus=(LAST,))
-    watch = f'test -s {tmp_path}/first && cut -d" " -f3 /proc/$(cat {tmp_path}/first)/stat >> {tmp_path}/states'
-    watching = Neighbour("command", f"sh -c 'while :; do {watch}; sleep 0.01; done'", cpus=(LAST,))
-    both = neighbours(tmp_path, first, watching)
+def test_each_is_counted_alone_while_the_others_stand_still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = neighbours(tmp_path, *(Neighbour("command", f"sleep {each}", cpus=(LAST,)) for each in (1000, 2000)))
+    running: list[list[int]] = []
+
+    def wait(_: float) -> None:
+        stopped = [host for host in workers() if host.status() == psutil.STATUS_STOPPED]
+        assert all(becomes(child, psutil.STATUS_STOPPED) for host in stopped for child in host.children())
+        running.append([host.pid for host in workers() if host not in stopped])
+
+    monkeypatch.setattr("irbench.runner.neighbours.sleep", wait)
     try:
         both.start()
     finally:
         both.close()
-    states = (tmp_path / "states").read_text().split()
-    assert set(states[states.index("T") :]) == {"T"}  # a process takes a moment to obey the signal
+    assert [len(hosts) for hosts in running] == [1, 1, 1, 1]
+    assert running[0] == running[1] != running[2] == running[3]  # it settles, and is counted
 
 
 def test_a_command_runs_for_its_warm_up_before_it_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import hostile_files as hostile
 import models
+import psutil
 import pytest
+from processes import comes_true
 
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.cold.run import files_read
@@ -160,10 +163,13 @@ def test_a_file_that_shrinks_while_it_is_mapped_is_one_error(model: Path) -> Non
     _, worker = read_with("process_of", model)  # type: ignore[misc]
 
     def truncate() -> None:
-        children = Path(f"/proc/{worker}/task/{worker}/children")
-        while not any(str(model) in Path(f"/proc/{child}/maps").read_text() for child in children.read_text().split()):
-            pass
+        assert comes_true(lambda: any(maps_model(child.pid) for child in psutil.Process(worker).children()))
         os.truncate(model, 0)
+
+    def maps_model(process: int) -> bool:
+        with suppress(OSError):  # that of the call before has just ended
+            return str(model) in Path(f"/proc/{process}/maps").read_text()
+        return False
 
     shrinking = threading.Thread(target=truncate)
     shrinking.start()

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
+from processes import comes_true
+
 from irbench.measure.disturbances import TICK_NS
 from irbench.spec import Neighbour
 from irbench.worker import Worker
@@ -93,16 +95,12 @@ def test_without_a_rate_each_stream_calls_again_as_soon_as_it_has_answered() -> 
     models = Called(), Called()
     repeated = RepeatedCalls(models, None)
     repeated.begin_turn()
-    counted = 0
-    for _ in range(100 * PATIENCE_S):
-        counted += repeated.taken_ns().size
-        if counted >= 20:
-            break
-        threading.Event().wait(0.01)
-    for model in models:
-        model.answer.clear()  # so that they do not use a processor beside other tests
-    assert counted >= 20
-    assert all(model.was_called for model in models)
+    try:
+        assert all(model.is_called() for model in models for _ in range(10))
+        assert comes_true(lambda: repeated.taken_ns().size > 0)
+    finally:
+        for model in models:
+            model.answer.clear()  # so that they do not use a processor beside other tests
 
 
 def test_streams_share_a_rate() -> None:
@@ -116,13 +114,14 @@ def test_a_command_that_becomes_a_daemon_runs_as_long_as_the_daemon_does_and_its
     neighbour = Neighbour("command", target=f"{sys.executable} {script}")
     with Worker(tmp_path / "log") as worker:
         worker.ask(COMMAND, neighbour, hold=True, deadline_s=PATIENCE_S)
-        counted = [worker.ask("counted", deadline_s=PATIENCE_S).cpu_ns for _ in range(2)]
-        for _ in range(100 * PATIENCE_S):
+        counted: list[int] = []
+
+        def has_computed() -> bool:
             counted.append(worker.ask("counted", deadline_s=PATIENCE_S).cpu_ns)
-            if counted[-1] > 500_000_000:
-                break
+            return counted[-1] > 500_000_000
+
+        assert comes_true(has_computed), "the program itself ends before half a second"
         assert all(later > earlier - TICK_NS for earlier, later in pairwise(counted)), "those that ended still count"
-        assert counted[-1] > 500_000_000, "the program itself ends before half a second"
         (tmp_path / "daemon.stop").touch()
         assert "ended with exit code 0" in refusal_of(worker)
 
@@ -136,9 +135,14 @@ def test_a_command_that_fails_is_refused_though_it_leaves_a_daemon(tmp_path: Pat
 
 def refusal_of(worker: Worker) -> str:
     """Press until the host says that its command has ended, and return how it says so."""
-    for _ in range(100 * PATIENCE_S):
+    said: list[str] = []
+
+    def has_ended() -> bool:
         try:
             worker.ask("press", 100, deadline_s=PATIENCE_S)
         except CallFailed as error:
-            return error.message
-    return "it runs on"
+            said.append(error.message)
+        return bool(said)
+
+    assert comes_true(has_ended)
+    return said[0]

@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 import tests_support
+from processes import comes_true
 
 from irbench.errors import IrbenchError
 from irbench.measure import clock, freeze
@@ -147,6 +148,9 @@ def test_a_worker_that_cannot_be_stopped_at_once_is_stopped_later(
         """Give the program its input while all are stopped, so that it begins when they are let run again."""
         if not opened:
             opened.append(os.open(fifo, os.O_RDWR))
+        if seconds == freeze._MOMENT_S:  # in which it is to begin, and on a busy machine does not
+            children = psutil.Process(worker.process_id).children
+            assert comes_true(lambda: all(child.status() == psutil.STATUS_ZOMBIE for child in children()))
         clock.sleep(seconds)
 
     monkeypatch.setattr(freeze, "ATTEMPT_NS", 200_000_000)

@@ -13,8 +13,8 @@ from typing import Any
 import psutil
 import pytest
 from front_door import given_up_after
+from processes import becomes
 
-from irbench.measure.clock import sleep
 from irbench.spec import Artifact, Load
 from irbench.worker import Worker, WorkerDied
 from irbench.worker.inference import OpenSession
@@ -89,9 +89,9 @@ def test_a_daemon_without_environment_is_frozen_with_its_worker_and_ends_with_it
         daemon = psutil.Process(worker.ask("tests_support:start_hidden_daemon", deadline_s=PATIENCE_S))
         for _ in range(2):
             worker.freeze()
-            assert _becomes(daemon, psutil.STATUS_STOPPED)
+            assert becomes(daemon, psutil.STATUS_STOPPED)
             worker.thaw()
-            assert _becomes(daemon, psutil.STATUS_SLEEPING)
+            assert becomes(daemon, psutil.STATUS_SLEEPING)
     assert _gone(daemon.pid)
 
 
@@ -169,15 +169,6 @@ def _gone(process: int) -> bool:
     except psutil.TimeoutExpired:
         return False
     return True
-
-
-def _becomes(process: psutil.Process, status: str) -> bool:
-    """Wait until a process has a status: signals are obeyed a moment after they are sent."""
-    for _ in range(100 * PATIENCE_S):
-        if process.status() == status:
-            return True
-        sleep(0.01)
-    return False
 
 
 def test_a_watchdog_that_somebody_has_stopped_ends_all_the_same() -> None:
