@@ -111,7 +111,7 @@ def _judged(
     by_mask = dict[str, float]()
     for kind, outputs in answers.items():
         try:
-            error = compare(outputs, expected[kind], class_outputs=(), scale=input_scale(feeds[kind]))
+            error = compare(outputs, expected[kind], class_axes=(), scale=input_scale(feeds[kind]))
         except ValueError as problem:  # an answer of another shape, or that is not finite
             failures[kind] = str(problem)
             continue

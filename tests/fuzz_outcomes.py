@@ -153,7 +153,7 @@ def _judged(prepared: PreparedSession, expected: Outputs | None) -> str:
     if expected is None:
         return "not compared"
     try:
-        errors = [compare(answer, expected, class_outputs=(), scale=1.0) for answer in prepared.outputs]
+        errors = [compare(answer, expected, class_axes=(), scale=1.0) for answer in prepared.outputs]
     except ValueError:
         return "wrong"
     precision = str(prepared.effective["precision"])

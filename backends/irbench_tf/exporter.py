@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -80,15 +80,15 @@ class TensorFlowExporter:
         with blaming_draws(loaded.name, traced.function), blaming_state(loaded.name, traced.function):
             graph = freeze(traced.function, traced.inputs, run.specs).write(request.directory)
             say("converting to ONNX")
-            onnx, facts, class_scores = _write_onnx(traced, run, request)
-        class_outputs = _class_outputs(loaded, class_scores)
+            onnx, facts, model = _write_onnx(traced, run, request)
+        classifier, class_axes = _classes(loaded, model)
         return Bundle(
             name=loaded.name,
             inputs=loaded.inputs,
             artifacts=(onnx, graph),
             defaults=loaded.defaults if traced.batch is None else {**loaded.defaults, BATCH: traced.batch},
-            classifier=loaded.classifier if loaded.zoo else any(class_scores),
-            class_outputs=class_outputs,
+            classifier=classifier,
+            class_axes=class_axes,
             seed=request.seed,
             reference=_write_reference(run, request),
             source=request.source,
@@ -202,8 +202,7 @@ def _only_inferring(loaded: Loaded) -> Mapping[str, Scalar]:
 
 def _write_onnx(
     traced: TracedFunction, run: ReferenceRun, request: ExportRequest
-) -> tuple[Artifact, Mapping[str, Scalar], tuple[bool | None, ...]]:
-    from irbench.onnx.reading.class_scores import class_scores
+) -> tuple[Artifact, Mapping[str, Scalar], Any]:
     from irbench.onnx.rewriting.detached_weights import opset_of, write
     from irbench.onnx.rewriting.upgrade_opset import upgrade_opset
     from irbench_tf.convert import MAX_OPSET, convert, name_dimensions, nchw_spec, require_draws
@@ -221,19 +220,23 @@ def _write_onnx(
     artifact = Artifact("onnx", Path(_ONNX_FILE), inputs, run.specs, sha256=digest, opset=opset_of(detached.model))
     layout: Literal["keep", "nchw"] = "nchw" if images else "keep"
     facts = {"layout": layout, "nodes_converted": converted, "nodes": len(detached.model.graph.node)}
-    return artifact, facts, class_scores(detached.model)
+    return artifact, facts, detached.model
 
 
-def _class_outputs(loaded: Loaded, class_scores: Sequence[bool | None]) -> tuple[int, ...] | None:
-    """Return the places of outputs with scores of classes, as their operators and their losses show it."""
-    from irbench.onnx.reading.class_scores import known_class_outputs
+def _classes(loaded: Loaded, model: Any) -> tuple[bool, tuple[int | None, ...] | None]:
+    """Return whether a model declares that its answers are classes, and along which axes its outputs hold scores.
 
-    if loaded.zoo and loaded.classifier and not any(class_scores):
-        return (0,)  # logits
-    trained = loaded.trains_classes if len(loaded.trains_classes) == len(class_scores) else [None] * len(class_scores)
-    return known_class_outputs(
-        [True if True in pair else False if False in pair else None for pair in zip(class_scores, trained, strict=True)]
-    )
+    Its operators show it, and its losses: scores of a loss have the axis of the layer that makes them.
+    """
+    from irbench.onnx.reading.class_scores import class_axes, class_scores, known_class_axes
+
+    shown = class_scores(model)
+    if loaded.zoo and loaded.classifier and not any(shown):
+        return True, (-1, *[None] * (len(shown) - 1))  # logits
+    trained = loaded.trains_classes if len(loaded.trains_classes) == len(shown) else [None] * len(shown)
+    pairs = zip(shown, trained, strict=True)
+    evidence = [True if True in pair else False if False in pair else None for pair in pairs]
+    return loaded.classifier if loaded.zoo else any(shown), known_class_axes(evidence, class_axes(model))
 
 
 def fold_detached(detached: Any) -> None:

@@ -61,7 +61,7 @@ def _compare_one(answer: Sequence[Array], reference: Sequence[Array], scale: flo
     if len(answer) > 1:
         compared = slice(0, same + 1)  # the logits that the first differing token was chosen from have the same past
         before, expected = ([part[compared] for part in of] for of in (answer, reference))
-        error = compare(before[-1:], expected[-1:], class_outputs=(), scale=scale)
+        error = compare(before[-1:], expected[-1:], class_axes=(), scale=scale)
         distances = [_distance(*pair) for pair in zip(*before[1:3], *expected[1:3], strict=True)]
     if differing.size:
         distances.append(_distance_of_choice(int(tokens[same]), expected_top[same], expected_tokens[same]))

@@ -55,7 +55,7 @@ _EXACT_MISMATCH = 1.0
 
 
 def compare(
-    outputs: Sequence[Array], reference: Sequence[Array], class_outputs: Sequence[int], scale: float
+    outputs: Sequence[Array], reference: Sequence[Array], class_axes: Sequence[int | None], scale: float
 ) -> OutputError:
     """Return how far outputs are from the reference: the worst over all of them, each relative to its own size.
 
@@ -68,8 +68,9 @@ def compare(
     Args:
         outputs: What a backend answered.
         reference: What it should have answered, in the same order.
-        class_outputs: Places of the outputs that hold class scores along their last axis, so that top-1 agreement (the
-            fraction of positions whose largest score is the same class's) is given: the least of all of them.
+        class_axes: For each output the axis along which it holds scores of classes, so that top-1 agreement (the
+            fraction of positions whose largest score is the same class's) is given: the least of all of them. ``None``
+            for an output that holds none, empty where no output does.
         scale: Size of the values that outputs are computed from: :func:`input_scale`.
 
     Raises:
@@ -81,7 +82,9 @@ def compare(
     pairs = [(np.asarray(tensor), np.asarray(other)) for tensor, other in zip(outputs, reference, strict=True)]
     least = LEAST_LARGEST * scale
     errors = [_compare_one(tensor, other, f"output {place}", least) for place, (tensor, other) in enumerate(pairs)]
-    agreements = [_top1_agreement(*pairs[place]) for place in class_outputs]
+    agreements = [
+        _top1_agreement(*pair, axis) for pair, axis in zip(pairs, class_axes, strict=False) if axis is not None
+    ]
     return OutputError(
         max_abs=max((error.max_abs for error in errors), default=0.0),
         max_rel=max((error.max_rel for error in errors), default=0.0),
@@ -230,10 +233,10 @@ def _cosine(actual: NDArray[Any], expected: NDArray[Any]) -> float:
     return min(1.0, max(-1.0, float(np.vdot(expected, actual).real) / norms))
 
 
-def _top1_agreement(output: Array, reference: Array) -> float | None:
+def _top1_agreement(output: Array, reference: Array, axis: int) -> float | None:
     if output.ndim == 0 or not output.size or output.dtype.kind in "OSUc":
         return None
-    chosen, expected = (_wide(tensor).reshape(tensor.shape).argmax(axis=-1) for tensor in (output, reference))
+    chosen, expected = (_wide(tensor).reshape(tensor.shape).argmax(axis=axis) for tensor in (output, reference))
     return float(np.mean(chosen == expected))
 
 

@@ -99,7 +99,7 @@ def _require_shapes(bundle: Bundle, artifact: Artifact, answer: tuple[Array, ...
 
 def _compare(bundle: Bundle, answer: tuple[Array, ...], expected: tuple[Array, ...], scale: float) -> OutputError:
     try:
-        return compare(answer, expected, bundle.class_places, scale)
+        return compare(answer, expected, bundle.known_class_axes, scale)
     except ValueError as error:
         raise IrbenchError(
             f"The ONNX model of {bundle.name} differs from the original model: {error}.", hint=_HINT

@@ -9,7 +9,6 @@ from irbench.core import registry
 from irbench.core.suggestions import did_you_mean, nearest
 from irbench.errors import IrbenchError
 from irbench.exporter.source import Source, makers
-from irbench.onnx.reading.class_scores import known_class_outputs
 from irbench.onnx.reading.element_types import STRING
 from irbench.onnx.reading.protobuf import require_model_file
 from irbench.spec import (
@@ -130,13 +129,13 @@ def from_onnx_file(path: Path) -> Bundle:
     require_model_file(path)
     free_bytes = host.available_memory_bytes()
     _require_memory(path, 0, free_bytes)
-    signature, outside_bytes, draws, class_scores = examine_file(path)
+    signature, outside_bytes, draws, class_axes = examine_file(path)
     _require_memory(path, outside_bytes, free_bytes)
     return Bundle(
         name=name_of_file(path),
         inputs=tuple(map(_input, signature.inputs)),
         artifacts=(Artifact("onnx", path, signature.inputs, signature.outputs, opset=signature.opset),),
-        class_outputs=known_class_outputs(class_scores),
+        class_axes=class_axes,
         source=str(path),
         details={
             "nodes": signature.nodes,

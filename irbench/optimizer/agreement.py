@@ -95,8 +95,8 @@ def measure_agreement(
     if not any(map(_has_numbers, expected)):
         raise ValueError("the fp32 graph answers no finite number to these inputs: give real ones with --data")
     scale = max(input_scale(inputs) for inputs in samples.logical_inputs())
-    classes = samples.bundle.class_places or _recognised(samples, expected)
-    errors = [compare(*pair, classes, scale) for pair in zip(answers, expected, strict=True)]
+    class_axes = samples.bundle.known_class_axes or _recognised(samples, expected)
+    errors = [compare(*pair, class_axes, scale) for pair in zip(answers, expected, strict=True)]
     further = _errors_at_other_sizes(at_other_sizes, samples, converted, backend)
     sizes, compared = tuple(other.case.sizes for other in at_other_sizes), len(further)
     return Agreement(
@@ -109,19 +109,23 @@ def measure_agreement(
         source="data" if samples.feeding.samples else "generated",
         drawn=samples.feeding.drawn,
         ranges=samples.generated_ranges,
-        is_recognised=bool(classes) and not samples.bundle.classifier,
-        outputs=samples.bundle.names_among_others(classes),
-        elsewhere=tuple(_agreements_elsewhere(elsewhere, samples, (wide, narrow), (right, backend), classes)),
+        is_recognised=bool(class_axes) and not samples.bundle.classifier,
+        outputs=samples.bundle.names_of_classes(class_axes),
+        elsewhere=tuple(_agreements_elsewhere(elsewhere, samples, (wide, narrow), (right, backend), class_axes)),
         computed_in=computed_in,
     )
 
 
-def _recognised(samples: CheckSamples, expected: Sequence[Sequence[Array]]) -> tuple[int, ...]:
-    """Return the places of outputs whose values are probabilities of classes, where nobody knows which are."""
-    if samples.bundle.class_outputs is not None:
+def _recognised(samples: CheckSamples, expected: Sequence[Sequence[Array]]) -> tuple[int | None, ...]:
+    """Return the last axis of outputs whose values are probabilities of classes along it, where nobody knows more."""
+    if samples.bundle.class_axes is not None:
         return ()
-    few_axes = (place for place, output in enumerate(expected[0]) if np.ndim(output) in _AXES_OF_CLASSES)
-    return tuple(place for place in few_axes if all(are_class_scores(outputs[place]) for outputs in expected))
+    few_axes = [np.ndim(output) in _AXES_OF_CLASSES for output in expected[0]]
+    axes = tuple(
+        -1 if has_few and all(are_class_scores(outputs[place]) for outputs in expected) else None
+        for place, has_few in enumerate(few_axes)
+    )
+    return axes if any(axis is not None for axis in axes) else ()
 
 
 def _agreements_elsewhere(
@@ -129,7 +133,7 @@ def _agreements_elsewhere(
     samples: CheckSamples,
     graphs: tuple[Artifact, Artifact],
     backends: tuple[Backend, Backend],
-    classes: Sequence[int],
+    class_axes: Sequence[int | None],
 ) -> Iterator[AgreementElsewhere]:
     """Yield how closely two graphs agree on inputs of each distribution, which a session of each answers."""
     if not distributions:
@@ -141,15 +145,18 @@ def _agreements_elsewhere(
     expected, answers = (answers_of(*pair, variants)[0] for pair in zip(backends, graphs, strict=True))
     for own, right, answer in zip(variants, expected, answers, strict=True):
         scale = max(input_scale(inputs) for inputs in own.logical_inputs())
-        yield AgreementElsewhere(own.feeding.drawn, own.count, _error_elsewhere(answer, right, classes, scale))
+        yield AgreementElsewhere(own.feeding.drawn, own.count, _error_elsewhere(answer, right, class_axes, scale))
 
 
 def _error_elsewhere(
-    answers: Sequence[tuple[Array, ...]], expected: Sequence[tuple[Array, ...]], classes: Sequence[int], scale: float
+    answers: Sequence[tuple[Array, ...]],
+    expected: Sequence[tuple[Array, ...]],
+    class_axes: Sequence[int | None],
+    scale: float,
 ) -> OutputError | None:
     """Return the worst error; ``None`` where some answer is finite in one precision alone."""
     try:
-        return _worst([compare(*pair, classes, scale) for pair in zip(answers, expected, strict=True)], ())
+        return _worst([compare(*pair, class_axes, scale) for pair in zip(answers, expected, strict=True)], ())
     except ValueError:
         return None
 
@@ -183,7 +190,7 @@ def _errors_at_other_sizes(
     if samples.feeding.samples:
         return []
     return [
-        compare(answer, expected.outputs, samples.bundle.class_places, expected.scale)
+        compare(answer, expected.outputs, samples.bundle.known_class_axes, expected.scale)
         for answer, expected in zip(answers, at_other_sizes, strict=True)
     ]
 

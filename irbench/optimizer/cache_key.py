@@ -118,7 +118,7 @@ def key_of(
         "defaults": dict(bundle.defaults),
         "seed": bundle.seed,
         "classifier": bundle.classifier,
-        "class_outputs": bundle.class_outputs,
+        "class_axes": bundle.class_axes,
         "weight_bits": int8_weight_bits() if tools.quantizer is not None else None,
         "versions": dict(tools.versions),
         "reference": tools.reference,

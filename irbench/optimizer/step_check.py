@@ -126,7 +126,7 @@ class GraphComparison:
     ) -> float:
         """Return the error of an answer."""
         try:
-            error = compare(answer(), expected.outputs, self.job.bundle.class_places, expected.scale)
+            error = compare(answer(), expected.outputs, self.job.bundle.known_class_axes, expected.scale)
         except Exception as problem:  # each runtime reports in a way of its own that it cannot run a graph
             raise WrongAnswer(first_line(problem), expected, directions) from problem
         wrong = judge(error, self.question.precision)

@@ -80,7 +80,7 @@ def _generation(bundle: Bundle, request: GenerationRequest) -> Bundle:
         artifacts=every,
         reference=None,
         classifier=False,
-        class_outputs=(),
+        class_axes=(),
         details=details,
     )
 

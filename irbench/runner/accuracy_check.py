@@ -49,18 +49,18 @@ def answers_key(cell: Cell, group: Group) -> Hashable:
     return (*own, group.workload_of(cell).bundle.name, load.precision, load.precision_required, options)
 
 
-def judged_outputs(workload: Workload) -> tuple[int, ...]:
-    """Return the places of the outputs whose largest value is a class.
+def judged_class_axes(workload: Workload) -> tuple[int | None, ...]:
+    """Return for each output the axis along which its largest value is a class, ``None`` where it is none.
 
     Where nobody knows which these are, the only output is taken for scores if it has several for each sample, in rows.
     """
     bundle = workload.bundle
-    if bundle.class_outputs is not None or bundle.class_places:
-        return bundle.class_places
+    if bundle.class_axes is not None or bundle.known_class_axes:
+        return bundle.known_class_axes
     if len(bundle.outputs) != 1 or "float" not in bundle.outputs[0].dtype:
         return ()
     shape = bundle.outputs[0].shape
-    return (0,) if len(shape) == 2 and shape[-1] != 1 else ()
+    return (-1,) if len(shape) == 2 and shape[-1] != 1 else ()
 
 
 def checked_group(
@@ -120,8 +120,8 @@ def accuracy_of(cell: Cell, limit: AccuracyLimit, answered: AnsweredModel, deadl
     """Return how accurate a cell is, asked one sample at a time in a worker of its own."""
     expected = answered.expected
     alone = replace(cell, load=replace(cell.load, threads=None, streams=1, instances=1))
-    classes = judged_outputs(answered.workload)
-    task = AccuracyTask(alone, answered.workload, expected.outputs, expected.scale, limit, classes)
+    axes = judged_class_axes(answered.workload)
+    task = AccuracyTask(alone, answered.workload, expected.outputs, expected.scale, limit, axes)
     accuracy: Accuracy = call_in_worker(
         "irbench.worker.answer_accuracy:measure_accuracy",
         task,
@@ -184,7 +184,7 @@ def _require_several(workload: Workload, limit: AccuracyLimit) -> None:
 
 
 def _require_classifier(workload: Workload, limit: AccuracyLimit) -> None:
-    if not limit.function and not judged_outputs(workload):
+    if not limit.function and not judged_class_axes(workload):
         names = ", ".join(spec.name for spec in workload.bundle.outputs)
         raise IrbenchError(
             "--min-accuracy compares largest classes, and no output of "

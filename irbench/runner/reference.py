@@ -228,7 +228,7 @@ def worst_error(answers: Sequence[Outputs], reference: Outputs, bundle: Bundle, 
     if any(isinstance(artifact, GenerationArtifact) for artifact in bundle.artifacts):
         errors = [compare_generations(answer, reference, scale) for answer in answers]
     else:
-        errors = [compare(answer, reference, bundle.class_places, scale) for answer in answers]
+        errors = [compare(answer, reference, bundle.known_class_axes, scale) for answer in answers]
     return max(errors, key=lambda error: error.max_rel)
 
 

@@ -100,8 +100,8 @@ class Bundle:
         artifacts: The forms it comes in; at most one of each label.
         defaults: Sizes of free dimensions that are used unless the caller binds others.
         classifier: Whether it declares that its answers are classes, so that a conversion is judged by them.
-        class_outputs: Places of the outputs that hold scores of classes along their last axis; ``None`` where that is
-            not known.
+        class_axes: For each output the axis along which it holds scores of classes, ``None`` for one that holds none;
+            empty where no output does. ``None`` as a whole where that is not known.
         seed: Seed of the generated inputs (and of random weights).
         workload: What one call does: an inference, or a training step.
         reference: File with the expected outputs; ``None`` where a reference backend computes them.
@@ -117,7 +117,7 @@ class Bundle:
     artifacts: tuple[Artifact, ...]
     defaults: Mapping[str, int] = field(default_factory=dict[str, int])
     classifier: bool = False
-    class_outputs: tuple[int, ...] | None = None
+    class_axes: tuple[int | None, ...] | None = None
     seed: int = 0
     workload: Literal["inference", "training"] = "inference"
     reference: Path | None = None
@@ -132,15 +132,16 @@ class Bundle:
         return (self.artifact(("onnx",)) or self.artifacts[0]).outputs
 
     @property
-    def class_places(self) -> tuple[int, ...]:
-        """Places of the outputs that are known to hold scores of classes: the only one of a classifier is."""
-        if self.class_outputs is not None:
-            return self.class_outputs
-        return (0,) if self.classifier and len(self.outputs) == 1 else ()
+    def known_class_axes(self) -> tuple[int | None, ...]:
+        """As :attr:`class_axes`; empty where nothing is known, unless a classifier has a single output."""
+        if self.class_axes is not None:
+            return self.class_axes
+        return (-1,) if self.classifier and len(self.outputs) == 1 else ()
 
-    def names_among_others(self, places: Sequence[int]) -> tuple[str, ...]:
-        """Return the names of outputs; none where there is a single output, which needs no name."""
-        return tuple(self.outputs[place].name for place in places) if len(self.outputs) > 1 else ()
+    def names_of_classes(self, axes: Sequence[int | None]) -> tuple[str, ...]:
+        """Return the names of outputs with an axis of classes; none for a single output, which needs no name."""
+        named = tuple(spec.name for spec, axis in zip(self.outputs, axes, strict=False) if axis is not None)
+        return named if len(self.outputs) > 1 else ()
 
     def artifact(self, kinds: tuple[str, ...]) -> Artifact | None:
         """Return the artifact of the first kind in ``kinds`` that the bundle holds, unoptimised form first."""

@@ -39,7 +39,8 @@ class AccuracyTask:
         expected: What the reference answers to each call, in the order of the model's outputs; ``None`` where there is
             no reference.
         scale: Size of the inputs: :func:`irbench.core.output_check.input_scale`.
-        classes: Places of the outputs whose largest class is compared, without a function of the user's.
+        class_axes: For each output the axis along which its largest class is compared, without a function of the
+            user's; ``None`` for one that is not compared.
     """
 
     cell: Cell
@@ -47,7 +48,7 @@ class AccuracyTask:
     expected: tuple[Outputs, ...] | None
     scale: float
     limit: AccuracyLimit
-    classes: tuple[int, ...] = (0,)
+    class_axes: tuple[int | None, ...] = (-1,)
 
 
 def measure_accuracy(task: AccuracyTask) -> Accuracy:
@@ -83,7 +84,7 @@ def _worst_error(answers: Sequence[Outputs], task: AccuracyTask) -> OutputError 
         return None
     try:
         errors = [
-            compare(outputs, expected, class_outputs=(), scale=task.scale)
+            compare(outputs, expected, class_axes=(), scale=task.scale)
             for outputs, expected in zip(answers, task.expected, strict=True)
         ]
     except (TypeError, ValueError):  # not finite, or no tensors: the user's measure may bear with them
@@ -95,18 +96,19 @@ def _named_limit(task: AccuracyTask) -> AccuracyLimit:
     """Return the limit with the names of the outputs that are compared, unless the model has a single one."""
     if task.limit.function:
         return task.limit
-    return replace(task.limit, classes=task.workload.bundle.names_among_others(task.classes))
+    return replace(task.limit, classes=task.workload.bundle.names_of_classes(task.class_axes))
 
 
 def _agreement(answers: Sequence[Outputs], task: AccuracyTask, samples: _Samples) -> float:
     """Return the share of samples whose largest class is that of the reference: the least of all outputs."""
-    return min(_agreement_of(place, answers, task, samples) for place in task.classes)
+    axes = enumerate(task.class_axes)
+    return min(_agreement_of(place, axis, answers, task, samples) for place, axis in axes if axis is not None)
 
 
-def _agreement_of(place: int, answers: Sequence[Outputs], task: AccuracyTask, samples: _Samples) -> float:
+def _agreement_of(place: int, axis: int, answers: Sequence[Outputs], task: AccuracyTask, samples: _Samples) -> float:
     assert task.expected is not None
     chosen, expected = (
-        np.concatenate([np.asarray(arrays[place]).argmax(axis=-1).ravel() for arrays in samples.parts(calls)])
+        np.concatenate([np.asarray(arrays[place]).argmax(axis=axis).ravel() for arrays in samples.parts(calls)])
         for calls in (answers, task.expected)
     )
     return float(np.mean(chosen == expected))

@@ -270,17 +270,24 @@ _COUNT_DEADLINE_S = 300.0
 _SHAPES = ("onnx", "onnx.shape_inference", "irbench.onnx.contributed")
 
 
-def examine_file(path: Path) -> tuple[Signature, int, RandomDraws, tuple[bool | None, ...]]:
+def examine_file(path: Path) -> tuple[Signature, int, RandomDraws, tuple[int | None, ...] | None]:
     """Return what :func:`irbench.onnx.reading.check.examine` does; raises as it and :func:`read_file` do."""
     from irbench.onnx.reading.random_draws import RandomDraws
     from irbench.onnx.reading.signature import Signature
 
     target, imports = "irbench.onnx.reading.check:examine", (*_SHAPES, "onnx.checker")
-    returns = tuple[Signature, int, RandomDraws, tuple[bool | None, ...]]
-    examined: tuple[Signature, int, RandomDraws, tuple[bool | None, ...]] = read_file(
+    returns = tuple[Signature, int, RandomDraws, tuple[int | None, ...] | None]
+    examined: tuple[Signature, int, RandomDraws, tuple[int | None, ...] | None] = read_file(
         target, path, returns=returns, imports=imports, deadline_s=_CHECK_DEADLINE_S
     )
     return examined
+
+
+def read_class_axes(path: Path) -> tuple[int | None, ...]:
+    """Return what :func:`irbench.onnx.reading.class_scores.class_axes` does; raises as :func:`read_file` does."""
+    target, returns = "irbench.onnx.reading.class_scores:class_axes_of_file", tuple[int | None, ...]
+    axes: tuple[int | None, ...] = read_file(target, path, returns=returns)
+    return axes
 
 
 def read_signature(path: Path, every_output: bool = True) -> Signature:

@@ -195,15 +195,15 @@ def test_a_file_that_cannot_be_imported_is_named_with_the_reason(tmp_path):
 
 @pytest.mark.ci
 @pytest.mark.parametrize(
-    ("function", "names", "class_outputs"),
-    [("detector", ["box", "label"], (1,)), ("regression", ["output"], ()), ("logits", ["output"], (0,))],
+    ("function", "names", "class_axes"),
+    [("detector", ["box", "label"], (None, 1)), ("regression", ["output"], ()), ("logits", ["output"], (1,))],
 )
 def test_outputs_with_scores_of_classes_are_known_by_their_operators_and_losses(
-    models_file, function, names, class_outputs
+    models_file, function, names, class_axes
 ):
     bundle = bundles.load(export(f"{models_file}:{function}", ExportOptions(), lambda _: None))
     assert len(bundle.outputs) == len(names)
-    assert bundle.class_outputs == class_outputs
+    assert bundle.class_axes == class_axes
     if len(names) > 1:  # Keras sorts them
         assert [spec.name for spec in bundle.outputs] == names
         assert bundle.classifier

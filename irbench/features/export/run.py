@@ -187,7 +187,7 @@ def check_on_inputs(bundle: Bundle, request: InputRequest, deadline_s: float | N
         scale = inputs_scale(workload)
     pairs = zip(answers, expected, strict=True)
     try:
-        errors = [compare(outputs, right, bundle.class_places, scale) for outputs, right in pairs]
+        errors = [compare(outputs, right, bundle.known_class_axes, scale) for outputs, right in pairs]
     except ValueError as problem:
         raise _different(bundle, str(problem)) from problem
     worst = max(errors, key=lambda error: error.max_rel)

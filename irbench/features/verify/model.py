@@ -183,7 +183,7 @@ def _answered(trial: Trial, cell: Cell, row: CellResult) -> CellResult:
         return replace(row, state="failed", failure=strayed)
     try:
         errors = [
-            compare(outputs, expected, trial.bundle.class_places, trial.scale)
+            compare(outputs, expected, trial.bundle.known_class_axes, trial.scale)
             for outputs, expected in zip(answers.outputs, trial.expected, strict=True)
         ]
     except ValueError as problem:

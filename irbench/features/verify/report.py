@@ -130,7 +130,7 @@ class PlannedTrials:
             warnings=self.warnings,
             shapes=shapes[0] if shapes and all(other == shapes[0] for other in shapes) else {},
             given_inputs=given_inputs(feedings[0]) if feedings else None,
-            classes=bundle.names_among_others(bundle.class_places),
+            classes=bundle.names_of_classes(bundle.known_class_axes),
         )
 
 

@@ -154,7 +154,7 @@ def _difference(outputs: Outputs, expected: Outputs) -> tuple[OutputError | None
     """Return how far outputs are off, where that can be said, and the sentence for those that are too far."""
     flat, reference = _flat(outputs), _flat(expected)
     try:
-        error = compare(flat, reference, class_outputs=(), scale=1.0)
+        error = compare(flat, reference, class_axes=(), scale=1.0)
     except (ValueError, TypeError) as problem:
         return None, _reason(problem)
     for position, (array, other) in enumerate(zip(flat, reference, strict=True)):

@@ -63,22 +63,22 @@ _UPGRADE = "Upgrade it: pip install -U onnx. Or lower the model: onnx.version_co
 _LONGEST_REASON = 200
 
 
-def examine(path: Path) -> tuple[Signature, int, RandomDraws, tuple[bool | None, ...]]:
+def examine(path: Path) -> tuple[Signature, int, RandomDraws, tuple[int | None, ...] | None]:
     """Check a file of unknown origin.
 
     Returns:
-        Its signature; how many bytes of its weights lie in other files; what draws random numbers; and which outputs
-        hold scores of classes.
+        Its signature; how many bytes of its weights lie in other files; what draws random numbers; and along
+        which axes outputs hold scores of classes, as :attr:`irbench.spec.Bundle.class_axes` says.
     """
     # these import NumPy, and backends import this module to be listed
-    from irbench.onnx.reading.class_scores import class_scores_of_file
+    from irbench.onnx.reading.class_scores import known_class_axes_of_file
     from irbench.onnx.reading.random_draws import draws_of_file
 
     read = signature.read(path)
     _refuse_future_opset(path, read.opset)
     outside_bytes = external_data.require_sound(path)
     check_file(path, shapes=False)
-    return read, outside_bytes, draws_of_file(path), class_scores_of_file(path)
+    return read, outside_bytes, draws_of_file(path), known_class_axes_of_file(path)
 
 
 def check_file(path: Path, shapes: bool) -> None:

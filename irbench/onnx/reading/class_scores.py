@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from irbench.onnx.reading.external_data import read_outline
 
@@ -35,30 +35,63 @@ _OTHERS = frozenset(
     }
 )
 """What regressions, embeddings and answers to several questions end in; scores of one class among several do not."""
+_CHANNELS = 1
+_RANK_OF_MAPS = 4
+"""Of three axes the second may count positions, whose weights add up to one as well."""
+_CONVOLUTIONS = frozenset({"Conv", "ConvTranspose", "ConvInteger", "QLinearConv"})
+_PRODUCTS = frozenset({"MatMul", "Gemm", "QLinearMatMul", "MatMulInteger"})
+_RESIZING = frozenset({"Resize", "Upsample"})
+_ALONG_ALL_AXES = _RESIZING | {"Add", "Sub", "Mul", "Div", "Clip", "Sigmoid"}
+"""With a constant, they leave each axis where it is."""
 _FLOATS = frozenset({1, 10, 11, 16})  # of onnx.TensorProto: FLOAT, FLOAT16, DOUBLE, BFLOAT16
 _QUANTIZED = frozenset({2, 3, 4, 5})  # UINT8, INT8, UINT16, INT16
 
+_Dimensions: TypeAlias = "Sequence[onnx.TensorShapeProto.Dimension]"
 
-def class_scores_of_file(path: Path) -> tuple[bool | None, ...]:
-    """Return what :func:`class_scores` does of a file that ONNX's checker accepts."""
-    return class_scores(read_outline(path))
+
+def known_class_axes_of_file(path: Path) -> tuple[int | None, ...] | None:
+    """Return what :func:`known_class_axes` does of a file that ONNX's checker accepts."""
+    model = read_outline(path)
+    return known_class_axes(class_scores(model), class_axes(model))
 
 
 def class_scores(model: onnx.ModelProto) -> tuple[bool | None, ...]:
-    """Return for each output whether it holds scores of classes along its last axis.
+    """Return for each output whether it holds scores of classes, along its last axis, or along the channels of maps.
 
-    It does where a softmax computes it and nothing else of the graph computes with it, quantised or not. It does not
-    where it has no such axis, holds numbers that are neither floating-point nor quantised, or ends in another
-    activation. ``None`` where its operators do not show it: logits look like the values of a regression, weights of
-    attention like scores that the graph computes with further, and operators of other domains may compute anything.
+    It does where a softmax along that axis computes it and nothing else of the graph computes with it, quantised or
+    not. It does not where it has no such axis, holds numbers that are neither floating-point nor quantised, or ends in
+    another activation. ``None`` where its operators do not show it: logits look like the values of a regression,
+    weights of attention like scores that the graph computes with further, and operators of other domains may compute
+    anything.
     """
     return tuple(_Graph(model).has_classes(value) for value in model.graph.output)
 
 
-def known_class_outputs(evidence: Sequence[bool | None]) -> tuple[int, ...] | None:
-    """Return the places of outputs that hold scores of classes; ``None`` where none does for sure and one may."""
-    places = tuple(place for place, has_classes in enumerate(evidence) if has_classes)
-    return places or (None if None in evidence else ())
+def known_class_axes(evidence: Sequence[bool | None], axes: Sequence[int | None]) -> tuple[int | None, ...] | None:
+    """Return for each output the axis of its classes, as :attr:`irbench.spec.Bundle.class_axes` says.
+
+    ``None`` where none holds scores for sure and one may. Where no axis is known it is taken to be the last.
+    """
+    if any(evidence):
+        return tuple(
+            (-1 if axis is None else axis) if has_classes else None
+            for has_classes, axis in zip(evidence, axes, strict=True)
+        )
+    return None if None in evidence else ()
+
+
+def class_axes_of_file(path: Path) -> tuple[int | None, ...]:
+    """Return what :func:`class_axes` does of a file that ONNX's checker accepts."""
+    return class_axes(read_outline(path))
+
+
+def class_axes(model: onnx.ModelProto) -> tuple[int | None, ...]:
+    """Return for each output the axis along which its last layer gives scores, from the first as 0.
+
+    It is the axis of a softmax, or that of the channels of the last convolution or product: the second or the last.
+    ``None`` where neither is found behind what keeps the axes.
+    """
+    return tuple(_Graph(model).class_axis(value) for value in model.graph.output)
 
 
 class _Graph:
@@ -76,7 +109,7 @@ class _Graph:
         if not value.type.HasField("tensor_type") or tensor.elem_type not in _FLOATS | _QUANTIZED:
             return False
         shape = tensor.shape.dim if tensor.HasField("shape") else None
-        if shape is not None and (len(shape) < 2 or shape[-1].dim_value == 1):
+        if shape is not None and (len(shape) < 2 or (shape[-1].dim_value == 1 and len(shape) < _RANK_OF_MAPS)):
             return False
         name, keeps_axes, ends_otherwise = value.name, True, False
         seen: set[str] = set()
@@ -91,19 +124,66 @@ class _Graph:
             name = node.input[0]
         operator = "" if node is None else _operator(node)
         if node is not None and operator in _PROBABILITIES:
-            rank = len(shape) if shape is not None and keeps_axes else None
-            if not self._is_along_last_axis(node, rank):
-                return False
-            return True if self._is_last(name, frozenset()) else None
+            is_of_classes = self._is_of_classes(node, shape, keeps_axes)
+            return is_of_classes and (True if self._is_last(name, frozenset()) else None)
         if node is not None and operator in _CLASSIFIERS:
             return name in node.output[1:2]
         return False if ends_otherwise or operator in _OTHERS else None
 
-    def _is_along_last_axis(self, node: onnx.NodeProto, rank: int | None) -> bool:
-        """Whether a softmax is along the last axis; one whose rank is not known is taken to be."""
-        usual = -1 if self._opset >= 13 or node.op_type == "QLinearSoftmax" else 1  # that operator set changed it
-        axis = _attribute(node, "axis", usual)
-        return rank is None or axis in (-1, rank - 1)
+    def _is_of_classes(self, node: onnx.NodeProto, shape: _Dimensions | None, keeps_axes: bool) -> bool | None:
+        """Whether the axis of a softmax counts classes in an output of this shape; ``None`` where that is not known."""
+        if shape is None:
+            return True
+        rank = len(shape)
+        if not keeps_axes:  # of few axes the last is left; of more nobody knows where a reshape put them
+            is_last = rank == 2 or self._written_axis(node) < 0
+            return shape[-1].dim_value != 1 and (True if is_last else None)
+        axis = self._softmax_axis(node, rank)
+        return axis in (_CHANNELS if rank >= _RANK_OF_MAPS else rank - 1, rank - 1) and shape[axis].dim_value != 1
+
+    def class_axis(self, value: onnx.ValueInfoProto) -> int | None:
+        """Return the axis along which the layer that makes an output gives scores."""
+        if not value.type.tensor_type.HasField("shape"):
+            return None
+        rank, name = len(value.type.tensor_type.shape.dim), value.name
+        axes = list(range(rank))  # where each axis of the output is in the value that the walk has reached
+        seen: set[str] = set()
+        while rank >= 2 and name not in seen and (node := self._makers.get(name)) is not None:
+            seen.add(name)
+            own = self._own_class_axis(node, rank)
+            if own is not None:
+                return axes.index(own)
+            computed = [each for each in node.input if each in self._makers]
+            if _operator(node) == "Transpose":
+                turned = next((list(each.ints) for each in node.attribute if each.name == "perm"), [])
+                if sorted(turned) != list(range(rank)):
+                    return None
+                axes = [turned[axis] for axis in axes]
+            elif _operator(node) not in _SAME_AXES | _INCREASING | _ALONG_ALL_AXES:
+                return None
+            if not computed or (len(computed) > 1 and _operator(node) not in _RESIZING):
+                return None
+            name = computed[0]
+        return None
+
+    def _own_class_axis(self, node: onnx.NodeProto, rank: int) -> int | None:
+        if _operator(node) in _PROBABILITIES:
+            return self._softmax_axis(node, rank)
+        if _operator(node) in _CONVOLUTIONS:
+            return _CHANNELS
+        return rank - 1 if _operator(node) in _PRODUCTS else None
+
+    def _written_axis(self, node: onnx.NodeProto) -> int:
+        return _attribute(node, "axis", -1 if self._is_along_one_axis(node) else 1)
+
+    def _softmax_axis(self, node: onnx.NodeProto, rank: int) -> int | None:
+        """Return the axis of a softmax; ``None`` where it is over several at once, as in old operator sets."""
+        axis = self._written_axis(node)
+        axis += rank if axis < 0 else 0
+        return axis if 0 <= axis < rank and (self._is_along_one_axis(node) or axis == rank - 1) else None
+
+    def _is_along_one_axis(self, node: onnx.NodeProto) -> bool:
+        return self._opset >= 13 or node.op_type == "QLinearSoftmax"
 
     def _is_last(self, name: str, seen: frozenset[str]) -> bool:
         """Whether nothing computes with a value any further."""

@@ -10,28 +10,28 @@ SCORES = np.array([[0.1, 0.7, 0.2], [0.5, 0.2, 0.3]], np.float32)
 
 
 def test_equal_outputs_have_no_error():
-    error = compare([SCORES], [SCORES.copy()], class_outputs=(0,), scale=1.0)
+    error = compare([SCORES], [SCORES.copy()], class_axes=(-1,), scale=1.0)
     assert (error.max_abs, error.max_rel, error.cosine, error.top1_agreement) == (0.0, 0.0, pytest.approx(1.0), 1.0)
 
 
 def test_the_relative_error_is_the_largest_difference_over_the_largest_reference_value():
-    error = compare([np.array([1.0, 2.5, -4.0])], [np.array([1.0, 2.0, -4.0])], class_outputs=(), scale=1.0)
+    error = compare([np.array([1.0, 2.5, -4.0])], [np.array([1.0, 2.0, -4.0])], class_axes=(), scale=1.0)
     assert (error.max_abs, error.max_rel, error.top1_agreement) == (0.5, 0.125, None)
     assert error.cosine == pytest.approx(22 / np.sqrt(23.25 * 21))
 
 
 def test_the_worst_output_decides():
     fine, off = np.ones(3), np.ones(3) * 2
-    error = compare([fine, off, fine], [fine, fine, fine], class_outputs=(), scale=1.0)
+    error = compare([fine, off, fine], [fine, fine, fine], class_axes=(), scale=1.0)
     assert (error.max_abs, error.max_rel) == (1.0, 1.0)
 
 
 def test_top1_agreement_is_the_share_of_positions_with_the_same_best_class():
     swapped = SCORES[:, [1, 0, 2]]
     half = np.stack([SCORES[0], swapped[1]])
-    assert compare([half], [SCORES], class_outputs=(0,), scale=1.0).top1_agreement == 0.5
+    assert compare([half], [SCORES], class_axes=(-1,), scale=1.0).top1_agreement == 0.5
     tokens = np.stack([SCORES, SCORES])
-    assert compare([tokens], [tokens], class_outputs=(0,), scale=1.0).top1_agreement == 1.0
+    assert compare([tokens], [tokens], class_axes=(-1,), scale=1.0).top1_agreement == 1.0
 
 
 @pytest.mark.parametrize(("bad", "word"), [(np.nan, "NaN"), (np.inf, "infinities")])
@@ -39,41 +39,41 @@ def test_a_value_that_is_no_number_where_the_reference_is_one_cannot_be_compared
     broken = SCORES.copy()
     broken[0, 0] = bad
     with pytest.raises(ValueError, match=f"output 0 holds {word} at 1 of 6 places"):
-        compare([broken], [SCORES], class_outputs=(), scale=1.0)
+        compare([broken], [SCORES], class_axes=(), scale=1.0)
 
 
 def test_a_number_where_the_reference_has_none_cannot_be_compared_either():
     broken = SCORES.copy()
     broken[1, 1] = np.inf
     with pytest.raises(ValueError, match="finite values where the reference has none"):
-        compare([SCORES], [broken], class_outputs=(), scale=1.0)
+        compare([SCORES], [broken], class_axes=(), scale=1.0)
 
 
 def test_the_same_infinity_in_both_is_agreement():
     masked = np.array([1.0, -np.inf, np.nan, 2.0])
-    error = compare([masked + 0.0], [masked], class_outputs=(), scale=1.0)
+    error = compare([masked + 0.0], [masked], class_axes=(), scale=1.0)
     assert (error.max_abs, error.cosine) == (0.0, pytest.approx(1.0))
 
 
 def test_the_opposite_infinity_is_not():
     with pytest.raises(ValueError, match="infinities"):
-        compare([np.array([np.inf])], [np.array([-np.inf])], class_outputs=(), scale=1.0)
+        compare([np.array([np.inf])], [np.array([-np.inf])], class_axes=(), scale=1.0)
 
 
 def test_other_shapes_and_numbers_of_outputs_are_told_in_words():
     with pytest.raises(ValueError, match="output 0 has shape 3, the reference 2x3"):
-        compare([SCORES[0]], [SCORES], class_outputs=(), scale=1.0)
+        compare([SCORES[0]], [SCORES], class_axes=(), scale=1.0)
     with pytest.raises(ValueError, match="gave 2 outputs, the reference has 1"):
-        compare([SCORES, SCORES], [SCORES], class_outputs=(), scale=1.0)
+        compare([SCORES, SCORES], [SCORES], class_axes=(), scale=1.0)
 
 
 def test_a_reference_of_zeros_allows_the_rounding_errors_of_values_about_one():
     zeros = np.zeros(4, np.float32)
-    assert compare([zeros], [zeros], class_outputs=(), scale=1.0).cosine == 1.0
-    error = compare([zeros + np.float32(1e-7)], [zeros], class_outputs=(), scale=1.0)
+    assert compare([zeros], [zeros], class_axes=(), scale=1.0).cosine == 1.0
+    error = compare([zeros + np.float32(1e-7)], [zeros], class_axes=(), scale=1.0)
     assert (error.max_rel, error.cosine) == (pytest.approx(1e-4), 0.0)
     assert judge(error, "fp32") is None
-    assert judge(compare([zeros + np.float32(1e-5)], [zeros], class_outputs=(), scale=1.0), "fp32") is not None
+    assert judge(compare([zeros + np.float32(1e-5)], [zeros], class_axes=(), scale=1.0), "fp32") is not None
 
 
 TINY = np.float32(1e-5) * np.array([0.2, 1.0, 0.7, 0.0], np.float32)
@@ -81,7 +81,7 @@ TINY = np.float32(1e-5) * np.array([0.2, 1.0, 0.7, 0.0], np.float32)
 
 
 def test_tiny_outputs_may_differ_by_the_rounding_errors_of_values_about_one():
-    assert judge(compare([TINY + np.float32(2e-7)], [TINY], class_outputs=(), scale=1.0), "fp32") is None
+    assert judge(compare([TINY + np.float32(2e-7)], [TINY], class_axes=(), scale=1.0), "fp32") is None
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_tiny_outputs_may_differ_by_the_rounding_errors_of_values_about_one():
     ids=["zeros", "doubled", "negated", "reversed", "shifted", "raised", "averaged"],
 )
 def test_wrong_answers_of_the_size_of_a_tiny_reference_do_not_pass(wrong):
-    assert judge(compare([wrong], [TINY], class_outputs=(), scale=1.0), "fp32") is not None
+    assert judge(compare([wrong], [TINY], class_axes=(), scale=1.0), "fp32") is not None
 
 
 def test_a_model_whose_inputs_are_small_may_have_small_outputs():
@@ -123,7 +123,7 @@ def test_a_mask_of_huge_inputs_lets_no_wrong_answer_through():
 
 def test_each_of_several_outputs_is_judged_by_its_own_size():
     large, small = np.array([1000.0, 2000.0]), np.array([0.1, 0.2])
-    error = compare([large, small * 1.5], [large, small], class_outputs=(), scale=1.0)
+    error = compare([large, small * 1.5], [large, small], class_axes=(), scale=1.0)
     assert error.max_rel == pytest.approx(0.5)
     assert judge(error, "fp32") is not None
 
@@ -131,8 +131,8 @@ def test_each_of_several_outputs_is_judged_by_its_own_size():
 @pytest.mark.parametrize("dtype", [ml_dtypes.int4, ml_dtypes.uint4])
 def test_integers_of_four_bits_must_be_equal(dtype):
     reference, other = np.array([0, 1, 7, 3]).astype(dtype), np.array([0, 1, 6, 3]).astype(dtype)
-    assert judge(compare([reference], [reference], class_outputs=(), scale=1.0), "fp32") is None
-    assert judge(compare([other], [reference], class_outputs=(), scale=1.0), "int8") is not None
+    assert judge(compare([reference], [reference], class_axes=(), scale=1.0), "fp32") is None
+    assert judge(compare([other], [reference], class_axes=(), scale=1.0), "int8") is not None
 
 
 @pytest.mark.parametrize(
@@ -152,26 +152,26 @@ def test_a_failure_names_the_precision_whose_tolerance_was_exceeded():
 def test_integers_must_be_equal(dtype):
     reference = np.array([0, 1, 1, 0, 1], dtype)
     other = np.array([0, 1, 0, 0, 1], dtype)
-    assert judge(compare([reference], [reference], class_outputs=(), scale=1.0), "fp32") is None
-    error = compare([other], [reference], class_outputs=(), scale=1.0)
+    assert judge(compare([reference], [reference], class_axes=(), scale=1.0), "fp32") is None
+    error = compare([other], [reference], class_axes=(), scale=1.0)
     assert error.max_rel >= 1
     assert all(judge(error, precision) is not None for precision in TOLERANCES)
 
 
 def test_one_wrong_label_among_large_ones_is_not_lost():
     reference = np.array([5, 1_000_000])
-    error = compare([reference + np.array([1, 0])], [reference], class_outputs=(), scale=1.0)
+    error = compare([reference + np.array([1, 0])], [reference], class_axes=(), scale=1.0)
     assert (error.max_abs, error.max_rel) == (1.0, 1.0)
 
 
 def test_strings_must_be_equal():
     words = np.array(["cat", "dog"], object)
-    assert judge(compare([words], [words.copy()], class_outputs=(), scale=1.0), "fp32") is None
-    assert judge(compare([words[::-1]], [words], class_outputs=(), scale=1.0), "bf16") is not None
+    assert judge(compare([words], [words.copy()], class_axes=(), scale=1.0), "fp32") is None
+    assert judge(compare([words[::-1]], [words], class_axes=(), scale=1.0), "bf16") is not None
 
 
 def test_bfloat16_outputs_are_compared_in_full_width():
-    error = compare([SCORES.astype(ml_dtypes.bfloat16)], [SCORES], class_outputs=(0,), scale=1.0)
+    error = compare([SCORES.astype(ml_dtypes.bfloat16)], [SCORES], class_axes=(-1,), scale=1.0)
     assert 0 < error.max_rel < 2**-8
     assert judge(error, "bf16") is None
     assert judge(error, "fp32") is not None
@@ -179,7 +179,7 @@ def test_bfloat16_outputs_are_compared_in_full_width():
 
 def test_half_precision_differences_do_not_overflow():
     large = np.array([60000.0, -60000.0], np.float16)
-    assert compare([-large], [large], class_outputs=(), scale=1.0).max_abs == 120000.0
+    assert compare([-large], [large], class_axes=(), scale=1.0).max_abs == 120000.0
 
 
 def test_the_cosine_of_tiny_and_huge_vectors_is_not_lost():
@@ -188,21 +188,21 @@ def test_the_cosine_of_tiny_and_huge_vectors_is_not_lost():
 
 
 def test_complex_outputs_differ_by_their_modulus():
-    assert compare([np.array([3 + 4j])], [np.array([0 + 0j])], class_outputs=(), scale=1.0).max_abs == 5.0
+    assert compare([np.array([3 + 4j])], [np.array([0 + 0j])], class_axes=(), scale=1.0).max_abs == 5.0
 
 
 def test_an_empty_output_agrees_with_an_empty_one():
     empty = np.empty((0, 4), np.float32)
-    assert compare([empty], [empty], class_outputs=(0,), scale=1.0).max_rel == 0.0
+    assert compare([empty], [empty], class_axes=(-1,), scale=1.0).max_rel == 0.0
 
 
 def test_a_scalar_output_can_be_compared():
-    assert compare([np.float32(2.0)], [np.float32(4.0)], class_outputs=(0,), scale=1.0).max_rel == 0.5
+    assert compare([np.float32(2.0)], [np.float32(4.0)], class_axes=(-1,), scale=1.0).max_rel == 0.5
 
 
 def off_by(relative):
     reference = np.ones(8)
-    return compare([reference * (1 + relative)], [reference], class_outputs=(), scale=1.0)
+    return compare([reference * (1 + relative)], [reference], class_axes=(), scale=1.0)
 
 
 @pytest.mark.parametrize(
@@ -234,9 +234,9 @@ def test_eight_bit_floats_get_no_less_room_than_eight_bit_integers():
 def test_integers_that_float64_cannot_tell_apart_are_different(dtype: str, other: str) -> None:
     reference = np.array([2**60, 7], other)
     off = np.array([2**60 + 1, 7], dtype)
-    error = compare([off], [reference], class_outputs=(), scale=1.0)
+    error = compare([off], [reference], class_axes=(), scale=1.0)
     assert (error.max_abs, error.max_rel) == (1.0, 1.0)
-    assert compare([reference.astype(dtype)], [reference], class_outputs=(), scale=1.0).max_rel == 0.0
+    assert compare([reference.astype(dtype)], [reference], class_axes=(), scale=1.0).max_rel == 0.0
 
 
 @pytest.mark.parametrize(
@@ -268,6 +268,15 @@ def test_texts_and_lists_have_a_fingerprint_of_their_values() -> None:
 def test_top1_agreement_is_of_the_outputs_with_scores_and_the_least_of_them() -> None:
     other = SCORES[:, ::-1].copy()
     pair = ([other, SCORES, other], [SCORES, SCORES, SCORES])
-    assert compare(*pair, class_outputs=(1,), scale=1.0).top1_agreement == 1
-    assert compare(*pair, class_outputs=(1, 2), scale=1.0).top1_agreement == 0.5
-    assert compare(*pair, class_outputs=(), scale=1.0).top1_agreement is None
+    assert compare(*pair, class_axes=(None, -1), scale=1.0).top1_agreement == 1
+    assert compare(*pair, class_axes=(None, -1, -1), scale=1.0).top1_agreement == 0.5
+    assert compare(*pair, class_axes=(), scale=1.0).top1_agreement is None
+
+
+def test_the_class_of_a_position_is_the_largest_along_the_axis_of_classes() -> None:
+    maps = np.zeros((1, 3, 2, 2), np.float32)
+    maps[0, 0], maps[0, 1, 0, 0] = 1, 2
+    other = maps.copy()
+    other[0, 2, 1, 1] = 3
+    assert compare([other], [maps], class_axes=(1,), scale=1.0).top1_agreement == 0.75
+    assert compare([other], [maps], class_axes=(-1,), scale=1.0).top1_agreement != 0.75

@@ -35,7 +35,7 @@ def key_for(bundle: Bundle = BUNDLE, tools: Tools = TOOLS) -> str:
         replace(BUNDLE, inputs=(InputSpec(TENSOR, high=2.0),)),
         replace(BUNDLE, defaults={"length": 7}),
         replace(BUNDLE, classifier=True),
-        replace(BUNDLE, class_outputs=(1,)),
+        replace(BUNDLE, class_axes=(None, 1)),
     ],
 )
 def test_what_a_graph_is_calibrated_and_judged_on_decides(other: Bundle) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import onnx
+import onnx.parser
 import pytest
 
 from irbench.errors import IrbenchError
@@ -15,14 +18,14 @@ OUTPUTS = (
     TensorSpec("label", "float32", ("batch", 10)),
     TensorSpec("best", "int64", ("batch",)),
 )
-DETECTOR = Bundle("detector", (), (Artifact("onnx", Path("a.onnx"), (), OUTPUTS),), class_outputs=(0,))
+DETECTOR = Bundle("detector", (), (Artifact("onnx", Path("a.onnx"), (), OUTPUTS),), class_axes=(-1, None, None))
 OTHER = Bundle("other", (), (Artifact("onnx", Path("b.onnx"), (), OUTPUTS[:1]),))
 
 
 def test_the_named_outputs_replace_those_that_were_known() -> None:
     chosen, other = with_classes((DETECTOR, OTHER), ("label",))
-    assert (chosen.class_places, chosen.classifier) == ((1,), True)
-    assert chosen.names_among_others(chosen.class_places) == ("label",)
+    assert (chosen.known_class_axes, chosen.classifier) == ((None, -1, None), True)
+    assert chosen.names_of_classes(chosen.known_class_axes) == ("label",)
     assert other == OTHER
     assert with_classes((DETECTOR,), ()) == (DETECTOR,)
 
@@ -33,7 +36,7 @@ def test_quantised_numbers_may_be_scores_and_others_that_are_whole_are_not(dtype
         "quantized", (), (Artifact("onnx", Path("d.onnx"), (), (TensorSpec("label", dtype, ("batch", 10)),)),)
     )
     if takes:
-        assert with_classes((quantized,), ("label",))[0].class_places == (0,)
+        assert with_classes((quantized,), ("label",))[0].class_axes == (-1,)
         return
     with pytest.raises(IrbenchError, match="holds no scores of classes"):
         with_classes((quantized,), ("label",))
@@ -54,3 +57,28 @@ def test_an_output_must_hold_scores_in_every_model_that_has_it() -> None:
     for bundles in ((DETECTOR, numbers), (numbers, DETECTOR)):
         with pytest.raises(IrbenchError, match="holds no scores of classes"):
             with_classes(bundles, ("label",))
+
+
+def maps(folder: Path, nodes: str, **facts: Any) -> Bundle:
+    text = f"""<ir_version: 8, opset_import: ["" : 17]> g (float[N,3,8,8] x) => (float[N,5,8,8] y)
+        <float[5,3,1,1] w = {{{",".join(["1"] * 15)}}}> {{ {nodes} }}"""
+    onnx.save(onnx.parser.parse_model(text), folder / "maps.onnx")
+    graph = Artifact("onnx", folder / "maps.onnx", (), (TensorSpec("y", "float32", ("batch", 5, 8, 8)),))
+    return Bundle("maps", (), (graph,), **facts)
+
+
+def test_the_classes_of_maps_are_along_the_axis_that_the_graph_shows(tmp_path: Path) -> None:
+    (chosen,) = with_classes((maps(tmp_path, "y = Conv(x, w)"),), ("y",))
+    assert chosen.class_axes == (1,)
+
+
+def test_an_axis_that_is_known_is_kept(tmp_path: Path) -> None:
+    (chosen,) = with_classes((maps(tmp_path, "y = Conv(x, w)", class_axes=(3,)),), ("y",))
+    assert chosen.class_axes == (3,)
+
+
+def test_maps_whose_axis_of_classes_nothing_shows_are_refused(tmp_path: Path) -> None:
+    bundle = maps(tmp_path, "c = Conv(x, w) d = Conv(x, w) y = Add(c, d)")
+    with pytest.raises(IrbenchError, match="which axis of the output y counts classes") as caught:
+        with_classes((bundle,), ("y",))
+    assert "Softmax" in caught.value.hint

@@ -11,7 +11,7 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.runner import accuracy_check
-from irbench.runner.accuracy_check import answers_key, judged_outputs
+from irbench.runner.accuracy_check import answers_key, judged_class_axes
 from irbench.runner.reference import ReferenceOutputs
 from irbench.spec import AccuracyLimit, Artifact, Bundle, Cell, TensorSpec, Workload
 from irbench.system.confinement import Confinement
@@ -62,11 +62,11 @@ BOXES = TensorSpec("boxes", "float32", ("batch", 84, 8400))
 @pytest.mark.parametrize(
     ("workload", "judged"),
     [
-        (model(SCORES), (0,)),
-        (model(replace(SCORES, shape=("batch", "classes"))), (0,)),
-        (model(BOXES, SCORES, class_outputs=(1,)), (1,)),
-        (model(BOXES, classifier=True), (0,)),
-        (model(SCORES, class_outputs=()), ()),
+        (model(SCORES), (-1,)),
+        (model(replace(SCORES, shape=("batch", "classes"))), (-1,)),
+        (model(BOXES, SCORES, class_axes=(None, 1)), (None, 1)),
+        (model(BOXES, classifier=True), (-1,)),
+        (model(SCORES, class_axes=()), ()),
         (model(SCORES, SCORES), ()),
         (model(SCORES, SCORES, classifier=True), ()),
         (model(BOXES), ()),
@@ -79,9 +79,9 @@ BOXES = TensorSpec("boxes", "float32", ("batch", 84, 8400))
     ],
 )
 def test_outputs_that_hold_scores_are_judged_and_the_only_one_where_nobody_knows(
-    workload: Workload, judged: tuple[int, ...]
+    workload: Workload, judged: tuple[int | None, ...]
 ) -> None:
-    assert judged_outputs(workload) == judged
+    assert judged_class_axes(workload) == judged
 
 
 def test_the_worker_that_runs_a_model_for_its_accuracy_is_confined_too(

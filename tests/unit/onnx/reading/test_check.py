@@ -26,9 +26,9 @@ def written(path: Path, operator: str, opset: int, scales: int = 1) -> Path:
 
 def test_a_decoder_of_the_builders_of_onnxruntime_genai_is_accepted(tmp_path: Path) -> None:
     genai_graphs.write_decoder(tmp_path / "decoder.onnx")
-    found, outside_bytes, draws, class_scores = examine(tmp_path / "decoder.onnx")
+    found, outside_bytes, draws, class_axes = examine(tmp_path / "decoder.onnx")
     assert (found.opset, outside_bytes, draws.operators) == (14, 0, ())
-    assert class_scores[0] is None  # logits
+    assert class_axes is None  # logits
     assert found.inputs[1].shape == ("batch", "total_sequence_length")
 
 

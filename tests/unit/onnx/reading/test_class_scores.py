@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import onnx
+import onnx.parser
 import pytest
 from onnx import TensorProto, helper
 
-from irbench.onnx.reading.class_scores import class_scores, known_class_outputs
+from irbench.onnx.reading.class_scores import class_axes, class_scores, known_class_axes
 
 
 def model(
@@ -149,8 +150,67 @@ def test_the_second_output_of_a_classifier_of_machine_learning_has_the_scores() 
 
 
 @pytest.mark.parametrize(
-    ("evidence", "known"),
-    [((None, True), (1,)), ((False, False), ()), ((None, False), None), ((True, True), (0, 1)), ((), ())],
+    ("evidence", "axes", "known"),
+    [
+        ((None, True), (None, 2), (None, 2)), ((False, False), (1, 1), ()), ((None, False), (1, None), None),
+        ((True, True), (1, None), (1, -1)), ((), (), ()),
+    ],
+)  # fmt: skip
+def test_one_output_that_is_known_is_enough(
+    evidence: tuple[bool | None, ...], axes: tuple[int | None, ...], known: tuple[int | None, ...] | None
+) -> None:
+    assert known_class_axes(evidence, axes) == known
+
+
+@pytest.mark.parametrize(
+    ("nodes", "axis", "shows_classes"),
+    [
+        ("c = Conv(x, w) y = Softmax<axis = 1>(c)", 1, True),
+        ("c = Conv(x, w) y = Softmax<axis = -3>(c)", 1, True),
+        ("c = Conv(x, w) d = LogSoftmax<axis = 1>(c) y = Identity(d)", 1, True),
+        ("c = Conv(x, w) t = Transpose<perm = [0, 2, 3, 1]>(c) y = Softmax(t)", 3, True),
+        ("y = Conv(x, w)", 1, None),
+        ('c = Conv(x, w) y = Resize<mode = "linear">(c, , s)', 1, None),
+        ("c = Conv(x, w) y = Add(c, b)", 1, None),
+        ("c = Conv(x, w) y = Transpose<perm = [0, 2, 3, 1]>(c)", 3, None),
+        ("y = MatMul(x, m)", 3, None),
+        ("c = Conv(x, w) y = Softmax<axis = 2>(c)", 2, False),
+        ("c = Conv(x, w) d = Conv(x, w) y = Add(c, d)", None, None),
+        ("c = Conv(x, w) y = Reshape(c, r)", None, None),
+        ("y = Tanh(x)", None, False),
+    ],
 )
-def test_one_output_that_is_known_is_enough(evidence: tuple[bool | None, ...], known: tuple[int, ...] | None) -> None:
-    assert known_class_outputs(evidence) == known
+def test_the_axis_of_classes_is_that_of_the_last_layer(
+    nodes: str, axis: int | None, shows_classes: bool | None
+) -> None:
+    text = f"""<ir_version: 8, opset_import: ["" : 17]> g (float[N,3,8,8] x) => (float[N,A,B,C] y)
+        <float[5,3,1,1] w = {{{",".join(["1"] * 15)}}}, float[4] s = {{1, 1, 2, 2}}, float[1] b = {{1}},
+         float[8,2] m = {{{",".join(["1"] * 16)}}}, int64[4] r = {{0, 8, 8, 5}}> {{ {nodes} }}"""
+    made = onnx.parser.parse_model(text)
+    assert class_axes(made) == (axis,)
+    assert class_scores(made) == (shows_classes,)
+
+
+def test_a_softmax_of_an_old_operator_set_over_several_axes_gives_no_classes() -> None:
+    text = """<ir_version: 6, opset_import: ["" : 11]> g (float[N,3,8,8] x) => (float[N,3,8,8] y) {
+        y = Softmax<axis = 1>(x) }"""
+    made = onnx.parser.parse_model(text)
+    assert (class_axes(made), class_scores(made)) == ((None,), (False,))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "nodes", "known"),
+    [
+        (("[N,3,8,8]", "[N,5,1,1]"), "c = GlobalAveragePool(m) y = Softmax<axis = 1>(c)", True),
+        (("[N,3,8,8]", "[N,1,8,8]"), "y = Softmax<axis = 1>(m)", False),
+        (("[N,3,8,8]", "[N,5,8,8]"), "c = Reshape(m, r) p = Softmax<axis = 1>(c) y = Reshape(p, q)", None),
+        (("[N,3,8,8]", "[N,5]"), "c = GlobalAveragePool(m) p = Softmax<axis = 1>(c) y = Flatten(p)", True),
+    ],
+)
+def test_the_axis_of_a_softmax_must_count_several_classes(
+    shapes: tuple[str, str], nodes: str, known: bool | None
+) -> None:
+    text = f"""<ir_version: 8, opset_import: ["" : 17]> g (float{shapes[0]} x) => (float{shapes[1]} y)
+        <float[5,3,1,1] w = {{{",".join(["1"] * 15)}}}, int64[3] r = {{0, 5, 64}}, int64[4] q = {{0, 5, 8, 8}}> {{
+        m = Conv(x, w) {nodes} }}"""
+    assert class_scores(onnx.parser.parse_model(text)) == (known,)
