@@ -67,7 +67,7 @@ class QuantizationRequest:
     target: Path
     method: QuantizationMethod
     calibration: Callable[[], Iterator[Mapping[str, Array]]]
-    weight_bits: Literal[7, 8] = 8
+    weight_bits: Literal[7, 8]
 
 
 class Quantizer(Protocol):

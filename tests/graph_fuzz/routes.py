@@ -23,6 +23,7 @@ from irbench.optimizer.job import load, vendors_of
 from irbench.optimizer.narrowing import OPSETS, narrow
 from irbench.optimizer.recipe import LEVELS
 from irbench.spi import QuantizationMethod, QuantizationRequest
+from irbench.system.host import int8_weight_bits
 from irbench_ort.quantization.tool import NotANumber
 
 from .judging import Judge, answers_of_openvino, answers_of_ort, is_known_fault
@@ -241,7 +242,13 @@ class _Traveller:
             return False
         sizes = next(case.feed for case in self._judge.cases)
         quantizer.quantize(
-            QuantizationRequest(source, target, cast("QuantizationMethod", method), lambda: iter([dict(sizes.arrays)]))
+            QuantizationRequest(
+                source,
+                target,
+                cast("QuantizationMethod", method),
+                lambda: iter([dict(sizes.arrays)]),
+                int8_weight_bits(),
+            )
         )
         self._model = load(target)
         return True

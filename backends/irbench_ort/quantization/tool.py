@@ -242,7 +242,7 @@ class NotANumber(Exception):
 
 
 def quantize_static(
-    source: Path, target: Path, feeds: Callable[[], Iterator[Mapping[str, Array]]], weight_bits: int = 8
+    source: Path, target: Path, feeds: Callable[[], Iterator[Mapping[str, Array]]], weight_bits: int
 ) -> None:
     """Write to ``target`` the graph of ``source``; copies are left beside ``source``.
 
@@ -283,7 +283,7 @@ def quantize_static(
     _restate_outputs(target, source)
 
 
-def quantize_dynamic(source: Path, target: Path, weight_bits: int = 8) -> None:
+def quantize_dynamic(source: Path, target: Path, weight_bits: int) -> None:
     """Write to ``target`` the graph of ``source`` with weights of 7 or 8 bits; a copy is left beside ``source``."""
     prepared = _prepared(source)
     model = onnx.load(prepared)

@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from written_graphs import graph
 
 from irbench.onnx.reading.graph_precision import read_precision
+from irbench.system.host import int8_weight_bits
 from irbench_ort.quantization.tool import NotANumber, quantize_dynamic, quantize_static, suitable_method
 
 
@@ -72,7 +73,7 @@ def product(folder: Path, size: int) -> Path:
 
 def test_static_holds_integers_around_each_layer_and_answers_alike(mlp: Path, tmp_path: Path):
     made = tmp_path / "made.onnx"
-    quantize_static(mlp, made, pixels)
+    quantize_static(mlp, made, pixels, int8_weight_bits())
     assert read_precision(made).narrowest == "int8"
     assert operators(made)["Relu"] == 0  # a part of the quantiser behind the convolution
     weights = {
@@ -80,12 +81,12 @@ def test_static_holds_integers_around_each_layer_and_answers_alike(mlp: Path, tm
     }
     assert weights["kernel_quantized"].dtype == np.int8
     assert weights["kernel_scale"].shape == (8,)  # one for each channel
-    np.testing.assert_allclose(answers(made), answers(mlp), atol=0.03)
+    np.testing.assert_allclose(answers(made), answers(mlp), atol=0.03 * 2 ** (8 - int8_weight_bits()))
 
 
 def test_what_a_dense_layer_answers_is_not_rounded(mlp: Path, tmp_path: Path):
     made = tmp_path / "made.onnx"
-    quantize_static(mlp, made, pixels)
+    quantize_static(mlp, made, pixels, int8_weight_bits())
     graph = onnx.load(made).graph
     (softmax,) = (node for node in graph.node if node.op_type == "Softmax")
     (before,) = (node for node in graph.node if softmax.input[0] in node.output)
@@ -94,7 +95,7 @@ def test_what_a_dense_layer_answers_is_not_rounded(mlp: Path, tmp_path: Path):
 
 def test_the_signature_stays(mlp: Path, tmp_path: Path):
     made = tmp_path / "made.onnx"
-    quantize_static(mlp, made, pixels)
+    quantize_static(mlp, made, pixels, int8_weight_bits())
     before, after = (onnx.load(path).graph for path in (mlp, made))
     assert list(after.input) == list(before.input)
     assert [tensor.name for tensor in after.output] == [tensor.name for tensor in before.output]
@@ -107,9 +108,9 @@ def test_a_dynamic_dimension_of_an_output_keeps_its_name_where_its_size_follows(
     text = "(float[batch,4] x, float[2,3] z) => (float[batch,4] y, float[n,3] t) { y = MatMul(x, w) t = Identity(z) }"
     onnx.save(graph(text, opset=17, w=np.eye(4, dtype=np.float32)), source)
     if method == "static":
-        quantize_static(source, made, lambda: iter([{"x": np.ones((2, 4), "f"), "z": np.ones((2, 3), "f")}]))
+        quantize_static(source, made, lambda: iter([{"x": np.ones((2, 4), "f"), "z": np.ones((2, 3), "f")}]), 8)
     else:
-        quantize_dynamic(source, made)
+        quantize_dynamic(source, made, int8_weight_bits())
     before, after = (onnx.load(path).graph for path in (source, made))
     assert list(after.output) == list(before.output)
 
@@ -120,19 +121,19 @@ def test_a_value_that_is_no_number_on_any_input_is_named_as_the_reason(tmp_path:
     text = "(float[2,3,8,8] pixels) => (float[2,4,6,6] y) { n = Sqrt(pixels) y = Conv(n, w) }"
     onnx.save(graph(text, opset=17, w=np.ones((4, 3, 3, 3), np.float32)), source)
     with pytest.raises(NotANumber):
-        quantize_static(source, made, lambda: iter([{"pixels": np.full((2, 3, 8, 8), -1, np.float32)}]))
+        quantize_static(source, made, lambda: iter([{"pixels": np.full((2, 3, 8, 8), -1, np.float32)}]), 8)
 
 
 def test_dynamic_needs_no_inputs_and_takes_recurrent_layers_to_the_runtimes_own_operator(tmp_path: Path):
     made = tmp_path / "made.onnx"
-    quantize_dynamic(recurrent(tmp_path), made)
+    quantize_dynamic(recurrent(tmp_path), made, int8_weight_bits())
     assert operators(made) == {"DynamicQuantizeLSTM": 1}
 
 
 def test_only_operator_sets_that_are_used_are_imported(mlp: Path, tmp_path: Path):
     static, dynamic = tmp_path / "static.onnx", tmp_path / "dynamic.onnx"
-    quantize_static(mlp, static, pixels)
-    quantize_dynamic(recurrent(tmp_path), dynamic)
+    quantize_static(mlp, static, pixels, int8_weight_bits())
+    quantize_dynamic(recurrent(tmp_path), dynamic, int8_weight_bits())
     assert [opset.domain for opset in onnx.load(static).opset_import] == [""]
     assert sorted(opset.domain for opset in onnx.load(dynamic).opset_import) == ["", "com.microsoft"]
 
@@ -140,7 +141,7 @@ def test_only_operator_sets_that_are_used_are_imported(mlp: Path, tmp_path: Path
 def test_weights_in_another_file_stay_there_and_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("irbench_ort.quantization.tool.is_large", lambda _: True)
     made = tmp_path / "made.onnx"
-    quantize_dynamic(product(tmp_path, 64), made)
+    quantize_dynamic(product(tmp_path, 64), made, int8_weight_bits())
     weights = [
         initializer
         for initializer in onnx.load(made, load_external_data=False).graph.initializer
@@ -155,7 +156,7 @@ def test_weights_in_another_file_stay_there_and_are_found(tmp_path: Path, monkey
 def test_weights_may_be_constants_among_the_nodes(tmp_path: Path):
     source, made = product(tmp_path, 8), tmp_path / "made.onnx"
     assert suitable_method(source) == "dynamic"
-    quantize_dynamic(source, made)
+    quantize_dynamic(source, made, int8_weight_bits())
     assert operators(made)["MatMulInteger"] == 1
 
 
@@ -186,7 +187,7 @@ def sharing(folder: Path) -> Path:
 def test_layers_that_share_a_bias_are_quantised_each_with_its_own(tmp_path: Path):
     source, target = sharing(tmp_path), tmp_path / "out" / "model.onnx"
     target.parent.mkdir()
-    quantize_static(source, target, pixels)
+    quantize_static(source, target, pixels, int8_weight_bits())
     onnx.checker.check_model(onnx.load(target), full_check=True)
     before, after = answers(source), answers(target)
     assert np.abs(after - before).max() < 0.05 * np.abs(before).max()
@@ -209,7 +210,7 @@ def test_the_bias_of_a_dense_layer_may_have_any_shape_that_is_broadcast(shape, t
     source, target = tmp_path / "dense.onnx", tmp_path / "out" / "model.onnx"
     target.parent.mkdir()
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), source)
-    quantize_static(source, target, pixels)
+    quantize_static(source, target, pixels, int8_weight_bits())
     assert operators(target)["DequantizeLinear"] >= 2
     assert "b" not in {initializer.name for initializer in onnx.load(target).graph.initializer}
     before, after = answers(source), answers(target)

@@ -12,6 +12,7 @@ import onnxruntime
 import pytest
 from written_graphs import graph
 
+from irbench.system.host import int8_weight_bits
 from irbench_ort.quantization.tool import quantize_dynamic, quantize_static
 
 MATRIX = np.random.default_rng(3).normal(0, 1, (6, 8)).astype(np.float32)
@@ -73,8 +74,8 @@ def test_a_graph_with_bodies_is_valid_and_answers_alike(text: str, method: str, 
     made.parent.mkdir()
     onnx.save(_model(text), source)
     if method == "static":
-        quantize_static(source, made, _feeds)
+        quantize_static(source, made, _feeds, int8_weight_bits())
     else:
-        quantize_dynamic(source, made)
+        quantize_dynamic(source, made, int8_weight_bits())
     onnx.checker.check_model(str(made))
     np.testing.assert_allclose(_answer(made), _answer(source), atol=0.3)
