@@ -163,6 +163,7 @@ FLAG = Kind("True", "bool", values.flag)
 NAME = text('"before"', "NAME")
 NOTE = text('"without the patch"', "TEXT")
 NAMES = Kind('["ort-cpu-fp32-x1"]', _NAMES, values.names, "a,b", written=list, placeholder="NAME,...")
+OUTPUTS = Kind('["label"]', _NAMES, values.names, "a,b", written=list, placeholder="OUTPUT,...")
 MODULES = Kind(
     '["my_layers"]', _NAMES, values.names, "MODULE",
     entry=values.text, collect=lambda _flag, entries: tuple(entries), written=list,

@@ -200,11 +200,10 @@ class RunOptions:
         "Minimum share of samples whose top-1 class is that of the reference; rows below it are not measured.",
     )
     classes: tuple[str, ...] = option(
-        kinds.NAMES,
+        kinds.OUTPUTS,
         "Outputs with a score for each class, whose top-1 agreement is measured.",
         default=(),
-        metavar="OUTPUT,...",
-        default_text="those that end in a softmax, or the only output",
+        default_text="those that end in a softmax or have a Keras loss for classes, otherwise the only output",
     )
     metric: Metric | None = option(
         kinds.METRIC,

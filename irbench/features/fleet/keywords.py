@@ -23,9 +23,9 @@ class ServeKeywords(TypedDict, total=False):
         slo: Service level that answers must keep: that percentile of latency, from arrival to answer, within a time
             (for example ``"p99<=50ms"``).
         duration: How long requests of each load arrive, in every launch (for example ``"90s", or 90``; default: 5s).
-        queue: Refuse requests that find so many others waiting for the same process (for example ``20``; default: any
-            number waits).
-        timeout: Give requests up that wait longer than this (for example ``"50ms", or 0.05``; default: they wait).
+        queue: Refuse requests that arrive while this many others wait for the same process (for example ``20``;
+            default: any number waits).
+        timeout: Give up requests that wait longer than this (for example ``"50ms", or 0.05``; default: they wait).
         batch_wait: With ``batch`` above 1: how long a call waits for its batch to be full, from the arrival of its
             first request (for example ``"50ms", or 0.05``; default: not at all).
         all: Serve every exported model.
@@ -110,8 +110,8 @@ class TuneKeywords(TypedDict, total=False):
             (for example ``"50ms", or 0.05``; default: not at all).
         min_accuracy: Minimum share of samples whose top-1 class is that of the reference; rows below it are not
             measured (for example ``"99%", or 0.99``).
-        classes: Outputs with a score for each class, whose top-1 agreement is measured (for example
-            ``["ort-cpu-fp32-x1"]``; default: those that end in a softmax, or the only output).
+        classes: Outputs with a score for each class, whose top-1 agreement is measured (for example ``["label"]``;
+            default: those that end in a softmax or have a Keras loss for classes, otherwise the only output).
         metric: Your own measure of the outputs, with its minimum (>=) or maximum (<=): fn(inputs, outputs) or
             fn(inputs, outputs, expected); rows that miss it are not measured (for example ``"file.py:fn>=0.9", or
             (my_function, ">=0.9")``).
@@ -242,8 +242,8 @@ class FleetTuneKeywords(TypedDict, total=False):
             (for example ``"50ms", or 0.05``; default: not at all).
         min_accuracy: Minimum share of samples whose top-1 class is that of the reference; rows below it are not
             measured (for example ``"99%", or 0.99``).
-        classes: Outputs with a score for each class, whose top-1 agreement is measured (for example
-            ``["ort-cpu-fp32-x1"]``; default: those that end in a softmax, or the only output).
+        classes: Outputs with a score for each class, whose top-1 agreement is measured (for example ``["label"]``;
+            default: those that end in a softmax or have a Keras loss for classes, otherwise the only output).
         budget: Time limit for searching and confirming (for example ``"90s", or 90``; default: 5m).
         backends: Backends to try, with an optional device: ort:cuda (for example ``["ort", "openvino:gpu"]``; default:
             all installed that can read the model).
@@ -332,9 +332,9 @@ class FleetServeKeywords(TypedDict, total=False):
         slo: Service level that answers must keep: that percentile of latency, from arrival to answer, within a time
             (for example ``"p99<=50ms"``).
         duration: How long requests of each load arrive, in every launch (for example ``"90s", or 90``; default: 5s).
-        queue: Refuse requests that find so many others waiting for the same process (for example ``20``; default: any
-            number waits).
-        timeout: Give requests up that wait longer than this (for example ``"50ms", or 0.05``; default: they wait).
+        queue: Refuse requests that arrive while this many others wait for the same process (for example ``20``;
+            default: any number waits).
+        timeout: Give up requests that wait longer than this (for example ``"50ms", or 0.05``; default: they wait).
         batch_wait: With ``batch`` above 1: how long a call waits for its batch to be full, from the arrival of its
             first request (for example ``"50ms", or 0.05``; default: not at all).
         shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch (for example

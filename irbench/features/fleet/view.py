@@ -24,7 +24,7 @@ from irbench.roofline import MEMORY
 
 CONCLUSION_TEXTS: Mapping[Conclusion, str] = {
     "better": "better than every default",
-    "same": "a default; no other is better by as much as counts (--within)",
+    "same": "a default; no other is better by more than --within",
     "preview": "the best after few launches",
     "reference": "a default; no other is known to be better",
     "undecided": "the best is not decided",

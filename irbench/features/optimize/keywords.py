@@ -32,8 +32,8 @@ class OptimizeKeywords(TypedDict, total=False):
         data: Samples to check and calibrate on, as irbench run takes them; generated inputs by default (for example
             ``"speech/", or {"x": array}``).
         value: Constant for an input (for example ``{"sr": 16000}``).
-        classes: Outputs with a score for each class, whose top-1 agreement is measured (for example
-            ``["ort-cpu-fp32-x1"]``; default: those that end in a softmax, or the only output).
+        classes: Outputs with a score for each class, whose top-1 agreement is measured (for example ``["label"]``;
+            default: those that end in a softmax or have a Keras loss for classes, otherwise the only output).
         distribution: What generated floats are drawn from: uniform in [0, 1), symmetric in [-1, 1), normal with
             deviation 1, or bytes in [0, 255) (for example ``"uniform", "symmetric", "normal" or "bytes"``; default: the
             range that the model declares).

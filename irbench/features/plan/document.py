@@ -125,6 +125,7 @@ _FORMS: Mapping[Kind[Any], Any] = {
     kinds.SWEEP: Name,
     kinds.CELLS: Annotated[dict[str, Any], _reads(_cells, dict[str, str | dict[str, str]])],
     kinds.NAMES: tuple[Name, ...],
+    kinds.OUTPUTS: tuple[Name, ...],
     kinds.ROW: Name,
     kinds.NOTE: str,
     kinds.METRIC: Name,

@@ -34,9 +34,9 @@ _REASONS: Mapping[ClaimReason, str] = {
     "same": "same verdict, and the intervals agree",
     "other-verdict": "another verdict, and the intervals do not agree",
     "other-size": "same verdict, but the intervals do not agree",
-    "other-condition": "the intervals do not agree, but only one of both was measured on a busy machine",
-    "other-load": "the intervals do not agree, but both were measured on a busy machine, each beside its own load",
-    "not-decided": "the intervals agree, but the verdict is another or open",
+    "other-condition": "the intervals do not agree, but only one of the two runs was measured on a busy machine",
+    "other-load": "the intervals do not agree, but both runs were measured on a busy machine, under different loads",
+    "not-decided": "the intervals agree, but the verdict is different or undecided",
     "not-measured": "not measured this time",
 }
 
@@ -172,8 +172,8 @@ def _replay_notes(result: ReplayResult, names: Mapping[CellKey, str]) -> Iterato
             yield f"{_spelled(checked.outcome)}: {claim}: {_REASONS[checked.reason]}"
     if _says_what_is_detectable(result):
         yield (
-            "would refute: with which values of its own the second run would have refuted the claim; smaller"
-            " differences it could not detect"
+            "would refute: values of the second run that would have refuted the claim; it could not have detected"
+            " smaller differences"
         )
     if result.run:
         yield f"Measured again in run {result.run}."

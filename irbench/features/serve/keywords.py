@@ -23,9 +23,9 @@ class ServeKeywords(TypedDict, total=False):
         slo: Service level that answers must keep: that percentile of latency, from arrival to answer, within a time
             (for example ``"p99<=50ms"``).
         duration: How long requests of each load arrive, in every launch (for example ``"90s", or 90``; default: 5s).
-        queue: Refuse requests that find so many others waiting for the same process (for example ``20``; default: any
-            number waits).
-        timeout: Give requests up that wait longer than this (for example ``"50ms", or 0.05``; default: they wait).
+        queue: Refuse requests that arrive while this many others wait for the same process (for example ``20``;
+            default: any number waits).
+        timeout: Give up requests that wait longer than this (for example ``"50ms", or 0.05``; default: they wait).
         batch_wait: With ``batch`` above 1: how long a call waits for its batch to be full, from the arrival of its
             first request (for example ``"50ms", or 0.05``; default: not at all).
         all: Serve every exported model.

@@ -34,11 +34,11 @@ class ServeOptions:
     )
     queue: int | None = option(
         kinds.COUNT,
-        "Refuse requests that find so many others waiting for the same process.",
+        "Refuse requests that arrive while this many others wait for the same process.",
         default_text="any number waits",
     )
     timeout: float | None = option(
-        kinds.LATENCY, "Give requests up that wait longer than this.", default_text="they wait"
+        kinds.LATENCY, "Give up requests that wait longer than this.", default_text="they wait"
     )
     batch_wait: float | None = option(
         kinds.LATENCY,

@@ -80,23 +80,23 @@ def _refuse_contradictions(options: ServeOptions, instances: Sequence[int]) -> N
     scenario = options.scenario
     if scenario == "server" and not options.rate and options.slo is None:
         raise IrbenchError(
-            "How many requests arrive is not given.",
-            hint='Give --rate 10,50,100; or --slo "p99<=50ms", and the highest rate that keeps it is searched.',
+            "The rate of requests is missing.",
+            hint='Give --rate 10,50,100, or --slo "p99<=50ms" to search for the highest rate that keeps it.',
         )
     if scenario != "server" and options.rate:
         raise IrbenchError(
-            f"In the scenario {scenario} requests do not arrive at a rate.",
-            hint="Leave --rate out, or --scenario.",
+            f"--rate does not apply to --scenario {scenario}.",
+            hint="Remove --rate, or use --scenario server.",
         )
     if scenario != "server" and (options.queue or options.timeout):
         raise IrbenchError(
-            f"In the scenario {scenario} nobody refuses requests or gives them up.",
-            hint="Leave --queue and --timeout out, or --scenario.",
+            f"--queue and --timeout do not apply to --scenario {scenario}.",
+            hint="Remove them, or use --scenario server.",
         )
     if scenario not in _SPREAD and max(instances) > 1:
         raise IrbenchError(
-            f"In the scenario {scenario} requests follow the answers to those before, and instances have a queue each.",
-            hint="Leave --instances out, or use --scenario server or offline.",
+            f"--instances does not apply to --scenario {scenario}: each request waits for the one before.",
+            hint="Remove --instances, or use --scenario server or offline.",
         )
 
 

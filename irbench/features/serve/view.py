@@ -126,5 +126,5 @@ def _disturbances(table: ServingTable) -> Iterator[str]:
     if table.foreign_share is not None and table.is_disturbed:
         yield (
             f"Other programs used {100 * table.foreign_share:.0f} % of the processors while requests were answered:"
-            " latencies and the loads that rows hold are those of a busy machine."
+            " latencies and the loads that rows sustain are those of a busy machine."
         )

@@ -123,8 +123,10 @@ def _conclusion(curve: CurveOverview, name: str) -> str:
         return f"{name}: knee {where}, beyond which doubling gains less than {least}{limit}"
     if len(points) == 1 or (last is not None and last.low is not None and last.low >= curve.stop_gain):
         return f"{name}: no knee up to batch {largest}{limit}"
-    known = "" if last is None else f", which gained {_gain(last)}"
-    return f"{name}: whether there is a knee is not known: the last doubling{known}, may gain {least}{limit}"
+    known = "the gain of the last doubling is unknown"
+    if last is not None:
+        known = f"the last doubling gained {_gain(last)}, which may be more or less than {least}"
+    return f"{name}: knee unknown: {known}{limit}"
 
 
 def _names(points: Sequence[CurvePoint]) -> tuple[str, ...]:

@@ -24,8 +24,8 @@ class TuneKeywords(TypedDict, total=False):
             (for example ``"50ms", or 0.05``; default: not at all).
         min_accuracy: Minimum share of samples whose top-1 class is that of the reference; rows below it are not
             measured (for example ``"99%", or 0.99``).
-        classes: Outputs with a score for each class, whose top-1 agreement is measured (for example
-            ``["ort-cpu-fp32-x1"]``; default: those that end in a softmax, or the only output).
+        classes: Outputs with a score for each class, whose top-1 agreement is measured (for example ``["label"]``;
+            default: those that end in a softmax or have a Keras loss for classes, otherwise the only output).
         metric: Your own measure of the outputs, with its minimum (>=) or maximum (<=): fn(inputs, outputs) or
             fn(inputs, outputs, expected); rows that miss it are not measured (for example ``"file.py:fn>=0.9", or
             (my_function, ">=0.9")``).

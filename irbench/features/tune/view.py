@@ -44,12 +44,12 @@ OBJECTIVE_TEXTS: Mapping[Objective, str] = {
 }
 TUNING_TEXTS: Mapping[Conclusion, str] = {
     "better": "It is {gains}.",
-    "same": "{leader} is not better than it by as much as counts (--within).",
-    "preview": "{leader} looks better than it, after too few launches to be sure.",
+    "same": "{leader} is not better than it by more than --within.",
+    "preview": "{leader} looks better than it, but there were too few launches to be sure.",
     "reference": "No setting is known to be better.",
     "undecided": "{leader} looks better than it, but may not be.",
     "doubtful": "{leader} looks better than it, but may not be.",
-    "unopposed": "No default and no vendor's hint can be compared with it.",
+    "unopposed": "There is no default and no vendor's hint to compare it with.",
     "nothing": "No setting can be recommended; irbench show {run} says why.",
     "interrupted": "Interrupted: these are the results until then.",
 }
@@ -58,7 +58,7 @@ and those of ``preview``, ``undecided`` and ``doubtful`` where a default or a hi
 RESERVATION_TEXTS: Mapping[ReservationReason, str] = {
     "few-launches": "there were too few launches for confidence intervals",
     "interval-includes-1": "the confidence interval of the lead over {rows} includes 1",
-    "rates-overlap": "no rate was found that it keeps and {rows} fails",
+    "rates-overlap": "no rate was found that it sustains and {rows} does not",
     "rates-close": "it seems to hold about the same rate as {rows}",
     "busy": "other programs disturbed the measurement",
     "uneven-load": "other programs were busier beside one setting than beside another",
@@ -67,7 +67,7 @@ RESERVATION_TEXTS: Mapping[ReservationReason, str] = {
     "sustained-disagrees": "where each runs alone, the setting is not faster than {rows}",
     "p50-disagrees": "its p50 is above that of {rows}",
     "preview": "there were too few launches for confidence intervals",
-    "same": "the lead over {rows} is smaller than what counts",
+    "same": "the lead over {rows} is within --within",
     "undecided": "it cannot be distinguished from {rows}",
     "unchecked-loss": "no time was left to check the loss of {rows}",
 }
@@ -80,7 +80,7 @@ OUTCOME_TEXTS: Mapping[FlipOutcome, str] = {
     "not-measured": "not measured",
 }
 NOT_MEASURED_TEXTS: Mapping[NotMeasured, str] = {
-    "no-time": "not measured: no time is left, a larger --budget has more",
+    "no-time": "not measured: no time was left; use a larger --budget",
     "interrupted": "not measured: interrupted",
     "neighbour-ended": "not measured: {message}",
     "impossible": "not measured: {message}",
@@ -367,7 +367,7 @@ def _remedy(report: TuningReport) -> str:
     if report.deciding_budget_s is not None:
         return f"--budget {budget_text(report.deciding_budget_s)} should be enough to tell."
     if any(reservation.reason == "busy" for reservation in report.reservations):
-        return "More launches do not help while they run: irbench doctor names them."
+        return "More launches will not help while other programs run; irbench doctor lists them."
     if all(reservation.reason in _OF_SIZE for reservation in report.reservations):
         return _size_remedy(report)
     return f"irbench show {report.confirmation_run}{results_option(report.results)} says more."
@@ -387,7 +387,7 @@ def _size_remedy(report: TuningReport) -> str:
     else:
         span = ""
     shown = f"irbench show {report.confirmation_run}{results_option(report.results)} --warnings"
-    return f"The difference is unknown{span}. Launches differ too much for more of them to tell; {shown} says why."
+    return f"The difference is unknown{span}. Launches vary too much for more of them to help; {shown} says why."
 
 
 def flip_map_parts(flips: Sequence[Flip]) -> Iterator[str | TextTable]:

@@ -17,8 +17,8 @@ class VerifyKeywords(TypedDict, total=False):
             array}``).
         value: Constant for an input (for example ``{"sr": 16000}``).
         feedback: Feed an output to an input of the next call, as in a decode loop (for example ``{"h": "h0"}``).
-        classes: Outputs with a score for each class, whose top-1 agreement is measured (for example
-            ``["ort-cpu-fp32-x1"]``; default: those that end in a softmax, or the only output).
+        classes: Outputs with a score for each class, whose top-1 agreement is measured (for example ``["label"]``;
+            default: those that end in a softmax or have a Keras loss for classes, otherwise the only output).
         shape: Shape of an input, or size of a dynamic dimension: length=128 (for example ``{"tokens": (1, 128)}``).
         suite: Run the test suite of the onnx package (for example ``"onnx"``).
         only: Run only the cases that match, for example test_add* (for example ``"test_add*"``).

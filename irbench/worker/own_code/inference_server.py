@@ -349,8 +349,8 @@ class ServedModel:
         if is_larger:
             self._connection().close()
             raise IrbenchError(
-                f"The server of {self._url} answered with more than {most:,} bytes, and was to need fewer.",
-                hint=f"Look at what it has: curl {self._url}",
+                f"The response of {self._url} is larger than expected: more than {most:,} bytes.",
+                hint=f"Compare the shapes of its outputs with those of the model: curl {self._url}",
             )
         return text
 

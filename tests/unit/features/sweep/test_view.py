@@ -96,6 +96,8 @@ def test_a_knee_is_stated_only_with_an_interval():
     assert "ort: knee at batch 2, beyond which doubling gains less than 5 %" in curve(much, little, little)
     assert "ort: knee between batch 2 and 4, beyond which" in curve(much, unsure, little)
     busy = curve(unsure, unsure, unsure)
-    assert "ort: whether there is a knee is not known: the last doubling, which gained +10.0 % [-40.0 %," in busy
+    assert "ort: knee unknown: the last doubling gained +10.0 % [-40.0 %," in busy
     assert "knee at" not in busy
-    assert "the last doubling, which gained -40.0 %, may gain 5 %" in curve(BatchGain(-0.4, fps_before=9.0))
+    assert "the last doubling gained -40.0 %, which may be more or less than 5 %" in curve(
+        BatchGain(-0.4, fps_before=9.0)
+    )

@@ -209,7 +209,7 @@ def test_time_for_checks_is_not_said_to_decide_what_no_budget_decides() -> None:
     found = with_unchecked(busy, ("bf16",), 50.0, 10.0)
     assert found.deciding_budget_s is None
     reason = next(text for text in recommendation_texts(found) if text.startswith("Not confirmed"))
-    assert "More launches do not help" in reason
+    assert "More launches will not help" in reason
     assert "--budget" not in reason
 
 
