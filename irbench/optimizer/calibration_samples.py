@@ -48,8 +48,15 @@ def drawn_from(drawn: Distribution | None, inputs: CheckInputs | None) -> CheckI
 
 
 def halves(feeding: Feeding) -> tuple[Feeding, Feeding]:
-    """Return every other sample for calibration, and the others to judge the result on; a single one is both."""
-    first, second = feeding.samples[::2], feeding.samples[1::2]
+    """Return one of each two samples for calibration, and the others to judge the result on; a single one is both.
+
+    Which one follows the Thue-Morse sequence, so that no order of classes that repeats itself puts one class into one
+    half alone.
+    """
+    first, second = (
+        tuple(sample for place, sample in enumerate(feeding.samples) if place.bit_count() % 2 == half)
+        for half in (0, 1)
+    )
     return replace(feeding, samples=first), replace(feeding, samples=second or first)
 
 

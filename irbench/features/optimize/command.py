@@ -48,8 +48,8 @@ def command(
     then `irbench run q.onnx`.
 
     --precision converts the result and compares it with the fp32 graph on 64 inputs that were not used for
-    calibration. Fixed shapes let more be computed in advance. With --data, every other sample is used for calibration,
-    and the result is compared on the rest.
+    calibration. Fixed shapes let more be computed in advance. With --data, half of the samples are used for
+    calibration, and the result is compared on the rest.
     """
     from irbench.api.progress import displayed
     from irbench.features.optimize.run import optimize_with

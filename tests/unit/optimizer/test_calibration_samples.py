@@ -67,10 +67,19 @@ def test_given_samples_take_the_place_of_generated_ones(bundle: Bundle, tmp_path
 
 def test_no_graph_is_judged_on_the_samples_that_it_was_calibrated_on(bundle: Bundle, tmp_path: Path):
     calibration, evaluation = halves(written(tmp_path, bundle, 5))
-    assert [path.stem for path in calibration.samples] == ["0", "2", "4"]
-    assert [path.stem for path in evaluation.samples] == ["1", "3"]
+    assert [path.stem for path in calibration.samples] == ["0", "3"]
+    assert [path.stem for path in evaluation.samples] == ["1", "2", "4"]
     alone, too = halves(written(tmp_path, bundle, 1))
     assert alone.samples == too.samples
+
+
+@pytest.mark.parametrize("classes", [2, 3, 4, 8])
+@pytest.mark.parametrize("in_a_row", [1, 2, 3])
+def test_both_halves_have_all_classes_in_whatever_order_these_repeat(classes: int, in_a_row: int) -> None:
+    samples = tuple(Path(f"{place // in_a_row % classes}/{place}") for place in range(8 * classes * in_a_row))
+    for half in halves(Feeding(samples=samples)):
+        assert len(half.samples) == len(samples) / 2
+        assert {sample.parent.name for sample in half.samples} == {str(label) for label in range(classes)}
 
 
 def test_constants_stay_while_other_inputs_are_generated(bundle: Bundle):
