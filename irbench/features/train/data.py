@@ -18,7 +18,7 @@ from irbench.exporter.source import Source
 from irbench.spec.training import ImageFormat, TrainingData
 from irbench.spi import Array, install_command
 from irbench.spi.training import IMAGE_SUFFIXES
-from irbench.system.file_states import digest, is_file, require_utf8
+from irbench.system.file_states import digest, exists, is_file, require_utf8
 from irbench.system.home import home
 from irbench.system.locks import temporary_folder
 from irbench.worker import WorkerDied, call_in_worker
@@ -120,7 +120,10 @@ def images_in(folder: Path) -> TrainingData:
     """
     require_utf8(folder)
     if not folder.is_dir():
-        raise IrbenchError(f"There is no folder {folder}.", hint="Give a folder with one folder of images per class.")
+        problem = f"{folder} is a file, not a folder." if exists(folder) else f"There is no folder {folder}."
+        raise IrbenchError(
+            problem, hint="Give a folder with one folder of images per class, or file.py:function that makes a dataset."
+        )
     files = images_by_class(folder)
     if not files:
         raise IrbenchError(

@@ -24,3 +24,12 @@ def test_images_behind_those_that_are_decoded_are_refused_by_their_headers(
     (tmp_path / "cat" / "b.png").write_bytes(png_header(40_000, 40_000))
     with pytest.raises(IrbenchError, match=r"b\.png has more than 89 million pixels"):
         data.images_in(tmp_path)
+
+
+def test_a_file_of_samples_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    (tmp_path / "photos.npz").touch()
+    with pytest.raises(IrbenchError, match=r"photos\.npz is a file, not a folder") as caught:
+        data.images_in(tmp_path / "photos.npz")
+    assert "file.py:function" in caught.value.hint
+    with pytest.raises(IrbenchError, match="There is no folder"):
+        data.images_in(tmp_path / "photos")
