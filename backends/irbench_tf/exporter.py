@@ -226,17 +226,23 @@ def _write_onnx(
 def _classes(loaded: Loaded, model: Any) -> tuple[bool, tuple[int | None, ...] | None]:
     """Return whether a model declares that its answers are classes, and along which axes its outputs hold scores.
 
-    Its operators show it, and its losses: scores of a loss have the axis of the layer that makes them.
+    Its operators show it, and its losses: scores of a loss have the axis of the layer that makes them, or the last,
+    along which Keras's losses take classes.
     """
-    from irbench.onnx.reading.class_scores import class_axes, class_scores, known_class_axes
+    from irbench.onnx.reading.class_scores import ClassScores, class_scores, known_class_axes
 
     shown = class_scores(model)
-    if loaded.zoo and loaded.classifier and not any(shown):
+    is_shown = any(each.shown for each in shown)
+    if loaded.zoo and loaded.classifier and not is_shown:
         return True, (-1, *[None] * (len(shown) - 1))  # logits
     trained = loaded.trains_classes if len(loaded.trains_classes) == len(shown) else [None] * len(shown)
-    pairs = zip(shown, trained, strict=True)
-    evidence = [True if True in pair else False if False in pair else None for pair in pairs]
-    return loaded.classifier if loaded.zoo else any(shown), known_class_axes(evidence, class_axes(model))
+    scores = list(shown)
+    for place, (own, is_trained) in enumerate(zip(shown, trained, strict=True)):
+        if is_trained and not own.shown:
+            scores[place] = ClassScores(True, -1 if own.axis is None else own.axis)
+        elif is_trained is False and own.shown is None:
+            scores[place] = ClassScores(False)
+    return loaded.classifier if loaded.zoo else is_shown, known_class_axes(scores)
 
 
 def fold_detached(detached: Any) -> None:

@@ -15,7 +15,7 @@ from irbench.notices.conversions import top1_text
 from irbench.notices.notes import AccuracyOfRandomInputs
 from irbench.runner.plan import PlannedGroup, other_form
 from irbench.runner.reference import ReferenceOutputs, expected_outputs
-from irbench.spec import Accuracy, AccuracyLimit, Cell, Group, Workload
+from irbench.spec import Accuracy, AccuracyLimit, Cell, Group, Workload, only_axis
 from irbench.worker.answer_accuracy import AccuracyTask
 from irbench.worker.failures import CallFailed, WorkerDied, WorkerTimedOut
 from irbench.worker.process import call_in_worker
@@ -52,15 +52,16 @@ def answers_key(cell: Cell, group: Group) -> Hashable:
 def judged_class_axes(workload: Workload) -> tuple[int | None, ...]:
     """Return for each output the axis along which its largest value is a class, ``None`` where it is none.
 
-    Where nobody knows which these are, the only output is taken for scores if it has several for each sample, in rows.
+    Where nobody knows which these are, the only output is taken for scores if it has several for
+    each sample, along one axis.
     """
     bundle = workload.bundle
     if bundle.class_axes is not None or bundle.known_class_axes:
         return bundle.known_class_axes
     if len(bundle.outputs) != 1 or "float" not in bundle.outputs[0].dtype:
         return ()
-    shape = bundle.outputs[0].shape
-    return (-1,) if len(shape) == 2 and shape[-1] != 1 else ()
+    axis = only_axis(bundle.outputs[0].shape)
+    return () if axis is None else (axis,)
 
 
 def checked_group(

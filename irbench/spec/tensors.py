@@ -138,6 +138,13 @@ Scalar: TypeAlias = str | int | float | bool | None
 Shape: TypeAlias = tuple[int | str, ...]
 """A size per axis; a name stands for a size that is bound later, as does arithmetic of names: ``past_length + 1``."""
 
+
+def only_axis(shape: Shape) -> int | None:
+    """Return the one axis besides the first whose size is not 1; ``None`` where there is none, or several."""
+    places = [place for place, size in enumerate(shape) if place and size != 1]
+    return places[0] if len(places) == 1 else None
+
+
 BATCH = "batch"
 """The name every exported artifact gives its free leading dimension."""
 BATCH_IN_FILE = "batch_in_file"

@@ -32,6 +32,7 @@ from irbench.worker.scratch import scratch_folder
 if TYPE_CHECKING:
     from irbench.cost_model.costs import ModelCost
     from irbench.cost_model.formulas import ModelFormulas, NoFormulas
+    from irbench.onnx.reading.class_scores import ClassScores
     from irbench.onnx.reading.graph_precision import GraphPrecision
     from irbench.onnx.reading.inventory import Inventory
     from irbench.onnx.reading.random_draws import RandomDraws
@@ -283,11 +284,13 @@ def examine_file(path: Path) -> tuple[Signature, int, RandomDraws, tuple[int | N
     return examined
 
 
-def read_class_axes(path: Path) -> tuple[int | None, ...]:
-    """Return what :func:`irbench.onnx.reading.class_scores.class_axes` does; raises as :func:`read_file` does."""
-    target, returns = "irbench.onnx.reading.class_scores:class_axes_of_file", tuple[int | None, ...]
-    axes: tuple[int | None, ...] = read_file(target, path, returns=returns)
-    return axes
+def read_class_scores(path: Path) -> tuple[ClassScores, ...]:
+    """Return what :func:`irbench.onnx.reading.class_scores.class_scores` does; raises as :func:`read_file` does."""
+    from irbench.onnx.reading.class_scores import ClassScores
+
+    target, returns = "irbench.onnx.reading.class_scores:class_scores_of_file", tuple[ClassScores, ...]
+    scores: tuple[ClassScores, ...] = read_file(target, path, returns=returns, imports=_SHAPES)
+    return scores
 
 
 def read_signature(path: Path, every_output: bool = True) -> Signature:

@@ -71,14 +71,14 @@ def examine(path: Path) -> tuple[Signature, int, RandomDraws, tuple[int | None, 
         which axes outputs hold scores of classes, as :attr:`irbench.spec.Bundle.class_axes` says.
     """
     # these import NumPy, and backends import this module to be listed
-    from irbench.onnx.reading.class_scores import known_class_axes_of_file
+    from irbench.onnx.reading.class_scores import class_scores_of_file, known_class_axes
     from irbench.onnx.reading.random_draws import draws_of_file
 
     read = signature.read(path)
     _refuse_future_opset(path, read.opset)
     outside_bytes = external_data.require_sound(path)
     check_file(path, shapes=False)
-    return read, outside_bytes, draws_of_file(path), known_class_axes_of_file(path)
+    return read, outside_bytes, draws_of_file(path), known_class_axes(class_scores_of_file(path))
 
 
 def check_file(path: Path, shapes: bool) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from irbench.onnx.reading.external_data import read_outline
+from irbench.onnx.reading.signature import lacks_shape
+from irbench.onnx.reading.value_shapes import UNKNOWN_SIZE, inferred_at, shape_of
+from irbench.spec import Shape, only_axis
 
 if TYPE_CHECKING:
     import onnx
@@ -20,7 +26,9 @@ _SAME_AXES = frozenset(
 )
 _INCREASING = frozenset({"Exp", "Log", "Sqrt", "Clip"})
 """Functions of probabilities, or of their logarithms, whose largest value is that of the same class."""
-_SAME_ORDER = _SAME_AXES | _INCREASING | {"Reshape", "Flatten", "Squeeze", "Unsqueeze"}
+_RESHAPING = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze"})
+_RESIZING = frozenset({"Resize", "Upsample"})
+_SAME_ORDER = _SAME_AXES | _INCREASING | _RESHAPING | _RESIZING | {"Transpose"}
 _OF_SCORES = frozenset({"ArgMax", "TopK", "ReduceMax"})
 """What reads scores besides the caller; weights of attention and of experts are multiplied with something."""
 _PROBABILITIES = frozenset({"Softmax", "LogSoftmax", "com.microsoft:QLinearSoftmax"})
@@ -40,158 +48,227 @@ _RANK_OF_MAPS = 4
 """Of three axes the second may count positions, whose weights add up to one as well."""
 _CONVOLUTIONS = frozenset({"Conv", "ConvTranspose", "ConvInteger", "QLinearConv"})
 _PRODUCTS = frozenset({"MatMul", "Gemm", "QLinearMatMul", "MatMulInteger"})
-_RESIZING = frozenset({"Resize", "Upsample"})
-_ALONG_ALL_AXES = _RESIZING | {"Add", "Sub", "Mul", "Div", "Clip", "Sigmoid"}
-"""With a constant, they leave each axis where it is."""
+_LAYERS = _PROBABILITIES | _CLASSIFIERS | _CONVOLUTIONS | _PRODUCTS
+_POOLING = frozenset({"GlobalAveragePool", "GlobalMaxPool", "AveragePool", "MaxPool"})
+_FOLLOWED = _SAME_ORDER | _OTHERS | _POOLING
+"""The first input is what an output is computed from."""
+_WITH_A_CONSTANT = frozenset({"Add", "Sub", "Mul", "Div"})
 _FLOATS = frozenset({1, 10, 11, 16})  # of onnx.TensorProto: FLOAT, FLOAT16, DOUBLE, BFLOAT16
 _QUANTIZED = frozenset({2, 3, 4, 5})  # UINT8, INT8, UINT16, INT16
 
-_Dimensions: TypeAlias = "Sequence[onnx.TensorShapeProto.Dimension]"
 
+@dataclass(frozen=True)
+class ClassScores:
+    """What the operators of a graph show of one output.
 
-def known_class_axes_of_file(path: Path) -> tuple[int | None, ...] | None:
-    """Return what :func:`known_class_axes` does of a file that ONNX's checker accepts."""
-    model = read_outline(path)
-    return known_class_axes(class_scores(model), class_axes(model))
-
-
-def class_scores(model: onnx.ModelProto) -> tuple[bool | None, ...]:
-    """Return for each output whether it holds scores of classes, along its last axis, or along the channels of maps.
-
-    It does where a softmax along that axis computes it and nothing else of the graph computes with it, quantised or
-    not. It does not where it has no such axis, holds numbers that are neither floating-point nor quantised, or ends in
-    another activation. ``None`` where its operators do not show it: logits look like the values of a regression,
-    weights of attention like scores that the graph computes with further, and operators of other domains may compute
-    anything.
+    Attributes:
+        shown: Whether it holds scores of classes; ``None`` where that is not known.
+        axis: The axis along which the layer that makes it gives scores, from the first as 0: that of a softmax, or of
+            the channels of the last convolution or product. ``None`` where there is no such layer, or a reshape behind
+            it joins that axis with another. Where ``shown`` is ``True``, it is known.
     """
-    return tuple(_Graph(model).has_classes(value) for value in model.graph.output)
+
+    shown: bool | None
+    axis: int | None = None
 
 
-def known_class_axes(evidence: Sequence[bool | None], axes: Sequence[int | None]) -> tuple[int | None, ...] | None:
+def class_scores_of_file(path: Path) -> tuple[ClassScores, ...]:
+    """Return what :func:`class_scores` does of a file that ONNX's checker accepts."""
+    return class_scores(read_outline(path))
+
+
+def class_scores(model: onnx.ModelProto) -> tuple[ClassScores, ...]:
+    """Return for each output whether it holds scores of classes, and along which axis.
+
+    It does where a softmax along its last axis, along the channels of maps or along the only axis with several values
+    computes it and nothing else of the graph computes with it, quantised or not. It does not where it has no such axis,
+    a reshape joins that axis with another, its numbers are neither floating-point nor quantised, or it ends in another
+    activation. ``None`` where its operators do not show it: logits look like the values of a regression, weights of
+    attention like scores that the graph computes with further, and operators of other domains may compute anything.
+    """
+    graph = _Graph(model)
+    return tuple(graph.scores(value) for value in model.graph.output)
+
+
+def known_class_axes(scores: Sequence[ClassScores]) -> tuple[int | None, ...] | None:
     """Return for each output the axis of its classes, as :attr:`irbench.spec.Bundle.class_axes` says.
 
-    ``None`` where none holds scores for sure and one may. Where no axis is known it is taken to be the last.
+    ``None`` where none holds scores for sure and one may.
     """
-    if any(evidence):
-        return tuple(
-            (-1 if axis is None else axis) if has_classes else None
-            for has_classes, axis in zip(evidence, axes, strict=True)
-        )
-    return None if None in evidence else ()
-
-
-def class_axes_of_file(path: Path) -> tuple[int | None, ...]:
-    """Return what :func:`class_axes` does of a file that ONNX's checker accepts."""
-    return class_axes(read_outline(path))
-
-
-def class_axes(model: onnx.ModelProto) -> tuple[int | None, ...]:
-    """Return for each output the axis along which its last layer gives scores, from the first as 0.
-
-    It is the axis of a softmax, or that of the channels of the last convolution or product: the second or the last.
-    ``None`` where neither is found behind what keeps the axes.
-    """
-    return tuple(_Graph(model).class_axis(value) for value in model.graph.output)
+    if any(each.shown for each in scores):
+        return tuple(each.axis if each.shown else None for each in scores)
+    return None if any(each.shown is None for each in scores) else ()
 
 
 class _Graph:
     def __init__(self, model: onnx.ModelProto) -> None:
-        graph = model.graph
-        self._makers: Mapping[str, onnx.NodeProto] = {name: node for node in graph.node for name in node.output if name}
-        self._readers: dict[str, list[onnx.NodeProto]] = defaultdict(list)
-        for node in graph.node:
-            for name in _names_read(node):
-                self._readers[name].append(node)
+        self._model = model
+        self._makers: Mapping[str, onnx.NodeProto] = {
+            name: node for node in model.graph.node for name in node.output if name
+        }
         self._opset = next((each.version for each in model.opset_import if each.domain in ("", "ai.onnx")), 0)
 
-    def has_classes(self, value: onnx.ValueInfoProto) -> bool | None:
+    @cached_property
+    def _readers(self) -> Mapping[str, Sequence[onnx.NodeProto]]:
+        readers: defaultdict[str, list[onnx.NodeProto]] = defaultdict(list)
+        for node in self._model.graph.node:
+            for name in _names_read(node):
+                readers[name].append(node)
+        return readers
+
+    @cached_property
+    def _inferred(self) -> Mapping[str, onnx.ValueInfoProto]:
+        """The values whose shape is known; inferring them takes longer than all else here, and few graphs need it."""
+        from onnx import checker, shape_inference
+
+        try:
+            graph = inferred_at(self._model, ()).graph
+        except (shape_inference.InferenceError, checker.ValidationError, RuntimeError, UnicodeDecodeError):
+            return {}
+        values = (*graph.input, *graph.value_info, *graph.output)
+        return {value.name: value for value in values if not lacks_shape(value)}
+
+    def scores(self, value: onnx.ValueInfoProto) -> ClassScores:
+        if lacks_shape(value):
+            value = self._inferred.get(value.name, value)
         tensor = value.type.tensor_type
         if not value.type.HasField("tensor_type") or tensor.elem_type not in _FLOATS | _QUANTIZED:
+            return ClassScores(False)
+        if not tensor.HasField("shape"):
+            return ClassScores(None)
+        shape = shape_of(value)
+        if len(shape) < 2:
+            return ClassScores(False)
+        layer, name, path = self._last_layer(value.name)
+        axis = None if layer is None else self._axis(layer, path, len(shape))
+        return ClassScores(self._shown(layer, name, path, shape, axis), axis)
+
+    def _last_layer(self, name: str) -> tuple[onnx.NodeProto | None, str, list[onnx.NodeProto]]:
+        """Return what an output is computed by, its output that is read, and the nodes from the graph's output back.
+
+        They end at a layer, or where more than one value is read or an operator is not known.
+        """
+        path: list[onnx.NodeProto] = []
+        while (node := self._makers.get(name)) is not None and _operator(node) not in _LAYERS:
+            read = list(node.input[:1]) if _operator(node) in _FOLLOWED else []
+            if _operator(node) in _WITH_A_CONSTANT:
+                read = [each for each in node.input if each in self._makers and not self._is_constant(each)]
+            if len(read) != 1 or len(path) > len(self._makers):
+                break
+            path.append(node)
+            name = read[0]
+        return node, name, path
+
+    def _is_constant(self, name: str) -> bool:
+        return _operator(self._makers[name]) == "Constant"
+
+    def _shown(
+        self, layer: onnx.NodeProto | None, name: str, path: Sequence[onnx.NodeProto], shape: Shape, axis: int | None
+    ) -> bool | None:
+        if any(_operator(node) == "Cast" and _attribute(node, "to", 0) not in _FLOATS for node in path):
             return False
-        shape = tensor.shape.dim if tensor.HasField("shape") else None
-        if shape is not None and (len(shape) < 2 or (shape[-1].dim_value == 1 and len(shape) < _RANK_OF_MAPS)):
+        counted = -1 if axis is None and len(shape) < _RANK_OF_MAPS else axis
+        if counted is not None and shape[counted] == 1:
             return False
-        name, keeps_axes, ends_otherwise = value.name, True, False
-        seen: set[str] = set()
-        while (node := self._makers.get(name)) is not None and _operator(node) in _SAME_ORDER and node.input:
-            if name in seen:
+        operators = [_operator(node) for node in (*path, *([] if layer is None else [layer]))]
+        changing = next((place for place, each in enumerate(operators) if each not in _SAME_ORDER), len(operators))
+        if changing == len(path) and layer is not None and operators[-1] in _CLASSIFIERS:
+            return name in layer.output[1:2] and (None if axis is None else True)
+        if changing != len(path) or layer is None or operators[-1] not in _PROBABILITIES:
+            return False if _OTHERS.intersection(operators[: changing + 1]) else None
+        if axis is None:
+            return False if _RESHAPING.isdisjoint(operators) or self._joins(layer, path[0].output[0]) else None
+        if axis in (len(shape) - 1, only_axis(shape)) or (axis == _CHANNELS and len(shape) >= _RANK_OF_MAPS):
+            return True if self._is_last(name) else None
+        return None if axis == _CHANNELS else False
+
+    def _axis(self, layer: onnx.NodeProto, path: Sequence[onnx.NodeProto], rank: int) -> int | None:
+        """Return the axis of an output of this rank along which its last layer gives scores."""
+        operator = _operator(layer)
+        if not _RESHAPING.isdisjoint(map(_operator, path)):
+            if operator not in _PROBABILITIES | _CLASSIFIERS:
                 return None
-            if _operator(node) == "Cast" and _attribute(node, "to", 0) not in _FLOATS:
-                return False
-            seen.add(name)
-            keeps_axes = keeps_axes and _operator(node) in _SAME_AXES | _INCREASING
-            ends_otherwise = ends_otherwise or _operator(node) in _OTHERS
-            name = node.input[0]
-        operator = "" if node is None else _operator(node)
-        if node is not None and operator in _PROBABILITIES:
-            is_of_classes = self._is_of_classes(node, shape, keeps_axes)
-            return is_of_classes and (True if self._is_last(name, frozenset()) else None)
-        if node is not None and operator in _CLASSIFIERS:
-            return name in node.output[1:2]
-        return False if ends_otherwise or operator in _OTHERS else None
-
-    def _is_of_classes(self, node: onnx.NodeProto, shape: _Dimensions | None, keeps_axes: bool) -> bool | None:
-        """Whether the axis of a softmax counts classes in an output of this shape; ``None`` where that is not known."""
-        if shape is None:
-            return True
-        rank = len(shape)
-        if not keeps_axes:  # of few axes the last is left; of more nobody knows where a reshape put them
-            is_last = rank == 2 or self._written_axis(node) < 0
-            return shape[-1].dim_value != 1 and (True if is_last else None)
-        axis = self._softmax_axis(node, rank)
-        return axis in (_CHANNELS if rank >= _RANK_OF_MAPS else rank - 1, rank - 1) and shape[axis].dim_value != 1
-
-    def class_axis(self, value: onnx.ValueInfoProto) -> int | None:
-        """Return the axis along which the layer that makes an output gives scores."""
-        if not value.type.tensor_type.HasField("shape"):
-            return None
-        rank, name = len(value.type.tensor_type.shape.dim), value.name
-        axes = list(range(rank))  # where each axis of the output is in the value that the walk has reached
-        seen: set[str] = set()
-        while rank >= 2 and name not in seen and (node := self._makers.get(name)) is not None:
-            seen.add(name)
-            own = self._own_class_axis(node, rank)
-            if own is not None:
-                return axes.index(own)
-            computed = [each for each in node.input if each in self._makers]
+            rank = len(self._sizes(path[-1].input[0]))
+        axis: int | None = rank - 1 if operator in _PRODUCTS | _CLASSIFIERS else None
+        if operator in _CONVOLUTIONS:
+            axis = _CHANNELS
+        if operator in _PROBABILITIES:
+            axis = self._softmax_axis(layer, rank)
+        for node in reversed(path):
+            if axis is None or not 0 <= axis < rank:
+                return None
             if _operator(node) == "Transpose":
-                turned = next((list(each.ints) for each in node.attribute if each.name == "perm"), [])
-                if sorted(turned) != list(range(rank)):
-                    return None
-                axes = [turned[axis] for axis in axes]
-            elif _operator(node) not in _SAME_AXES | _INCREASING | _ALONG_ALL_AXES:
-                return None
-            if not computed or (len(computed) > 1 and _operator(node) not in _RESIZING):
-                return None
-            name = computed[0]
-        return None
-
-    def _own_class_axis(self, node: onnx.NodeProto, rank: int) -> int | None:
-        if _operator(node) in _PROBABILITIES:
-            return self._softmax_axis(node, rank)
-        if _operator(node) in _CONVOLUTIONS:
-            return _CHANNELS
-        return rank - 1 if _operator(node) in _PRODUCTS else None
-
-    def _written_axis(self, node: onnx.NodeProto) -> int:
-        return _attribute(node, "axis", -1 if self._is_along_one_axis(node) else 1)
+                turned = next((list(each.ints) for each in node.attribute if each.name == "perm"), None)
+                turned = list(reversed(range(rank))) if turned is None else turned
+                axis = turned.index(axis) if axis in turned else None
+            elif _operator(node) in _RESHAPING:
+                after = self._sizes(node.output[0])
+                axis, rank = _reshaped(axis, self._sizes(node.input[0]), after), len(after)
+        return axis
 
     def _softmax_axis(self, node: onnx.NodeProto, rank: int) -> int | None:
-        """Return the axis of a softmax; ``None`` where it is over several at once, as in old operator sets."""
-        axis = self._written_axis(node)
+        """Return the axis of a softmax.
+
+        In old operator sets it is over all from that axis on: the only one of these with several values, if any.
+        """
+        is_along_one_axis = self._opset >= 13 or node.op_type == "QLinearSoftmax"
+        axis = _attribute(node, "axis", -1 if is_along_one_axis else 1)
         axis += rank if axis < 0 else 0
-        return axis if 0 <= axis < rank and (self._is_along_one_axis(node) or axis == rank - 1) else None
+        if is_along_one_axis or axis == rank - 1:
+            return axis if 0 <= axis < rank else None
+        joined = [place for place, size in enumerate(self._sizes(node.output[0])) if place >= axis and size != 1]
+        return joined[0] if len(joined) == 1 else None
 
-    def _is_along_one_axis(self, node: onnx.NodeProto) -> bool:
-        return self._opset >= 13 or node.op_type == "QLinearSoftmax"
+    def _joins(self, softmax: onnx.NodeProto, output: str) -> bool:
+        """Whether no axis of an output behind a softmax has as many values as that has classes."""
+        before, after = self._sizes(softmax.output[0]), self._sizes(output)
+        axis = self._softmax_axis(softmax, len(before))
+        if axis is None or not after:
+            return False
+        return all(isinstance(size, int) for size in (before[axis], *after[1:])) and before[axis] not in after
 
-    def _is_last(self, name: str, seen: frozenset[str]) -> bool:
+    def _sizes(self, name: str) -> Shape:
+        """Return the size of each axis of a value, none where its shape cannot be inferred."""
+        return shape_of(self._inferred[name]) if name in self._inferred else ()
+
+    def _is_last(self, name: str) -> bool:
         """Whether nothing computes with a value any further."""
-        return name not in seen and all(
-            _operator(node) in _OF_SCORES
-            or (_operator(node) in _SAME_ORDER and all(self._is_last(output, seen | {name}) for output in node.output))
-            for node in self._readers[name]
+        moved = {name: None}
+        waiting = [name]
+        for reached in waiting:
+            for node in self._readers.get(reached, ()):
+                if _operator(node) in _OF_SCORES:
+                    continue
+                if _operator(node) not in _SAME_ORDER:
+                    return False
+                waiting.extend(output for output in node.output if output not in moved)
+                moved.update(dict.fromkeys(node.output))
+        return True
+
+
+def _reshaped(axis: int, before: Shape, after: Shape) -> int | None:
+    """Return where an axis is after a reshape; ``None`` where it is joined with another or split, or nobody knows.
+
+    It is where the size is the same, and as many values as before are in front of it or behind it.
+    """
+    if axis >= len(before) or before[axis] in (1, UNKNOWN_SIZE):
+        return None
+    places = [
+        place
+        for place, size in enumerate(after)
+        if size == before[axis]
+        and (_as_many(before[:axis], after[:place]) or _as_many(before[axis + 1 :], after[place + 1 :]))
+    ]
+    return places[0] if len(places) == 1 else None
+
+
+def _as_many(some: Shape, others: Shape) -> bool:
+    def count(sizes: Shape) -> tuple[int, list[str]]:
+        return math.prod(size for size in sizes if isinstance(size, int)), sorted(
+            size for size in sizes if isinstance(size, str)
         )
+
+    return UNKNOWN_SIZE not in (*some, *others) and count(some) == count(others)
 
 
 def _operator(node: onnx.NodeProto) -> str:
@@ -207,7 +284,7 @@ def _names_read(node: onnx.NodeProto) -> Iterator[str]:
     """Yield the names that a node reads, and those that the bodies in it do, of which some may be its graph's."""
     yield from node.input
     for attribute in node.attribute:
-        for body in (attribute.g, *attribute.graphs):
+        for body in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
             for inner in body.node:
                 yield from _names_read(inner)
             yield from (value.name for value in body.output)

@@ -17,6 +17,7 @@ from irbench.spec import Shape, TensorSpec
 if TYPE_CHECKING:
     import onnx
 
+UNKNOWN_SIZE = "?"
 _MOST_ROUNDS = 10
 """As many loops may lie one behind the other whose sizes follow from those before."""
 MOST_COPIES = 100_000_000
@@ -147,4 +148,6 @@ def dtype_of(value: onnx.ValueInfoProto) -> str:
 def shape_of(value: onnx.ValueInfoProto) -> Shape:
     """Return a size for each axis of a tensor whose rank is known; a name or ``?`` where it is unknown."""
     dimensions = value.type.tensor_type.shape.dim
-    return tuple(size.dim_value if size.HasField("dim_value") else size.dim_param or "?" for size in dimensions)
+    return tuple(
+        size.dim_value if size.HasField("dim_value") else size.dim_param or UNKNOWN_SIZE for size in dimensions
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ OTHER = Bundle("other", (), (Artifact("onnx", Path("b.onnx"), (), OUTPUTS[:1]),)
 
 def test_the_named_outputs_replace_those_that_were_known() -> None:
     chosen, other = with_classes((DETECTOR, OTHER), ("label",))
-    assert (chosen.known_class_axes, chosen.classifier) == ((None, -1, None), True)
+    assert (chosen.known_class_axes, chosen.classifier) == ((None, 1, None), True)
     assert chosen.names_of_classes(chosen.known_class_axes) == ("label",)
     assert other == OTHER
     assert with_classes((DETECTOR,), ()) == (DETECTOR,)
@@ -36,7 +37,7 @@ def test_quantised_numbers_may_be_scores_and_others_that_are_whole_are_not(dtype
         "quantized", (), (Artifact("onnx", Path("d.onnx"), (), (TensorSpec("label", dtype, ("batch", 10)),)),)
     )
     if takes:
-        assert with_classes((quantized,), ("label",))[0].class_axes == (-1,)
+        assert with_classes((quantized,), ("label",))[0].class_axes == (1,)
         return
     with pytest.raises(IrbenchError, match="holds no scores of classes"):
         with_classes((quantized,), ("label",))
@@ -68,8 +69,17 @@ def maps(folder: Path, nodes: str, **facts: Any) -> Bundle:
 
 
 def test_the_classes_of_maps_are_along_the_axis_that_the_graph_shows(tmp_path: Path) -> None:
-    (chosen,) = with_classes((maps(tmp_path, "y = Conv(x, w)"),), ("y",))
-    assert chosen.class_axes == (1,)
+    for nodes in ("y = Conv(x, w)", "c = Conv(x, w) y = Relu(c)"):
+        (chosen,) = with_classes((maps(tmp_path, nodes),), ("y",))
+        assert chosen.class_axes == (1,)
+
+
+def test_the_only_axis_with_several_values_needs_no_graph_to_show_it() -> None:
+    pooled = Artifact("onnx", Path("e.onnx"), (), (TensorSpec("y", "float32", ("batch", 10, 1, 1)),))
+    assert with_classes((Bundle("pooled", (), (pooled,)),), ("y",))[0].class_axes == (1,)
+    single = replace(pooled, outputs=(TensorSpec("y", "float32", ("batch", 1, 1, 1)),))
+    with pytest.raises(IrbenchError, match="holds no scores of classes"):
+        with_classes((Bundle("single", (), (single,)),), ("y",))
 
 
 def test_an_axis_that_is_known_is_kept(tmp_path: Path) -> None:
@@ -79,6 +89,6 @@ def test_an_axis_that_is_known_is_kept(tmp_path: Path) -> None:
 
 def test_maps_whose_axis_of_classes_nothing_shows_are_refused(tmp_path: Path) -> None:
     bundle = maps(tmp_path, "c = Conv(x, w) d = Conv(x, w) y = Add(c, d)")
-    with pytest.raises(IrbenchError, match="which axis of the output y counts classes") as caught:
+    with pytest.raises(IrbenchError, match=r"class axis of output y \(batch x 5 x 8 x 8\) is unknown") as caught:
         with_classes((bundle,), ("y",))
     assert "Softmax" in caught.value.hint

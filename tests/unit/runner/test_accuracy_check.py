@@ -62,8 +62,9 @@ BOXES = TensorSpec("boxes", "float32", ("batch", 84, 8400))
 @pytest.mark.parametrize(
     ("workload", "judged"),
     [
-        (model(SCORES), (-1,)),
-        (model(replace(SCORES, shape=("batch", "classes"))), (-1,)),
+        (model(SCORES), (1,)),
+        (model(replace(SCORES, shape=("batch", "classes"))), (1,)),
+        (model(replace(SCORES, shape=("batch", 1000, 1, 1))), (1,)),
         (model(BOXES, SCORES, class_axes=(None, 1)), (None, 1)),
         (model(BOXES, classifier=True), (-1,)),
         (model(SCORES, class_axes=()), ()),
@@ -74,7 +75,15 @@ BOXES = TensorSpec("boxes", "float32", ("batch", 84, 8400))
         (model(replace(SCORES, dtype="int64")), ()),
     ],
     ids=[
-        *("scores", "unknown classes", "known outputs", "known to be one", "known to be none", "several outputs"),
+        *(
+            "scores",
+            "unknown classes",
+            "pooled",
+            "known outputs",
+            "known to be one",
+            "known to be none",
+            "several outputs",
+        ),
         *("one of several", "boxes", "one score", "integers"),
     ],
 )
