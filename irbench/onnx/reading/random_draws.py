@@ -32,7 +32,8 @@ class RandomDraws:
 
     Attributes:
         operators: What draws, each kind once, sorted; empty where nothing does.
-        switch: The one input of the graph that turns all of it off, where there is such an input; otherwise empty.
+        switch: The one input of the graph that turns all of it off through a training mode, a ratio or a condition,
+            where there is such an input; otherwise empty.
         off: The value of that input with which nothing is drawn: 0, or 1 where only ``False`` draws.
     """
 
@@ -100,6 +101,7 @@ class _Walk:
         }
         self._called: set[int] = set()
         self._answers: dict[tuple[object, ...], tuple[_Value, ...]] = {}
+        self._tries_switch = False
 
     def switches(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """Yield the inputs of one element, each with the contents that may turn off what draws."""
@@ -115,7 +117,11 @@ class _Walk:
                 yield value.name, ~zero
 
     def draws(self, given: SmallValues) -> _Draws:
-        """Return what the outputs of the model depend on that draws, where some inputs are given."""
+        """Return what the outputs of the model depend on that draws, where some inputs are given.
+
+        Given inputs empty no loop: without its iterations a model computes something else.
+        """
+        self._tries_switch = bool(given)
         graph = self._model.graph
         scope = _Scope({}, {**self._constants, **given})
         self._nodes(graph.node, scope, _opset(self._model.opset_import))
@@ -134,7 +140,7 @@ class _Walk:
         if function is not None:
             return self._call(function, node, scope)
         given = _union(scope.drawn.get(name, _NONE) for name in _read(node, scope.known))
-        bodies = [self._body(body, scope, given, opset) for body in _live_bodies(node, scope.known)]
+        bodies = [self._body(body, scope, given, opset) for body in self._live_bodies(node, scope.known)]
         if _is(node, "If") and len(bodies) == 1:
             return bodies[0]
         if _is(node, "If"):
@@ -157,6 +163,18 @@ class _Walk:
         mode = node.input[place] if len(node.input) > place else ""
         ratio = node.input[place - 1] if len(node.input) > place - 1 else ""
         return in_training if mode and _may_be_true(mode, known) and _may_be_true(ratio, known) else _NONE
+
+    def _live_bodies(self, node: onnx.NodeProto, known: SmallValues) -> Iterator[onnx.GraphProto]:
+        """Yield the bodies of a node that may run: both branches of an ``If`` whose condition is not known."""
+        bodies = {attribute.name: attribute.g for attribute in node.attribute if attribute.HasField("g")}
+        condition = known.get(node.input[0]) if _is(node, "If") and node.input else None
+        if condition is not None and condition.size == 1:
+            bodies = {name: body for name, body in bodies.items() if (name == "then_branch") == bool(condition.any())}
+        if _is(node, "Loop") and not self._tries_switch:
+            is_empty = any(name in known and not (known[name] > 0).any() for name in node.input[:2])
+            bodies = {} if is_empty else bodies
+        yield from bodies.values()
+        yield from (body for attribute in node.attribute for body in attribute.graphs)
 
     def _body(self, body: onnx.GraphProto, outer: _Scope, given: _Draws, opset: int) -> Sequence[_Value]:
         """Return what is known of the outputs of a body, whose own inputs may be any of the node's."""
@@ -181,7 +199,7 @@ class _Walk:
         absent = frozenset(function.input).difference(arguments)
         known = tuple((name, value.dtype.str, value.shape, value.tobytes()) for name, value in scope.known.items())
         written = tuple(attribute.SerializeToString(deterministic=True) for attribute in attributes.values())
-        key = (id(function), tuple(scope.drawn.items()), known, written, absent)
+        key = (id(function), tuple(scope.drawn.items()), known, written, absent, self._tries_switch)
         if key not in self._answers:
             self._called.add(id(function))
             nodes = (_with_arguments(inner, attributes, absent) for inner in function.node)
@@ -208,18 +226,6 @@ def _read(node: onnx.NodeProto, known: SmallValues) -> Sequence[str]:
     if choice is not None and choice.size and (choice.all() or not choice.any()):
         return names[1:2] if choice.all() else names[2:]
     return names
-
-
-def _live_bodies(node: onnx.NodeProto, known: SmallValues) -> Iterator[onnx.GraphProto]:
-    """Yield the bodies of a node that may run: both branches of an ``If`` whose condition is not known."""
-    bodies = {attribute.name: attribute.g for attribute in node.attribute if attribute.HasField("g")}
-    condition = known.get(node.input[0]) if _is(node, "If") and node.input else None
-    if condition is not None and condition.size == 1:
-        bodies = {name: body for name, body in bodies.items() if (name == "then_branch") == bool(condition.any())}
-    if _is(node, "Loop") and any(name in known and not (known[name] > 0).any() for name in node.input[:2]):
-        bodies = {}
-    yield from bodies.values()
-    yield from (body for attribute in node.attribute for body in attribute.graphs)
 
 
 def _with_arguments(

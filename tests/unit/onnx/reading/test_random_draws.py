@@ -236,3 +236,28 @@ def test_operators_of_unknown_vendors_are_not_accused() -> None:
     parsed = model("g (float[2,4] x) => (float[2,4] y) { y = Neg(x) }", domains=', "vendor" : 1')
     parsed.graph.node[0].domain, parsed.graph.node[0].op_type = "vendor", "RandomNormalLike"
     assert draws_of(parsed) == NONE
+
+
+@pytest.mark.parametrize(("inputs", "bounds"), [
+    (", int64 n", "n, , x"), (", bool c", ", c, x"), (", int64 n, bool c", "n, c, x"),
+])  # fmt: skip
+def test_an_input_that_empties_a_loop_is_no_switch(inputs: str, bounds: str) -> None:
+    text = f"""g (float[2,4] x{inputs}) => (float[2,4] y) {{
+        y = Loop ({bounds}) <body = b (int64 i, bool go, float[2,4] v) => (bool on, float[2,4] w) {{
+            on = Identity(go) r = RandomNormalLike(v) w = Add(v, r) }}> }}"""
+    assert draws_of(model(text)) == RandomDraws(("RandomNormalLike",))
+
+
+def test_a_switch_is_found_in_the_body_of_a_loop_whose_length_is_an_input() -> None:
+    text = """g (float[2,4] x, int64 n, bool t) => (float[2,4] y) <float r = {0.5}> {
+        y = Loop (n, , x) <body = b (int64 i, bool go, float[2,4] v) => (bool on, float[2,4] w) {
+            on = Identity(go) w = Dropout(v, r, t) }> }"""
+    assert draws_of(model(text)) == RandomDraws((TRAINING,), "t")
+
+
+def test_an_input_that_is_a_trip_count_is_no_switch_within_a_function_either() -> None:
+    text = """g (float[2,4] x, int64 n) => (float[2,4] y) { y = my.f(x, n) }
+        <domain: "my", opset_import: ["" : 17]> f (a, m) => (z) {
+            z = Loop (m, , a) <body = b (int64 i, bool go, float[2,4] v) => (bool on, float[2,4] w) {
+                on = Identity(go) r = RandomNormalLike(v) w = Add(v, r) }> }"""
+    assert draws_of(model(text, domains=', "my" : 1')) == RandomDraws(("RandomNormalLike",))
