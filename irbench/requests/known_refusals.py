@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 from irbench.api.progress import Say
 from irbench.core import registry
@@ -15,10 +17,10 @@ from irbench.notices.notes import NativePrecision
 from irbench.onnx.reading.written_batch import WrittenBatch
 from irbench.requests import probes
 from irbench.runner.plan import PlannedGroup
-from irbench.spec import BATCH, Cell, Workload, shape_text
+from irbench.spec import BATCH, Cell, TensorSpec, Workload
 from irbench.spec.generation import GenerationArtifact
 from irbench.spi import Availability, LoadChecker, Refusal
-from irbench.worker.model_files import read_written_batch
+from irbench.worker.model_files import read_written_batches
 
 _LEFT_TO_THE_GRAPH = ("native", "int8")
 """What no probe says: the former is always possible, and the latter depends on how a graph is quantised."""
@@ -92,31 +94,38 @@ def _failure(cell: Cell) -> Failure | None:
 
 
 def _written_batches(group: PlannedGroup) -> dict[int, WrittenBatch]:
-    found = {place: _written_batch(workload) for place, workload in enumerate(group.group.workloads)}
-    return {place: written for place, written in found.items() if written is not None}
+    """Return other batch sizes that are written into ONNX graphs whose batch is dynamic, by place of the workload."""
+    asked: dict[tuple[Path, tuple[TensorSpec, ...]], dict[int, Mapping[str, int]]] = {}
+    for place, workload in enumerate(group.group.workloads):
+        artifact = workload.bundle.artifact(("onnx",))
+        is_dynamic = any(BATCH in spec.tensor.dynamic_dimensions for spec in workload.bundle.inputs)
+        if artifact is None or isinstance(artifact, GenerationArtifact) or not is_dynamic or workload.batch == 1:
+            continue
+        asked.setdefault((artifact.path, tuple(artifact.inputs)), {})[place] = workload.sizes
+    written: dict[int, WrittenBatch] = {}
+    for (path, inputs), sizes in asked.items():
+        with suppress(IrbenchError):  # its rows will say what is wrong with it
+            found = read_written_batches(path, inputs, tuple(sizes.values()))
+            written |= {place: each for place, each in zip(sizes, found, strict=True) if each is not None}
+    return written
 
 
-def _written_batch(workload: Workload) -> WrittenBatch | None:
-    """Return another batch size that is written into an ONNX graph whose batch is dynamic; ``None`` without one."""
-    artifact = workload.bundle.artifact(("onnx",))
-    is_dynamic = any(BATCH in spec.tensor.dynamic_dimensions for spec in workload.bundle.inputs)
-    if artifact is None or isinstance(artifact, GenerationArtifact) or not is_dynamic or workload.batch == 1:
-        return None
-    try:
-        return read_written_batch(artifact.path, artifact.inputs, workload.sizes)
-    except IrbenchError:
-        return None  # its rows will say what is wrong with it
+_VERBS = {"Reshape": "reshapes", "Slice": "slices", "Resize": "resizes"}
 
 
 def _of_batch(workload: Workload, written: WrittenBatch) -> Failure:
     """Return that an ONNX graph cannot run at a batch size, as another one is written into its file."""
-    given = " and ".join(map(shape_text, written.given))
-    does = f"cannot take {given}, which its inputs are"
+    given = [" x ".join(map(str, shape)) or "scalar" for shape in written.given]
     if written.target is not None:
-        does = f"makes {shape_text(written.target)} of its input, which is {given}"
+        target = " x ".join(map(str, written.target)) or "a scalar"
+        does = f"{written.node} {_VERBS.get(written.operator, 'reduces')} {given[0]} to {target}"
+    elif len(given) == 1:
+        does = f"the shape {given[0]} does not fit in {written.node}"
+    else:
+        does = f"the shapes {', '.join(given[:-1])} and {given[-1]} do not fit in {written.node}"
     return Failure(
         "compile",
-        f"the file has a batch of {written.batch} written into it: {written.node} {does} at batch {workload.batch}",
+        f"the file has a batch of {written.batch} written into it: {does} at batch {workload.batch}",
         f"Export the model with a dynamic batch, or measure it with --batch {written.batch}.",
     )
 

@@ -388,12 +388,17 @@ def read_value_shapes(path: Path, inputs: Sequence[TensorSpec]) -> tuple[ValueSh
     return shapes
 
 
-def read_written_batch(path: Path, inputs: Sequence[TensorSpec], sizes: Mapping[str, int]) -> WrittenBatch | None:
-    """Return what :func:`irbench.onnx.reading.written_batch.written_batch` finds; raises as :func:`read_file` does."""
+def read_written_batches(
+    path: Path, inputs: Sequence[TensorSpec], asked: Sequence[Mapping[str, int]]
+) -> tuple[WrittenBatch | None, ...]:
+    """Return what :func:`irbench.onnx.reading.written_batch.written_batches` does; raises as :func:`read_file` does."""
     from irbench.onnx.reading.written_batch import WrittenBatch
 
-    target, returns = "irbench.onnx.reading.written_batch:written_batch", WrittenBatch | None
-    found: WrittenBatch | None = read_file(target, path, tuple(inputs), dict(sizes), returns=returns, imports=_SHAPES)
+    target, returns = "irbench.onnx.reading.written_batch:written_batches", tuple[WrittenBatch | None, ...]
+    sizes = tuple(map(dict, asked))
+    found: tuple[WrittenBatch | None, ...] = read_file(
+        target, path, tuple(inputs), sizes, returns=returns, imports=_SHAPES
+    )
     return found
 
 

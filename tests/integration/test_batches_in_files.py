@@ -13,6 +13,9 @@ from front_door import irbench
 pytestmark = pytest.mark.usefixtures("known_backends")
 
 IMPOSSIBLE = "(float[N,4,6] x) => (float[N,24] y) <int64[2] t = {1, 24}> { [flat] y = Reshape(x, t) }"
+APPENDING = """(float[N,4,6] x) => (float[N,5,6] y) <float[1,1,6] first = {0, 0, 0, 0, 0, 0}> {
+    y = Concat<axis = 1>(first, x)
+}"""
 MIXING = """(float[N,4,6] x) => (float[N,4,6] y) <int64[3] t = {1, -1, 6}, int64[3] u = {-1, 4, 6}> {
     [fold] f = Reshape(x, t)  m = ReduceMean<axes = [1]>(f)  s = Sub(f, m)  y = Reshape(s, u)
 }"""
@@ -35,14 +38,19 @@ def test_rows_of_a_batch_that_the_file_excludes_name_the_node_and_are_not_starte
     assert {cell["state"] for cell in by_batch[1]} == {"ok"}
     for cell in by_batch[8]:
         assert cell["failure"]["stage"] == "compile"
-        assert all(said in cell["failure"]["message"] for said in ("a batch of 1", "flat", "1x24", "8x4x6", "batch 8"))
+        said = "flat reshapes 8 x 4 x 6 to 1 x 24 at batch 8"
+        assert cell["failure"]["message"] == f"the file has a batch of 1 written into it: {said}"
     assert "unverified" not in {warning["code"] for warning in table["warnings"]}
 
 
-def test_a_batch_that_no_row_can_have_is_refused(tmp_path: Path) -> None:
-    called = irbench("run", saved(tmp_path, IMPOSSIBLE), "--backends", "fake-a", "--batch", "8")
+@pytest.mark.parametrize(("graph", "said"), [
+    (IMPOSSIBLE, "flat reshapes 8 x 4 x 6 to 1 x 24 at batch 8"),
+    (APPENDING, "the shapes 1 x 1 x 6 and 8 x 4 x 6 do not fit in Concat of y at batch 8"),
+])  # fmt: skip
+def test_a_batch_that_no_row_can_have_is_refused(tmp_path: Path, graph: str, said: str) -> None:
+    called = irbench("run", saved(tmp_path, graph), "--backends", "fake-a", "--batch", "8")
     assert called.code == 2
-    assert "a batch of 1" in called.err
+    assert f"a batch of 1 written into it: {said}" in " ".join(called.err.split())
     assert "--batch 1" in called.err
 
 

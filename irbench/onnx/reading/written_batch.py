@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,11 +20,16 @@ if TYPE_CHECKING:
 
 _Sizes = tuple[int, ...]
 
-_MOVING = frozenset({"Reshape", "Slice", "Gather", "GatherND", "Split", "Resize", "Expand"})
+_MOVING = frozenset({"Reshape", "Slice", "Gather", "GatherND", "Split", "Resize"})
 """Operators that an exporter writes sizes into; what reduces a batch, or multiplies over it, means to."""
 _RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
+_HOLDING = _MOVING | _RECURRENT | {"Expand", "Tile", "Concat"}
+"""A graph without any of these is not read: its constants are weights, which no batch is written into."""
 _MOST_TRIED = 4
 """As many batch sizes are tried where a graph cannot run at the one that was asked for."""
+_PRIME = 61
+_ANY_BATCH = 48 * _PRIME
+"""A batch that common numbers of parts divide; sizes that are multiples of the prime follow it."""
 
 
 @dataclass(frozen=True)
@@ -32,21 +38,26 @@ class WrittenBatch:
 
     Attributes:
         node: Its name; operator and first output where it has none.
+        operator: Its type.
         batch: The batch size in the file.
         given: The shapes of its inputs at the sizes that were asked for; what is moved comes first.
-        target: What it makes of the first, as the file contains it; ``None`` of a node that cannot take its inputs.
+        target: What it makes of the first, a Reshape as the file contains it; ``None`` of a node that cannot take its
+            inputs.
         is_impossible: Whether the graph cannot run at these sizes because of it, and not only confuses samples.
     """
 
     node: str
+    operator: str
     batch: int
     given: tuple[_Sizes, ...]
     target: _Sizes | None
     is_impossible: bool
 
 
-def written_batch(path: Path, inputs: Sequence[TensorSpec], sizes: Mapping[str, int]) -> WrittenBatch | None:
-    """Return the node of the main graph that has another batch size written into it; ``None`` where none is found.
+def written_batches(
+    path: Path, inputs: Sequence[TensorSpec], asked: Sequence[Mapping[str, int]]
+) -> tuple[WrittenBatch | None, ...]:
+    """Return, for each batch, the node of the main graph that has another one written into it; ``None`` without one.
 
     Where the graph cannot run at these sizes, and could at another batch, that is the first node that fails, or the
     first before it whose output stops following the batch. Otherwise it is the first whose output stops.
@@ -55,50 +66,43 @@ def written_batch(path: Path, inputs: Sequence[TensorSpec], sizes: Mapping[str, 
     Args:
         path: The file.
         inputs: With their dynamic dimensions.
-        sizes: What is asked for, the batch among them.
+        asked: All sizes that are asked for, the batch among them; the answers are in their order.
     """
-    model, asked = read_outline(path), sizes[BATCH]
+    model = read_outline(path)
+    if not any(node.op_type in _HOLDING for part in (model.graph, *model.functions) for node in part.node):
+        return (None,) * len(asked)
 
-    def at(batch: int) -> _SizedGraph:
-        return _SizedGraph(model, [spec.bind({**sizes, BATCH: batch}) for spec in inputs])
+    @cache
+    def at(sizes: frozenset[tuple[str, int]], batch: int) -> _SizedGraph:
+        return _SizedGraph(model, [spec.bind({**dict(sizes), BATCH: batch}) for spec in inputs])
 
+    def written(sizes: Mapping[str, int]) -> WrittenBatch | None:
+        others = frozenset((name, size) for name, size in sizes.items() if name != BATCH)
+        return _written_batch(partial(at, others), sizes[BATCH])
+
+    return tuple(written(sizes) for sizes in asked)
+
+
+def _written_batch(at: Callable[[int], _SizedGraph], asked: int) -> WrittenBatch | None:
+    anywhere = at(_ANY_BATCH)
+    stops = {place: batch for place, batch in anywhere.stops.items() if batch != asked}
+    if not stops and not anywhere.failing:
+        return None
     graph = at(asked)
-    stops = list(_stops(graph, at(2 * asked), asked))
-    failing = graph.failing()
-    tried = [found.batch for _, found in stops] + [size for place in failing[:1] for size in graph.leading(place)]
-    for batch in [size for size in dict.fromkeys((*tried, 1)) if size != asked][: _MOST_TRIED if failing else 0]:
-        fails_there = set(at(batch).failing())
-        culprits = [place for place in failing if place not in fails_there]
+    failing = graph.failing if anywhere.failing else ()
+    tried = [*stops.values(), *(size for place in failing[:1] for size in graph.leading(place)), 1]
+    for batch in [size for size in dict.fromkeys(tried) if 0 < size != asked][: _MOST_TRIED if failing else 0]:
+        culprits = [place for place in failing if place not in at(batch).failing]
         if culprits and 2 * batch != asked:  # a graph that wants a multiple of a number has no batch written into it
-            fails_at_twice = set(at(2 * batch).failing())
-            culprits = [place for place in culprits if place in fails_at_twice]
+            culprits = [place for place in culprits if place in at(2 * batch).failing]
         for culprit in culprits[:1]:
             behind = graph.ancestors(culprit)
-            origin = next((found for place, found in stops if place in behind), graph.refusal(culprit))
-            return replace(origin, batch=batch, is_impossible=True)
-    return next((found for _, found in stops), None)
-
-
-def _stops(graph: _SizedGraph, twice: _SizedGraph, asked: int) -> Iterator[tuple[int, WrittenBatch]]:
-    """Yield the places of nodes whose output does not follow a batch that its input follows, as a graph shows twice."""
-    for place, node in enumerate(graph.nodes):
-        if node.op_type not in _MOVING or not _is_of_onnx(node) or not node.output:
-            continue
-        given, made = graph.shapes.get(node.input[0]), graph.shapes.get(node.output[0])
-        given_twice, made_twice = twice.shapes.get(node.input[0]), twice.shapes.get(node.output[0])
-        if not given or not given_twice or made is None or made_twice is None or given == given_twice:
-            continue
-        axis = next(axis for axis, size in enumerate(given) if size != given_twice[axis])
-        batch = made[axis] if len(made) == len(given) else made[0] if node.op_type == "Reshape" and made else 1
-        if made != made_twice:
-            # a Reshape that folds samples into another axis; the batch may also have moved there as it is
-            has_moved = (asked, 2 * asked) in zip(made, made_twice, strict=False)
-            if node.op_type != "Reshape" or given[0] != asked or made[0] != made_twice[0] or has_moved:
-                continue
-            batch = made[0]
-        if batch != asked:
-            target = graph.target(node) or made
-            yield place, WrittenBatch(_label(node), batch, (given,), target, is_impossible=False)
+            origin = next((place for place in stops if place in behind), culprit)
+            return graph.described(origin, batch, stops=origin in stops, is_impossible=True)
+    for place, batch in stops.items():
+        if graph.shapes.get(graph.nodes[place].output[0], ())[:1] not in ((), (asked,)):  # nor is it larger than asked
+            return graph.described(place, batch, stops=True)
+    return None
 
 
 class _SizedGraph:
@@ -125,8 +129,28 @@ class _SizedGraph:
         self._elements = {tensor.name: tensor.data_type for tensor in graph.initializer}
         self._values: SmallValues = {**constant_values(graph), **computed}
 
-    def failing(self) -> list[int]:
-        """Return the places of nodes whose inputs do not fit into each other, as far as their shapes are known."""
+    @cached_property
+    def stops(self) -> Mapping[int, int]:
+        """The nodes whose output does not follow the batch that their input follows, at any batch: place and batch."""
+        stops: dict[int, int] = {}
+        for place, node in enumerate(self.nodes):
+            if node.op_type not in _MOVING or not _is_of_onnx(node) or not node.output:
+                continue
+            given, made = self.shapes.get(node.input[0]), self.shapes.get(node.output[0])
+            axis = None if given is None else next((at for at, size in enumerate(given) if _follows(size)), None)
+            if given is None or made is None or axis is None:
+                continue
+            is_reshape = node.op_type == "Reshape"
+            if not any(map(_follows, made)):
+                stops[place] = made[axis] if len(made) == len(given) else made[0] if is_reshape and made else 1
+            # samples that are folded into another axis; the batch may also have moved there as it is
+            elif is_reshape and given[0] == _ANY_BATCH not in made and not _follows(made[0]):
+                stops[place] = made[0]
+        return stops
+
+    @cached_property
+    def failing(self) -> Sequence[int]:
+        """The places of nodes whose inputs do not fit into each other, as far as their shapes are known."""
         return [
             place
             for place, node in enumerate(self.nodes)
@@ -156,12 +180,15 @@ class _SizedGraph:
         names = [*node.input[:1], *node.input[5:7]] if node.op_type in _RECURRENT else node.input
         return tuple(self.shapes[name] for name in names if name in self.shapes)
 
-    def refusal(self, place: int) -> WrittenBatch:
-        """Return a node that cannot take its inputs, for a batch that is still to be found."""
+    def described(self, place: int, batch: int, *, stops: bool, is_impossible: bool = False) -> WrittenBatch:
+        """Return a node that another batch is written into; one that does not stop cannot take its inputs."""
         node = self.nodes[place]
-        target = self.target(node)
-        given = self.given(place) if target is None else self.given(place)[:1]
-        return WrittenBatch(_label(node), 0, given, target, is_impossible=True)
+        target, given = self.target(node), self.given(place)
+        if target is None and stops:
+            target = self.shapes.get(node.output[0])
+        label = node_label(node.name, node.op_type, node.output)
+        moved = given if target is None else given[:1]
+        return WrittenBatch(label, node.op_type, batch, moved, target, is_impossible)
 
     def target(self, node: onnx.NodeProto) -> _Sizes | None:
         """Return the shape that a ``Reshape`` is given, with 0 for a size that is copied and -1 for what is left."""
@@ -202,8 +229,8 @@ class _SizedGraph:
         return False
 
 
-def _label(node: onnx.NodeProto) -> str:
-    return node_label(node.name, node.op_type, node.output)
+def _follows(size: int) -> bool:
+    return size > 0 and size % _PRIME == 0
 
 
 def _is_of_onnx(node: onnx.NodeProto) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,18 +11,24 @@ import onnx.parser
 import pytest
 from onnx import numpy_helper
 
-from irbench.onnx.reading.written_batch import WrittenBatch, written_batch
+from irbench.onnx.reading import written_batch
+from irbench.onnx.reading.written_batch import WrittenBatch, written_batches
 from irbench.spec import TensorSpec
 
 X = TensorSpec("x", "float32", ("batch", 4, 6))
 
 
-def found(folder: Path, nodes: str, batch: int = 8, weights: str = "") -> WrittenBatch | None:
+def saved(folder: Path, nodes: str, weights: str) -> Path:
     text = f'<ir_version: 8, opset_import: ["" : 17]> g (float[N,4,6] x) => (float[M,K] y) <{weights}> {{ {nodes} }}'
     model = onnx.parser.parse_model(text)
     model.graph.initializer.append(numpy_helper.from_array(np.zeros((24, 3), np.float32), "w"))
     onnx.save(model, folder / "g.onnx")
-    return written_batch(folder / "g.onnx", (X,), {"batch": batch})
+    return folder / "g.onnx"
+
+
+def found(folder: Path, nodes: str, batch: int = 8, weights: str = "") -> WrittenBatch | None:
+    (only,) = written_batches(saved(folder, nodes, weights), (X,), [{"batch": batch}])
+    return only
 
 
 @pytest.mark.parametrize(
@@ -34,7 +41,7 @@ def found(folder: Path, nodes: str, batch: int = 8, weights: str = "") -> Writte
 )
 def test_a_shape_that_holds_one_batch_alone_cannot_be_given_another(tmp_path: Path, nodes: str, weights: str) -> None:
     assert found(tmp_path, nodes, 8, weights) == WrittenBatch(
-        "Reshape of y", 1, ((8, 4, 6),), (1, 24), is_impossible=True
+        "Reshape of y", "Reshape", 1, ((8, 4, 6),), (1, 24), is_impossible=True
     )
     assert found(tmp_path, nodes, 1, weights) is None
 
@@ -44,13 +51,13 @@ def test_a_product_behind_it_that_fits_the_written_batch_alone_shows_that_the_gr
     tmp_path: Path, node: str
 ) -> None:
     written = found(tmp_path, f"f = Reshape(x, t) {node}", 8, "int64[2] t = {1, -1}")
-    assert written == WrittenBatch("Reshape of f", 1, ((8, 4, 6),), (1, -1), is_impossible=True)
+    assert written == WrittenBatch("Reshape of f", "Reshape", 1, ((8, 4, 6),), (1, -1), is_impossible=True)
 
 
 def test_a_graph_that_runs_but_folds_the_batch_is_told_from_one_that_cannot_run(tmp_path: Path) -> None:
     nodes = "f = Reshape(x, t) s = Softmax<axis = 1>(f) y = Reshape(s, u)"
     written = found(tmp_path, nodes, 8, "int64[3] t = {1, -1, 6}, int64[2] u = {-1, 24}")
-    assert written == WrittenBatch("Reshape of f", 1, ((8, 4, 6),), (1, -1, 6), is_impossible=False)
+    assert written == WrittenBatch("Reshape of f", "Reshape", 1, ((8, 4, 6),), (1, -1, 6), is_impossible=False)
 
 
 @pytest.mark.parametrize("target", ["{-1, 24}", "{0, 24}", "{8, 24}"])
@@ -76,7 +83,7 @@ def test_a_break_elsewhere_is_not_blamed_on_a_reshape_that_has_no_part_in_it(tmp
     fails = "c = Concat<axis = 1>(x, first) d = ReduceMean(c) g = Flatten(x) s = Add(m, d) y = Add(g, s)"
     weights = f"int64[3] t = {{1, -1, 6}}, float[1,1,6] first = {{{','.join(['1'] * 6)}}}"
     written = found(tmp_path, fold + fails, 8, weights)
-    assert written == WrittenBatch("Concat of c", 1, ((8, 4, 6), (1, 1, 6)), None, is_impossible=True)
+    assert written == WrittenBatch("Concat of c", "Concat", 1, ((8, 4, 6), (1, 1, 6)), None, is_impossible=True)
 
 
 def test_a_graph_that_no_batch_mends_is_not_called_impossible_for_its_batch(tmp_path: Path) -> None:
@@ -121,7 +128,7 @@ def test_a_state_of_one_batch_makes_a_recurrent_node_impossible_at_another(tmp_p
     weights = f"float[1,5,6] k = {{{zeros}}}, float[1,5,5] r = {{{zeros[:49]}}}, float[1,1,5] h = {{0,0,0,0,0}}"
     nodes = "t = Transpose<perm = [1, 0, 2]>(x) a, y0 = RNN<hidden_size = 5>(t, k, r, , , h) y = Squeeze(y0, z)"
     written = found(tmp_path, nodes, 8, weights + ", int64[1] z = {0}")
-    assert written == WrittenBatch("RNN of a", 1, ((4, 8, 6), (1, 1, 5)), None, is_impossible=True)
+    assert written == WrittenBatch("RNN of a", "RNN", 1, ((4, 8, 6), (1, 1, 5)), None, is_impossible=True)
 
 
 def test_a_graph_that_needs_a_multiple_of_a_number_has_no_batch_written_into_it(tmp_path: Path) -> None:
@@ -142,3 +149,33 @@ def test_a_batch_that_moves_or_is_reduced_is_followed(tmp_path: Path, nodes: str
 def test_a_reshape_of_something_else_than_samples_is_not_meant(tmp_path: Path) -> None:
     nodes = "r = Reshape(c, t) f = Flatten(x) y = Add(f, r)"
     assert found(tmp_path, nodes, 8, "float[24] c = {" + ",".join(["1"] * 24) + "}, int64[2] t = {1, 24}") is None
+
+
+@pytest.mark.parametrize("end", ["8", "12"])
+def test_a_slice_that_is_longer_than_the_batch_stops_nothing(tmp_path: Path, end: str) -> None:
+    nodes = "s = Slice(x, a, b, a) y = Flatten(s)"
+    assert found(tmp_path, nodes, 8, f"int64[1] a = {{0}}, int64[1] b = {{{end}}}") is None
+
+
+@pytest.mark.parametrize(
+    ("nodes", "weights", "inferences"),
+    [
+        ("f = Flatten(x) r = Relu(f) y = Add(r, b)", f"float[24] b = {{{','.join(['1'] * 24)}}}", 0),
+        ("y = Reshape(x, t)", "int64[2] t = {-1, 24}", 1),
+        ("y = Reshape(x, t)", "int64[2] t = {1, 24}", 6),
+    ],
+)
+def test_shapes_are_inferred_once_for_all_batches_of_a_graph_that_no_batch_is_written_into(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nodes: str, weights: str, inferences: int
+) -> None:
+    infer, batches = written_batch.inferred_with_values, []
+
+    def counted(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> object:
+        batches.append(inputs[0].shape[0])
+        return infer(model, inputs)
+
+    monkeypatch.setattr(written_batch, "inferred_with_values", counted)
+    asked = [{"batch": batch} for batch in (2, 4, 8, 16)]
+    answers = written_batches(saved(tmp_path, nodes, weights), (X,), asked)
+    assert [answer is None for answer in answers] == [inferences < 2] * 4
+    assert len(batches) == len(set(batches)) == inferences
