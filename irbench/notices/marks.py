@@ -141,13 +141,15 @@ class SelfTimed(Mark):
 
 class RefusedInWarmUp(Mark):
     code = "refused-in-warm-up"
-    says = "a model server refused calls of the warm-up, which were repeated (`--cell`)"
+    says = "a model server refused warm-up calls, which were retried (`--cell`)"
 
     calls: int
     example_facts: ClassVar[ExampleFacts] = {"calls": 12}
 
     def text(self) -> str:
-        return f"the server refused {plural(self.calls, 'call')} of the warm-up: it limits how many it takes at a time"
+        were = "it was" if self.calls == 1 else "they were"
+        calls = plural(self.calls, "warm-up call")
+        return f"the server refused {calls} (it limits concurrent requests); {were} retried"
 
 
 class AnswersDiffer(Mark):

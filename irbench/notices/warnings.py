@@ -92,7 +92,7 @@ class Unverified(Warn):
 
     def remedy(self, context: Context) -> str:
         if self.switch:
-            return f"Give --value {quote(self.switch)}={self.off}, with which it draws none."
+            return f"Pass --value {quote(self.switch)}={self.off} to turn off random numbers."
         if self.draws:
             return "Export a model that draws only in training, if its outputs are to be verified."
         if self.refusals:
