@@ -21,7 +21,7 @@ _ALWAYS = (WHOLE, INPUT, COMPUTE)
 _HOST, _FORWARD, _BACKWARD, _OPTIMIZER = BEGINNINGS
 _WHERE_WIDE = (_FORWARD, _BACKWARD, _OPTIMIZER, BESIDE, _HOST)
 """Parts in the order in which they are left out of narrow tables, the last ones first."""
-_CANNOT_BE = " ?"
+_IMPLAUSIBLE = " ?"
 _RATIOS: Mapping[Objective, tuple[str, str]] = {
     "fps": ("times as fast", "samples per second"),
     "cost": ("times as cheap", "samples per second of the processor"),
@@ -157,7 +157,7 @@ def _ratio(value: float) -> str:
 
 
 def _step_row(cell: CellResult, name: str, mixed: Collection[str]) -> Row:
-    parts, impossible = {part.name: part.ms for part in cell.step_parts}, _implausible(cell)
+    parts, implausible = {part.name: part.ms for part in cell.step_parts}, _implausible(cell)
     peak = (cell.peak_memory_bytes or {}).get("process")
     phases = cell.phases_ms
     first = None if phases is None else (phases.first_inference or 0.0) + (phases.compile or 0.0)
@@ -165,7 +165,7 @@ def _step_row(cell: CellResult, name: str, mixed: Collection[str]) -> Row:
         (
             name,
             *(
-                f"{_span(parts.get(part), marks_ranges=part in mixed)}{_CANNOT_BE if part in impossible else ''}"
+                f"{_span(parts.get(part), marks_ranges=part in mixed)}{_IMPLAUSIBLE if part in implausible else ''}"
                 for part in (*_ALWAYS, *_WHERE_WIDE)
             ),
             NOT_MEASURED if first is None else significant(first / 1e3),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import wraps
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from irbench.core.suggestions import did_you_mean
@@ -73,19 +74,14 @@ def has_own_step(model: Any) -> bool:
 def unused_option(model: Any, trained: TrainedModel) -> str:
     """Return the first option of the user's that the steps of a model do not use, of which at least one was made.
 
-    A class may compute its loss or change its weights in a way of its own, and only its steps show whether that is so.
+    A class may compute its loss or change its weights in a way of its own, and only its steps show whether that is so:
+    they call the loss, and build the optimizer.
     """
-    import keras
-
-    if trained.loss and not model.given_loss.is_used:
+    if trained.loss and not model.given_by_user.loss.is_used:
         return f"--loss {trained.loss}"
-    used = [own for own in optimizers_of(model).values() if own.built]
-    if trained.optimizer:
-        kind = type(_optimizer_called(trained.optimizer))
-        inner = (own.inner_optimizer if isinstance(own, keras.optimizers.LossScaleOptimizer) else own for own in used)
-        if not any(type(own) is kind for own in inner):
-            return f"--optimizer {trained.optimizer}"
-    if trained.learning_rate is not None and not any(own is model.optimizer for own in used):
+    if trained.optimizer and not model.given_by_user.optimizer.built:
+        return f"--optimizer {trained.optimizer}"
+    if trained.learning_rate is not None and not model.optimizer.built:
         return f"--learning-rate {trained.learning_rate}"
     return ""
 
@@ -150,34 +146,42 @@ def _set_policy(model: Any, policy: str) -> None:
 
 
 def _compiled(made: Any, model: TrainedModel, *, is_classifier: bool) -> Any:
-    """Return a model as it was compiled, but for what the user changes of that; or compiled with what they give."""
+    """Return a model as it was compiled, but for what the user changes of that; or compiled with what they give.
+
+    Its ``given_by_user`` has the loss and the optimizer that it was compiled with here, each ``None`` where none was.
+    """
     if made.compiled:
         _refuse_several_optimizers(made, model)
-        if model.loss:
-            _recompile(made, _given_loss(made, model.loss))
-        if model.optimizer:
-            _replace_optimizer(made, _optimizer_called(model.optimizer))
+        loss, optimizer = model.loss, model.optimizer
     else:
-        _compile(made, model, OF_CLASSIFIERS if is_classifier else "")
+        loss, optimizer = model.loss or (OF_CLASSIFIERS if is_classifier else ""), model.optimizer or USUAL_OPTIMIZER
+    # out of the model's sight: an optimizer among its attributes would count as one of its own
+    made.given_by_user = given = SimpleNamespace(
+        loss=_loss_called(loss) if loss else None, optimizer=_optimizer_called(optimizer) if optimizer else None
+    )
+    if not made.compiled:
+        _compile(made, model.source, given.loss, given.optimizer)
+    else:
+        if given.loss is not None:
+            _recompile(made, given.loss)
+        if given.optimizer is not None:
+            _replace_optimizer(made, given.optimizer)
     if model.learning_rate is not None:
         _set_learning_rate(made, model)
     return made
 
 
-def _compile(made: Any, model: TrainedModel, usual_loss: str) -> None:
-    loss = model.loss or usual_loss
-    if not loss and not has_own_loss(made):
+def _compile(made: Any, source: str, loss: Any, optimizer: Any) -> None:
+    if loss is None and not has_own_loss(made):
         raise IrbenchError(
-            f"{model.source} is not compiled, and has no loss to train with.",
+            f"{source} is not compiled, and has no loss to train with.",
             hint=f"Compile the model before you save or return it, or give a loss: `--loss {OF_CLASSIFIERS}`.",
         )
-    optimizer = _optimizer_called(model.optimizer or USUAL_OPTIMIZER)
-    losses = {"loss": _given_loss(made, loss)} if loss else {}
     try:
-        made.compile(optimizer=optimizer, **losses)
+        made.compile(optimizer=optimizer, **({} if loss is None else {"loss": loss}))
     except TypeError as error:
         raise IrbenchError(
-            f"{model.source} is not compiled, and the compile() of its class takes other arguments: {cause_of(error)}",
+            f"{source} is not compiled, and its compile() method requires other arguments: {cause_of(error)}",
             hint="Give a function that compiles the model and returns it: path/to/file.py:function.",
         ) from error
 
@@ -237,8 +241,8 @@ def _set_learning_rate(made: Any, model: TrainedModel) -> None:
         ) from error
 
 
-def _given_loss(made: Any, name: str) -> Any:
-    """Return a loss by its name, kept as ``given_loss`` of a model, whose ``is_used`` says whether a step called it."""
+def _loss_called(name: str) -> Any:
+    """Return a loss by its name, whose ``is_used`` says whether a step called it."""
     import keras
 
     try:
@@ -252,14 +256,14 @@ def _given_loss(made: Any, name: str) -> Any:
 
     @wraps(compute)
     def called(*values: Any, **options: Any) -> Any:
-        made.given_loss.is_used = True
+        given.is_used = True
         return compute(*values, **options)
 
     if is_object:
         loss.call = called
-    made.given_loss = loss if is_object else called
-    made.given_loss.is_used = False
-    return made.given_loss
+    given: Any = loss if is_object else called
+    given.is_used = False
+    return given
 
 
 def _optimizer_called(name: str) -> Any:

@@ -15,6 +15,16 @@ from irbench_tf.training.models import class_count, image_shape, takes_class_num
 
 SHUFFLED = 10_000
 """How many samples a function's dataset is shuffled among."""
+_BATCHING = {"BatchDataset", "ParallelBatchDataset", "PaddedBatchDataset", "MapAndBatchDataset", "GroupByWindowDataset"}
+"""Steps of a pipeline that make one element of several, by the class that TensorFlow has for each."""
+_DIVIDING = {
+    "UnbatchDataset", "FlatMapDataset", "InterleaveDataset", "ParallelInterleaveDataset", "WindowDataset",
+    "GroupByReducerDataset",
+}  # fmt: skip
+"""Steps that make any number of elements of one, or elements that are datasets themselves.
+
+A rebatched dataset is not among them: it consists of batches if it did before.
+"""
 
 
 def batches(training: TrainingArtifact, model: Any, batch: int) -> Iterator[Any]:
@@ -159,17 +169,17 @@ def _fits(given: Sequence[Any], asked: Sequence[Any]) -> bool:
 def _samples_of_batches(dataset: Any) -> list[Any] | None:
     """Return the shapes of the samples that a dataset makes its elements of; ``None`` where it is not known to batch.
 
-    A step of a pipeline makes batches where it adds one axis to all shapes, but for one that makes each element of a
-    known size out of one other. What was batched before a step that may divide elements again is not known.
+    A step that batches, by size or by length, adds one axis to all shapes. Steps behind it keep the batches, but for
+    those that make several elements of one: what these are is not known.
     """
     while len(made_of := dataset._inputs()) == 1:  # noqa: SLF001 - there is no public way
-        shapes, (source,) = _shapes(dataset), made_of
-        if shapes != (samples := _shapes(source)):
-            is_one_to_one = 0 <= int(source.cardinality()) == int(dataset.cardinality())
-            if _have_one_more_axis(shapes, samples) and (shapes[0][0] is None or not is_one_to_one):
-                return samples
-            if not is_one_to_one:
-                return None
+        (source,) = made_of
+        kind = type(dataset).__name__.strip("_")
+        samples = _shapes(source)
+        if kind in _BATCHING and _have_one_more_axis(_shapes(dataset), samples):
+            return samples
+        if kind in _BATCHING | _DIVIDING:
+            return None
         dataset = source
     return None
 

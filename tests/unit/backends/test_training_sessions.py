@@ -51,6 +51,19 @@ def batched_generator(): return sequences().map(lambda x, y: (x[0], y[0])).batch
 def padded_batches(): return sequences().padded_batch(16, ((5, 2), (None,)))
 def ragged_batches(): return sequences().ragged_batch(16)
 def buckets(): return sequences().bucket_by_sequence_length(lambda x, y: tf.shape(y)[0], [3], [16, 16])
+def generated(): return sequences().map(lambda x, y: (tf.ones((8,)), y[0]))
+def repeated_and_mapped_batches(): return pairs().repeat().batch(8, drop_remainder=True).map(lambda x, y: (x[:, :4], y))
+def generated_and_mapped_batches(): return generated().batch(8).map(lambda x, y: (x[:, :4], y), num_parallel_calls=2)
+def filtered_and_mapped_batches():
+    return pairs().filter(lambda x, y: y[0] > 0).batch(8).map(
+        lambda x, y: (x, tf.one_hot(tf.cast(y[:, 0], "int32"), 2)))
+def shuffled_and_mapped_batches():
+    return pairs().shuffle(64).repeat().batch(8).map(lambda x, y: (x[:, :4], y)).cache().prefetch(2)
+def mapped_and_filtered_batches(): return batches().map(lambda x, y: (x[:, :4], y)).filter(lambda x, y: True)
+def divided_again_batches(): return pairs().batch(8).rebatch(4, drop_remainder=True)
+def expanded_generator(): return generated().map(lambda x, y: (x[None], y[None]))
+def texts(): return dataset(["one two", "three"], ["four", "five six"]).map(
+    lambda x, y: (tf.strings.split(x), tf.strings.split(y)))
 def read_from_batches_of_files():
     return dataset(np.arange(40)).batch(4).flat_map(lambda numbers: sequences())
 def sequences_of_batches(): return sequences_of(batches())
@@ -241,6 +254,13 @@ class IgnoresWhatItIsGiven(KeepsWhatItIsGiven):
 def ignores_what_it_is_given():
     return IgnoresWhatItIsGiven()
 
+class ChoosesItsOptimizer(OwnLossAndUsual):
+    def compile(self, optimizer, loss=None):
+        super().compile(keras.optimizers.Adam(1e-7), loss)
+
+def chooses_its_optimizer():
+    return ChoosesItsOptimizer()
+
 class Descends(OwnStep):
     def train_step(self, data):
         x, y = data
@@ -377,7 +397,16 @@ def test_a_dataset_of_batches_is_recognised_and_named(file: Path, model: str, da
         ("padded_batches", True),
         ("ragged_batches", True),
         ("buckets", True),
+        ("repeated_and_mapped_batches", True),
+        ("generated_and_mapped_batches", True),
+        ("filtered_and_mapped_batches", True),
+        ("shuffled_and_mapped_batches", True),
+        ("mapped_and_filtered_batches", True),
+        ("divided_again_batches", True),
         ("pairs", False),
+        ("generated", False),
+        ("expanded_generator", False),
+        ("texts", False),
         ("expanded", False),
         ("sequences", False),
         ("read_from_batches_of_files", False),
@@ -440,6 +469,8 @@ def test_an_optimizer_or_a_rate_is_refused_where_a_step_has_several_optimizers(
         ("ignores_what_it_is_given", {"loss": "mae"}, "--loss mae"),
         ("ignores_what_it_is_given", {"loss": "mae", "optimizer": "sgd"}, "--loss mae"),
         ("keeps_what_it_is_given", {"loss": "mae", "learning_rate": 0.5}, "--learning-rate 0.5"),
+        ("chooses_its_optimizer", {"loss": "mse", "optimizer": "adam"}, "--optimizer adam"),
+        ("chooses_its_optimizer", {"loss": "mse", "optimizer": "sgd"}, "--optimizer sgd"),
         ("descends", {"optimizer": "sgd"}, "--optimizer sgd"),
         ("descends", {"learning_rate": 0.5}, "--learning-rate 0.5"),
     ],
