@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import psutil
+from processes import comes_true
 
 
 def start_sleeper() -> int:
@@ -38,8 +39,8 @@ def start_daemon(*, clears_environment: bool = False) -> int:
     popen = "subprocess.Popen(['sleep', '3600'], start_new_session=True, stdout=-3, env=ENV).pid"
     script = f"import subprocess; print({popen.replace('ENV', '{}' if clears_environment else 'None')})"
     daemon = int(subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True).stdout)
-    while psutil.Process(daemon).cmdline() != ["sleep", "3600"]:
-        time.sleep(0.01)  # noqa: TID251 - until it has begun, with the environment that it is known by
+    # until it has begun, with the environment that it is known by
+    assert comes_true(lambda: psutil.Process(daemon).cmdline() == ["sleep", "3600"])
     return daemon
 
 

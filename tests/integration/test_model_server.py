@@ -121,7 +121,7 @@ def test_calls_of_the_warm_up_that_a_server_refuses_are_repeated_and_the_row_say
         called = run(model, address, tmp_path)
     (row,) = [row for row in called.document["groups"][0]["cells"] if row["backend"] == "server"]
     assert row["state"] == "ok"
-    assert row["marks"] == [{"code": "refused-in-warm-up", "facts": {"calls": 3}}]
+    assert {"code": "refused-in-warm-up", "facts": {"calls": 3}} in row["marks"]
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,9 @@ def test_each_is_counted_alone_while_the_others_stand_still(tmp_path: Path, monk
 
     def wait(_: float) -> None:
         stopped = [host for host in workers() if host.status() == psutil.STATUS_STOPPED]
-        assert all(becomes(child, psutil.STATUS_STOPPED) for host in stopped for child in host.children())
+        for host in stopped:
+            (child,) = host.children()
+            assert becomes(child, psutil.STATUS_STOPPED)
         running.append([host.pid for host in workers() if host not in stopped])
 
     monkeypatch.setattr("irbench.runner.neighbours.sleep", wait)
