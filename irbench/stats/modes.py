@@ -94,7 +94,10 @@ def _regimes(state: TableState) -> Iterator[Warn]:
         )
         for name, blocks in sides.items()
     }
-    yield RegimeChange(**regimes)
+    speedups = [{row.cell: row.speedup for row in regime.rows} for regime in regimes.values()]
+    changes = [math.log(near / speedups[1][cell]) for cell, near in speedups[0].items() if cell in speedups[1]]
+    if not changes or max(map(abs, changes)) > math.log1p(state.timing.within):
+        yield RegimeChange(**regimes)
 
 
 def _ratios(state: TableState, blocks: Sequence[tuple[int, int]]) -> tuple[RegimeRow, ...]:

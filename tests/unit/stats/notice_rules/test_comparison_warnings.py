@@ -166,21 +166,28 @@ def test_cells_on_different_numbers_of_threads_are_named():
     assert warnings(group("base", "cell"), records)["threads-differ"] == {"rows": rows, "has_streams": False}
 
 
-def test_processors_that_moved_apart_give_a_result_for_each_regime():
-    def record(number):
-        far = [index >= 4 for index in range(8)]
-        cells = [
-            measured("base", [synchronous(index, [10 * MS] * 3) for index in range(8)]),
-            measured("cell", [synchronous(index, [(20 if far[index] else 8) * MS] * 3) for index in range(8)]),
-        ]
-        probes = [330.0 if far[index] else 53.0 + index for index in range(8)]
-        return launch(number, cells, blocks=tuple(block(n, core_to_core_ns=ns) for n, ns in enumerate(probes)))
+def moved_apart(number, far_ms):
+    far = [index >= 4 for index in range(8)]
+    cells = [
+        measured("base", [synchronous(index, [10 * MS] * 3) for index in range(8)]),
+        measured("cell", [synchronous(index, [int((far_ms if far[index] else 8) * MS)] * 3) for index in range(8)]),
+    ]
+    probes = [330.0 if far[index] else 53.0 + index for index in range(8)]
+    return launch(number, cells, blocks=tuple(block(n, core_to_core_ns=ns) for n, ns in enumerate(probes)))
 
-    facts = warnings(group("base", "cell"), [record(number) for number in range(6)])["regime-change"]
+
+def test_processors_that_moved_apart_give_a_result_for_each_regime():
+    facts = warnings(group("base", "cell"), [moved_apart(number, 20) for number in range(6)])["regime-change"]
     near, far = facts["near"], facts["far"]
     assert (near["blocks"], far["blocks"], near["core_to_core_ns"]) == (24, 24, pytest.approx(54.5, abs=0.1))
     assert near["rows"] == [{"cell": "cell", "speedup": pytest.approx(1.25)}]
     assert far["rows"] == [{"cell": "cell", "speedup": pytest.approx(0.5)}]
+
+
+@pytest.mark.parametrize(("far_ms", "is_reported"), [(8.1, False), (8.3, True), (7.7, True)])
+def test_processors_that_moved_apart_are_reported_where_that_changed_a_speedup(far_ms, is_reported):
+    records = [moved_apart(number, far_ms) for number in range(6)]
+    assert ("regime-change" in warnings(group("base", "cell"), records)) == is_reported
 
 
 def test_a_steady_distance_between_processors_is_no_regime_change():
