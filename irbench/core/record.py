@@ -233,7 +233,7 @@ class WarmUp:
         steady_after: After how many calls that was; 0 where none was slower than the last ones; ``None`` where calls
             still got faster when the warm-up ended, and where it was not judged.
         slower: By how much the calls until then were slower than the last ones, as a fraction.
-        refused: How many calls a model server refused, which were repeated; the rest is not judged where there are any.
+        refused: How many calls a model server refused, which were repeated; times with such a wait are not judged.
     """
 
     calls: int

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from irbench.core import registry
 from irbench.core.feeds import lay_out, logical_inputs
 from irbench.core.output_check import fingerprint
-from irbench.core.record import Round, WarmUp
+from irbench.core.record import Round, ServerTimes, WarmUp
 from irbench.errors import IrbenchError
 from irbench.measure.call_parts import part_names, part_times_ns
 from irbench.measure.drive import (
@@ -44,7 +44,7 @@ from irbench.worker.feed_turns import feeds_of_samples, require_loop, takes_turn
 from irbench.worker.generation import generating_if_decoder
 from irbench.worker.inference import Retries, fetched, infer, token_memory_bytes
 from irbench.worker.training import training_if_trained
-from irbench.worker.warming import Warming, WarmUpRequest, median_completion_ns
+from irbench.worker.warming import Warming, WarmUpRequest
 from irbench.worker.watchdog import own_temporary_files
 
 if TYPE_CHECKING:
@@ -136,14 +136,18 @@ class Warmed:
 
 
 @runtime_checkable
-class RetryingSession(Protocol):
-    """A session whose calls may be refused.
+class ServedSession(Protocol):
+    """A session whose calls a model server answers or refuses.
 
     Attributes:
         retries: Repeats refused calls while it is set.
     """
 
     retries: Retries | None
+
+    def server_times(self) -> ServerTimes | None:
+        """Return the sums over all answers so far; ``None`` where the server does not tell."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -207,12 +211,12 @@ class CellHost:
         if self._turns:
             self._turning = [turning_slot(*pair) for pair in zip(self._slots, self._turns, strict=True)]
         with self._phases("first_inference"):
-            first = infer(self._slots[0], (*self._other_feeds, *self._feeds)[0])
+            first = self._infer(self._slots[0], (*self._other_feeds, *self._feeds)[0])
         if not self._other_feeds:
             require_loop(self._workload.bundle, self._workload.feeding, cell.artifact, self._feeds[0], first)
         elif with_outputs:  # only the first launch asks for them, in which nobody else starts now
             first = self._meet_shape()
-        answers = self._given((first, *_answer_all(self._slots[1:], self._feeds[1:]))) if with_outputs else ()
+        answers = self._given((first, *self._answer_all(self._slots[1:], self._feeds[1:]))) if with_outputs else ()
         self._driver = self._make_driver()
         effective = {str(name): plain_scalar(value) for name, value in self._session.effective.items()}
         memory_bytes = token_memory_bytes(self._slots[0])
@@ -231,8 +235,8 @@ class CellHost:
         calls = self._fewest if fewest_s <= request.most_s * len(self._slots) else len(self._slots)
         with self._phases("warm_up"), self._retrying() as retries:
             warming = Warming(self._driver, len(self._slots), self._task.timing, request, retries)
-            window = warming.run(calls)
-        call_ns = float(np.median(window.completion_ns - window.issue_ns))
+            warming.run(calls)
+        call_ns = warming.call_ns
         if self._task.cell.load.concurrency == 1 and not self._is_command:
             self._calls_per_sample = calls_per_sample(call_ns)
             self._driver = self._make_driver(self._calls_per_sample)
@@ -243,7 +247,7 @@ class CellHost:
         warm_up = warming.record()
         return Warmed(
             call_ns=call_ns,
-            completion_ns=median_completion_ns(window, len(self._slots)),
+            completion_ns=warming.completion_ns,
             calls_per_sample=self._calls_per_sample,
             phases_ns=self._phases.durations_ns,
             peak_memory_bytes=self._phases.peaks_bytes,
@@ -256,7 +260,7 @@ class CellHost:
     def _retrying(self) -> Iterator[Retries]:
         """Repeat calls that are refused: for those that no figure is made of."""
         retries = Retries()
-        if not isinstance(self._session, RetryingSession):
+        if not isinstance(self._session, ServedSession):
             yield retries
             return
         self._session.retries = retries
@@ -264,6 +268,14 @@ class CellHost:
             yield retries
         finally:
             self._session.retries = None
+
+    def _infer(self, slot: Slot, feed: Feed) -> tuple[Array, ...]:
+        """Return the outputs of an untimed call, which is repeated where it is refused."""
+        with self._retrying():
+            return infer(slot, feed)
+
+    def _answer_all(self, slots: Sequence[Slot], feeds: Sequence[Feed]) -> Iterator[tuple[Array, ...]]:
+        return (self._infer(slot, feed) for slot, feed in zip(slots, feeds, strict=True))
 
     def _meet_shape(self) -> tuple[Array, ...]:
         """Time the first call of the cell's shape in a session that is used to other shapes, and return its answer.
@@ -274,9 +286,9 @@ class CellHost:
             return ()
         for feed in self._other_feeds:
             for _ in range(_CALLS_OF_OTHERS):
-                infer(self._slots[0], feed)
+                self._infer(self._slots[0], feed)
         with self._phases("new_shape"):
-            return infer(self._slots[0], self._feeds[0])
+            return self._infer(self._slots[0], self._feeds[0])
 
     def take_round(self, block: int, samples: int, settle_calls: int, first: int = 0) -> Round:
         """Take one round of timed samples after untimed calls.
@@ -297,14 +309,14 @@ class CellHost:
 
     def answer_again(self) -> tuple[tuple[Array, ...], ...]:
         """Return what each slot answers now to the inputs of its first answer."""
-        return self._given(_answer_all(self._slots, self._feeds))
+        return self._given(self._answer_all(self._slots, self._feeds))
 
     def answer_call(self, number: int) -> tuple[tuple[Array, ...], ...]:
         """Return what the first slot answers to a sample, or to a step of its decode loop, as the only answer."""
         turns = self._turns[0]
         if number == 0:
             turns.begin(0)
-        outputs = infer(self._slots[0], turns.next())
+        outputs = self._infer(self._slots[0], turns.next())
         turns.take(outputs)
         return self._given((outputs,))
 
@@ -405,10 +417,6 @@ class CellHost:
     def _read_counters(self) -> KernelCounters:
         own = read_counters()
         return with_descendants(own) if self._is_command else own
-
-
-def _answer_all(slots: Sequence[Slot], feeds: Sequence[Feed]) -> Iterator[tuple[Array, ...]]:
-    return (infer(slot, feed) for slot, feed in zip(slots, feeds, strict=True))
 
 
 def plain_scalar(value: Any) -> Scalar:

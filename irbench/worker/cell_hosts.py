@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from irbench.measure.pacing import CallSchedule, issue_on_schedule, join_paced, 
 from irbench.measure.serving import Arrivals, arrivals_of, process_of_requests, serve
 from irbench.spec.serving import OfferedLoad, Queueing
 from irbench.spec.training import BEGINNING_CALLS
-from irbench.worker.cell import CellHost, CellTask, Response
+from irbench.worker.cell import CellHost, CellTask, Response, ServedSession
 from irbench.worker.inference import arrays_of, size_bytes
 from irbench.worker.warming import median_completion_ns
 
@@ -93,13 +93,6 @@ class RunHost(CellHost):
 
 
 _SERVER_COUNTS = ("answers", "queue_ns", "compute_ns")
-
-
-@runtime_checkable
-class _TellsServerTimes(Protocol):
-    """A session whose calls a model server answers, which may say how long they took it."""
-
-    def server_times(self) -> ServerTimes | None: ...
 
 
 _MOST_KEPT = 32
@@ -178,7 +171,7 @@ class ServingHost(RunHost):
             self._driver.drive(self._fewest)
 
     def _server_times(self) -> ServerTimes | None:
-        return self._session.server_times() if isinstance(self._session, _TellsServerTimes) else None
+        return self._session.server_times() if isinstance(self._session, ServedSession) else None
 
 
 @dataclass(frozen=True)

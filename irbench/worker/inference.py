@@ -31,11 +31,13 @@ class Retries:
 
     Attributes:
         refused: How many calls were refused so far, repeated ones included.
+        answered: How many calls were answered so far.
     """
 
     def __init__(self) -> None:
         self.refused = 0
-        self._answered = 0
+        self.answered = 0
+        self._waits: list[tuple[int, int]] = []
         self._counting = threading.Lock()
 
     def call(self, function: Callable[[], _T]) -> _T:
@@ -44,35 +46,51 @@ class Retries:
         Raises:
             RequestRefused: The server refused all calls for as long as one is repeated, which is a few seconds.
         """
-        waits_s, answered = iter(_WAITS_S), self._answered
+        waits_s, answered, refused_at = iter(_WAITS_S), self.answered, None
         while True:
             try:
                 answer = function()
             except RequestRefused as refusal:
                 with self._counting:
                     self.refused += 1
-                    if self._answered != answered:
-                        waits_s, answered = iter(_WAITS_S), self._answered
+                    refused_at = self.answered if refused_at is None else refused_at
+                    if self.answered != answered:
+                        waits_s, answered = iter(_WAITS_S), self.answered
                 wait_s = next(waits_s, None)
                 if wait_s is None:
                     raise
                 sleep(max(wait_s, min(refusal.retry_after_s, _LONGEST_WAIT_S)))
             else:
                 with self._counting:
-                    self._answered += 1
+                    if refused_at is not None:
+                        self._waits.append((refused_at, self.answered))
+                    self.answered += 1
                 return answer
+
+    def undisturbed(self, first: int, calls: int, streams: int) -> NDArray[np.bool_]:
+        """Return for each of some calls, in the order of their answers, whether no wait is part of its time.
+
+        Args:
+            first: How many calls were answered before them.
+            calls: How many they are.
+            streams: Over how many answers in a row the time of each is taken.
+        """
+        undisturbed = np.ones(calls, np.bool_)
+        for refused_at, answered_at in self._waits:
+            undisturbed[max(0, refused_at - first) : max(0, answered_at + streams - first)] = False
+        return undisturbed
 
 
 def infer(slot: Slot, feed: Feed) -> tuple[Array, ...]:
     """Run a slot once and return its outputs; a sequence of tensors stays a list.
 
     Raises:
-        RequestRefused: A model server has no room for it, even after the waits of :class:`Retries`.
+        RequestRefused: A model server has no room for it.
     """
     if isinstance(slot, GenerationSlot):
         return slot.answer(feed)
     slot.stage(feed)
-    Retries().call(slot.run)
+    slot.run()
     return fetched(slot)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from irbench.measure.ledger import Window
 from irbench.spec import Timing
 from irbench.stats.warm_up import Course, calls_of_later_launches, course_of
 from irbench.worker.inference import Retries
+
+_Number = TypeVar("_Number", np.int64, np.float64)
 
 
 def median_completion_ns(window: Window, streams: int) -> float:
@@ -78,22 +81,36 @@ class Warming:
     timing: Timing
     request: WarmUpRequest
     retries: Retries
+    _window: Window = field(init=False)
     _watch: Stopwatch = field(default_factory=Stopwatch)
     _times_ns: list[NDArray[np.float64]] = field(default_factory=list[NDArray[np.float64]])
+    _undisturbed: list[NDArray[np.bool_]] = field(default_factory=list[NDArray[np.bool_]])
     _calls: int = 0
     _least_s: float = 0.0
 
-    def run(self, fewest: int) -> Window:
-        """Call as often as ``fewest`` at least, and return the last calls."""
-        window = self._drive(fewest)
+    def run(self, fewest: int) -> None:
+        """Call as often as ``fewest`` at least."""
+        self._drive(fewest)
         least = max(self.timing.warm_up_calls, self.request.calls)
-        in_time = int(min(self._calls_in(self.timing.warm_up, window), self.request.most_calls))
+        in_time = int(min(self._calls_in(self.timing.warm_up), self.request.most_calls))
         if max(in_time, least - self._calls) > 0:
-            window = self._drive(max(fewest, in_time, least - self._calls - self.streams))
+            self._drive(max(fewest, in_time, least - self._calls - self.streams))
         self._least_s = self._watch.elapsed_s
-        if self._is_worth_looking(window):
-            window = self._look(fewest, window)
-        return window
+        if self._is_worth_looking():
+            self._look(fewest)
+
+    @property
+    def call_ns(self) -> float:
+        """Median latency of the last calls, in nanoseconds, without those that waited for the server."""
+        latencies_ns = self._window.completion_ns - self._window.issue_ns
+        return float(np.median(_chosen(latencies_ns, self._undisturbed[-1])))
+
+    @property
+    def completion_ns(self) -> float:
+        """Median time per completion of the last calls, in nanoseconds, without those that waited for the server."""
+        if self._undisturbed[-1].all():
+            return median_completion_ns(self._window, self.streams)
+        return float(np.median(_chosen(self._times_ns[-1], self._undisturbed[-1])))
 
     def record(self) -> WarmUp:
         """Return what the warm-up was."""
@@ -110,44 +127,52 @@ class Warming:
         """Return how long the warm-up of a later launch takes, in seconds, from what this one was."""
         return max(self._least_s, self._seconds_of(calls_of_later_launches(warm_up.steady_after or 0)))
 
-    def _look(self, fewest: int, window: Window) -> Window:
+    def _look(self, fewest: int) -> None:
         """Go on until as many calls as a look has were made and calls get no faster, or the time is over."""
         calls = self.timing.look_calls
-        while (left := self._calls_in(self.request.look_s, window)) > 0:
+        while (left := self._calls_in(self.request.look_s)) > 0:
             if self._calls >= calls:
                 course = self._course()
                 if course is not None and course.after is not None:
                     break
                 calls = 2 * self._calls
-            window = self._drive(max(fewest, min(left, calls - self._calls)))
-        return window
+            self._drive(max(fewest, min(left, calls - self._calls)))
 
-    def _is_worth_looking(self, window: Window) -> bool:
-        if self.retries.refused:  # what is looked for could not be seen
-            return False
-        return bool(self.request.look_s) and self._calls + self._calls_in(self.request.look_s, window) >= min(
+    def _is_worth_looking(self) -> bool:
+        return bool(self.request.look_s) and self._calls + self._calls_in(self.request.look_s) >= min(
             _FEWEST_WORTH_LOOKING, self.timing.look_calls
         )
 
-    def _drive(self, samples: int) -> Window:
-        window = self.driver.drive(samples)
+    def _drive(self, samples: int) -> None:
+        settled = self.retries.answered + self.streams
+        self._window = self.driver.drive(samples)
         self._calls += samples + self.streams  # those that settle
-        self._times_ns.append(completion_times_ns(window, self.streams))
-        return window
+        self._times_ns.append(completion_times_ns(self._window, self.streams))
+        self._undisturbed.append(self.retries.undisturbed(settled, samples, self.streams))
 
     def _course(self) -> Course | None:
-        """Return how the calls' times went on; ``None`` also where some of them are times of waiting."""
-        if self.retries.refused:
-            return None
-        return course_of(np.concatenate(self._times_ns))
+        """Return how the times of the calls went on that did not wait; ``None`` where these are too few."""
+        places = np.flatnonzero(np.concatenate(self._undisturbed))
+        course = course_of(np.concatenate(self._times_ns)[places])
+        if course is None or not course.after:
+            return course
+        return replace(course, after=int(places[course.after - 1]) + 1)
 
-    def _calls_in(self, seconds: float, window: Window) -> int:
-        """Return how many calls fit into what is left of so many seconds, as fast as those of a window."""
+    def _calls_in(self, seconds: float) -> int:
+        """Return how many calls fit into what is left of so many seconds, as fast as the last ones."""
         left_ns = 1e9 * (seconds - self._watch.elapsed_s)
-        return math.ceil(left_ns / median_completion_ns(window, self.streams)) if left_ns > 0 else 0
+        return math.ceil(left_ns / self.completion_ns) if left_ns > 0 else 0
 
     def _seconds_of(self, calls: int) -> float:
-        """Return how long so many first calls took, in seconds; those that were not made last as long as the last."""
-        times_ns = np.concatenate(self._times_ns)
+        """Return how long so many first calls took, in seconds; those that were not made last as long as the last.
+
+        Those that waited for the server count as others do.
+        """
+        times_ns = _chosen(np.concatenate(self._times_ns), np.concatenate(self._undisturbed))
         more = max(0, calls - times_ns.size) * float(times_ns[-1])
         return (float(times_ns[:calls].sum()) + more) / 1e9
+
+
+def _chosen(values: NDArray[_Number], wanted: NDArray[np.bool_]) -> NDArray[_Number]:
+    """Return the wanted values, or all where none is."""
+    return values[wanted] if wanted.any() else values
