@@ -309,7 +309,7 @@ def test_a_graph_is_calibrated_and_judged_on_data(dense: Path, tmp_path: Path) -
     assert without["key"] != with_data["key"]
     assert with_data["data"] == str(tmp_path / "rows.npy")
     assert list(with_data["data_sha256"]) == ["x"]
-    assert with_data["agreement"]["samples"] == 4  # five pairs of rows: three calibrate, two judge
+    assert with_data["agreement"]["samples"] == 6  # five pairs of rows: two calibrate, three judge
     assert "add -o FILE" in given.err
 
 
