@@ -33,10 +33,10 @@ demo: $(STAMP) ## Export ResNet-50 from TensorFlow and compare tf, tf-xla, ort a
 	$(BIN)/irbench export resnet50
 	$(BIN)/irbench run resnet50 --backends tf,tf-xla,ort,openvino
 
-test: $(STAMP) lint types ## Lint, check types, run the fast tests: 3 minutes
+test: $(STAMP) lint types ## Lint, check types, run the fast tests: 6 minutes
 	$(PYTEST) -m "not slow and not ci"
 
-test-ci: $(STAMP) pyright ## The tests of most of a second and more that continuous integration runs: 11 minutes
+test-ci: $(STAMP) pyright ## The tests of most of a second and more that continuous integration runs: 25 minutes
 	$(PYTEST) -m "ci and not slow"
 
 test-real: $(STAMP) ## Trained models from pinned wheels of the package registry, on real inputs: about 10 minutes
