@@ -13,6 +13,7 @@ import pytest
 from fake_runs import FASTEST
 from front_door import irbench, irbench_here
 
+from irbench.system.host import int8_weight_bits
 from irbench_openvino import runtime
 
 pytestmark = pytest.mark.usefixtures("known_backends")
@@ -231,9 +232,10 @@ def test_int8_of_the_zoo_stays_near_fp32(name: str, most_error: float, least_agr
     called = irbench("optimize", name, "--level", "none", "--precision", "int8", "--format", "json")
     assert called.code == 0, called.err
     error = called.document["optimized"][0]["agreement"]["error"]
-    assert error["max_rel"] < most_error
+    wider = 2 ** (8 - int8_weight_bits())  # a bit less doubles the steps of weights
+    assert error["max_rel"] < most_error * wider
     assert error["cosine"] > 0.999
-    assert error["top1_agreement"] >= least_agreement
+    assert error["top1_agreement"] >= 1 - (1 - least_agreement) * wider
     assert ("answers differently from fp32" in called.err) == (error["top1_agreement"] < 0.9)
 
 

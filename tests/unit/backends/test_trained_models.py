@@ -11,7 +11,7 @@ from irbench.errors import IrbenchError
 from irbench.spec.training import TrainedModel
 from irbench_tf.training.models import load_trained, model_facts
 
-pytestmark = pytest.mark.ci
+pytestmark = [pytest.mark.ci, pytest.mark.usefixtures("fp32_afterwards")]
 
 MODELS = """
 import keras

@@ -16,7 +16,7 @@ from irbench_tf.training.models import model_facts
 from irbench_tf.training.pipeline import is_batched
 from irbench_tf.training.session import KerasTrainingSession, make_session
 
-pytestmark = pytest.mark.ci
+pytestmark = [pytest.mark.ci, pytest.mark.usefixtures("fp32_afterwards")]
 
 CODE = """
 import keras
