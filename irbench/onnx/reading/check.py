@@ -45,7 +45,7 @@ def _shorten_nodes(nodes: Iterable[onnx.NodeProto]) -> None:
     for node in nodes:
         _shorten([node])
         for attribute in node.attribute:
-            for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
+            for graph in external_data.graphs_in(attribute):
                 _shorten_nodes(graph.node)
 
 
@@ -148,7 +148,7 @@ def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
     for node in graph.node:
         yield node
         for attribute in node.attribute:
-            for body in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
+            for body in external_data.graphs_in(attribute):
                 yield from _nodes(body)
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irbench.onnx.reading.external_data import read_outline
+from irbench.onnx.reading.external_data import graphs_in, read_outline
 from irbench.onnx.reading.signature import lacks_shape
 from irbench.onnx.reading.value_shapes import UNKNOWN_SIZE, inferred_at, shape_of
 from irbench.spec import Shape, only_axis
@@ -284,7 +284,7 @@ def _names_read(node: onnx.NodeProto) -> Iterator[str]:
     """Yield the names that a node reads, and those that the bodies in it do, of which some may be its graph's."""
     yield from node.input
     for attribute in node.attribute:
-        for body in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+        for body in graphs_in(attribute):
             for inner in body.node:
                 yield from _names_read(inner)
             yield from (value.name for value in body.output)

@@ -236,7 +236,7 @@ def load(path: Path) -> onnx.ModelProto:
 
     require_sound(path)
     model = onnx.load(path, load_external_data=False)
-    for node in _nodes(model):
+    for node in every_node(model):
         if isinstance(node.name, bytes):
             node.name = decoded(node.name)
     for tensor in _tensors(model):
@@ -257,20 +257,24 @@ def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     while graphs or nodes:
         for attribute in chain.from_iterable(node.attribute for node in nodes):
             yield from (attribute.t, *attribute.tensors)
-            graphs += (attribute.g, *attribute.graphs) if attribute.HasField("g") else attribute.graphs
+            graphs += graphs_in(attribute)
         nodes = [node for graph in graphs for node in graph.node]
         yield from (tensor for graph in graphs for tensor in graph.initializer)
         graphs = []
 
 
-def _nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+def graphs_in(attribute: onnx.AttributeProto) -> tuple[onnx.GraphProto, ...]:
+    """Return the bodies that an attribute holds."""
+    return (attribute.g, *attribute.graphs) if attribute.HasField("g") else tuple(attribute.graphs)
+
+
+def every_node(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    """Yield the nodes of a model, of its functions and of the bodies in all of them."""
     waiting = [*model.graph.node, *(node for function in model.functions for node in function.node)]
     while waiting:
         node = waiting.pop()
         yield node
-        for attribute in node.attribute:
-            graphs = (attribute.g, *attribute.graphs) if attribute.HasField("g") else attribute.graphs
-            waiting += (inner for graph in graphs for inner in graph.node)
+        waiting += (inner for attribute in node.attribute for graph in graphs_in(attribute) for inner in graph.node)
 
 
 def _entries_of(tensor: onnx.TensorProto) -> dict[str, str]:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irbench.onnx.operator_classes import draws_always, training_switch
-from irbench.onnx.reading.external_data import read_outline
-from irbench.onnx.reading.small_values import SmallValues, computed_values, constant_values
+from irbench.onnx.reading.external_data import every_node, graphs_in, read_outline
+from irbench.onnx.reading.small_values import SmallValues, computed_values, constant_values, short_domain
 
 if TYPE_CHECKING:
     import onnx
@@ -65,7 +65,7 @@ def draws_of_file(path: Path) -> RandomDraws:
 
 def draws_of(model: onnx.ModelProto, folder: Path | None = None) -> RandomDraws:
     """Return what draws random numbers in a model, whose constants may lie in files of ``folder``."""
-    if not any(draws_always(node.domain, node.op_type) or _may_train(node) for node in _all_nodes(model)):
+    if not any(draws_always(node.domain, node.op_type) or _may_train(node) for node in every_node(model)):
         return RandomDraws()
     walk = _Walk(model, folder)
     operators = tuple(sorted(walk.draws({})))
@@ -97,7 +97,7 @@ class _Walk:
         self._model = model
         self._constants = dict(constant_values(model.graph)) | _outside_values(model.graph, folder)
         self._functions = {
-            (_own(function.domain), function.name, function.overload): function for function in model.functions
+            (short_domain(function.domain), function.name, function.overload): function for function in model.functions
         }
         self._called: set[int] = set()
         self._answers: dict[tuple[object, ...], tuple[_Value, ...]] = {}
@@ -136,7 +136,7 @@ class _Walk:
                     scope.known[name] = value.content
 
     def _outputs(self, node: onnx.NodeProto, scope: _Scope, opset: int) -> Sequence[_Value]:
-        function = self._functions.get((_own(node.domain), node.op_type, node.overload))
+        function = self._functions.get((short_domain(node.domain), node.op_type, node.overload))
         if function is not None:
             return self._call(function, node, scope)
         given = _union(scope.drawn.get(name, _NONE) for name in _read(node, scope.known))
@@ -157,7 +157,7 @@ class _Walk:
         if place is None:
             return _NONE
         in_training = frozenset({_TRAINING.format(node.op_type)})
-        if not _own(node.domain) and opset < _TRAINING_IS_INPUT:
+        if not short_domain(node.domain) and opset < _TRAINING_IS_INPUT:
             infers = any(attribute.name == "is_test" and attribute.i for attribute in node.attribute)
             return in_training if opset < _ALWAYS_INFERS and not infers else _NONE
         mode = node.input[place] if len(node.input) > place else ""
@@ -244,7 +244,7 @@ def _with_arguments(
             written.attribute.add().CopyFrom(given)
             written.attribute[-1].name = attribute.name
     own = {attribute.name for attribute in node.attribute if not attribute.ref_attr_name}
-    for body in (body for attribute in written.attribute if attribute.name in own for body in _graphs(attribute)):
+    for body in (body for attribute in written.attribute if attribute.name in own for body in graphs_in(attribute)):
         inner = [_with_arguments(each, attributes, absent) for each in body.node]
         del body.node[:]
         body.node.extend(inner)
@@ -284,24 +284,8 @@ def _union(draws: Iterable[_Draws]) -> _Draws:
 
 
 def _is(node: onnx.NodeProto, *op_types: str) -> bool:
-    return not _own(node.domain) and node.op_type in op_types
-
-
-def _own(domain: str) -> str:
-    return "" if domain == "ai.onnx" else domain
+    return not short_domain(node.domain) and node.op_type in op_types
 
 
 def _opset(imports: Iterable[onnx.OperatorSetIdProto]) -> int:
-    return max((imported.version for imported in imports if not _own(imported.domain)), default=0)
-
-
-def _graphs(attribute: onnx.AttributeProto) -> Iterator[onnx.GraphProto]:
-    yield from (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else []))
-
-
-def _all_nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
-    waiting = [*model.graph.node, *(node for function in model.functions for node in function.node)]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting += (inner for attribute in node.attribute for body in _graphs(attribute) for inner in body.node)
+    return max((imported.version for imported in imports if not short_domain(imported.domain)), default=0)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from irbench.onnx.reading.external_data import graphs_in
+
 if TYPE_CHECKING:
     import onnx
 
@@ -293,9 +295,14 @@ def known_sizes(value_type: onnx.TypeProto) -> tuple[int, ...] | None:
     return tuple(size.dim_value for size in tensor.shape.dim)
 
 
-def has_bodies(graph: onnx.GraphProto) -> bool:
+def has_body(node: onnx.NodeProto) -> bool:
     """Return whether a node holds a graph of its own."""
-    return any(_has_body(node) for node in graph.node)
+    return any(map(graphs_in, node.attribute))
+
+
+def short_domain(domain: str) -> str:
+    """Return the name of a domain of operators, empty for that of ONNX, which may be spelled out."""
+    return "" if domain == "ai.onnx" else domain
 
 
 NOT_INFERRED = (LookupError, ValueError, TypeError, RuntimeError)
@@ -313,10 +320,10 @@ def inferred_types(
     """
     from onnx import defs, numpy_helper, shape_inference
 
-    versions = {_short(opset.domain): opset.version for opset in model.opset_import}
+    versions = {short_domain(opset.domain): opset.version for opset in model.opset_import}
     own = {name: types[name] for name in node.input if name}
     data = {name: numpy_helper.from_array(values[name], name) for name in own if name in values}
-    domain = _short(node.domain)
+    domain = short_domain(node.domain)
     schema = defs.get_schema(node.op_type, versions[domain], domain)
     imports = list(model.opset_import)
     inferred: dict[str, onnx.TypeProto] = shape_inference.infer_node_outputs(
@@ -345,7 +352,7 @@ class _SizeWalk:
 
     def visit(self, node: onnx.NodeProto) -> None:
         """Infer a node's outputs where their shapes are unknown, and compute those that are small."""
-        if not _has_body(node) and any(name and name not in self._shapes for name in node.output):
+        if not has_body(node) and any(name and name not in self._shapes for name in node.output):
             for name, value_type in self._inferred(node).items():
                 if name not in self._shapes and (sizes := known_sizes(value_type)) is not None:
                     self.added[name] = self._types[name] = value_type
@@ -369,11 +376,3 @@ class _SizeWalk:
         if name not in self._types:
             self._types[name] = helper.make_tensor_type_proto(self._element_types[name], self._shapes[name])
         return self._types[name]
-
-
-def _has_body(node: onnx.NodeProto) -> bool:
-    return any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute)
-
-
-def _short(domain: str) -> str:
-    return "" if domain == "ai.onnx" else domain

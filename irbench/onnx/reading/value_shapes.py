@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from irbench.onnx.contributed import contributed_schemas
 from irbench.onnx.contributed.attention import mark_shared_buffers
 from irbench.onnx.reading.external_data import read_outline
-from irbench.onnx.reading.small_values import SmallValues, has_bodies, known_sizes, propagate_sizes
+from irbench.onnx.reading.small_values import SmallValues, has_body, known_sizes, propagate_sizes
 from irbench.spec import Shape, TensorSpec
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _inferred_by_values(model: onnx.ModelProto) -> tuple[onnx.ModelProto, SmallV
 
     inferred = shape_inference.infer_shapes(model, data_prop=True)
     values, has_learned = propagate_sizes(inferred)
-    for _ in range(_MOST_ROUNDS if has_bodies(model.graph) else 0):
+    for _ in range(_MOST_ROUNDS if any(map(has_body, model.graph.node)) else 0):
         if not has_learned:
             break
         inferred = shape_inference.infer_shapes(inferred, data_prop=True)

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 
 from irbench.onnx.reading.external_data import read_outline
 from irbench.onnx.reading.inventory import node_label
-from irbench.onnx.reading.small_values import NOT_INFERRED, SmallValues, constant_values, inferred_types
+from irbench.onnx.reading.small_values import (
+    NOT_INFERRED,
+    SmallValues,
+    constant_values,
+    has_body,
+    inferred_types,
+    short_domain,
+)
 from irbench.onnx.reading.value_shapes import inferred_with_values, shape_of
 from irbench.spec import BATCH, TensorSpec
 
@@ -234,8 +241,7 @@ def _follows(size: int) -> bool:
 
 
 def _is_of_onnx(node: onnx.NodeProto) -> bool:
-    has_body = any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute)
-    return node.domain in ("", "ai.onnx") and bool(node.input) and not has_body
+    return not short_domain(node.domain) and bool(node.input) and not has_body(node)
 
 
 def _fits(given: _Sizes, target: Iterable[int], copies: bool) -> bool:

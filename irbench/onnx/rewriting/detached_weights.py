@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from irbench.onnx.reading.external_data import graphs_in
 from irbench.onnx.reading.protobuf import GraphField, Model, encode_length_delimited
 from irbench.spi import Array
 
@@ -144,7 +145,7 @@ def nodes_of(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
     while waiting:
         for node in waiting.pop():
             yield node
-            waiting += [inner.node for attribute in node.attribute for inner in _graphs(attribute)]
+            waiting += [inner.node for attribute in node.attribute for inner in graphs_in(attribute)]
 
 
 def used_names(graph: onnx.GraphProto) -> Iterator[str]:
@@ -152,7 +153,7 @@ def used_names(graph: onnx.GraphProto) -> Iterator[str]:
     for node in graph.node:
         yield from node.input
         for attribute in node.attribute:
-            for inner in _graphs(attribute):
+            for inner in graphs_in(attribute):
                 yield from used_names(inner)
     yield from (tensor.name for tensor in graph.output)
 
@@ -167,12 +168,8 @@ def _defined_names(graph: onnx.GraphProto) -> Iterator[str]:
     for node in graph.node:
         yield from node.output
         for attribute in node.attribute:
-            for inner in _graphs(attribute):
+            for inner in graphs_in(attribute):
                 yield from _defined_names(inner)
-
-
-def _graphs(attribute: onnx.AttributeProto) -> Iterable[onnx.GraphProto]:
-    return (attribute.g, *attribute.graphs) if attribute.HasField("g") else tuple(attribute.graphs)
 
 
 def _weight_pieces(detached: DetachedModel, headers: dict[str, bytes]) -> Iterator[bytes | memoryview]:
