@@ -18,6 +18,7 @@ from irbench.requests.resolve import require_models, resolve_bundles
 from irbench.spec import Bundle
 from irbench.store.card import CARD, load_card
 from irbench.system import file_states
+from irbench.system.file_states import FileState
 from irbench.worker.model_files import read_external_files
 
 _OWN_CODE = ("cells", "import", "metric")
@@ -114,7 +115,7 @@ class Shipments:
         require_models(list(located.values()), everything=False)
         found = {model: _model(model, name, say) for model, name in located.items()}
         self._by_name = {**found, **{name: _data(name, setup.folder / name) for name in sorted(data)}}
-        self._states: dict[Path, SentFile] = {}
+        self._states: dict[Path, FileState] = {}
 
     def request(self, job: Job, name: str) -> JobRequest:
         """Return what is asked of a target."""
@@ -136,12 +137,23 @@ class Shipments:
         )
 
     def source(self, sha256: str) -> Path:
-        """Return the file of a content that some request has named."""
-        return next(path for path, state in self._states.items() if state.sha256 == sha256)
+        """Return a file of a content that some request has named.
+
+        Raises:
+            IrbenchError: It has another content by now.
+        """
+        paths = [path for path, state in self._states.items() if state.sha256 == sha256]
+        for path in paths:
+            if file_states.is_unchanged(path, self._states[path]):
+                return path
+        raise IrbenchError(
+            f"{paths[0]} was changed after this call had begun with it.",
+            hint="Put it back and go on with --resume, or measure the new one under another --name.",
+        )
 
     def _sent(self, place: str, source: Path) -> SentFile:
         if source not in self._states:
-            self._states[source] = SentFile(place, file_states.digest(source), source.stat().st_size)
+            self._states[source] = file_states.file_state(source)
         known = self._states[source]
         return SentFile(place, known.sha256, known.size_bytes)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
+import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from irbench.errors import IrbenchError
 from irbench.features.fleet.messages import JobRequest, SentFile
-from irbench.system.file_access import sync_folder
-from irbench.system.file_states import digest, is_file
+from irbench.system.file_access import open_regular, replacing, sync_folder
+from irbench.system.file_states import digest
 from irbench.system.home import home
 from irbench.system.kept_files import remove_unused
 
@@ -22,12 +23,27 @@ FILES, LOCK, TURN = "files", "lock", "turn"
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _JOB = re.compile(r"[0-9a-f]{12}")
+_PRIVATE, _WRITTEN_BY_OTHERS = 0o700, stat.S_IWGRP | stat.S_IWOTH
+_COPIED_BYTES = 1 << 20
+_SEND_AGAIN = "Go on with --resume: it is sent again."
 
 
 def missing(files: Sequence[SentFile]) -> tuple[str, ...]:
-    """Return the contents that are not here, each once."""
-    wanted = dict.fromkeys(file.sha256 for file in files)
-    return tuple(sha256 for sha256 in wanted if not is_file(_kept(sha256)))
+    """Return the contents that are not here, each once; a kept file that holds anything else is removed.
+
+    Raises:
+        IrbenchError: The folder of kept files is not private.
+    """
+    return tuple(sha256 for sha256 in dict.fromkeys(file.sha256 for file in files) if not _is_kept(sha256))
+
+
+def _is_kept(sha256: str) -> bool:
+    place = _kept(sha256)
+    if _holds(place, sha256):
+        return True
+    with suppress(OSError):  # a folder, for example, which is told when the file is written
+        place.unlink()
+    return False
 
 
 def take_piece(file: SentFile, job: str, offset: int, piece: bytes) -> None:
@@ -40,12 +56,14 @@ def take_piece(file: SentFile, job: str, offset: int, piece: bytes) -> None:
         piece: Its bytes.
 
     Raises:
-        IrbenchError: The content is another one than was announced.
+        IrbenchError: The content is another one than was announced, or the folder of kept files is not private.
         OSError: The disk is full, for example.
     """
     place = _kept(file.sha256)
     part = place.with_name(f"{file.sha256}.{_checked(job)}.part")
-    place.parent.mkdir(parents=True, exist_ok=True)
+    if not 0 <= offset <= file.size_bytes - len(piece):
+        part.unlink(missing_ok=True)
+        raise IrbenchError(f"A file is larger than the {file.size_bytes} bytes that were announced.", hint=_SEND_AGAIN)
     try:
         with part.open("r+b" if offset else "wb") as taken:
             taken.seek(offset)
@@ -60,15 +78,45 @@ def take_piece(file: SentFile, job: str, offset: int, piece: bytes) -> None:
         raise
     if digest(part) != file.sha256:
         part.unlink()
-        raise IrbenchError("A file arrived damaged.", hint="Start the fleet again.")
+        raise IrbenchError("A file arrived damaged, or was changed while it was sent.", hint=_SEND_AGAIN)
     part.replace(place)
     sync_folder(place.parent)
     remove_unused(place)
 
 
-def job_folder(job: str) -> Path:
-    """Return the folder of a job; it may have to be made."""
-    return home() / "fleet" / "jobs" / _checked(job)
+def job_folder(job: str, *, make: bool = False) -> Path:
+    """Return the folder of a job, which no other user can look into.
+
+    Args:
+        job: Its id.
+        make: Whether it is made where it is not there.
+
+    Raises:
+        IrbenchError: It, or a folder around it, belongs to another user or can be written by others.
+    """
+    folder = _private_folder("jobs") / _checked(job)
+    return _private(folder) if make or os.path.lexists(folder) else folder
+
+
+def _private_folder(name: str) -> Path:
+    """Return a folder of irbench's for fleets, which is made where it is not there."""
+    home().mkdir(parents=True, exist_ok=True)
+    return _private(_private(home() / "fleet") / name)
+
+
+def _private(folder: Path) -> Path:
+    with suppress(FileExistsError):
+        folder.mkdir(mode=_PRIVATE)
+    status = folder.lstat()
+    is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+    if not is_own or status.st_mode & _WRITTEN_BY_OTHERS:
+        raise IrbenchError(
+            f"{folder} is not a folder that this user alone can write to.",
+            hint="Remove it, or set IRBENCH_HOME to a folder of your own.",
+        )
+    if stat.S_IMODE(status.st_mode) != _PRIVATE:
+        folder.chmod(_PRIVATE)
+    return folder
 
 
 def _checked(job: str) -> str:
@@ -78,10 +126,10 @@ def _checked(job: str) -> str:
 
 
 def lay_out(request: JobRequest, folder: Path) -> None:
-    """Put the files of a job where its plan names them.
+    """Put the files of a job where its plan names them, as copies: whoever writes to one changes no other job's.
 
     Raises:
-        IrbenchError: One would lie outside the folder.
+        IrbenchError: One would lie outside the folder, or was changed since it was sent.
         OSError: One is not here, or the disk is full.
     """
     for file in request.files:
@@ -90,25 +138,31 @@ def lay_out(request: JobRequest, folder: Path) -> None:
             raise IrbenchError(f"{file.place!r} is not a place in the folder of a job.")
         place = folder.joinpath(*path.parts)
         place.parent.mkdir(parents=True, exist_ok=True)
-        if not is_file(place) or digest(place) != file.sha256:
-            _copied(_kept(file.sha256), place)
+        if not _holds(place, file.sha256):
+            _copy(file.sha256, place)
 
 
-def _copied(source: Path, place: Path) -> None:
-    """Make a file appear whole: a second name of the one that is kept where the file system allows that."""
-    beside = place.with_name(f".{place.name}.new")
-    beside.unlink(missing_ok=True)
+def _copy(sha256: str, place: Path) -> None:
+    content = hashlib.sha256()
+    with open_regular(_kept(sha256), follow=False) as kept, replacing(place) as copy:
+        while block := kept.read(_COPIED_BYTES):
+            content.update(block)
+            copy.write(block)
+        if content.hexdigest() != sha256:
+            raise IrbenchError("A kept file was changed before its job began.", hint=_SEND_AGAIN)
+
+
+def _holds(place: Path, sha256: str) -> bool:
     try:
-        os.link(source, beside)
-    except OSError:
-        shutil.copyfile(source, beside)
-    beside.replace(place)
+        return digest(place, follow=False) == sha256
+    except OSError:  # it is not there, or no file
+        return False
 
 
 def _kept(sha256: str) -> Path:
     if _SHA256.fullmatch(sha256) is None:
         raise IrbenchError("The name of a file is no SHA-256.")
-    return home() / "fleet" / "files" / sha256
+    return _private_folder("files") / sha256
 
 
 def machine_digest(fact: str) -> str:
