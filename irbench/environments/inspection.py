@@ -12,7 +12,7 @@ from importlib import metadata
 from typing import Any
 
 from irbench.errors import ExitCode, IrbenchError
-from irbench.worker.interpreters import interpreter_environment
+from irbench.system.programs import python_process
 
 _NEEDED = ("numpy", "onnx")
 """What workers import of all that irbench requires; the rest is needed where results are stored and shown."""
@@ -99,15 +99,15 @@ class Inspection:
 
 def inspect_python(python: str) -> Inspection:
     """Return what an interpreter says of itself."""
-    command = [python, "-c", _SCRIPT, *worker_requirements()]
+    _, environment = python_process(python=python)
     try:
         done = subprocess.run(
-            command,
+            [python, "-c", _SCRIPT, *worker_requirements()],  # without -P: one that is too old for it answers, too
             capture_output=True,
             text=True,
             timeout=_DEADLINE_S,
             check=True,
-            env=interpreter_environment(python),
+            env=environment,
             stdin=subprocess.DEVNULL,
         )
         answer: dict[str, Any] = json.loads(done.stdout)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from irbench.measure.clock import now_ns
-from irbench.system.programs import clean_environment
+from irbench.system.programs import python_process
 
 _PING, _PONG = 0, 64
 """Offsets in the shared page, a cache line apart."""
@@ -37,22 +37,15 @@ class CoreLink:
         descriptor = os.memfd_create("irbench-corelink")
         os.ftruncate(descriptor, mmap.PAGESIZE)
         self._page = mmap.mmap(descriptor, mmap.PAGESIZE)
+        arguments = (str(descriptor), str(cpus[1]), str(os.getpid()))
+        command, environment = python_process("-m", "irbench.measure.core_to_core", *arguments)
         self._peer = subprocess.Popen(
-            # -P: what lies in the folder irbench is called in must not run
-            [
-                sys.executable,
-                "-P",
-                "-m",
-                "irbench.measure.core_to_core",
-                str(descriptor),
-                str(cpus[1]),
-                str(os.getpid()),
-            ],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             pass_fds=(descriptor,),
             start_new_session=True,
-            env=clean_environment(),
+            env=environment,
         )
         os.close(descriptor)
 

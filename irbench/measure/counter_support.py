@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -41,7 +40,7 @@ from irbench.perf_events.topdown import (
 )
 from irbench.system.host import cpu_info
 from irbench.system.locks import temporary_folder
-from irbench.system.programs import clean_environment, find_program
+from irbench.system.programs import clean_environment, find_program, python_process
 
 DEVICES = Path("/sys/bus/event_source/devices")
 _PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
@@ -50,7 +49,7 @@ _VERSION = re.compile(r"perf version (\S+)")
 _TIMEOUT_S = 20.0
 _TOPLEV = ("toplev", "toplev.py")
 _NEVER_COUNTED = NotCounted(Alone(alone=True))
-_PROGRAM = (sys.executable, "-IS", "-c", "sum(range(2_000_000))")
+_COUNTED_PROGRAM = "sum(range(2_000_000))"
 """Runs long enough for events that share counters to have their turns."""
 
 
@@ -235,7 +234,8 @@ def _with_toplev(counting: Counting, processor: Processor, paranoid: int | None)
 
 
 def _count(perf: str, *what: str) -> _Answer:
-    done = _run(perf, "stat", "-j", *what, "--", *_PROGRAM)
+    program, _ = python_process("-c", _COUNTED_PROGRAM, isolated=True)
+    done = _run(perf, "stat", "-j", *what, "--", *program)
     if done is None:
         return _Answer(1, PerfReading(), "")
     return _Answer(done.returncode, read_perf(done.stderr), _messages(done.stderr))
@@ -295,13 +295,15 @@ _BUSY_PROGRAM = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:
 
 def toplev_obstacle(program: str, level: int, paranoid: int | None) -> Obstacle | None:
     """Return why toplev tells no nodes of a level here; ``None`` where it does."""
+    command, environment = python_process("-c", _BUSY_PROGRAM, isolated=True)
     with (
         temporary_folder(Path(tempfile.gettempdir()), "irbench-toplev-") as folder,
         subprocess.Popen(
-            [sys.executable, "-IS", "-c", _BUSY_PROGRAM],
+            command,
             stdin=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # so that Ctrl-C reaches irbench alone
+            env=environment,
         ) as busy,
     ):
         try:

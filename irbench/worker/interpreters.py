@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import importlib.util
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from functools import cache
@@ -16,29 +15,18 @@ from importlib import metadata
 from pathlib import Path
 
 from irbench.core import registry
-from irbench.system.programs import clean_environment
+from irbench.system.programs import python_process
 from irbench.worker.scratch import scratch_folder
 
-_OURS = ("PYTHONPATH", "PYTHONHOME")
-"""Variables that would make another interpreter search our folders."""
 _START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from irbench.worker.__main__ import main; main()"
 _GROUPS = (registry.BACKENDS, registry.REFERENCES)
 
 
-def interpreter_command(python: str | None) -> list[str]:
-    """Return how a worker is started, up to its own arguments."""
-    # -P: what lies in the folder irbench is called in, beside a model perhaps, must not run
+def worker_process(python: str | None) -> tuple[list[str], dict[str, str]]:
+    """Return the command that starts a worker, up to its own arguments, and its environment."""
     if python is None:
-        return [sys.executable, "-P", "-m", "irbench.worker"]
-    return [python, "-P", "-c", _START, str(source_folder())]
-
-
-def interpreter_environment(python: str | None) -> dict[str, str]:
-    """Return our environment variables, for another interpreter without those that would lead it to our packages.
-
-    Nothing of the current folder is searched for programs or modules: see :mod:`irbench.system.programs`.
-    """
-    return clean_environment(() if python is None else _OURS)
+        return python_process("-m", "irbench.worker")
+    return python_process("-c", _START, str(source_folder()), python=python)
 
 
 @cache

@@ -23,6 +23,7 @@ from irbench.measure.disturbances import PROC, read_processes, tree, tree_cpu_ns
 from irbench.measure.pacing import precise_sleep
 from irbench.measure.pressure import PressureProgram
 from irbench.spec import Neighbour
+from irbench.system.programs import clean_environment
 from irbench.worker.cell import CellTask
 from irbench.worker.cell_hosts import RunHost
 from irbench.worker.watchdog import descendants
@@ -53,7 +54,7 @@ class CommandHost:
     def __init__(self, neighbour: Neighbour) -> None:
         command = neighbour.command_line
         try:
-            self._process = subprocess.Popen(shlex.split(command), stdin=subprocess.DEVNULL)
+            self._process = subprocess.Popen(shlex.split(command), stdin=subprocess.DEVNULL, env=clean_environment())
         except OSError as error:
             raise IrbenchError(f"{command} cannot be started: {error.strerror}.", hint="Name a program.") from error
 

@@ -32,7 +32,7 @@ from irbench.worker.failures import (
     how_it_ended,
     unreadable_answer,
 )
-from irbench.worker.interpreters import interpreter_command, interpreter_environment
+from irbench.worker.interpreters import worker_process
 from irbench.worker.scratch import scratch_folder
 from irbench.worker.shown_variables import shown_variables
 from irbench.worker.watchdog import MARK, Offspring, watchdog, worker_folder
@@ -76,11 +76,11 @@ class Worker:
         shows_all_variables: bool = True,
     ) -> None:
         self.log = log
+        command, present = worker_process(python)
         mark = uuid.uuid4().hex
         folder = worker_folder(mark)
         confined = {} if confinement is None else confined_environment(confinement, folder)
         inherits_all = shows_all_variables and confinement is None
-        present = interpreter_environment(python)
         read = () if confinement is None else registry.variables()
         variables = present if inherits_all else shown_variables(present, read)
         ours, theirs = socket.socketpair()
@@ -88,7 +88,7 @@ class Worker:
         arguments = [str(theirs.fileno()), ",".join(map(str, cpus or ()))]
         with theirs, log.open("ab") as output, _started(python, self._channel, folder):
             self._process = subprocess.Popen(
-                [*interpreter_command(python), *arguments],
+                [*command, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -153,11 +153,15 @@ class Watchdog:
     def __init__(self) -> None:
         import subprocess  # workers import this module too, and start nothing
 
+        from irbench.system.programs import python_process
+
+        command, environment = python_process(__file__, isolated=True)
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", __file__],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             start_new_session=True,
+            env=environment,
         )
 
     def guard(self, offspring: Offspring) -> None:

@@ -129,10 +129,46 @@ def test_no_program_of_the_folder_is_started(folder: Path, ran: Path, monkeypatc
     assert not ran.exists()
 
 
-def test_workers_import_no_module_of_the_folder(folder: Path, ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code = f"import os\nif 'irbench.worker' in ' '.join(__import__('sys').orig_argv): open({str(ran)!r}, 'w')\n"
-    (folder / "sitecustomize.py").write_text(code)
+@pytest.fixture
+def planted(folder: Path, ran: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder with modules and programs of the stranger's, which search paths of the user's name by accident.
+
+    Python itself searches the folder for irbench's own process, which these let pass.
+    """
+    (folder / "sitecustomize.py").write_text(
+        "import os, sys\n"
+        "if sys.orig_argv[1:4] == ['-P', '-m', 'irbench']: sys.path.remove(os.getcwd())\n"
+        f"else: print(sys.orig_argv, file=open({str(ran)!r}, 'a'))\n"
+    )
+    code = f"import sys; print(__name__, sys.orig_argv, file=open({str(ran)!r}, 'a'))\n"
+    for name in ("usercustomize", "numpy", "onnx", "msgspec", "json", "fake_backends", "irbench"):
+        (folder / f"{name}.py").write_text(code)
+    (folder / "irbench").mkdir()
+    (folder / "irbench" / "__init__.py").write_text(code)
+    (folder / "bin").mkdir()
+    for name in ("uv", "lscpu", "perf", "python3"):
+        (folder / "bin" / name).write_text(f"#!/bin/sh\necho $0 >> {ran}\n")
+        (folder / "bin" / name).chmod(0o755)
     monkeypatch.setenv("PYTHONPATH", f"{os.environ.get('PYTHONPATH', '')}:")
-    called = irbench("run", next(folder.glob("*.onnx")).name, "--backends", "fake-a", "--quick", folder=folder)
+    monkeypatch.setenv("PATH", f"bin:{os.environ['PATH']}")
+    return folder
+
+
+def test_no_process_imports_a_module_of_the_folder(planted: Path, ran: Path) -> None:
+    model = next(planted.glob("*.onnx")).name
+    called = irbench("run", model, "--backends", "fake-a", "--quick", folder=planted)
     assert called.code == 0, called.err
-    assert not ran.exists()
+    assert irbench("doctor", folder=planted).code == 0
+    assert "building" in compare(planted)
+    assert not ran.exists(), ran.read_text()
+
+
+def test_a_command_of_the_users_imports_the_modules_beside_it(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "beside.py").write_text("LINE = '3 ms'\n")
+    loop = "import time, beside\nwhile True: time.sleep(0.004); print(beside.LINE)\n"
+    (tmp_path / "tools" / "tool.py").write_text(loop)
+    model, tool = next(folder.glob("*.onnx")).name, tmp_path / "tools" / "tool.py"
+    cell = f"mine={sys.executable} -u {tool}"
+    called = irbench("run", model, "--backends", "fake-a", "--cell", cell, "--quick", folder=folder)
+    assert called.code == 0, called.err

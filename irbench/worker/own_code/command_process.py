@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from irbench.errors import IrbenchError
-from irbench.system.programs import find_program
+from irbench.system.programs import clean_environment, find_program
 
 _PIECE_BYTES = 1 << 16
 _LONGEST_LINE_BYTES = 1 << 26
@@ -56,7 +56,7 @@ class CommandProcess:
 
     def __init__(self, words: list[str], environment: Mapping[str, str]) -> None:
         self._words = words
-        self._environment = {**os.environ, "PYTHONUNBUFFERED": "1", **environment}
+        self._environment = {**clean_environment(), "PYTHONUNBUFFERED": "1", **environment}
         self._arrived = bytearray()
         self._log_start = _size_of_errors()
         self._process = self._start()

@@ -12,7 +12,7 @@ from fake_environments import RUNTIME, make_environment
 from irbench.core import registry
 from irbench.errors import IrbenchError
 from irbench.worker import Worker, call_in_worker
-from irbench.worker.interpreters import interpreter_command, source_folder
+from irbench.worker.interpreters import source_folder, worker_process
 
 PATIENCE_S = 60
 
@@ -70,7 +70,7 @@ def test_an_interpreter_that_is_not_there_is_an_error_of_the_users(tmp_path: Pat
 
 
 def test_our_own_interpreter_is_started_as_ever() -> None:
-    assert interpreter_command(None)[1:] == ["-P", "-m", "irbench.worker"]
+    assert worker_process(None)[0][1:] == ["-P", "-m", "irbench.worker"]
 
 
 def test_the_environments_of_tests_lack_what_only_stores_and_shows_results(python: str) -> None:
