@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant, size_text
 from irbench.core.row import Ends, Spans
-from irbench.features.fleet.diagnosis_report import DoctorAnswer, PeaksFound, TargetDiagnosis
-from irbench.features.fleet.machine_rows import FleetTable, MachineRow
-from irbench.features.fleet.messages import Command
+from irbench.core.serving_row import LoadLimit
+from irbench.features.fleet.diagnosis_report import PeaksFound, TargetDiagnosis
 from irbench.features.fleet.problems import TargetProblem
 from irbench.features.fleet.progress import END_TEXTS, LARGEST_SKEW_S, clock_text
-from irbench.features.fleet.report import FleetOverview
+from irbench.features.fleet.report import Fleet, MachineRow
 from irbench.features.tune.report import Conclusion, budget_text
 from irbench.render.figure_texts import are_ranges, ends_heading, ends_text
 from irbench.render.footer import failure_text
 from irbench.render.table import ListingTable, Row, TableColumn, TextTable
-from irbench.roofline import MEMORY
+from irbench.roofline import MEMORY, Bandwidth, ComputePeak
 
 CONCLUSION_TEXTS: Mapping[Conclusion, str] = {
     "better": "better than every default",
@@ -43,37 +44,33 @@ _UNKNOWN = "not known"
 class FleetView:
     """A fleet: a line for each target, for each table without a run, and for each row on each machine."""
 
-    overview: FleetOverview
+    fleet: Fleet
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines; called by rich."""
-        yield Text(_counts(self.overview), style="bold")
-        yield ListingTable(_targets(self.overview))
-        yield from map(Text, _skews(self.overview))
-        yield from map(Text, map(_nothing_found, self.overview.tables_without_setting))
-        missing = [table for table in self.overview.tables if not table.is_settled]
-        left = self.overview.left
-        if missing or left:
+        fleet = self.fleet
+        yield Text(_counts(fleet), style="bold")
+        yield ListingTable(_targets(fleet))
+        yield from map(Text, _notes_of_targets(fleet))
+        if unmeasured := tuple(_unmeasured(fleet)):
             yield Text()
-        yield from map(Text, map(_missing, missing))
-        if left:
-            call = _CALLS[self.overview.command]
-            yield Text(f"left to measure: {plural(left, 'table')}; irbench fleet {call} with --resume goes on")
-        if self.overview.rows:
+            yield from map(Text, unmeasured)
+        if fleet.rows:
             yield Text()
-            yield ListingTable(_TABLES[self.overview.command](self.overview))
-            yield from map(Text, (*_reasons(self.overview), *_conclusions(self.overview)))
+            yield ListingTable(_rows(fleet))
+            yield from map(Text, _conclusions(fleet))
 
 
-def _counts(overview: FleetOverview) -> str:
-    measured = sum(bool(table.run) for table in overview.tables)
-    beyond = sum(table.is_settled and not table.run for table in overview.tables)
+def _counts(fleet: Fleet) -> str:
+    measured = sum(bool(table.run) for table in fleet.tables)
+    beyond = sum(table.is_settled and not table.run for table in fleet.tables)
     ended = f", {beyond} beyond the end of a batch curve" if beyond else ""
-    level = f", {overview.level}" if overview.level else ""
-    return f"fleet {overview.name}{level}: {measured} of {plural(overview.all_tables, 'table')} measured{ended}"
+    level = f", {fleet.level}" if fleet.level else ""
+    return f"fleet {fleet.name}{level}: {measured} of {plural(fleet.all_tables, 'table')} measured{ended}"
 
 
-def _targets(overview: FleetOverview) -> TextTable:
+def _targets(fleet: Fleet) -> TextTable:
+    measured = Counter(table.target for table in fleet.tables if table.run)
     columns = (
         TableColumn("target", words=True),
         TableColumn("processor", words=True, folds=True),
@@ -82,7 +79,6 @@ def _targets(overview: FleetOverview) -> TextTable:
         TableColumn("tables"),
         TableColumn("problem", words=True, folds=True),
     )
-    measured = [table.target for table in overview.tables if table.run]
     rows = (
         Row(
             (
@@ -90,81 +86,111 @@ def _targets(overview: FleetOverview) -> TextTable:
                 target.processor or NOT_MEASURED,
                 str(target.processors or NOT_MEASURED),
                 significant(target.price_per_hour),
-                str(measured.count(target.name)),
+                str(measured[target.name]),
                 _problem(target.problem),
             )
         )
-        for target in overview.targets
+        for target in fleet.targets
     )
     return TextTable(columns, tuple(rows))
-
-
-def _skews(overview: FleetOverview) -> Iterator[str]:
-    for target in overview.targets:
-        if target.clock_ahead_s is not None and abs(target.clock_ahead_s) > LARGEST_SKEW_S:
-            yield f"{target.name}: {clock_text(target.clock_ahead_s)}; times of its runs are its own"
 
 
 def _problem(problem: TargetProblem | None) -> str:
     return NOT_MEASURED if problem is None else f"{problem.text()}: {problem.remedy()}"
 
 
-def _missing(table: FleetTable) -> str:
-    why = table.problem.rstrip(".") or END_TEXTS[table.kind]
-    hint = f". {table.hint}" if table.hint else ""
-    return f"{table.target or table.pool}: {table.label}: {why}{hint}"
+def _notes_of_targets(fleet: Fleet) -> Iterator[str]:
+    for target in fleet.targets:
+        if target.clock_ahead_s is not None and abs(target.clock_ahead_s) > LARGEST_SKEW_S:
+            yield f"{target.name}: {clock_text(target.clock_ahead_s)}; times of its runs are its own"
+    for table in fleet.tables:
+        if table.tuned is not None and table.tuned.setting is None:
+            yield f"{table.target}: {table.label}: {CONCLUSION_TEXTS['nothing']}; irbench show {table.run} says why"
 
 
-def _rows(overview: FleetOverview) -> TextTable:
-    rows = overview.rows
-    p50s, rates = [row.p50 for row in rows], [row.fps for row in rows]
-    confidence = min(row.confidence for row in rows)
-    columns = (
-        TableColumn("table", words=True, folds=True, drops=1),
-        TableColumn("row", words=True),
-        TableColumn("target", words=True),
-        TableColumn(ends_heading("p50 ms", p50s, confidence)),
-        TableColumn(ends_heading("FPS", rates, confidence)),
-        *_price_columns(overview),
-        TableColumn("answers", words=True, drops=2),
-    )
-    figures = zip(rows, _figures(p50s), _figures(rates), strict=True)
-    return TextTable(columns, tuple(Row(_cells(*row, overview)) for row in figures))
+def _unmeasured(fleet: Fleet) -> Iterator[str]:
+    """Yield why tables have no run, and how many of them are left."""
+    for table in fleet.tables:
+        if not table.is_settled:
+            why = table.problem.rstrip(".") or END_TEXTS[table.kind]
+            yield f"{table.target or table.pool}: {table.label}: {why}{f'. {table.hint}' if table.hint else ''}"
+    if fleet.left:
+        call = "run" if fleet.command == "sweep" else fleet.command
+        yield f"left to measure: {plural(fleet.left, 'table')}; irbench fleet {call} with --resume goes on"
 
 
-def _settings(overview: FleetOverview) -> TextTable:
-    """Return the setting that is recommended on each machine."""
-    columns = (
-        TableColumn("model", words=True, folds=True, drops=5),
-        TableColumn("target", words=True),
-        TableColumn("setting", words=True, folds=True),
-        TableColumn("precision", words=True, drops=4),
-        TableColumn("batch"),
-        TableColumn("threads", drops=1),
-        *_speed_columns(overview),
-        *_price_columns(overview),
-        TableColumn("confirmed", words=True),
-        TableColumn("what it is", words=True, folds=True, drops=3),
-    )
-    speeds = _held(overview) if overview.level else _speeds(overview)
-    rows = (Row(_setting_cells(row, own, overview)) for row, own in zip(overview.rows, speeds, strict=True))
-    return TextTable(columns, tuple(rows))
+_Column: TypeAlias = tuple[TableColumn, Iterable[str]]
 
 
-def _speed_columns(overview: FleetOverview) -> tuple[TableColumn, TableColumn]:
-    """Return the columns for what a row attains: its latency and FPS, or its rate of requests."""
-    if overview.level:
-        return TableColumn("holds /s"), TableColumn("fails at /s", drops=2)
-    confidence = min(row.confidence for row in overview.rows)
+def _rows(fleet: Fleet) -> TextTable:
+    """Return the rows of a plan, the recommended settings of a search, or the rates of requests that rows hold."""
+    rows = fleet.rows
+    columns = [*_names(fleet), *_speeds(fleet)]
+    if any(row.cost_per_million is not None for row in rows):
+        columns.append((TableColumn("price per million"), (significant(row.cost_per_million) for row in rows)))
+    if fleet.command == "tune":
+        found = [row.tuned for row in rows if row.tuned is not None]
+        kinds = (CONCLUSION_TEXTS[each.conclusion] for each in found)
+        columns += [
+            (TableColumn("confirmed", words=True), ("yes" if each.is_confirmed else "no" for each in found)),
+            (TableColumn("what it is", words=True, folds=True, drops=3), kinds),
+        ]
+    else:
+        columns.append((TableColumn("answers", words=True, drops=2), map(_answers, rows)))
+    cells = zip(*(column for _, column in columns), strict=True)
+    return TextTable(tuple(heading for heading, _ in columns), tuple(map(Row, cells)))
+
+
+def _names(fleet: Fleet) -> tuple[_Column, ...]:
+    """Return the columns that say what a row is, and where it was measured."""
+    rows = fleet.rows
+    targets = (TableColumn("target", words=True), (row.target for row in rows))
+    if fleet.command != "tune":
+        heading = "model" if fleet.command == "serve" else "table"
+        tables = (TableColumn(heading, words=True, folds=True, drops=1), (row.table for row in rows))
+        return tables, (TableColumn("row", words=True), (row.row for row in rows)), targets
+    settings = [row.tuned.setting for row in rows if row.tuned is not None and row.tuned.setting is not None]
     return (
-        TableColumn(ends_heading("p50 ms", [row.p50 for row in overview.rows], confidence), drops=2),
-        TableColumn(ends_heading(_rate_unit(overview), list(map(_throughput, overview.rows)), confidence)),
+        (TableColumn("model", words=True, folds=True, drops=5), (row.model for row in rows)),
+        targets,
+        (TableColumn("setting", words=True, folds=True), (row.row for row in rows)),
+        (TableColumn("precision", words=True, drops=4), (setting.precision for setting in settings)),
+        (TableColumn("batch"), (str(setting.batch) for setting in settings)),
+        (TableColumn("threads", drops=1), (str(setting.threads or "native") for setting in settings)),
     )
 
 
-def _rate_unit(overview: FleetOverview) -> str:
-    is_generation = any(row.tuned is not None and row.tuned.new_tokens for row in overview.rows)
-    return "requests/s" if overview.level else "tokens/s" if is_generation else "FPS"
+def _speeds(fleet: Fleet) -> tuple[_Column, _Column]:
+    """Return the columns for what a row attains: its latency and FPS, or its rate of requests."""
+    rows = fleet.rows
+    if fleet.level:
+        limits = [row.limit or LoadLimit("", None, None) for row in rows]
+        return (
+            (TableColumn("holds /s"), (significant(limit.passes_per_s) for limit in limits)),
+            (TableColumn("fails at /s", drops=2), (significant(limit.fails_per_s) for limit in limits)),
+        )
+    confidence = min(row.confidence for row in rows)
+    p50s, rates = [row.p50 for row in rows], list(map(_throughput, rows))
+    drops = 2 if fleet.command == "tune" else 0
+    return (
+        (TableColumn(ends_heading("p50 ms", p50s, confidence), drops=drops), _figures(p50s)),
+        (TableColumn(ends_heading(_rate_unit(fleet), rates, confidence)), _figures(rates)),
+    )
+
+
+def _figures(figures: Sequence[Spans | None]) -> Iterator[str]:
+    """Yield the cells of a column: a range says that it is one where others are intervals."""
+    marks_ranges = not are_ranges(figures)
+    for spans in figures:
+        if spans is None:
+            yield NOT_MEASURED
+        else:
+            yield f"{significant(spans.value)}{ends_text(spans.ends, marks_ranges=marks_ranges)}"
+
+
+def _rate_unit(fleet: Fleet) -> str:
+    is_generation = any(row.tuned is not None and row.tuned.new_tokens for row in fleet.rows)
+    return "requests/s" if fleet.level else "tokens/s" if is_generation else "FPS"
 
 
 def _throughput(row: MachineRow) -> Spans | None:
@@ -179,187 +205,74 @@ def _throughput(row: MachineRow) -> Spans | None:
     return Spans(row.fps.value * tokens, low=low, high=high, range_low=range_low, range_high=range_high)
 
 
-def _speeds(overview: FleetOverview) -> Iterator[tuple[str, ...]]:
-    figures = [[row.p50 for row in overview.rows], list(map(_throughput, overview.rows))]
-    return zip(*map(_figures, figures), strict=True)
+def _answers(row: MachineRow) -> str:
+    answers = "not compared" if row.is_right is None else "match" if row.is_right else "differ"
+    if not row.has_figures:
+        answers = row.state.replace("-", " ")
+    once = row.p50 is not None and row.p50.ends is None
+    return f"{answers}{', too slow' * row.is_too_slow}{', one launch' * once}"
 
 
-def _held(overview: FleetOverview) -> Iterator[tuple[str, ...]]:
-    """Yield at which rate of requests each row keeps the service level, and at which it does not."""
-    for row in overview.rows:
-        limit = row.limit
-        yield (
-            (NOT_MEASURED,) * 2 if limit is None else (significant(limit.passes_per_s), significant(limit.fails_per_s))
-        )
-
-
-def _setting_cells(row: MachineRow, speeds: tuple[str, ...], overview: FleetOverview) -> tuple[str, ...]:
-    assert row.tuned is not None
-    assert row.tuned.setting is not None
-    setting = row.tuned.setting
-    is_confirmed = "yes" if row.tuned.is_confirmed else "no"
-    kind = CONCLUSION_TEXTS[row.tuned.conclusion]
-    facts = (row.row, setting.precision, str(setting.batch), str(setting.threads or "native"))
-    return (row.model, row.target, *facts, *speeds, *_price(row, overview), is_confirmed, kind)
-
-
-def _nothing_found(table: FleetTable) -> str:
-    return f"{table.target}: {table.label}: {CONCLUSION_TEXTS['nothing']}; irbench show {table.run} says why"
-
-
-def _open(overview: FleetOverview) -> Iterator[str]:
-    """Yield what would confirm settings that are not, and which rows are known to hold no rate."""
-    for row in overview.rows:
-        if overview.level and row.has_figures and not _holds(row):
-            yield f"{_place(row)}: no rate is sure to keep {overview.level}: irbench show {row.run} says more"
+def _conclusions(fleet: Fleet) -> Iterator[str]:
+    """Yield why rows have no figures, what would confirm settings, and which machine is the best and the cheapest."""
+    for row in fleet.rows:
+        if row.failure is not None:
+            why = failure_text(row.state, row.failure, has_figures=row.has_figures)
+            yield f"{row.table}: {_place(row)}: {why}"
+    for row in fleet.rows:
+        if fleet.level and row.has_figures and (row.limit is None or row.limit.passes_per_s is None):
+            yield f"{_place(row)}: no rate is sure to keep {fleet.level}: irbench show {row.run} says more"
         if row.tuned is not None and not row.tuned.is_confirmed:
             budget_s = row.tuned.deciding_budget_s
             enough = "" if budget_s is None else f"--budget {budget_text(budget_s)} should be enough to confirm it; "
             yield f"{row.target}: {enough}irbench show {row.run} says more"
-
-
-def _served(overview: FleetOverview) -> TextTable:
-    """Return up to which rate of requests each row keeps the service level on each machine."""
-    columns = (
-        TableColumn("model", words=True, folds=True, drops=1),
-        TableColumn("row", words=True),
-        TableColumn("target", words=True),
-        *_speed_columns(overview),
-        *_price_columns(overview),
-        TableColumn("answers", words=True, drops=2),
-    )
-    rows = (_served_cells(row, held, overview) for row, held in zip(overview.rows, _held(overview), strict=True))
-    return TextTable(columns, tuple(map(Row, rows)))
-
-
-def _served_cells(row: MachineRow, held: tuple[str, ...], overview: FleetOverview) -> tuple[str, ...]:
-    return (row.table, row.row, row.target, *held, *_price(row, overview), _answers(row))
-
-
-def _holds(row: MachineRow) -> bool:
-    return row.limit is not None and row.limit.passes_per_s is not None
-
-
-_CALLS: Mapping[Command, str] = {"sweep": "run", "tune": "tune", "serve": "serve"}
-"""The command of a fleet that measures each kind of tables."""
-_TABLES: Mapping[Command, Callable[[FleetOverview], TextTable]] = {
-    "sweep": _rows,
-    "tune": _settings,
-    "serve": _served,
-}
-
-
-def _has_prices(overview: FleetOverview) -> bool:
-    return any(row.cost_per_million is not None for row in overview.rows)
-
-
-def _price_columns(overview: FleetOverview) -> tuple[TableColumn, ...]:
-    return (TableColumn("price per million"),) if _has_prices(overview) else ()
-
-
-def _price(row: MachineRow, overview: FleetOverview) -> tuple[str, ...]:
-    return (significant(row.cost_per_million),) if _has_prices(overview) else ()
-
-
-def _cells(row: MachineRow, p50: str, fps: str, overview: FleetOverview) -> tuple[str, ...]:
-    return (row.table, row.row, row.target, p50, fps, *_price(row, overview), _remarks(row))
-
-
-def _remarks(row: MachineRow) -> str:
-    once = row.p50 is not None and row.p50.ends is None
-    return f"{_answers(row)}{', too slow' * row.is_too_slow}{', one launch' * once}"
-
-
-def _answers(row: MachineRow) -> str:
-    if not row.has_figures:
-        return row.state.replace("-", " ")
-    return "not compared" if row.is_right is None else "match" if row.is_right else "differ"
-
-
-def _figures(figures: Sequence[Spans | None]) -> Iterator[str]:
-    """Yield the cells of a column: a range says that it is one where others are intervals."""
-    marks_ranges = not are_ranges(figures)
-    for spans in figures:
-        if spans is None:
-            yield NOT_MEASURED
-        else:
-            yield f"{significant(spans.value)}{ends_text(spans.ends, marks_ranges=marks_ranges)}"
-
-
-def _reasons(overview: FleetOverview) -> Iterator[str]:
-    """Yield why rows have no figures, or answers that differ."""
-    for row in overview.rows:
-        if row.failure is not None:
-            why = failure_text(row.state, row.failure, has_figures=row.has_figures)
-            yield f"{row.table}: {_place(row)}: {why}"
-
-
-def _conclusions(overview: FleetOverview) -> Iterator[str]:
-    yield from _open(overview)
-    yield from (_best(rows, overview) for rows in overview.best if len(overview.rows) > 1)
-    yield from (_cheapest(rows, overview) for rows in overview.cheapest)
-    if overview.references:
-        yield f"answers were compared with {listing(reference.text() for reference in overview.references)}"
+    by_latency = fleet.objective == "latency"
+    for rows in fleet.best if len(fleet.rows) > 1 else ():
+        spans = [row.p50 if by_latency else _throughput(row) for row in rows]
+        held = [row.limit.passes_per_s if row.limit else None for row in rows]
+        rates = [rate if each is None else each.value for rate, each in zip(held, spans, strict=True)]
+        unit = "ms" if by_latency else _rate_unit(fleet)
+        figures = [_UNKNOWN if rate is None else f"{significant(rate)} {unit}" for rate in rates]
+        yield _decision("best", rows, fleet, figures, spans)
+    for rows in fleet.cheapest:
+        prices = [_UNKNOWN if row.cost_per_million is None else significant(row.cost_per_million) for row in rows]
+        if len(rows) == 1:
+            prices = [f"{prices[0]} for a million {'requests' if fleet.level else 'inferences'}"]
+        yield _decision("cheapest", rows, fleet, prices, [row.fps for row in rows])
+    references = dict.fromkeys(row.reference for row in fleet.rows if row.reference is not None)
+    if references:
+        yield f"answers were compared with {listing(reference.text() for reference in references)}"
     yield "Machines measure at different times: compare them by their intervals; docs/fleet.md says what they hold."
 
 
-def _best(rows: Sequence[MachineRow], overview: FleetOverview) -> str:
-    """Say which row of a model is the best on all machines, or between which it is not decided."""
-
-    def figure(row: MachineRow) -> str:
-        if row.limit is not None:
-            return f"{significant(row.limit.passes_per_s)} {_rate_unit(overview)}" if _holds(row) else _UNKNOWN
-        spans, unit = (row.p50, "ms") if overview.objective == "latency" else (_throughput(row), _rate_unit(overview))
-        return f"{significant(None if spans is None else spans.value)} {unit}"
-
-    spans = [row.p50 if overview.objective == "latency" else row.fps for row in rows]
-    return _decision(f"best of {_of(rows[0], overview)}", rows, [figure(row) for row in rows], spans)
-
-
-def _cheapest(rows: Sequence[MachineRow], overview: FleetOverview) -> str:
-    """Say which row of a table is the cheapest, or between which it is not decided."""
-    prices = [_UNKNOWN if row.cost_per_million is None else significant(row.cost_per_million) for row in rows]
-    if len(rows) == 1:
-        prices = [f"{prices[0]} for a million {'requests' if overview.level else 'inferences'}"]
-    return _decision(f"cheapest of {_of(rows[0], overview)}", rows, prices, [row.fps for row in rows])
-
-
-def _of(row: MachineRow, overview: FleetOverview) -> str:
-    if overview.objective is not None and len({each.table for each in overview.rows if each.model == row.model}) == 1:
-        return row.model
-    return row.table + ("" if row.model in row.table else f", {row.model}")
-
-
 def _decision(
-    of: str,
-    rows: Sequence[MachineRow],
-    figures: Sequence[str],
-    spans: Sequence[Spans | None],
+    what: str, rows: Sequence[MachineRow], fleet: Fleet, figures: Sequence[str], spans: Sequence[Spans | None]
 ) -> str:
-    """Say which row is the first of all with its figure, or that it is not decided between several."""
+    """Say which row of a model is the first of all with its figure, or that it is not decided between several."""
+    table, model = rows[0].table, rows[0].model
+    of = table if model in table else f"{table}, {model}"
+    if fleet.objective is not None and len({row.table for row in fleet.rows if row.model == model}) == 1:
+        of = model
     if len(rows) == 1:
-        return f"{of}: {_place(rows[0])}, {figures[0]}"
+        return f"{what} of {of}: {_place(rows[0])}, {figures[0]}"
     doubt = " and ".join(_doubts(rows, spans)) or "the intervals overlap"
     candidates = listing(f"{_place(row)} ({figure})" for row, figure in zip(rows, figures, strict=True))
-    return f"{of}: not decided, {doubt}: {candidates}"
+    return f"{what} of {of}: not decided, {doubt}: {candidates}"
 
 
 def _doubts(rows: Sequence[MachineRow], spans: Sequence[Spans | None]) -> Iterator[str]:
     """Yield which rows have no end where they may lie, in which case it cannot be decided."""
-    unsure = [_place(row) for row in rows if row.limit is not None and not _holds(row)]
-    unfailed = [_place(row) for row in rows if row.limit is not None and _holds(row) and row.limit.fails_per_s is None]
-    measured = zip(rows, spans, strict=True)
-    without = [_place(row) for row, known in measured if row.limit is None and not _has_interval(known)]
+    limits = [(_place(row), row.limit) for row in rows if row.limit is not None]
+    unsure = [place for place, limit in limits if limit.passes_per_s is None]
+    unfailed = [place for place, limit in limits if limit.passes_per_s is not None and limit.fails_per_s is None]
+    measured = [(_place(row), each) for row, each in zip(rows, spans, strict=True) if row.limit is None]
+    without = [place for place, each in measured if each is None or each.ends is None or each.ends.is_range]
     if unsure:
         yield f"{listing(unsure)} {'is' if len(unsure) == 1 else 'are'} not sure to hold any rate"
     if unfailed:
         yield f"{listing(unfailed)} failed at no rate"
     if without:
         yield f"{listing(without)} {'has' if len(without) == 1 else 'have'} no interval"
-
-
-def _has_interval(spans: Spans | None) -> bool:
-    return spans is not None and spans.ends is not None and not spans.ends.is_range
 
 
 def _place(row: MachineRow) -> str:
@@ -376,18 +289,24 @@ class DiagnosisView:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines; called by rich."""
         yield ListingTable(_diagnoses(self.targets))
-        for target in self.targets:
-            if target.doctor is not None and target.doctor.findings:
+        answers = [(target.name, target.doctor) for target in self.targets if target.doctor is not None]
+        for name, doctor in answers:
+            if doctor.findings:
                 yield Text()
-                yield Text(f"{target.name}: {target.doctor.verdict}", style="bold")
-                yield from map(Text, _found(target.doctor))
-        peaks = _peaks(self.targets)
-        if peaks.rows:
+                yield Text(f"{name}: {doctor.verdict}", style="bold")
+            for found in doctor.findings:
+                yield Text(f"  {found.found}")
+                if found.remedy:
+                    yield Text(f"    {found.remedy}")
+        attained = tuple(Row((name, *cells)) for name, doctor in answers for cells in _attained(doctor.peak))
+        if attained:
+            columns = (TableColumn("target", words=True), TableColumn("cores"))
+            peaks = (TableColumn("peak", words=True), TableColumn("at most", words=True))
             yield Text()
-            yield ListingTable(peaks)
+            yield ListingTable(TextTable((*columns, *peaks), attained))
 
 
-def _diagnoses(targets: tuple[TargetDiagnosis, ...]) -> TextTable:
+def _diagnoses(targets: Sequence[TargetDiagnosis]) -> TextTable:
     columns = (
         TableColumn("target", words=True),
         TableColumn("processor", words=True, folds=True),
@@ -403,52 +322,28 @@ def _diagnoses(targets: tuple[TargetDiagnosis, ...]) -> TextTable:
 
 
 def _diagnosis(target: TargetDiagnosis) -> tuple[str, ...]:
-    facts = target.facts
+    facts, backends = target.facts, target.doctor.backends if target.doctor is not None else ()
     machine: tuple[str, ...] = (NOT_MEASURED,) * 3
     versions: tuple[str, ...] = (NOT_MEASURED,) * 2
     if facts is not None:
         machine = (facts.processor, str(facts.processors), size_text(facts.memory_bytes))
         versions = (facts.irbench_version, facts.python)
     clock = NOT_MEASURED if target.clock_ahead_s is None else f"{target.clock_ahead_s:+.0f} s"
-    return (target.name, *machine, clock, *versions, _backends(target.doctor), _problem(target.problem))
+    running = ", ".join(f"{each.name} {each.version or ''}".rstrip() for each in backends if each.problem is None)
+    return (target.name, *machine, clock, *versions, running or NOT_MEASURED, _problem(target.problem))
 
 
-def _backends(doctor: DoctorAnswer | None) -> str:
-    """Return the backends that run on a target, with the versions of their runtimes."""
-    running = () if doctor is None else [backend for backend in doctor.backends if backend.problem is None]
-    return ", ".join(f"{backend.name} {backend.version or ''}".rstrip() for backend in running) or NOT_MEASURED
-
-
-def _found(doctor: DoctorAnswer) -> Iterator[str]:
-    """Yield what disturbs measurements on a machine, and what helps."""
-    for found in doctor.findings:
-        yield f"  {found.found}"
-        if found.remedy:
-            yield f"    {found.remedy}"
-
-
-def _peaks(targets: tuple[TargetDiagnosis, ...]) -> TextTable:
-    """Return what each machine attains at most: in matrix products, and from main memory."""
-    columns = (
-        TableColumn("target", words=True),
-        TableColumn("cores"),
-        TableColumn("peak", words=True),
-        TableColumn("at most", words=True),
-    )
-    known = ((target.name, target.doctor.peak) for target in targets if target.doctor is not None)
-    rows = (Row((name, *cells)) for name, peaks in known if peaks is not None for cells in _rates(peaks))
-    return TextTable(columns, tuple(rows))
-
-
-def _rates(peaks: PeaksFound) -> Iterator[tuple[str, str, str]]:
+def _attained(peaks: PeaksFound | None) -> Iterator[tuple[str, str, str]]:
+    """Yield what a machine attains at most in matrix products and from main memory: cores, what, and how much."""
+    if peaks is None:
+        return
     for peak in peaks.compute:
-        rate = _rate(peak.gflop_per_s, peak.low, peak.high, peak.confidence)
-        yield str(peak.threads), f"{peak.precision} ({peak.backend})", f"{rate} GFLOP/s"
-    for bandwidth in peaks.bandwidth:
-        if bandwidth.level == MEMORY:
-            rate = _rate(bandwidth.gb_per_s, bandwidth.low, bandwidth.high, bandwidth.confidence)
-            yield str(bandwidth.threads), f"main memory ({bandwidth.access})", f"{rate} GB/s"
+        yield str(peak.threads), f"{peak.precision} ({peak.backend})", f"{_rate(peak, peak.gflop_per_s)} GFLOP/s"
+    for memory in peaks.bandwidth:
+        if memory.level == MEMORY:
+            yield str(memory.threads), f"main memory ({memory.access})", f"{_rate(memory, memory.gb_per_s)} GB/s"
 
 
-def _rate(value: float, low: float, high: float, confidence: float | None) -> str:
-    return f"{significant(value)}{ends_text(Ends(low, high, is_range=confidence is None), marks_ranges=True)}"
+def _rate(peak: ComputePeak | Bandwidth, value: float) -> str:
+    ends = Ends(peak.low, peak.high, is_range=peak.confidence is None)
+    return f"{significant(value)}{ends_text(ends, marks_ranges=True)}"

@@ -12,12 +12,11 @@ from documents import cell, document, failed, group
 from irbench.core.row import RowHead, Spans
 from irbench.core.serving_row import LoadLimit, ServingRow, ServingTable
 from irbench.errors import ExitCode
-from irbench.features.fleet import machine_rows, report
+from irbench.features.fleet import report
 from irbench.features.fleet.journal import JobRecord, JournalDocument, TargetRecord
-from irbench.features.fleet.machine_rows import FleetTable, MachineRow
 from irbench.features.fleet.messages import TableOutcome, Tuned
 from irbench.features.fleet.problems import TargetProblem
-from irbench.features.fleet.report import FleetOverview, report_of
+from irbench.features.fleet.report import Fleet, FleetTable, MachineRow, report_of
 from irbench.features.tune.report import TunedSetting
 from irbench.spec.serving import ServiceLevel
 
@@ -40,8 +39,8 @@ def row(table: str, target: str, cost: float, *, spread: float = 0.01, model: st
 
 
 def cheapest(*rows: MachineRow) -> list[list[str]]:
-    overview = FleetOverview("f", 1, (), (), rows)
-    return [[row.target for row in candidates] for candidates in overview.cheapest]
+    fleet = Fleet("f", 1, (), (), rows)
+    return [[row.target for row in candidates] for candidates in fleet.cheapest]
 
 
 def test_each_table_and_model_has_a_cheapest_of_its_own():
@@ -63,8 +62,8 @@ def test_a_row_that_failed_on_a_machine_is_kept_with_its_reason_and_is_not_the_c
         "fails": document(group(failed("ort"), cell("openvino", fps=100.0))),
         "answers": document(group(cell("ort", fps=50.0), cell("openvino", state="mismatch", output_error=None))),
     }
-    monkeypatch.setattr(machine_rows, "find_run", lambda _, run: run)
-    monkeypatch.setattr(machine_rows, "load_document", runs.__getitem__)
+    monkeypatch.setattr(report, "find_run", lambda _, run: run)
+    monkeypatch.setattr(report, "load_document", runs.__getitem__)
     fleet = report_of(journal({"a": "fails", "b": "answers"}), tmp_path)
     states = {(row.row, row.target): (row.state, row.is_right) for row in fleet.rows}
     assert states == {
@@ -108,13 +107,13 @@ def tuned(row: str | None) -> Tuned:
     )
 
 
-def searches(monkeypatch: pytest.MonkeyPatch, **plan: str) -> report.Fleet:
+def searches(monkeypatch: pytest.MonkeyPatch, **plan: str) -> Fleet:
     """Return a fleet whose targets recommend ort, openvino, and nothing; ort answers sooner and openvino more often."""
     ort = cell("ort", p50_over_launches=spans(5.0), fps_over_launches=spans(200.0))
     openvino = cell("openvino", p50_over_launches=spans(8.0), fps_over_launches=spans(900.0))
     runs = {"a": document(group(ort, openvino)), "b": document(group(ort, openvino)), "c": document(group(ort))}
-    monkeypatch.setattr(machine_rows, "find_run", lambda _, run: run)
-    monkeypatch.setattr(machine_rows, "load_document", runs.__getitem__)
+    monkeypatch.setattr(report, "find_run", lambda _, run: run)
+    monkeypatch.setattr(report, "load_document", runs.__getitem__)
     rows = {"a": ort.id, "b": openvino.id, "c": None}
     jobs = {
         name: JobRecord(
@@ -153,7 +152,7 @@ def test_a_search_on_each_machine_shows_its_recommended_setting_and_which_is_bes
     assert [(row.row, row.target) for row in fleet.rows] == [("openvino", "b"), ("ort", "a")]
     assert [[row.target for row in rows] for rows in fleet.best] == [["b"]]
     assert [[row.target for row in rows] for rows in fleet.cheapest] == [["a"]]
-    assert [table.target for table in fleet.overview.tables_without_setting] == ["c"]
+    assert [table.target for table in fleet.tables if table.tuned and table.tuned.setting is None] == ["c"]
     assert fleet.exit_code == ExitCode.FAILED_CELL
 
 
@@ -165,15 +164,15 @@ def test_the_best_setting_is_that_of_what_was_searched_for(monkeypatch: pytest.M
 def test_no_machine_is_the_best_where_intervals_overlap():
     rows = (row("t", "a", 1.0), row("t", "b", 1.01), row("t", "c", 3.0))
     measured = tuple(replace(each, p50=each.fps) for each in rows)
-    overview = FleetOverview("f", 1, (), (), measured, "tune", "fps")
-    assert [[each.target for each in together] for together in overview.best] == [["a", "b"]]
+    fleet = Fleet("f", 1, (), (), measured, "tune", "fps")
+    assert [[each.target for each in together] for together in fleet.best] == [["a", "b"]]
 
 
 def test_served_requests_are_compared_by_the_highest_rate_that_passes_and_its_price(monkeypatch: pytest.MonkeyPatch):
     limits = {"a": (100.0, 110.0), "b": (50.0, 60.0), "c": (None, 10.0)}
     runs = {name: replace(document(), groups=(), serving=(served(*ends),)) for name, ends in limits.items()}
-    monkeypatch.setattr(machine_rows, "find_run", lambda _, run: run)
-    monkeypatch.setattr(machine_rows, "load_document", runs.__getitem__)
+    monkeypatch.setattr(report, "find_run", lambda _, run: run)
+    monkeypatch.setattr(report, "load_document", runs.__getitem__)
     asked = {"command": "serve", "slo": "p99<=50ms"}
     fleet = report_of(msgspec.structs.replace(journal({name: name for name in limits}), plan=asked), Path())
     rates = {row.target: (row.limit.passes_per_s, row.limit.fails_per_s) for row in fleet.rows if row.limit}
@@ -183,7 +182,7 @@ def test_served_requests_are_compared_by_the_highest_rate_that_passes_and_its_pr
     assert [[row.target for row in rows] for rows in fleet.best] == [["a"]]
     ((cheapest,),) = fleet.cheapest
     assert cheapest.cost_per_million == pytest.approx(1e6 / 3600 / 100)
-    assert fleet.overview.level == "p99<=50ms"
+    assert fleet.level == "p99<=50ms"
 
 
 def holding(target: str, passes: float | None, fails: float | None) -> MachineRow:
@@ -201,21 +200,21 @@ def test_a_machine_whose_rate_is_not_known_may_still_be_the_best_where_it_is_not
     limit: tuple[float | None, float | None], candidates: list[str]
 ):
     rows = (holding("a", 100.0, 110.0), holding("b", *limit))
-    overview = FleetOverview("f", 1, (), (), rows, "serve", "fps", "p99<=50ms")
-    assert [[each.target for each in together] for together in overview.best] == [candidates]
-    assert [[each.target for each in together] for together in overview.cheapest] == [candidates]
+    fleet = Fleet("f", 1, (), (), rows, "serve", "fps", "p99<=50ms")
+    assert [[each.target for each in together] for together in fleet.best] == [candidates]
+    assert [[each.target for each in together] for together in fleet.cheapest] == [candidates]
 
 
 def test_nothing_is_the_best_where_no_machine_is_sure_to_hold_any_rate():
     rows = (holding("a", None, 110.0), holding("b", None, None))
-    overview = FleetOverview("f", 1, (), (), rows, "serve", "fps", "p99<=50ms")
-    assert (overview.best, overview.cheapest) == ((), ())
+    fleet = Fleet("f", 1, (), (), rows, "serve", "fps", "p99<=50ms")
+    assert (fleet.best, fleet.cheapest) == ((), ())
 
 
 def test_a_row_is_called_by_its_batch_where_a_run_serves_several(monkeypatch: pytest.MonkeyPatch):
     tables = tuple(served(100.0, 110.0, batch) for batch in (1, 8))
-    monkeypatch.setattr(machine_rows, "find_run", lambda _, run: run)
-    monkeypatch.setattr(machine_rows, "load_document", lambda _: replace(document(), groups=(), serving=tables))
+    monkeypatch.setattr(report, "find_run", lambda _, run: run)
+    monkeypatch.setattr(report, "load_document", lambda _: replace(document(), groups=(), serving=tables))
     plan = {"command": "serve", "slo": "p99<=50ms"}
     fleet = report_of(msgspec.structs.replace(journal({"a": "r"}), plan=plan), Path())
     assert [row.row for row in fleet.rows] == ["ort batch 1", "ort batch 8"]
@@ -223,8 +222,8 @@ def test_a_row_is_called_by_its_batch_where_a_run_serves_several(monkeypatch: py
 
 def test_rows_of_one_batch_and_several_shapes_are_not_compared(monkeypatch: pytest.MonkeyPatch):
     tables = tuple(replace(served(rate, 2 * rate), shapes={"x": (1, int(rate))}) for rate in (64.0, 128.0))
-    monkeypatch.setattr(machine_rows, "find_run", lambda _, run: run)
-    monkeypatch.setattr(machine_rows, "load_document", lambda _: replace(document(), groups=(), serving=tables))
+    monkeypatch.setattr(report, "find_run", lambda _, run: run)
+    monkeypatch.setattr(report, "load_document", lambda _: replace(document(), groups=(), serving=tables))
     plan = {"command": "serve", "slo": "p99<=50ms"}
     fleet = report_of(msgspec.structs.replace(journal({"a": "r"}), plan=plan), Path())
     assert sorted(row.table for (row,) in fleet.best) == ["t 1x128", "t 1x64"]
@@ -237,8 +236,8 @@ def test_what_is_left_is_neither_measured_nor_beyond_the_end_of_a_curve():
         FleetTable("batch=1", "b", "b", "refused", problem="no"),
         FleetTable("batch=1", "removed", "removed", "measured", "01B"),
     )
-    overview = FleetOverview("f", 3, (), tables, (), pools=("a", "b"))
-    assert (overview.all_tables, overview.left) == (7, 4)
+    fleet = Fleet("f", 3, (), tables, (), pools=("a", "b"))
+    assert (fleet.all_tables, fleet.left) == (7, 4)
 
 
 def served(passes_per_s: float | None, fails_per_s: float | None, batch: int = 1) -> ServingTable:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import get_args
 
 import msgspec
@@ -22,10 +21,9 @@ from irbench.features.fleet.diagnosis_report import (
     TargetDiagnosis,
 )
 from irbench.features.fleet.journal import TargetRecord
-from irbench.features.fleet.machine_rows import FleetTable, MachineRow, price_per_million
 from irbench.features.fleet.messages import TargetFacts, Tuned
 from irbench.features.fleet.problems import TargetProblem
-from irbench.features.fleet.report import Fleet, FleetOverview
+from irbench.features.fleet.report import Fleet, FleetTable, MachineRow, price_per_million
 from irbench.features.fleet.view import CONCLUSION_TEXTS
 from irbench.features.tune.report import Conclusion, TunedSetting
 from irbench.roofline import Bandwidth, ComputePeak
@@ -78,7 +76,7 @@ TABLES = (
     *(FleetTable("resnet50 batch=1", name, name, "measured", "01A") for name in ("arm", "epyc", "xeon")),
     FleetTable("resnet50 batch=1", "lost", "", "no-target", problem="lost: the connection was cut"),
 )
-WHOLE = FleetOverview("night", 1, TARGETS, TABLES, (INTERVAL, RANGE, ONCE, WRONG, FAILED))
+WHOLE = Fleet("night", 1, TARGETS, TABLES, (INTERVAL, RANGE, ONCE, WRONG, FAILED))
 FLEETS = {
     "intervals, a range, a single launch, a row that failed and a wrong one": WHOLE,
     "ranges only": replace(WHOLE, rows=(RANGE, replace(RANGE, target="xeon"))),
@@ -181,7 +179,7 @@ DIAGNOSES = (
 
 
 def test_fleets_read_as_in_the_golden_file():
-    texts = [f"== {title}\n{to_text(Fleet(overview, Path()).__rich__())}" for title, overview in FLEETS.items()]
+    texts = [f"== {title}\n{to_text(fleet.__rich__())}" for title, fleet in FLEETS.items()]
     check_golden("fleet", "\n".join(texts))
 
 
@@ -208,7 +206,7 @@ def test_a_search_on_each_machine_reads_as_in_the_golden_file():
                     row,
                     p50=None,
                     fps=None,
-                    cost_per_million=price_per_million(row.price_per_hour, 1 / rate),
+                    cost_per_million=price_per_million(row.price_per_hour or 0.0, 1 / rate),
                     limit=LoadLimit("ort", rate, 1.1 * rate),
                 )
                 for row, rate in _held_rates()
@@ -217,7 +215,7 @@ def test_a_search_on_each_machine_reads_as_in_the_golden_file():
     }
     check_golden(
         "fleet-tune",
-        "\n".join(f"== {title}\n{to_text(Fleet(each, Path()).__rich__())}" for title, each in texts.items()),
+        "\n".join(f"== {title}\n{to_text(each.__rich__())}" for title, each in texts.items()),
     )
 
 
@@ -229,7 +227,7 @@ def test_rates_of_requests_read_as_in_the_golden_file():
         "one machine holds the most": replace(SERVED, rows=(SERVED.rows[0], decided)),
         "a machine may hold more, but passed at no rate": replace(SERVED, rows=(SERVED.rows[0], unsure)),
     }
-    shown = [f"== {title}\n{to_text(Fleet(overview, Path()).__rich__())}" for title, overview in texts.items()]
+    shown = [f"== {title}\n{to_text(fleet.__rich__())}" for title, fleet in texts.items()]
     check_golden("fleet-serve", "\n".join(shown))
 
 
@@ -242,7 +240,7 @@ def test_the_diagnosis_of_a_fleet_reads_as_in_the_golden_file():
 
 
 def test_a_range_is_marked_beside_intervals_and_in_the_heading_where_there_is_nothing_else():
-    mixed, ranges, intervals, _ = (to_text(Fleet(overview, Path()).__rich__()) for overview in FLEETS.values())
+    mixed, ranges, intervals, _ = (to_text(fleet.__rich__()) for fleet in FLEETS.values())
     assert ("FPS [95 %]" in mixed, "[90.9, 99.0] range" in mixed) == (True, True)
     assert ("FPS [range]" in ranges, "] range" in ranges) == (True, False)
     assert ("FPS [99 %]" in intervals, "the intervals overlap" in intervals) == (True, True)
