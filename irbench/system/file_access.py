@@ -42,6 +42,26 @@ def write_atomically(path: Path, data: bytes) -> None:
         file.write(data)
 
 
+def append_synced(path: Path, size: int, data: bytes) -> None:
+    """Write behind the first bytes of a file, which is made where it is not there, and wait until the disk has them.
+
+    Args:
+        path: The file.
+        size: After how many bytes; what an earlier call has left behind them is removed.
+        data: What is written.
+
+    Raises:
+        OSError: The disk is full, or the file may not be written.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
+    with open(descriptor, "wb") as file:  # noqa: PTH123 - of a descriptor
+        file.truncate(size)
+        file.seek(size)
+        file.write(data)
+        file.flush()
+        os.fsync(descriptor)
+
+
 def require_room(folder: Path, size_bytes: int) -> None:
     """Refuse where no file of a size can be written.
 

@@ -101,7 +101,7 @@ class Coordinator:
 
     def refuse(self, name: str, problem: TargetProblem) -> None:
         """Take in that a target may not measure, and why."""
-        self.progress.refused(name, problem)
+        self.progress.refuse(name, problem)
         self.queue.refused(name)
         self._see_target(name, problem=problem)
         self._wake.set()

@@ -6,8 +6,10 @@ launches are stored on that target, so it is left to it for as long as others ha
 
 from __future__ import annotations
 
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import Literal, TypeAlias
 
 from irbench.features.fleet.jobs import Job
@@ -38,23 +40,50 @@ class Gone:
 
 
 @dataclass
+class _Pool:
+    """Targets that share jobs.
+
+    Attributes:
+        expected: How many of its targets are there, or expected back.
+        idle: Those that may have nothing to do.
+        free: Jobs that wait for anybody, by the target that began them before it was given up; empty where none did.
+        kept: Jobs that wait for the target that began them, which is expected, while others have something else to do.
+    """
+
+    targets: list[str] = field(default_factory=list[str])
+    expected: int = 0
+    idle: OrderedDict[str, None] = field(default_factory=OrderedDict[str, None])
+    free: OrderedDict[str, deque[Job]] = field(default_factory=OrderedDict[str, deque[Job]])
+    kept: OrderedDict[str, deque[Job]] = field(default_factory=OrderedDict[str, deque[Job]])
+
+    def take(self, name: str) -> Job | None:
+        """Return what a target measures next: first what it has begun, last what another has."""
+        own = name in self.kept
+        waiting = self.kept if own else self.free or self.kept
+        begun_on = name if own else next(iter(waiting), None)
+        if begun_on is None:
+            return None
+        job = waiting[begun_on].popleft()
+        if not waiting[begun_on]:
+            del waiting[begun_on]
+        return job
+
+
+@dataclass
 class _Target:
-    pool: str
+    """A target, which is expected while it is there, and for some time after it left."""
+
+    pool: _Pool
+    expected_until_s: float
+    is_expected: bool = True
     is_here: bool = False
     job: Job | None = None
     ready_at: float = 0.0
 
 
 @dataclass
-class _History:
-    begun_on: str = ""
-    deaths: int = 0
-    busy: int = 0
-
-
-@dataclass
 class JobQueue:
-    """Jobs that wait, and targets that measure.
+    """Jobs that wait, and targets that measure; what an event costs does not grow with their numbers.
 
     Args:
         jobs: What is left to do, in the order in which a pool of one target takes it.
@@ -70,21 +99,29 @@ class JobQueue:
     gone: list[Gone] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._targets = {name: _Target(pool) for name, pool in self.pools.items()}
-        self._history = {job.id: _History(self._begun_on(job)) for job in self.jobs}
-        self._waiting: dict[str, list[Job]] = {pool: [] for pool in self.pools.values()}
-        for job in self.jobs:
-            self._waiting.setdefault(job.pool, []).append(job)
-        sizes = list(self.pools.values())
-        for pool, jobs in self._waiting.items():
-            if sizes.count(pool) > 1:  # the longest first, so that none is left for the end
-                jobs.sort(key=lambda job: -job.seconds)
-        self._left_at: dict[str, float] = dict.fromkeys(self._targets, 0.0)
+        names = dict.fromkeys((*self.pools.values(), *(job.pool for job in self.jobs)))
+        self._pools = {pool: _Pool() for pool in names}
+        self._targets = {name: _Target(self._pools[pool], self.patience_s) for name, pool in self.pools.items()}
+        for name, target in self._targets.items():
+            target.pool.targets.append(name)
+            target.pool.expected += 1
+        for job in sorted(self.jobs, key=self._initial_order):
+            pool, begun_on = self._pools[job.pool], self.begun.get(job.id, "")
+            by, key = (pool.kept, begun_on) if self.pools.get(begun_on) == job.pool else (pool.free, "")
+            by.setdefault(key, deque()).append(job)
+        self._open = len(self.jobs)
+        self._losses: Counter[tuple[str, GivenUp]] = Counter()
+        self._timers = [(self.patience_s, name) for name in self.pools]  # when a target is to be looked at again
+        self._changed = list(self._pools.values())
+
+    def _initial_order(self, job: Job) -> float:
+        """Have several targets begin with the longest job, so that none is left for the end."""
+        return -job.seconds if len(self._pools[job.pool].targets) > 1 else 0.0
 
     @property
     def is_over(self) -> bool:
         """Whether nothing waits and nothing is measured."""
-        return not any(self._waiting.values()) and all(target.job is None for target in self._targets.values())
+        return self._open == 0
 
     def job_of(self, target: str) -> Job | None:
         """Return what a target measures."""
@@ -94,98 +131,106 @@ class JobQueue:
         """Return whether a target is there."""
         return self._targets[target].is_here
 
+    def targets_of(self, pool: str) -> Sequence[str]:
+        """Return the names of the targets of a pool."""
+        return self._pools[pool].targets
+
     def joined(self, target: str) -> None:
         """Take in that a target is there."""
         self._targets[target].is_here = True
+        self._expect(target, is_expected=True)
+        self._look_at(target)
 
     def left(self, target: str, now_s: float) -> None:
         """Take in that a target is not there any more; what it measured waits again."""
         known = self._targets[target]
         if known.is_here:
-            self._left_at[target] = now_s
-        known.is_here = False
-        self._lose(target)
+            known.is_here = False
+            known.expected_until_s = now_s + self.patience_s
+            heappush(self._timers, (known.expected_until_s, target))
+        self._lose(target, "deaths", MOST_DEATHS)
 
     def refused(self, target: str) -> None:
         """Take in that a target may not measure, and is not expected to."""
         self._targets[target].is_here = False
-        self._left_at[target] = -self.patience_s
-        self._lose(target, is_its_fault=False)
+        self._lose(target)
+        self._expect(target, is_expected=False)
 
     def died(self, target: str) -> None:
         """Take in that a job's process was killed, on a target that goes on."""
-        self._lose(target)
+        self._lose(target, "deaths", MOST_DEATHS)
 
     def busy(self, target: str, until_s: float) -> None:
         """Take in that somebody else measures on a target, which is asked again later."""
-        known = self._targets[target]
-        known.ready_at = until_s
-        job = known.job
-        self._lose(target, is_its_fault=False)
-        if job is not None:
-            history = self._history[job.id]
-            history.busy += 1
-            if history.busy >= MOST_BUSY:
-                self._give_up(job, "busy")
+        self._targets[target].ready_at = until_s
+        heappush(self._timers, (until_s, target))
+        self._lose(target, "busy", MOST_BUSY)
 
     def finished(self, target: str) -> Job | None:
         """Take in that a target has done its job, and return that."""
-        known = self._targets[target]
-        job, known.job = known.job, None
+        job = self._released(target)
+        self._open -= job is not None
         return job
 
     def assignments(self, now_s: float) -> tuple[Assignment, ...]:
         """Return what begins now, and give up what nobody is left for."""
-        begun = tuple(self._assigned(now_s))
-        for pool, jobs in self._waiting.items():
-            if jobs and not any(self._is_expected(name, now_s) for name in self.targets_of(pool)):
-                for job in tuple(jobs):
-                    self._give_up(job, "no-target")
-        return begun
+        while self._timers and self._timers[0][0] <= now_s:
+            name = heappop(self._timers)[1]
+            if not self._targets[name].is_here and self._targets[name].expected_until_s <= now_s:
+                self._expect(name, is_expected=False)
+            self._look_at(name)
+        changed, self._changed = self._changed, []
+        return tuple(assignment for pool in changed for assignment in self._assigned(pool, now_s))
 
-    def _assigned(self, now_s: float) -> Iterator[Assignment]:
-        for name, target in self._targets.items():
+    def _assigned(self, pool: _Pool, now_s: float) -> Iterator[Assignment]:
+        while pool.idle and (pool.free or pool.kept):
+            name, _ = pool.idle.popitem(last=False)
+            target = self._targets[name]
             if target.is_here and target.job is None and target.ready_at <= now_s:
-                job = self._next(name, now_s)
-                if job is not None:
-                    self._waiting[target.pool].remove(job)
-                    self._history[job.id].begun_on = name
-                    target.job = job
-                    yield Assignment(name, job)
+                target.job = pool.take(name)
+                assert target.job is not None
+                yield Assignment(name, target.job)
+        while not pool.expected and (job := pool.take("")) is not None:
+            self._give_up(job, "no-target")
 
-    def _next(self, name: str, now_s: float) -> Job | None:
-        """Return what a target measures next: first what it has begun, last what another has."""
-        waiting = self._waiting[self._targets[name].pool]
-        free = [job for job in waiting if self._is_for(job, name, now_s)]
-        own = (job for job in free if self._history[job.id].begun_on == name)
-        return next(own, next(iter(free or waiting), None))
+    def _look_at(self, name: str) -> None:
+        """Have a target that may have nothing to do considered with the next assignments."""
+        pool = self._targets[name].pool
+        pool.idle[name] = None
+        self._changed.append(pool)
 
-    def _begun_on(self, job: Job) -> str:
-        """Return which target began a job before; empty where none of its pool did."""
-        name = self.begun.get(job.id, "")
-        return name if self.pools.get(name) == job.pool else ""
+    def _expect(self, name: str, *, is_expected: bool) -> None:
+        """Keep what a target has begun for it from now on, or for nobody."""
+        target, pool = self._targets[name], self._targets[name].pool
+        if is_expected != target.is_expected:
+            target.is_expected = is_expected
+            pool.expected += 1 if is_expected else -1
+            before, after = (pool.free, pool.kept) if is_expected else (pool.kept, pool.free)
+            if name in before:
+                after[name] = before.pop(name)
+                after.move_to_end(name, last=False)
 
-    def _is_for(self, job: Job, name: str, now_s: float) -> bool:
-        begun_on = self._history[job.id].begun_on
-        return begun_on in ("", name) or not self._is_expected(begun_on, now_s)
+    def _released(self, name: str) -> Job | None:
+        target = self._targets[name]
+        job, target.job = target.job, None
+        self._look_at(name)
+        return job
 
-    def _is_expected(self, name: str, now_s: float) -> bool:
-        return self._targets[name].is_here or now_s - self._left_at[name] < self.patience_s
-
-    def targets_of(self, pool: str) -> Iterator[str]:
-        """Yield the names of the targets of a pool."""
-        return (name for name, target in self._targets.items() if target.pool == pool)
-
-    def _lose(self, target: str, *, is_its_fault: bool = True) -> None:
-        job = self.finished(target)
+    def _lose(self, name: str, reason: GivenUp | None = None, most: int = 0) -> None:
+        """Have what a target measured wait at the front, or give it up where a reason has lost it too often."""
+        job = self._released(name)
         if job is None:
             return
-        self._waiting[job.pool].insert(0, job)
-        history = self._history[job.id]
-        history.deaths += is_its_fault
-        if history.deaths >= MOST_DEATHS:
-            self._give_up(job, "deaths")
+        if reason is not None:
+            self._losses[job.id, reason] += 1
+            if self._losses[job.id, reason] >= most:
+                self._give_up(job, reason)
+                return
+        target = self._targets[name]
+        waiting = target.pool.kept if target.is_expected else target.pool.free
+        waiting.setdefault(name, deque()).appendleft(job)
+        waiting.move_to_end(name, last=False)
 
     def _give_up(self, job: Job, reason: GivenUp) -> None:
-        self._waiting[job.pool].remove(job)
+        self._open -= 1
         self.gone.append(Gone(job, reason))

@@ -1,7 +1,8 @@
-"""What a fleet has done: one file, replaced as a whole after each job, beside the runs of its results.
+"""What a fleet has done: one file of JSON lines that only grows while a call measures, beside the runs of its results.
 
-Layout: ``fleets/<name>/journal.json`` in the folder of results. The runs themselves are in the store: a job is done
-here when its runs are there.
+Layout: ``fleets/<name>/journal.jsonl`` in the folder of results. The first line is what was known when a call began;
+each other line is what changed, and is on the disk before anything follows from it. A line that was cut short is
+ignored. The runs themselves are in the store: a job is done here when its runs are there.
 """
 
 from __future__ import annotations
@@ -23,19 +24,20 @@ from irbench.features.fleet.problems import TargetProblem
 from irbench.features.sweep.state import require_name
 from irbench.measure.clock import utc_now
 from irbench.system.document_damage import damage_text
-from irbench.system.file_access import read_regular, write_atomically
+from irbench.system.file_access import append_synced, read_regular, write_atomically
 from irbench.system.locks import hold
 
 FORMAT = 1
-_FILE = "journal.json"
-_MOST_BYTES = 1 << 28
+_FILE = "journal.jsonl"
+_MOST_BYTES = 1 << 30
+"""So long are the lines of 100,000 jobs with 10 kB each."""
 
 
 End: TypeAlias = Literal["measured", "refused", "not-begun", "unknown-file"] | GivenUp
 """How a job ended."""
 
 
-class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
+class JobRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What came of a job.
 
     Attributes:
@@ -86,13 +88,24 @@ class TargetRecord(msgspec.Struct, frozen=True, kw_only=True):
     problem: TargetProblem | None = None
 
 
-class JournalDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of the file.
+class JournalChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of the file: what takes the place of what was known before.
+
+    Attributes:
+        begun: Which target began a job that is not done, by the id of the job: its launches are there.
+    """
+
+    jobs: dict[str, JobRecord] = {}
+    targets: dict[str, TargetRecord] = {}
+    begun: dict[str, str] = {}
+
+
+class JournalDocument(JournalChange, frozen=True, kw_only=True, omit_defaults=False):
+    """All that is known: the first line, in which the others are taken.
 
     Attributes:
         fleet: An id: jobs of another one begin anew.
         planned: How many tables the whole plan has, of which a call may measure some.
-        begun: Which target began a job that is not done, by the id of the job: its launches are there.
         pools: That the last call asks, each of which measures all tables of the plan.
     """
 
@@ -103,10 +116,16 @@ class JournalDocument(msgspec.Struct, frozen=True, kw_only=True):
     irbench_version: str
     plan: Mapping[str, Any]
     planned: int
-    jobs: Mapping[str, JobRecord] = {}
-    targets: Mapping[str, TargetRecord] = {}
-    begun: Mapping[str, str] = {}
     pools: tuple[str, ...] = ()
+
+    def take(self, change: JournalChange) -> None:
+        """Take in what changed; a job that is done is begun by nobody."""
+        self.jobs.update(change.jobs)
+        self.targets.update(change.targets)
+        self.begun.update(change.begun)
+        for job, record in change.jobs.items():
+            if record.is_done:
+                self.begun.pop(job, None)
 
 
 class Unwritable(IrbenchError):
@@ -127,6 +146,7 @@ class Journal:
         self.folder = root / "fleets" / document.name
         self.document = document
         self._lock: int | None = None
+        self._size: int | None = None
 
     def begin(self) -> None:
         """Keep others from writing.
@@ -154,21 +174,14 @@ class Journal:
             os.close(self._lock)
         self._lock = None
 
-    def add(self, record: JobRecord) -> None:
-        """Take in what came of a job, and wait until the disk has it."""
-        jobs = {**self.document.jobs, record.job: record}
-        begun = self.document.begun
-        if record.is_done:
-            begun = {job: target for job, target in begun.items() if job != record.job}
-        self.document = msgspec.structs.replace(self.document, jobs=jobs, begun=begun)
-        self._write()
+    def add(self, *records: JobRecord) -> None:
+        """Take in what came of jobs, and wait until the disk has it."""
+        self._write(JournalChange(jobs={record.job: record for record in records}))
 
     def begin_job(self, job: str, target: str) -> None:
         """Take in which target begins a job, before it does."""
         if self.document.begun.get(job) != target:
-            begun = {**self.document.begun, job: target}
-            self.document = msgspec.structs.replace(self.document, begun=begun)
-            self._write()
+            self._write(JournalChange(begun={job: target}))
 
     def ask(self, prices: Mapping[str, float | None], pools: Collection[str]) -> None:
         """Take in which targets a call asks, before it does: what was wrong in earlier calls is over.
@@ -190,21 +203,28 @@ class Journal:
         asked = msgspec.structs.replace(self.document, targets=targets, jobs=jobs, pools=tuple(sorted(pools)))
         before, self.document = self.document, asked
         if asked != before and (before.jobs or before.targets):
-            self._write()
+            self._size = None  # lines take nothing away
+            self._write(JournalChange())
 
     def see(self, name: str, **facts: Any) -> None:
         """Take in what is known of a target: fields of :class:`TargetRecord`, beside those that are known."""
         known = self.document.targets.get(name, TargetRecord(name=name))
         seen = msgspec.structs.replace(known, **facts)
         if seen != self.document.targets.get(name):
-            self.document = msgspec.structs.replace(self.document, targets={**self.document.targets, name: seen})
-            self._write()
+            self._write(JournalChange(targets={name: seen}))
 
-    def _write(self) -> None:
+    def _write(self, change: JournalChange) -> None:
+        """Take in what changed, and wait until the disk has it: the first of this object replaces the file."""
+        self.document.take(change)
+        data = msgspec.json.encode(self.document if self._size is None else change) + b"\n"
         try:
-            write_atomically(self.folder / _FILE, msgspec.json.encode(self.document))
+            if self._size is None:
+                write_atomically(self.folder / _FILE, data)
+            else:
+                append_synced(self.folder / _FILE, self._size, data)
         except OSError as error:
             raise Unwritable(self.folder, error) from error
+        self._size = (self._size or 0) + len(data)
 
 
 def journal_to_write(root: Path, name: str, plan: Mapping[str, Any], planned: int, *, resume: bool) -> Journal:
@@ -222,8 +242,17 @@ def journal_to_write(root: Path, name: str, plan: Mapping[str, Any], planned: in
     """
     asked = msgspec.json.decode(msgspec.json.encode(plan, enc_hook=str))
     known = read_journal(root, name)
-    if known is not None and known.jobs:
-        _require_same(known, asked, resume=resume)
+    if known is not None and known.jobs and not resume:
+        raise IrbenchError(
+            f"The fleet {name} was begun at {known.created} and has {len(known.jobs)} jobs that ended.",
+            hint="Go on with --resume, or choose another name with --name.",
+        )
+    if known is not None and known.jobs and known.plan != asked:
+        keys = sorted(key for key in {*known.plan, *asked} if known.plan.get(key) != asked.get(key))
+        raise IrbenchError(
+            f"The plan is not the one that the fleet {name} was begun with: {', '.join(keys)} changed.",
+            hint="Undo the change, or measure the new plan under another name with --name.",
+        )
     if known is None or known.plan != asked:
         known = JournalDocument(
             name=name,
@@ -236,20 +265,6 @@ def journal_to_write(root: Path, name: str, plan: Mapping[str, Any], planned: in
     return Journal(root, known)
 
 
-def _require_same(known: JournalDocument, plan: Mapping[str, Any], *, resume: bool) -> None:
-    if not resume:
-        raise IrbenchError(
-            f"The fleet {known.name} was begun at {known.created} and has {len(known.jobs)} jobs that ended.",
-            hint="Go on with --resume, or choose another name with --name.",
-        )
-    if known.plan != plan:
-        keys = sorted(key for key in {*known.plan, *plan} if known.plan.get(key) != plan.get(key))
-        raise IrbenchError(
-            f"The plan is not the one that the fleet {known.name} was begun with: {', '.join(keys)} changed.",
-            hint="Undo the change, or measure the new plan under another name with --name.",
-        )
-
-
 def read_journal(root: Path, name: str) -> JournalDocument | None:
     """Return the journal of a fleet, ``None`` where there is none.
 
@@ -259,7 +274,12 @@ def read_journal(root: Path, name: str) -> JournalDocument | None:
     require_name(name)
     path = root / "fleets" / name / _FILE
     try:
-        document = msgspec.json.decode(read_regular(path, _MOST_BYTES), type=JournalDocument)
+        data = read_regular(path, _MOST_BYTES)
+        first, *lines = data[: data.rfind(b"\n") + 1].splitlines() or [b""]
+        document = msgspec.json.decode(first, type=JournalDocument)
+        decode = msgspec.json.Decoder(JournalChange).decode
+        for line in lines if document.format == FORMAT else ():
+            document.take(decode(line))
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from irbench.api.progress import Reporter, Say
-from irbench.core.quantities import size_text
+from irbench.core.quantities import plural, size_text
 from irbench.errors import one_line
 from irbench.features.fleet.jobs import Job
 from irbench.features.fleet.journal import End, JobRecord
@@ -16,6 +17,9 @@ from irbench.measure.clock import utc_now
 
 LARGEST_SKEW_S = 60.0
 """A clock that differs by more is told."""
+MOST_TARGETS = 20
+"""So many targets are listed, those that do something or have a problem first; of the others, their number is told."""
+_WAITS = "waits"
 END_TEXTS: Mapping[End, str] = {
     "measured": "measured in part",
     "refused": "not possible there",
@@ -26,6 +30,11 @@ END_TEXTS: Mapping[End, str] = {
     "no-target": "no target was there",
 }
 """What is said of a table that has no run, by the end of its job."""
+
+
+def clock_text(ahead_s: float) -> str:
+    """Return by how much a clock is ahead, or behind."""
+    return f"its clock is {abs(ahead_s):.0f} s {'ahead of' if ahead_s > 0 else 'behind'} this machine's"
 
 
 class Spoken:
@@ -41,34 +50,23 @@ class Spoken:
 
     def refuse(self, name: str, problem: TargetProblem) -> None:
         """Say why a target may not measure."""
-        self._say(problem_line(name, problem))
+        self._say(f"{name}: {problem.text()}: {problem.remedy()}")
+        self._show(name, problem.text())
 
     def not_there(self, name: str, problem: TargetProblem) -> None:
         """Say why a target is not there, which is tried again."""
-        self._say(problem_line(name, problem))
+        self._say(f"{name}: {problem.text()}: {problem.remedy()}")
+        self._show(name, f"not there: {problem.text()}")
 
     def worker_ended(self, name: str, how: str) -> None:
         """Say how a worker ended."""
-        self._say(worker_ended_line(name, how))
+        self._say(f"{name}: its worker {how}; it is started again")
+
+    def _show(self, name: str, doing: str) -> None:
+        """Take in what a target does now."""
 
 
-def problem_line(name: str, problem: TargetProblem) -> str:
-    """Return what is wrong with a target, and how to fix it."""
-    return f"{name}: {problem.text()}: {problem.remedy()}"
-
-
-def worker_ended_line(name: str, how: str) -> str:
-    """Return how a worker ended."""
-    return f"{name}: its worker {how}; it is started again"
-
-
-def clock_text(ahead_s: float) -> str:
-    """Return by how much a clock is ahead, or behind."""
-    return f"its clock is {abs(ahead_s):.0f} s {'ahead of' if ahead_s > 0 else 'behind'} this machine's"
-
-
-@dataclass
-class FleetProgress:
+class FleetProgress(Spoken):
     """Tells of each job that begins and ends, and shows who does what.
 
     Args:
@@ -77,32 +75,21 @@ class FleetProgress:
         done: How many of them ended before.
     """
 
-    reporter: Reporter
-    total: int
-    done: int = 0
-    _doing: dict[str, str] = field(default_factory=dict)
-    _ended: dict[str, int] = field(default_factory=dict)
+    def __init__(self, reporter: Reporter, total: int, done: int = 0) -> None:
+        super().__init__(reporter.say)
+        self.total = total
+        self.done = done
+        self._status = reporter.status
+        self._doing: dict[str, str] = {}
+        self._waiting: dict[str, str] = {}
+        self._ended: Counter[str] = Counter()
 
     def ready(self, name: str, facts: TargetFacts, clock_ahead_s: float | None) -> None:
         """Tell that a target may measure."""
         self._say(f"{name}: ready ({facts.processor}, {facts.processors} processors)")
         if clock_ahead_s is not None and abs(clock_ahead_s) > LARGEST_SKEW_S:
             self._say(f"{name}: {clock_text(clock_ahead_s)}; times of its runs are its own")
-        self._show(name, "waits")
-
-    def refused(self, name: str, problem: TargetProblem) -> None:
-        """Tell why a target may not measure."""
-        self._say(problem_line(name, problem))
-        self._show(name, problem.text())
-
-    def not_there(self, name: str, problem: TargetProblem) -> None:
-        """Tell why a target is not there, which is tried again."""
-        self._say(problem_line(name, problem))
-        self._show(name, f"not there: {problem.text()}")
-
-    def worker_ended(self, name: str, how: str) -> None:
-        """Tell how a worker ended."""
-        self._say(worker_ended_line(name, how))
+        self._show(name, _WAITS)
 
     def left(self, name: str, *, with_job: bool) -> None:
         """Tell that a target is not there any more."""
@@ -122,7 +109,7 @@ class FleetProgress:
     def died(self, name: str, message: str) -> None:
         """Tell that the process of a job ended before its job."""
         self._say(f"{name}: {one_line(message)}; the job is tried again")
-        self._show(name, "waits")
+        self._show(name, _WAITS)
 
     def begun(self, name: str, job: Job) -> None:
         """Tell that a target begins a job."""
@@ -142,17 +129,16 @@ class FleetProgress:
         if hint:
             self._say(f"hint: {hint}")
         if name:
-            self._ended[name] = self._ended.get(name, 0) + 1
-            self._show(name, "waits")
-
-    def _say(self, text: str) -> None:
-        self.reporter.say(text)
+            self._ended[name] += 1
+            self._show(name, _WAITS)
 
     def _show(self, name: str, doing: str) -> None:
-        self._doing[name] = doing
-        width = max(map(len, self._doing))
-        lines = (
-            f"  {target:{width}}  {self._ended.get(target, 0):3} ended  {text}"
-            for target, text in sorted(self._doing.items())
-        )
-        self.reporter.status("\n".join((f"{self.done} of {self.total} jobs ended", *lines)))
+        now, before = (self._waiting, self._doing) if doing == _WAITS else (self._doing, self._waiting)
+        before.pop(name, None)
+        now[name] = doing
+        shown = dict(islice(chain(self._doing.items(), self._waiting.items()), MOST_TARGETS))
+        width = max(map(len, shown))
+        lines = [f"  {target:{width}}  {self._ended[target]:3} ended  {text}" for target, text in sorted(shown.items())]
+        if hidden := len(self._doing) + len(self._waiting) - len(shown):
+            lines.append(f"  and {plural(hidden, 'other target')}")
+        self._status("\n".join((f"{self.done} of {self.total} jobs ended", *lines)))

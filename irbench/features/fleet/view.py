@@ -15,7 +15,7 @@ from irbench.core.row import Ends, Spans
 from irbench.core.serving_row import LoadLimit
 from irbench.features.fleet.diagnosis_report import PeaksFound, TargetDiagnosis
 from irbench.features.fleet.problems import TargetProblem
-from irbench.features.fleet.progress import END_TEXTS, LARGEST_SKEW_S, clock_text
+from irbench.features.fleet.progress import END_TEXTS, LARGEST_SKEW_S, MOST_TARGETS, clock_text
 from irbench.features.fleet.report import Fleet, MachineRow
 from irbench.features.tune.report import Conclusion, budget_text
 from irbench.render.figure_texts import are_ranges, ends_heading, ends_text
@@ -71,6 +71,8 @@ def _counts(fleet: Fleet) -> str:
 
 def _targets(fleet: Fleet) -> TextTable:
     measured = Counter(table.target for table in fleet.tables if table.run)
+    with_problems_first = sorted(fleet.targets, key=lambda target: target.problem is None)
+    shown = with_problems_first[:MOST_TARGETS] if len(fleet.targets) > MOST_TARGETS else fleet.targets
     columns = (
         TableColumn("target", words=True),
         TableColumn("processor", words=True, folds=True),
@@ -90,7 +92,7 @@ def _targets(fleet: Fleet) -> TextTable:
                 _problem(target.problem),
             )
         )
-        for target in fleet.targets
+        for target in shown
     )
     return TextTable(columns, tuple(rows))
 
@@ -100,6 +102,8 @@ def _problem(problem: TargetProblem | None) -> str:
 
 
 def _notes_of_targets(fleet: Fleet) -> Iterator[str]:
+    if (hidden := len(fleet.targets) - MOST_TARGETS) > 0:
+        yield f"and {plural(hidden, 'other target')}; --format json lists all of them"
     for target in fleet.targets:
         if target.clock_ahead_s is not None and abs(target.clock_ahead_s) > LARGEST_SKEW_S:
             yield f"{target.name}: {clock_text(target.clock_ahead_s)}; times of its runs are its own"

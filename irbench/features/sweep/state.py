@@ -19,7 +19,7 @@ import msgspec
 from irbench.errors import IrbenchError
 from irbench.features.sweep.curve import CurveEnd, CurvePoint, RowFacts
 from irbench.system.document_damage import damage_text
-from irbench.system.file_access import read_regular, sync_folder
+from irbench.system.file_access import append_synced, read_regular, sync_folder
 from irbench.system.locks import hold
 
 FORMAT = 1
@@ -169,13 +169,7 @@ class StateFile:
 
     def _append(self, line: Header | Event) -> None:
         data = msgspec.json.encode(line) + b"\n"
-        descriptor = os.open(self.folder / _FILE, os.O_WRONLY | os.O_CREAT, 0o666)
-        with open(descriptor, "wb") as file:  # noqa: PTH123 - of a descriptor
-            file.truncate(self._size)
-            file.seek(self._size)
-            file.write(data)
-            file.flush()
-            os.fsync(descriptor)
+        append_synced(self.folder / _FILE, self._size, data)
         self._size += len(data)
 
     def _hold(self) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from math import inf
+
 import hypothesis
 from hypothesis import strategies
 
@@ -135,6 +138,65 @@ def test_whatever_dies_nothing_is_lost_and_nothing_is_measured_twice(
     outcome = simulate(uniform_jobs(jobs, seed), targets, death_rate, seed)
     assert sorted(outcome.measured + outcome.given_up) == sorted(f"job-{number}" for number in range(jobs))
     assert len(set(outcome.measured)) == len(outcome.measured)
+
+
+class Watched:
+    """A queue, and what must be known of it to say which jobs a target may be given."""
+
+    def __init__(self, jobs: list[Job], pools: dict[str, str]) -> None:
+        self.queue = JobQueue(jobs, pools, _PATIENCE_S)
+        self.waiting = {job.id: job for job in jobs}
+        self.begun_on: dict[str, str] = {}
+        self.expected_until = dict.fromkeys(pools, _PATIENCE_S)
+        self.ready_at = dict.fromkeys(pools, 0.0)
+
+    def happens(self, kind: str, name: str, now_s: float) -> None:
+        job, was_here = self.queue.job_of(name), self.queue.is_here(name)
+        if job is None and kind not in ("joined", "left"):
+            return
+        getattr(self.queue, kind)(name, *{"left": (now_s,), "busy": (now_s + 9,)}.get(kind, ()))
+        if kind == "busy":
+            self.ready_at[name] = now_s + 9
+        if kind == "joined" or (kind == "left" and was_here):
+            self.expected_until[name] = inf if kind == "joined" else now_s + _PATIENCE_S
+        if job is not None and kind in ("left", "busy", "died"):
+            self.waiting[job.id] = job
+
+    def begin(self, now_s: float) -> None:
+        """Have targets begin, each with something that it may be given."""
+        already_gone = len(self.queue.gone)
+        assigned = self.queue.assignments(now_s)
+        for gone in self.queue.gone[:already_gone]:
+            self.waiting.pop(gone.job.id, None)
+        for assignment in assigned:
+            name, job = assignment.target, assignment.job.id
+            of_pool = {known.id for known in self.waiting.values() if known.pool == self.queue.pools[name]}
+            own = {known for known in of_pool if self.begun_on.get(known) == name}
+            kept = {known for known in of_pool if self.expected_until.get(self.begun_on.get(known, ""), 0.0) > now_s}
+            assert job in (own or of_pool - kept or of_pool)
+            del self.waiting[job]
+            self.begun_on[job] = name
+        for gone in self.queue.gone[already_gone:]:
+            del self.waiting[gone.job.id]
+
+    def is_idle(self, name: str, now_s: float) -> bool:
+        return self.queue.is_here(name) and self.queue.job_of(name) is None and self.ready_at[name] <= now_s
+
+
+@hypothesis.given(strategies.integers(0, 2**32 - 1))
+def test_whatever_happens_targets_are_never_idle_in_vain_first_go_on_and_take_last_what_another_began(seed: int):
+    draw = random.Random(seed)
+    pools = {f"t{number}": draw.choice("ab") for number in range(6)}
+    watched = Watched([Job(f"{number}", draw.choice("ab"), (), 1.0) for number in range(30)], pools)
+    now_s = 0.0
+    for _ in range(200):
+        now_s += draw.choice([0.0, 3.0, 30.0, _PATIENCE_S])
+        kind = draw.choice(["joined", "joined", "finished", "finished", "left", "busy", "died"])
+        watched.happens(kind, draw.choice(list(pools)), now_s)
+        watched.begin(now_s)
+        wanted = {job.pool for job in watched.waiting.values()}
+        assert not any(pool in wanted and watched.is_idle(name, now_s) for name, pool in pools.items())
+        assert watched.queue.is_over == (not watched.waiting and not any(map(watched.queue.job_of, pools)))
 
 
 def test_without_deaths_a_hundred_targets_come_within_5_percent_of_the_bound():

@@ -183,6 +183,16 @@ def test_fleets_read_as_in_the_golden_file():
     check_golden("fleet", "\n".join(texts))
 
 
+def test_of_many_targets_those_with_a_problem_are_listed_first_and_the_others_counted():
+    many = tuple(TargetRecord(name=f"t{number:02}", pool="p") for number in range(30))
+    fleet = replace(WHOLE, targets=(*many[:-1], msgspec.structs.replace(many[-1], problem=CUT)))
+    text = to_text(fleet.__rich__())
+    listed = [target.name for target in many if target.name in text]
+    assert listed == [*(target.name for target in many[:19]), "t29"]
+    assert "and 10 other targets; --format json lists all of them" in text
+    assert all(target.name in fleet.to_json() for target in many)
+
+
 def _held_rates() -> Iterator[tuple[MachineRow, float]]:
     return zip(TUNED.rows, (120.0, 90.0), strict=True)
 
