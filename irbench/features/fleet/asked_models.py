@@ -9,7 +9,7 @@ from typing import Any
 
 from irbench.errors import IrbenchError
 from irbench.features.fleet.messages import Command
-from irbench.features.plan.expansion import Expansion, Settings, SweepCell, SweepTable
+from irbench.features.plan.expansion import Expansion, SweepCell, SweepTable
 from irbench.features.plan.reading import SweepPlan
 from irbench.options.option import CommandOptions
 from irbench.options.run import option_of_key, plan_key
@@ -34,23 +34,19 @@ def plan_of_models(
     Raises:
         IrbenchError: The data are arrays in memory.
     """
-    settings = dict(_settings(declared, values))
-    tables = tuple(SweepTable((SweepCell({"models": model, **settings}),), ()) for model in models)
-    stem = _NOT_OF_A_NAME.sub("-", Path(models[0]).name)[:_LONGEST]
-    document = {COMMAND: command, "models": list(models), **settings}
-    return SweepPlan(f"{command}-{stem}", Path.cwd(), document, Expansion(tables, seed=0))
-
-
-def _settings(declared: CommandOptions[Any], values: Mapping[str, Any]) -> Settings:
     if isinstance(values.get("data"), tuple):
         raise IrbenchError(
             "A fleet sends files, and no arrays in memory.", hint="Write them to a file: --data FILE.npz"
         )
-    return {
+    settings = {
         plan_key(name): option.kind.written(values[name])
         for name, option in declared.options.items()
         if values.get(name) not in (None, (), {}, "", option.default)
     }
+    tables = tuple(SweepTable((SweepCell({"models": model, **settings}),), ()) for model in models)
+    stem = _NOT_OF_A_NAME.sub("-", Path(models[0]).name)[:_LONGEST]
+    document = {COMMAND: command, "models": list(models), **settings}
+    return SweepPlan(f"{command}-{stem}", Path.cwd(), document, Expansion(tables, seed=0))
 
 
 def command_of(plan: Mapping[str, Any]) -> Command:

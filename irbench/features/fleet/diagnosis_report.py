@@ -92,6 +92,6 @@ class FleetDiagnosis(Displayable):
 
     def __rich__(self) -> RenderableType:
         """Return the table as ``irbench fleet doctor`` prints it; called by rich."""
-        from irbench.features.fleet.view import DiagnosisView
+        from irbench.features.fleet.view import diagnosis_view
 
-        return DiagnosisView(self.targets)
+        return diagnosis_view(self.targets)

@@ -184,7 +184,7 @@ class Fleet(Displayable):
         """
         if self.objective not in ("fps", "latency"):
             return ()
-        return tuple(self._least(_latency if self.objective == "latency" else _time))
+        return tuple(self._least(_time if self.objective == "fps" else lambda row: _between(row.p50)))
 
     def _least(self, figure: Callable[[MachineRow], _Between | None]) -> Iterator[tuple[MachineRow, ...]]:
         """Yield the row of each model in each table whose figure is the least, and those whose may be as low."""
@@ -234,9 +234,9 @@ class Fleet(Displayable):
 
     def __rich__(self) -> RenderableType:
         """Return the tables as ``irbench fleet`` prints them; called by rich."""
-        from irbench.features.fleet.view import FleetView
+        from irbench.features.fleet.view import fleet_view
 
-        return FleetView(self)
+        return fleet_view(self)
 
 
 class _Between(NamedTuple):
@@ -266,10 +266,6 @@ def _time(row: MachineRow) -> _Between | None:
     return rate and _Between(1 / rate.value, 1 / rate.high, 1 / rate.low if rate.low > 0 else inf)
 
 
-def _latency(row: MachineRow) -> _Between | None:
-    return _between(row.p50)
-
-
 def _between(spans: Spans | None) -> _Between | None:
     if spans is None or spans.ends is None or spans.ends.is_range:
         return None if spans is None else _Between(spans.value)
@@ -286,7 +282,7 @@ def report_of(document: JournalDocument, root: Path) -> Fleet:
         level = document.plan.get("slo", "")
 
     def place(row: MachineRow) -> tuple[str, str, str, float, str]:
-        time = _latency(row) if objective in (None, "latency") else _time(row)
+        time = _between(row.p50) if objective in (None, "latency") else _time(row)
         return (row.table, row.model, "" if objective else row.row, inf if time is None else time.value, row.target)
 
     prices = {target.name: target.price_per_hour for target in targets}

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import TypeAlias
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant, size_text
 from irbench.core.row import Ends, Spans
 from irbench.core.serving_row import LoadLimit
-from irbench.features.fleet.diagnosis_report import PeaksFound, TargetDiagnosis
+from irbench.features.fleet.diagnosis_report import DoctorAnswer, PeaksFound, TargetDiagnosis
+from irbench.features.fleet.messages import TargetFacts
 from irbench.features.fleet.problems import TargetProblem
 from irbench.features.fleet.progress import END_TEXTS, LARGEST_SKEW_S, MOST_TARGETS, clock_text
 from irbench.features.fleet.report import Fleet, MachineRow
@@ -40,25 +41,23 @@ CONCLUSION_TEXTS: Mapping[Conclusion, str] = {
 _UNKNOWN = "not known"
 
 
-@dataclass(frozen=True)
-class FleetView:
-    """A fleet: a line for each target, for each table without a run, and for each row on each machine."""
+_Column: TypeAlias = tuple[TableColumn, Iterable[str]]
 
-    fleet: Fleet
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the lines; called by rich."""
-        fleet = self.fleet
-        yield Text(_counts(fleet), style="bold")
-        yield ListingTable(_targets(fleet))
-        yield from map(Text, _notes_of_targets(fleet))
-        if unmeasured := tuple(_unmeasured(fleet)):
-            yield Text()
-            yield from map(Text, unmeasured)
-        if fleet.rows:
-            yield Text()
-            yield ListingTable(_rows(fleet))
-            yield from map(Text, _conclusions(fleet))
+def fleet_view(fleet: Fleet) -> Group:
+    """Return a fleet: a line for each target, for each table without a run, and for each row on each machine."""
+    parts: list[RenderableType] = [Text(_counts(fleet), style="bold"), ListingTable(_targets(fleet))]
+    parts += map(Text, _notes_of_targets(fleet))
+    if unmeasured := tuple(_unmeasured(fleet)):
+        parts += [Text(), *map(Text, unmeasured)]
+    if fleet.rows:
+        parts += [Text(), ListingTable(_rows(fleet)), *map(Text, _conclusions(fleet))]
+    return Group(*parts)
+
+
+def _table(*columns: _Column) -> TextTable:
+    headings, cells = zip(*columns, strict=True)
+    return TextTable(headings, tuple(map(Row, zip(*cells, strict=True))))
 
 
 def _counts(fleet: Fleet) -> str:
@@ -72,29 +71,15 @@ def _counts(fleet: Fleet) -> str:
 def _targets(fleet: Fleet) -> TextTable:
     measured = Counter(table.target for table in fleet.tables if table.run)
     with_problems_first = sorted(fleet.targets, key=lambda target: target.problem is None)
-    shown = with_problems_first[:MOST_TARGETS] if len(fleet.targets) > MOST_TARGETS else fleet.targets
-    columns = (
-        TableColumn("target", words=True),
-        TableColumn("processor", words=True, folds=True),
-        TableColumn("processors"),
-        TableColumn("price/h"),
-        TableColumn("tables"),
-        TableColumn("problem", words=True, folds=True),
+    targets = with_problems_first[:MOST_TARGETS] if len(fleet.targets) > MOST_TARGETS else fleet.targets
+    return _table(
+        (TableColumn("target", words=True), (each.name for each in targets)),
+        (TableColumn("processor", words=True, folds=True), (each.processor or NOT_MEASURED for each in targets)),
+        (TableColumn("processors"), (str(each.processors or NOT_MEASURED) for each in targets)),
+        (TableColumn("price/h"), (significant(each.price_per_hour) for each in targets)),
+        (TableColumn("tables"), (str(measured[each.name]) for each in targets)),
+        (TableColumn("problem", words=True, folds=True), (_problem(each.problem) for each in targets)),
     )
-    rows = (
-        Row(
-            (
-                target.name,
-                target.processor or NOT_MEASURED,
-                str(target.processors or NOT_MEASURED),
-                significant(target.price_per_hour),
-                str(measured[target.name]),
-                _problem(target.problem),
-            )
-        )
-        for target in shown
-    )
-    return TextTable(columns, tuple(rows))
 
 
 def _problem(problem: TargetProblem | None) -> str:
@@ -123,9 +108,6 @@ def _unmeasured(fleet: Fleet) -> Iterator[str]:
         yield f"left to measure: {plural(fleet.left, 'table')}; irbench fleet {call} with --resume goes on"
 
 
-_Column: TypeAlias = tuple[TableColumn, Iterable[str]]
-
-
 def _rows(fleet: Fleet) -> TextTable:
     """Return the rows of a plan, the recommended settings of a search, or the rates of requests that rows hold."""
     rows = fleet.rows
@@ -141,8 +123,7 @@ def _rows(fleet: Fleet) -> TextTable:
         ]
     else:
         columns.append((TableColumn("answers", words=True, drops=2), map(_answers, rows)))
-    cells = zip(*(column for _, column in columns), strict=True)
-    return TextTable(tuple(heading for heading, _ in columns), tuple(map(Row, cells)))
+    return _table(*columns)
 
 
 def _names(fleet: Fleet) -> tuple[_Column, ...]:
@@ -202,11 +183,7 @@ def _throughput(row: MachineRow) -> Spans | None:
     tokens = None if row.tuned is None else row.tuned.new_tokens
     if row.fps is None or tokens is None:
         return row.fps
-    low, high, range_low, range_high = (
-        None if end is None else end * tokens
-        for end in (row.fps.low, row.fps.high, row.fps.range_low, row.fps.range_high)
-    )
-    return Spans(row.fps.value * tokens, low=low, high=high, range_low=range_low, range_high=range_high)
+    return Spans(**{name: value and value * tokens for name, value in asdict(row.fps).items()})
 
 
 def _answers(row: MachineRow) -> str:
@@ -233,10 +210,10 @@ def _conclusions(fleet: Fleet) -> Iterator[str]:
     by_latency = fleet.objective == "latency"
     for rows in fleet.best if len(fleet.rows) > 1 else ():
         spans = [row.p50 if by_latency else _throughput(row) for row in rows]
-        held = [row.limit.passes_per_s if row.limit else None for row in rows]
-        rates = [rate if each is None else each.value for rate, each in zip(held, spans, strict=True)]
+        held = [None if row.limit is None else row.limit.passes_per_s for row in rows]
+        values = [rate if each is None else each.value for rate, each in zip(held, spans, strict=True)]
         unit = "ms" if by_latency else _rate_unit(fleet)
-        figures = [_UNKNOWN if rate is None else f"{significant(rate)} {unit}" for rate in rates]
+        figures = [_UNKNOWN if value is None else f"{significant(value)} {unit}" for value in values]
         yield _decision("best", rows, fleet, figures, spans)
     for rows in fleet.cheapest:
         prices = [_UNKNOWN if row.cost_per_million is None else significant(row.cost_per_million) for row in rows]
@@ -284,57 +261,44 @@ def _place(row: MachineRow) -> str:
     return f"{name} on {row.target}"
 
 
-@dataclass(frozen=True)
-class DiagnosisView:
-    """A line for each target, then what was found on each machine, and what each attains at most."""
-
-    targets: tuple[TargetDiagnosis, ...]
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the lines; called by rich."""
-        yield ListingTable(_diagnoses(self.targets))
-        answers = [(target.name, target.doctor) for target in self.targets if target.doctor is not None]
-        for name, doctor in answers:
-            if doctor.findings:
-                yield Text()
-                yield Text(f"{name}: {doctor.verdict}", style="bold")
-            for found in doctor.findings:
-                yield Text(f"  {found.found}")
-                if found.remedy:
-                    yield Text(f"    {found.remedy}")
-        attained = tuple(Row((name, *cells)) for name, doctor in answers for cells in _attained(doctor.peak))
-        if attained:
-            columns = (TableColumn("target", words=True), TableColumn("cores"))
-            peaks = (TableColumn("peak", words=True), TableColumn("at most", words=True))
-            yield Text()
-            yield ListingTable(TextTable((*columns, *peaks), attained))
+def diagnosis_view(targets: Sequence[TargetDiagnosis]) -> Group:
+    """Return a line for each target, then what was found on each machine, and what each attains at most."""
+    parts: list[RenderableType] = [ListingTable(_diagnoses(targets))]
+    answers = [(target.name, target.doctor) for target in targets if target.doctor is not None]
+    for name, doctor in answers:
+        if doctor.findings:
+            parts += [Text(), Text(f"{name}: {doctor.verdict}", style="bold")]
+        for found in doctor.findings:
+            parts += [Text(f"  {found.found}"), *([Text(f"    {found.remedy}")] if found.remedy else ())]
+    if attained := tuple(Row((name, *cells)) for name, doctor in answers for cells in _attained(doctor.peak)):
+        columns = (TableColumn("target", words=True), TableColumn("cores"))
+        peaks = (TableColumn("peak", words=True), TableColumn("at most", words=True))
+        parts += [Text(), ListingTable(TextTable((*columns, *peaks), attained))]
+    return Group(*parts)
 
 
 def _diagnoses(targets: Sequence[TargetDiagnosis]) -> TextTable:
-    columns = (
-        TableColumn("target", words=True),
-        TableColumn("processor", words=True, folds=True),
-        TableColumn("processors", drops=5),
-        TableColumn("memory", drops=3),
-        TableColumn("clock", drops=4),
-        TableColumn("irbench", words=True, drops=2),
-        TableColumn("Python", words=True, drops=1),
-        TableColumn("backends", words=True, folds=True, drops=6),
-        TableColumn("problem", words=True, folds=True),
+    def known(fact: Callable[[TargetFacts], str]) -> Iterator[str]:
+        return (NOT_MEASURED if each.facts is None else fact(each.facts) for each in targets)
+
+    clocks = (NOT_MEASURED if each.clock_ahead_s is None else f"{each.clock_ahead_s:+.0f} s" for each in targets)
+    return _table(
+        (TableColumn("target", words=True), (each.name for each in targets)),
+        (TableColumn("processor", words=True, folds=True), known(lambda facts: facts.processor)),
+        (TableColumn("processors", drops=5), known(lambda facts: str(facts.processors))),
+        (TableColumn("memory", drops=3), known(lambda facts: size_text(facts.memory_bytes))),
+        (TableColumn("clock", drops=4), clocks),
+        (TableColumn("irbench", words=True, drops=2), known(lambda facts: facts.irbench_version)),
+        (TableColumn("Python", words=True, drops=1), known(lambda facts: facts.python)),
+        (TableColumn("backends", words=True, folds=True, drops=6), (_backends(each.doctor) for each in targets)),
+        (TableColumn("problem", words=True, folds=True), (_problem(each.problem) for each in targets)),
     )
-    return TextTable(columns, tuple(Row(_diagnosis(target)) for target in targets))
 
 
-def _diagnosis(target: TargetDiagnosis) -> tuple[str, ...]:
-    facts, backends = target.facts, target.doctor.backends if target.doctor is not None else ()
-    machine: tuple[str, ...] = (NOT_MEASURED,) * 3
-    versions: tuple[str, ...] = (NOT_MEASURED,) * 2
-    if facts is not None:
-        machine = (facts.processor, str(facts.processors), size_text(facts.memory_bytes))
-        versions = (facts.irbench_version, facts.python)
-    clock = NOT_MEASURED if target.clock_ahead_s is None else f"{target.clock_ahead_s:+.0f} s"
-    running = ", ".join(f"{each.name} {each.version or ''}".rstrip() for each in backends if each.problem is None)
-    return (target.name, *machine, clock, *versions, running or NOT_MEASURED, _problem(target.problem))
+def _backends(doctor: DoctorAnswer | None) -> str:
+    """Return the backends that run on a target, with the versions of their runtimes."""
+    running = () if doctor is None else (each for each in doctor.backends if each.problem is None)
+    return ", ".join(f"{each.name} {each.version or ''}".rstrip() for each in running) or NOT_MEASURED
 
 
 def _attained(peaks: PeaksFound | None) -> Iterator[tuple[str, str, str]]:
