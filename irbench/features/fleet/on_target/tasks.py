@@ -64,8 +64,7 @@ def measure(request: bytes) -> bytes:
     """Measure a :class:`JobRequest`, or go on with it, and return its :class:`JobOutcome`."""
     try:
         asked = unpacked(request, JobRequest, _COORDINATOR)
-        folder = files.job_folder(asked.job)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = files.job_folder(asked.job, make=True)
         with waiting_for(folder / TURN):  # a worker that was given up may not have noticed yet
             outcome = _known(folder, request)
             if outcome is None:

@@ -10,8 +10,8 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.features.fleet.jobs import Job, Shipments
-from irbench.features.fleet.messages import JobRequest, SentFile
-from irbench.features.fleet.on_target import files
+from irbench.features.fleet.messages import JobOutcome, JobRequest, SentFile, packed, unpacked
+from irbench.features.fleet.on_target import files, tasks
 from irbench.features.plan.expansion import SweepCell, SweepTable
 from irbench.features.plan.table_options import SweepSetup
 from irbench.system.home import home
@@ -117,6 +117,16 @@ def test_a_folder_that_others_can_change_is_refused_by_its_name(name: str, fault
         folder.chmod(0o770)
     with pytest.raises(IrbenchError, match=f"^{folder} is not a folder that this user alone"):
         files.missing((SentFile("a.onnx", "0" * 64, 0),)) if name == "fleet/files" else files.job_folder(_JOB)
+
+
+def test_a_job_goes_on_in_its_folder_where_new_folders_are_written_by_a_group(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tasks, "_measured", lambda _folder: JobOutcome(kind="busy"))
+    before = os.umask(0o002)
+    try:
+        answers = [unpacked(tasks.measure(packed(request())), JobOutcome, "A target") for _ in range(2)]
+    finally:
+        os.umask(before)
+    assert [(answer.kind, answer.message) for answer in answers] == [("busy", "")] * 2
 
 
 def test_a_folder_of_another_user_is_refused(monkeypatch: pytest.MonkeyPatch):
