@@ -128,16 +128,17 @@ def _recorded(folder: Path, targets: int, count: int) -> str:
     progress = FleetProgress(Reporter(lambda _text: None, lambda _progress: None), count)
     watch = Stopwatch()
     found = simulate(jobs, targets, _DEATH_RATES[-1], _SEED, _Recorded(journal, progress))
-    event_ms = watch.elapsed_s / found.events * 1e3
+    event_ms, peak_mb = watch.elapsed_s / found.events * 1e3, _peak_mb()
     journal.close()
     size_mb = sum(path.stat().st_size for path in journal.folder.iterdir()) / 1e6
     watch = Stopwatch()
     known = read_journal(folder, "scale")
+    read_s = watch.elapsed_s
     assert known is not None
     assert len(known.jobs) + len(found.given_up) == count
     return (
         f"{count} jobs of {targets} targets, {found.deaths} deaths: {found.events} events, {event_ms:.2f} ms each; "
-        f"{size_mb:.0f} MB of journal, read in {watch.elapsed_s:.1f} s; peak memory {_peak_mb():.0f} MB"
+        f"{size_mb:.0f} MB of journal, read in {read_s:.1f} s; peak memory {peak_mb:.0f} MB"
     )
 
 

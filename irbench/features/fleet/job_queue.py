@@ -10,6 +10,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from math import inf
 from typing import Literal, TypeAlias
 
 from irbench.features.fleet.jobs import Job
@@ -17,10 +18,8 @@ from irbench.features.fleet.jobs import Job
 GivenUp: TypeAlias = Literal["deaths", "busy", "no-target"]
 """Why a job is not tried again: its process was killed again and again; somebody else measured for too long; no target
 of its pool is left."""
-MOST_DEATHS = 5
-"""A job that took its process or worker with it so often is not tried again."""
-MOST_BUSY = 20
-"""So often a job is put off because somebody else measures on its target."""
+MOST_LOSSES: Mapping[GivenUp, float] = {"deaths": 5, "busy": 20, "no-target": inf}
+"""A job that was lost so often for a reason is not tried again."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +57,10 @@ class _Pool:
 
     def take(self, name: str) -> Job | None:
         """Return what a target measures next: first what it has begun, last what another has."""
-        own = name in self.kept
-        waiting = self.kept if own else self.free or self.kept
-        begun_on = name if own else next(iter(waiting), None)
-        if begun_on is None:
+        waiting = self.kept if name in self.kept else self.free or self.kept
+        if not waiting:
             return None
+        begun_on = name if name in self.kept else next(iter(waiting))
         job = waiting[begun_on].popleft()
         if not waiting[begun_on]:
             del waiting[begun_on]
@@ -105,18 +103,16 @@ class JobQueue:
         for name, target in self._targets.items():
             target.pool.targets.append(name)
             target.pool.expected += 1
-        for job in sorted(self.jobs, key=self._initial_order):
+        is_shared = {name: len(pool.targets) > 1 for name, pool in self._pools.items()}
+        # several targets begin with the longest job, so that none is left for the end
+        for job in sorted(self.jobs, key=lambda job: -job.seconds * is_shared[job.pool]):
             pool, begun_on = self._pools[job.pool], self.begun.get(job.id, "")
-            by, key = (pool.kept, begun_on) if self.pools.get(begun_on) == job.pool else (pool.free, "")
-            by.setdefault(key, deque()).append(job)
+            waiting, owner = (pool.kept, begun_on) if self.pools.get(begun_on) == job.pool else (pool.free, "")
+            waiting.setdefault(owner, deque()).append(job)
         self._open = len(self.jobs)
         self._losses: Counter[tuple[str, GivenUp]] = Counter()
         self._timers = [(self.patience_s, name) for name in self.pools]  # when a target is to be looked at again
         self._changed = list(self._pools.values())
-
-    def _initial_order(self, job: Job) -> float:
-        """Have several targets begin with the longest job, so that none is left for the end."""
-        return -job.seconds if len(self._pools[job.pool].targets) > 1 else 0.0
 
     @property
     def is_over(self) -> bool:
@@ -148,23 +144,23 @@ class JobQueue:
             known.is_here = False
             known.expected_until_s = now_s + self.patience_s
             heappush(self._timers, (known.expected_until_s, target))
-        self._lose(target, "deaths", MOST_DEATHS)
+        self._lose(target, "deaths")
 
     def refused(self, target: str) -> None:
         """Take in that a target may not measure, and is not expected to."""
         self._targets[target].is_here = False
-        self._lose(target)
+        self._lose(target, "no-target")
         self._expect(target, is_expected=False)
 
     def died(self, target: str) -> None:
         """Take in that a job's process was killed, on a target that goes on."""
-        self._lose(target, "deaths", MOST_DEATHS)
+        self._lose(target, "deaths")
 
     def busy(self, target: str, until_s: float) -> None:
         """Take in that somebody else measures on a target, which is asked again later."""
         self._targets[target].ready_at = until_s
         heappush(self._timers, (until_s, target))
-        self._lose(target, "busy", MOST_BUSY)
+        self._lose(target, "busy")
 
     def finished(self, target: str) -> Job | None:
         """Take in that a target has done its job, and return that."""
@@ -216,17 +212,15 @@ class JobQueue:
         self._look_at(name)
         return job
 
-    def _lose(self, name: str, reason: GivenUp | None = None, most: int = 0) -> None:
+    def _lose(self, name: str, reason: GivenUp) -> None:
         """Have what a target measured wait at the front, or give it up where a reason has lost it too often."""
-        job = self._released(name)
+        target, job = self._targets[name], self._released(name)
         if job is None:
             return
-        if reason is not None:
-            self._losses[job.id, reason] += 1
-            if self._losses[job.id, reason] >= most:
-                self._give_up(job, reason)
-                return
-        target = self._targets[name]
+        self._losses[job.id, reason] += 1
+        if self._losses[job.id, reason] >= MOST_LOSSES[reason]:
+            self._give_up(job, reason)
+            return
         waiting = target.pool.kept if target.is_expected else target.pool.free
         waiting.setdefault(name, deque()).appendleft(job)
         waiting.move_to_end(name, last=False)

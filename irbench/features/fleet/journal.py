@@ -186,12 +186,9 @@ class Journal:
     def ask(self, prices: Mapping[str, float | None], pools: Collection[str]) -> None:
         """Take in which targets a call asks, before it does: what was wrong in earlier calls is over.
 
-        Targets have no problem until they show one, and what is stored is priced as it is today. A job that failed in a
-        pool that is not asked is no job any more, and so is a target without a run; what was stored of one stays.
-
-        Args:
-            prices: What an hour of each target costs, by its name.
-            pools: Names of their pools.
+        Targets have no problem until they show one, and what is stored is priced by what an hour of each target costs
+        today. A job that failed in a pool that is not asked is no job any more, and so is a target without a run; what
+        was stored of one stays.
         """
         jobs = {job: record for job, record in self.document.jobs.items() if record.pool in pools or record.has_runs}
         have_runs = {record.target for record in jobs.values() if record.has_runs}
@@ -228,17 +225,10 @@ class Journal:
 
 
 def journal_to_write(root: Path, name: str, plan: Mapping[str, Any], planned: int, *, resume: bool) -> Journal:
-    """Return the journal of a fleet, which goes on with what was begun.
-
-    Args:
-        root: The folder of results.
-        name: Of the fleet.
-        plan: Its document.
-        planned: How many tables it has.
-        resume: Whether jobs may have ended before.
+    """Return the journal of a fleet with a plan of so many tables, which goes on with what was begun.
 
     Raises:
-        IrbenchError: Some have and may not, or they are of another plan.
+        IrbenchError: Jobs have ended before without ``resume``, or are of another plan.
     """
     asked = msgspec.json.decode(msgspec.json.encode(plan, enc_hook=str))
     known = read_journal(root, name)

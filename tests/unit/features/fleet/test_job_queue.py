@@ -9,7 +9,7 @@ import hypothesis
 from hypothesis import strategies
 
 from benchmarks.fleet_simulation import simulate, uniform_jobs
-from irbench.features.fleet.job_queue import MOST_BUSY, MOST_DEATHS, JobQueue
+from irbench.features.fleet.job_queue import MOST_LOSSES, JobQueue
 from irbench.features.fleet.jobs import Job
 
 _PATIENCE_S = 600.0
@@ -109,7 +109,7 @@ def test_a_refused_target_is_not_waited_for():
 def test_a_job_that_kills_its_process_again_and_again_is_given_up_and_the_others_go_on():
     jobs = queue(2, a="a")
     jobs.joined("a")
-    for _ in range(MOST_DEATHS):
+    for _ in range(int(MOST_LOSSES["deaths"])):
         assert assigned(jobs) == {"a": "a-0"}
         jobs.died("a")
     assert [gone.reason for gone in jobs.gone] == ["deaths"]
@@ -119,7 +119,7 @@ def test_a_job_that_kills_its_process_again_and_again_is_given_up_and_the_others
 def test_a_busy_target_is_asked_later_but_not_for_ever():
     jobs = queue(1, a="a")
     jobs.joined("a")
-    for number in range(MOST_BUSY):
+    for number in range(int(MOST_LOSSES["busy"])):
         assert assigned(jobs, 30.0 * number) == {"a": "a-0"}
         jobs.busy("a", 30.0 * (number + 1))
         assert assigned(jobs, 30.0 * number + 1) == {}
