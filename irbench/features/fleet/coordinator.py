@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import metadata
+from itertools import islice
 from pathlib import Path
 
 from irbench import __version__
@@ -18,7 +19,7 @@ from irbench.features.fleet.journal import End, JobRecord, Journal, Unwritable
 from irbench.features.fleet.messages import JobOutcome, JobRequest, SentFile, TargetFacts, packed, unpacked
 from irbench.features.fleet.on_target import tasks
 from irbench.features.fleet.problems import TargetProblem, problem_of_target
-from irbench.features.fleet.progress import FleetProgress
+from irbench.features.fleet.progress import MOST_TARGETS, FleetProgress
 from irbench.features.fleet.targets import FleetFile
 from irbench.features.results.run import bring_in
 from irbench.measure.clock import Stopwatch, utc_now
@@ -311,10 +312,10 @@ class Coordinator:
         )
 
     def _problems_of(self, pool: str) -> dict[str, TargetProblem]:
-        """Return what is wrong with the targets of a pool, of those that something is known of."""
+        """Return what is wrong with the targets of a pool, of the first that something is known of."""
         seen = {name: target.problem for name, target in self.journal.document.targets.items()}
         found = {name: self.unreachable.get(name) or seen.get(name) for name in self.queue.targets_of(pool)}
-        return {name: problem for name, problem in found.items() if problem is not None}
+        return dict(islice(((name, problem) for name, problem in found.items() if problem is not None), MOST_TARGETS))
 
 
 def clock_ahead_s(facts: TargetFacts) -> float | None:

@@ -25,7 +25,7 @@ from irbench.features.fleet.journal import Journal, JournalDocument, Unwritable,
 from irbench.features.fleet.messages import JobOutcome, JobRequest, TableOutcome, TargetFacts, packed
 from irbench.features.fleet.on_target import files, tasks
 from irbench.features.fleet.problems import TargetProblem
-from irbench.features.fleet.progress import FleetProgress
+from irbench.features.fleet.progress import MOST_TARGETS, FleetProgress
 from irbench.features.fleet.targets import FleetFile, Target
 from irbench.features.plan.expansion import SweepCell, SweepTable
 from irbench.measure.clock import utc_now
@@ -204,29 +204,41 @@ def test_the_journal_says_who_began_a_job_that_is_not_done(tmp_path: Path, answe
     assert document.begun == {_JOB: "a"}
 
 
-def test_a_job_without_a_target_says_what_is_wrong_with_every_target_of_its_pool(tmp_path: Path):
-    pools = {"a": "both", "b": "both", "c": "other"}
-    journal = journal_to_write(tmp_path, "f", {}, 1, resume=False)
+def lost(root: Path, problems: dict[str, TargetProblem]) -> tuple[dict[str, str], str]:
+    """Refuse all targets of a pool; return why its job is not measured, as codes by target, and what is said of it."""
+    journal = journal_to_write(root, "f", {}, 1, resume=False)
     journal.begin()
     said: list[str] = []
     shipments: Any = Shipments()
+    pools = {**dict.fromkeys(problems, "both"), "c": "other"}
     queue = JobQueue((Job(_JOB, "both", (TABLE,), 1.0),), pools)
     fleet = FleetFile(tuple(Target(name=name) for name in pools))
     progress = FleetProgress(Reporter(said.append, lambda _: None), 1)
-    coordinator = Coordinator(fleet, queue, shipments, journal, tmp_path, progress)
+    coordinator = Coordinator(fleet, queue, shipments, journal, root, progress)
     cluster: Any = Nobody()
     try:
-        coordinator.refuse("a", TargetProblem(code="no-key-accepted", host="h"))
-        coordinator.refuse("b", TargetProblem(code="unwritable", said="the disk is full"))
+        for name, problem in problems.items():
+            coordinator.refuse(name, problem)
         asyncio.run(coordinator.run(cluster))
     finally:
         journal.close()
     record = journal.document.jobs[_JOB]
-    assert {name: problem.code for name, problem in record.problems.items()} == {
-        "a": "no-key-accepted",
-        "b": "unwritable",
+    return {name: problem.code for name, problem in record.problems.items()}, said[-1]
+
+
+def test_a_job_without_a_target_says_what_is_wrong_with_every_target_of_its_pool(tmp_path: Path):
+    problems = {
+        "a": TargetProblem(code="no-key-accepted", host="h"),
+        "b": TargetProblem(code="unwritable", said="the disk is full"),
     }
-    assert "a: h accepts no key of yours; b: its files cannot be written or read (the disk is full)" in said[-1]
+    codes, said = lost(tmp_path, problems)
+    assert codes == {"a": "no-key-accepted", "b": "unwritable"}
+    assert "a: h accepts no key of yours; b: its files cannot be written or read (the disk is full)" in said
+
+
+def test_a_job_of_many_targets_says_what_is_wrong_with_the_first_of_them(tmp_path: Path):
+    codes, _ = lost(tmp_path, {f"a{number:03}": TargetProblem(code="unwritable") for number in range(100)})
+    assert list(codes) == [f"a{number:03}" for number in range(MOST_TARGETS)]
 
 
 class Nobody:
