@@ -26,7 +26,7 @@ from irbench.system.seccomp import READS_ALL_FILES, drop_capabilities, give_up_p
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 """System calls that are newer than the differences between architectures: one number on all of them."""
 _ASK_VERSION = 1
-_PATH_BENEATH = 1
+_PATH_BENEATH, _NET_PORT = 1, 2
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
@@ -37,7 +37,8 @@ TRUNCATION_SINCE = 3
 """The first version that keeps who may not write a file from cutting it by its path."""
 _FILE_RIGHTS_BITS = {1: 13, 2: 14, 3: 15, 4: 15}
 """How many rights of files each version knows; 16 since version 5."""
-_TCP = 0b11
+_BIND_TCP, _CONNECT_TCP = 0b01, 0b10
+_TCP = _BIND_TCP | _CONNECT_TCP
 _TCP_SINCE = 4
 _SCOPES = 0b11
 """No connection to abstract sockets, and no signal, beyond processes that are restricted likewise."""
@@ -53,6 +54,18 @@ class _PathRule(ctypes.Structure):
     _fields_ = (("rights", ctypes.c_uint64), ("folder", ctypes.c_int32))
 
 
+class _PortRule(ctypes.Structure):
+    _fields_ = (("rights", ctypes.c_uint64), ("port", ctypes.c_uint64))
+
+
+@dataclass(frozen=True)
+class Ports:
+    """TCP ports of any host that a confined server may use; a kernel without Landlock 4 cannot hold it to them."""
+
+    bind: tuple[int, ...] = ()
+    connect: tuple[int, ...] = ()
+
+
 def abi_version() -> int:
     """Return the version of Landlock that the kernel offers to this process; 0 where it offers none."""
     try:
@@ -61,11 +74,11 @@ def abi_version() -> int:
         return 0
 
 
-def restrict_files(readable: Iterable[Path], writable: Iterable[Path]) -> None:
+def restrict_files(readable: Iterable[Path], writable: Iterable[Path], ports: Ports | None = None) -> None:
     """Take all access to files from this thread, and from what it starts, but for some paths and what lies below them.
 
-    Files that are open stay open. TCP and signals to other processes are taken as well where the kernel can. Threads
-    that run already keep what they have: call this while there is one.
+    Files that are open stay open. TCP, but for some ports, and signals to other processes are taken as well where the
+    kernel can. Threads that run already keep what they have: call this while there is one.
 
     A path that is not there is left out.
     """
@@ -78,6 +91,11 @@ def restrict_files(readable: Iterable[Path], writable: Iterable[Path]) -> None:
             _allow(descriptor, path, handled & _READING)
         for path in writable:
             _allow(descriptor, path, handled)
+        if ports is not None and version >= _TCP_SINCE:
+            for right, numbers in ((_BIND_TCP, ports.bind), (_CONNECT_TCP, ports.connect)):
+                for number in numbers:
+                    rule = _PortRule(right, number)
+                    call_kernel(_ADD_RULE, descriptor, _NET_PORT, ctypes.byref(rule), 0)
         give_up_privileges()
         call_kernel(_RESTRICT_SELF, descriptor, 0)
     finally:
@@ -175,6 +193,10 @@ _REFUSED_TO_READERS = (
     *(*_REFUSED_TO_RUNTIMES, *seccomp.PROGRAMS, *seccomp.PROCESSES),
     *(*seccomp.OWNERSHIP, *seccomp.ATTRIBUTES),
 )
+_REFUSED_TO_SERVERS = (
+    *(*seccomp.OF_SERVERS, *seccomp.OTHER_PROCESSES, *seccomp.SHARED, *seccomp.KERNEL, *seccomp.NAMESPACES),
+    *(*seccomp.PROGRAMS, *seccomp.OWNERSHIP),
+)
 _REFUSED_WITH_ARGUMENTS = (
     *(seccomp.LIMITS_OF_OTHERS, seccomp.NEW_NAMESPACES, seccomp.ADOPTION),
     *seccomp.SET_USER_MODES,
@@ -190,11 +212,13 @@ class Confinement:
         writable: Those that it may also write; without any it writes no file at all.
         for_runtime: Whether it may also start processes, use devices, read what a runtime reads of the system, and
             change modes, owners, times and attributes of files.
+        ports: What a server may use of the network, which may also start threads; ``None`` for no network.
     """
 
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     for_runtime: bool = False
+    ports: Ports | None = None
 
 
 @dataclass(frozen=True)
@@ -227,16 +251,20 @@ def confine(allowed: Confinement) -> ConfinementSupport:
     support = confinement_support()
     drop_capabilities({READS_ALL_FILES})  # otherwise root may look into any process
     _limit(resource.RLIMIT_CORE, 0)
-    if not allowed.for_runtime:
+    is_server = allowed.ports is not None
+    if not (allowed.for_runtime or is_server):
         _limit(resource.RLIMIT_NPROC, 0)  # no process or thread more; root is exempt, hence the filter besides
     if not allowed.writable:
         _limit(resource.RLIMIT_FSIZE, _LARGEST_LOG_BYTES)  # also where there is no Landlock
     if support.landlock:
         support = replace(support, landlock=_restrict(allowed, support.landlock))
     if support.seccomp:
-        refused = _REFUSED_TO_RUNTIMES if allowed.for_runtime else _REFUSED_TO_READERS
+        refused: tuple[str, ...] = _REFUSED_TO_RUNTIMES if allowed.for_runtime else _REFUSED_TO_READERS
+        if is_server:
+            refused = _REFUSED_TO_SERVERS
         cutting = () if support.landlock >= TRUNCATION_SINCE else seccomp.TRUNCATION
-        seccomp.refuse_calls((*refused, *cutting), _REFUSED_WITH_ARGUMENTS)
+        sockets = seccomp.ONLY_TCP if is_server else ()
+        seccomp.refuse_calls((*refused, *cutting), (*_REFUSED_WITH_ARGUMENTS, *sockets))
     return support
 
 
@@ -246,9 +274,9 @@ def _restrict(allowed: Confinement, version: int) -> int:
     devices = device_paths() if allowed.for_runtime else ()
     own = (*map(Path, OF_THE_SYSTEM), *_places_of_code(), *of_runtime, *allowed.readable)
     try:
-        restrict_files(own, (_SINK, *devices, *allowed.writable))
+        restrict_files(own, (_SINK, *devices, *allowed.writable), allowed.ports)
     except OSError:
-        if allowed.for_runtime:
+        if allowed.for_runtime or allowed.ports is not None:
             raise
         return 0
     return version

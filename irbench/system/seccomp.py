@@ -195,8 +195,10 @@ ARCHITECTURES: Mapping[str, Architecture] = {
 }
 
 
-NETWORK = ("socket", "io_uring_setup")
-"""What begins with a new connection: no socket can be made, and none by the other way into the kernel."""
+_UNSEEN_CALLS = ("io_uring_setup",)
+"""The other way into the kernel, by which calls are made that no filter sees."""
+NETWORK = ("socket", *_UNSEEN_CALLS)
+"""What begins with a new connection: no socket can be made."""
 PROGRAMS = ("execve", "execveat")
 """What starts other programs."""
 OTHER_PROCESSES = (
@@ -213,8 +215,12 @@ KERNEL = ("bpf", "userfaultfd")
 """What no runtime needs, and attacks on the kernel do."""
 NAMESPACES = ("unshare", "setns")
 """What leaves the namespaces of a process for others, in which it would have every privilege."""
-PROCESSES = ("fork", "vfork", "clone", "clone3", "setsid", "setpgid")
+_GROUPS = ("setsid", "setpgid")
+"""What leaves the process group that is killed."""
+PROCESSES = ("fork", "vfork", "clone", "clone3", *_GROUPS)
 """What starts processes and threads, and what leaves the process group that is killed."""
+OF_SERVERS = (*_UNSEEN_CALLS, *_GROUPS)
+"""What a server that has threads and TCP needs no more than a reader does."""
 OWNERSHIP = ("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat")
 """What changes who may do what with a file, which Landlock leaves alone."""
 TRUNCATION = ("truncate",)
@@ -253,6 +259,14 @@ NEW_NAMESPACES = ArgumentRule("clone", 0, 0x7E020080)
 """Processes in namespaces of their own, by any of the flags ``CLONE_NEW*``."""
 LIMITS_OF_OTHERS = ArgumentRule("prlimit64", 0, 0xFFFFFFFF)
 """The limits of another process, by which it can be ended: a process names itself as 0."""
+_ALL_BITS = 0xFFFFFFFF
+_INTERNET, _INTERNET_6, _STREAM, _NON_BLOCKING_CLOEXEC, _TCP = 2, 10, 1, 0o2004000, 6
+ONLY_TCP = (
+    ArgumentRule("socket", 0, _ALL_BITS & ~(_INTERNET | _INTERNET_6)),
+    ArgumentRule("socket", 1, _ALL_BITS & ~(_STREAM | _NON_BLOCKING_CLOEXEC)),
+    ArgumentRule("socket", 2, _ALL_BITS & ~_TCP),
+)
+"""Sockets other than those of TCP, for which Landlock has no rules: of Unix, UDP, multipath TCP."""
 ADOPTION = ArgumentRule("prctl", 0, 36, is_value=True)
 """``PR_SET_CHILD_SUBREAPER``: a worker that stops adopting its daemons would not find them to freeze or kill them."""
 

@@ -1,30 +1,48 @@
-"""A cluster of Dask as its client sees it: which workers there are, and calls whose arguments and answers are bytes.
+"""A cluster of Dask as its coordinator sees it: which workers there are, and calls whose answers are bytes.
 
-Whoever measures on a target may send anything. Dask's ``deserializers`` do not keep its pickles away: its own form
-``dask`` has a pickle in each header, exceptions and warnings of workers are pickles, and so is any part of a message
-that says so. So its one function that reads pickles refuses all of them here, and results are MessagePack.
+Nothing of Dask is in this process: :mod:`irbench.features.fleet.dask_process` speaks with the cluster, and is believed
+no more than a target is. What it sends is checked as data, and bounded.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
-from io import BytesIO
-from pickle import Unpickler
-from typing import Any
+import os
+import signal
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from itertools import count
 
-import dask.config
-from distributed import Client
-from distributed.protocol import pickle
+import msgspec
 
-from irbench.errors import IrbenchError
-from irbench.features.fleet.cluster_process import RESOURCE, Tls, security
+from irbench.errors import IrbenchError, one_line
+from irbench.features.fleet.dask_process import (
+    Answer,
+    Call,
+    Event,
+    Failure,
+    Member,
+    Members,
+    NotOpened,
+    Open,
+    Opened,
+    Task,
+    Withdraw,
+    framed,
+    read_frame,
+)
+from irbench.features.fleet.on_target.files import private_folder
+from irbench.system.locks import temporary_folder
+from irbench.system.programs import python_process
 
-_FORMS = ["msgpack"]
-_CONNECT_S = 15
+_START_S = 60
+_SMALL_BYTES = 1 << 20
+LARGEST_ANSWER_BYTES = 1 << 28
+"""Of a job, whose answer is an archive of runs."""
+_MOST_WORKERS = 10_000
+_KEPT_VARIABLES = ("PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONSAFEPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")
+"""All that the Dask side knows of our environment, in which there may be secrets."""
 
 
 class TargetLost(Exception):
@@ -39,132 +57,159 @@ class SchedulerLost(IrbenchError):
 
 
 class CallFailed(Exception):
-    """A call did not return what it should; why is not known, because that would have to be unpickled."""
-
-
-@dataclass(frozen=True)
-class Member:
-    """A worker of a cluster.
-
-    Attributes:
-        name: Of the target.
-        address: Another one after each start.
-        measures: Whether it has the resource that jobs need.
-    """
-
-    name: str
-    address: str
-    measures: bool
-
-
-@contextmanager
-def pickles_refused() -> Iterator[None]:
-    """Have this process read no pickle that Dask receives, but for the names of bytes."""
-    read = pickle.loads
-    pickle.loads = _name_of_bytes
-    try:
-        yield
-    finally:
-        pickle.loads = read
-
-
-class _NamesOfBytes(Unpickler):
-    """Reads what Dask's form of bytes begins with, and refuses any other name: names are what a pickle calls."""
-
-    def find_class(self, module: str, name: str, /) -> Any:
-        if (module, name) == ("builtins", "bytes"):
-            return bytes
-        raise ValueError("irbench reads no pickle from a cluster")
-
-
-def _name_of_bytes(data: bytes, **_: object) -> Any:
-    return _NamesOfBytes(BytesIO(data)).load()
-
-
-class _BytesClient(Client):  # type: ignore[misc]
-    """A client that looks at no exception, and at nothing that workers print or warn of."""
-
-    def _handle_task_erred(self, key: Any = None, exception: Any = None, traceback: Any = None) -> None:  # noqa: ARG002
-        super()._handle_task_erred(key=key, exception="the call failed", traceback=None)
-
-    def _handle_error(self, exception: Any = None) -> None: ...
-
-    async def _handle_event(self, topic: Any, event: Any) -> None: ...
+    """A call did not return what it should; why is not known, because a target would say it by running code."""
 
 
 class Cluster:
-    """A cluster that runs, as long as its block lasts."""
+    """A cluster that runs, as long as the block of :func:`joined` lasts.
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
+    Attributes:
+        port: On which its scheduler is reached.
+        changed: Set when workers came or went, or the scheduler is gone.
+    """
+
+    def __init__(self, process: asyncio.subprocess.Process, port: int) -> None:
+        self.port = port
+        self.changed = asyncio.Event()
+        self._process = process
+        self._members: Mapping[str, Member] | None = None
+        self._numbers = count()
+        self._answers: dict[int, tuple[int, asyncio.Future[bytes]]] = {}
+        self._is_over = False
 
     async def members(self) -> Mapping[str, Member]:
-        """Return the workers by their addresses.
+        """Return the workers by their names: the same object for as long as they do not change.
 
         Raises:
-            SchedulerLost: Nobody answers.
+            SchedulerLost: The scheduler is gone.
         """
-        try:
-            told = await asyncio.wait_for(self._client.scheduler.identity(n_workers=-1), _CONNECT_S)
-        except (OSError, TimeoutError) as error:
-            raise SchedulerLost from error
-        return {
-            address: Member(str(worker["name"]), address, RESOURCE in worker.get("resources", {}))
-            for address, worker in told["workers"].items()
-        }
+        while self._members is None and not self._is_over:
+            await self.changed.wait()
+            self.changed.clear()
+        if self._is_over or self._members is None:
+            raise SchedulerLost
+        return self._members
 
-    async def call(self, member: Member, function: Callable[..., Any], *args: object, measures: bool = False) -> Any:
-        """Return what a function returns that a worker calls.
+    async def call(
+        self,
+        member: Member,
+        task: Task,
+        *arguments: bytes | str | int | bool,
+        measures: bool = False,
+        most_bytes: int = _SMALL_BYTES,
+    ) -> bytes:
+        """Return what a worker answers.
 
         Raises:
             TargetLost: The worker is gone.
             SchedulerLost: The scheduler is gone.
-            CallFailed: The function raised something, or returned what is neither bytes nor text, numbers and lists.
+            CallFailed: The worker raised something, or returned no bytes, or too many.
         """
-        future = self._client.submit(
-            function,
-            *args,
-            workers=[member.address],
-            allow_other_workers=False,
-            resources={RESOURCE: 1} if measures else None,
-            retries=0,
-            pure=False,
-        )
+        if self._is_over:
+            raise SchedulerLost
+        number = next(self._numbers)
+        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._answers[number] = (most_bytes, answer)
         try:
-            return await future
-        except asyncio.CancelledError:
-            raise
-        except Exception as error:
-            is_there = member.address in await self.members()
-            raise (CallFailed() if is_there else TargetLost()) from error
+            await self._tell(Call(number, member.address, task, arguments, measures, most_bytes))
+            return await answer
         finally:
-            with contextlib.suppress(Exception):
-                await future.cancel()
+            del self._answers[number]
+            if not self._is_over and answer.cancelled():
+                await self._tell(Withdraw(number))
+
+    async def listen(self) -> None:
+        """Take in what the Dask side tells, until it is gone."""
+        assert self._process.stdout is not None
+        try:
+            while (frame := await read_frame(self._process.stdout, LARGEST_ANSWER_BYTES + _SMALL_BYTES)) is not None:
+                self._take(msgspec.msgpack.decode(frame, type=Event))
+        except ValueError:  # msgspec's are ValueErrors too: it is ended, since nothing more it sends can be trusted
+            pass
+        finally:
+            self._is_over = True
+            self.changed.set()
+            for _, answer in self._answers.values():
+                if not answer.done():
+                    answer.set_exception(SchedulerLost())
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Members(members) if len(members) <= _MOST_WORKERS:
+                self._members = {member.name: member for member in members}
+                self.changed.set()
+            case Answer(number, data) if self._is_awaited(number):
+                most_bytes, answer = self._answers[number]
+                if len(data) > most_bytes:
+                    answer.set_exception(CallFailed())
+                else:
+                    answer.set_result(data)
+            case Failure(number, is_lost) if self._is_awaited(number):
+                self._answers[number][1].set_exception(TargetLost() if is_lost else CallFailed())
+            case _:  # nobody waits for it any more
+                pass
+
+    def _is_awaited(self, number: int) -> bool:
+        return number in self._answers and not self._answers[number][1].done()
+
+    async def _tell(self, request: Call | Withdraw) -> None:
+        assert self._process.stdin is not None
+        with contextlib.suppress(ConnectionError):  # which listening finds out
+            self._process.stdin.write(framed(request))
+            await self._process.stdin.drain()
 
 
 @asynccontextmanager
-async def joined(address: str, tls: Tls | None) -> AsyncIterator[Cluster]:
-    """Yield the cluster whose scheduler has an address.
+async def joined(request: Open) -> AsyncIterator[Cluster]:
+    """Yield a cluster that is started, or joined where it runs.
 
     Raises:
-        IrbenchError: It is not reached.
+        IrbenchError: It is not reached, or cannot be started.
     """
-    secret = security(tls)
-    with pickles_refused(), dask.config.set({"distributed.comm.timeouts.connect": f"{_CONNECT_S}s"}):
+    with temporary_folder(private_folder("scratch"), "dask-") as folder:
+        command, environment = python_process("-m", "irbench.features.fleet.dask_process", str(folder))
+        environment = {name: value for name, value in environment.items() if name in _KEPT_VARIABLES}
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,  # tracebacks of Dask for what is told as events
+            env={**environment, "TMPDIR": str(folder)},
+            cwd=folder,
+            start_new_session=True,  # Ctrl-C is for the coordinator, which ends the rest
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
-            client: Any = await _BytesClient(
-                address,
-                asynchronous=True,
-                security=secret,
-                serializers=_FORMS,
-                deserializers=_FORMS,
-                set_as_default=False,
-            )
-        except (OSError, TypeError, ValueError) as error:
-            raise IrbenchError(
-                f"The scheduler {address} is not reached.", hint="Check the address, and [tls] in the file of targets."
-            ) from error
-        try:
-            yield Cluster(client)
+            process.stdin.write(framed(request))
+            try:
+                first = await asyncio.wait_for(read_frame(process.stdout, _SMALL_BYTES), _START_S)
+                event = NotOpened("") if first is None else msgspec.msgpack.decode(first, type=Event)
+            except (TimeoutError, ValueError):
+                event = NotOpened("it does not answer")
+            if not isinstance(event, Opened):
+                raise _not_opened(request, event)
+            cluster = Cluster(process, event.port)
+            listening = asyncio.ensure_future(cluster.listen())
+            try:
+                yield cluster
+            finally:
+                listening.cancel()
+                await asyncio.wait((listening,))
         finally:
-            await client.close()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+
+
+def _not_opened(request: Open, event: Event) -> IrbenchError:
+    said = f": {one_line(event.said)}" if isinstance(event, NotOpened) and event.said else ""
+    if request.address:
+        return IrbenchError(
+            f"The scheduler {request.address} is not reached{said}.",
+            hint="Check the address, and [tls] in the file of targets.",
+        )
+    return IrbenchError(
+        f"The scheduler of Dask does not start{said}.",
+        hint="Check `host` and `port` of [scheduler] in the file of targets.",
+    )

@@ -3,38 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from importlib import metadata
 from itertools import islice
 from pathlib import Path
 
+import msgspec
+
 from irbench import __version__
 from irbench.errors import IrbenchError, one_line
-from irbench.features.fleet.cluster import CallFailed, Cluster, Member, SchedulerLost, TargetLost
+from irbench.features.fleet.answers import NotAsked, require_asked
+from irbench.features.fleet.cluster import LARGEST_ANSWER_BYTES, CallFailed, Cluster, SchedulerLost, TargetLost
+from irbench.features.fleet.dask_process import Member
 from irbench.features.fleet.job_queue import Assignment, Gone, JobQueue
 from irbench.features.fleet.jobs import Job, Shipments
 from irbench.features.fleet.journal import End, JobRecord, Journal, Unwritable
-from irbench.features.fleet.messages import JobOutcome, JobRequest, SentFile, TargetFacts, packed, unpacked
-from irbench.features.fleet.on_target import tasks
+from irbench.features.fleet.messages import JobOutcome, JobRequest, TargetFacts, packed, unpacked
 from irbench.features.fleet.problems import TargetProblem, problem_of_target
 from irbench.features.fleet.progress import MOST_TARGETS, FleetProgress
 from irbench.features.fleet.targets import FleetFile
 from irbench.features.results.run import bring_in
 from irbench.measure.clock import Stopwatch, utc_now
+from irbench.store.runs import load_document
 from irbench.system.file_access import require_room
 from irbench.system.locks import temporary_folder
 
 _LOOK_S = 1.0
 _BUSY_S = 30.0
-_PIECE_BYTES = 1 << 22
+_PIECE_BYTES = 1 << 25
 _ROOM_FACTOR = 10
 """So much larger than its archive is a run while it is taken in, at most."""
-
-
-class _UnknownFile(Exception):
-    """A target asks for a file that is none of its job's."""
 
 
 @dataclass
@@ -56,12 +56,13 @@ class Coordinator:
     journal: Journal
     results: Path
     progress: FleetProgress
-    unreachable: dict[str, TargetProblem] = field(default_factory=dict)
+    _absent: dict[str, TargetProblem] = field(default_factory=dict)
     """Why targets are not there, by name."""
 
     def __post_init__(self) -> None:
         self._members: dict[str, Member] = {}
-        self._machines: dict[str, str] = {}
+        self._facts: dict[str, TargetFacts] = {}
+        self._seen: Mapping[str, Member] = {}
         self._work: dict[str, asyncio.Task[None]] = {}
         self._looking: dict[str, asyncio.Task[None]] = {}
         self._clearing: dict[str, asyncio.Task[None]] = {}
@@ -100,20 +101,19 @@ class Coordinator:
         woken.cancel()
         self._wake.clear()
 
-    def refuse(self, name: str, problem: TargetProblem) -> None:
-        """Take in that a target may not measure, and why."""
-        self.progress.refuse(name, problem)
+    def hear(self, name: str, problem: TargetProblem) -> None:
+        """Take in why a target is not there; it is not tried again where its problem lasts."""
+        self._absent[name] = problem
+        if problem.lasts:
+            self._refuse(name, problem)
+        else:
+            self.progress.not_there(name, problem)
+
+    def _refuse(self, name: str, problem: TargetProblem) -> None:
+        self.progress.not_there(name, problem)
         self.queue.refused(name)
         self._see_target(name, problem=problem)
         self._wake.set()
-
-    def not_there(self, name: str, problem: TargetProblem) -> None:
-        """Take in why a target is not there, which is tried again."""
-        self.progress.not_there(name, problem)
-
-    def worker_ended(self, name: str, how: str) -> None:
-        """Take in how a worker ended; it is started again."""
-        self.progress.worker_ended(name, how)
 
     @property
     def _kinds(self) -> tuple[dict[str, asyncio.Task[None]], ...]:
@@ -131,7 +131,10 @@ class Coordinator:
 
     async def _see(self, cluster: Cluster) -> None:
         """Take in which targets came and went."""
-        members = {member.name: member for member in (await cluster.members()).values()}
+        members = await cluster.members()
+        if members is self._seen:
+            return
+        self._seen = members
         for name, known in tuple(self._members.items()):
             if members.get(name) != known:
                 del self._members[name]
@@ -152,25 +155,24 @@ class Coordinator:
     async def _admit(self, cluster: Cluster, member: Member) -> None:
         """Ask a target what it is, and let it measure or not."""
         try:
-            facts = unpacked(await cluster.call(member, tasks.describe), TargetFacts, member.name)
-        except SchedulerLost:
-            raise
+            facts = unpacked(await cluster.call(member, "describe"), TargetFacts, member.name)
         except TargetLost:
             return
-        except (CallFailed, IrbenchError):
-            self.refuse(member.name, await problem_of_answer(cluster, member))
+        except (CallFailed, IrbenchError) as error:
+            self._refuse(member.name, await problem_of_answer(cluster, member, error))
             return
-        others = {machine: name for name, machine in self._machines.items() if name != member.name}
+        others = {known.machine: name for name, known in self._facts.items() if name != member.name}
         problem = problem_of_target(facts, self.fleet, others, measures=member.measures)
         if problem is not None:
-            self.refuse(member.name, problem)
+            self._refuse(member.name, problem)
             return
-        self._machines[member.name] = facts.machine
+        self._absent.pop(member.name, None)
+        self._facts[member.name] = facts
         ahead_s = clock_ahead_s(facts)
         self._see_target(
             member.name,
             machine=facts.machine,
-            processor=facts.processor,
+            processor=one_line(facts.processor),
             processors=facts.processors,
             clock_ahead_s=ahead_s,
         )
@@ -184,8 +186,8 @@ class Coordinator:
 
     def _record_absent(self) -> None:
         """Record why targets were never there in this call."""
-        for name, problem in self.unreachable.items():
-            if name not in self._machines:
+        for name, problem in self._absent.items():
+            if name not in self._facts:
                 self._see_target(name, problem=problem)
 
     def _begin(self, cluster: Cluster, assignment: Assignment) -> None:
@@ -198,100 +200,114 @@ class Coordinator:
         end: End | None = None
         try:
             request = self.shipments.request(job, self.journal.document.name)
-            outcome = await self._send_files(cluster, member, request)
-            if outcome is None:
-                answer = await cluster.call(member, tasks.measure, packed(request), measures=True)
-                outcome = unpacked(answer, JobOutcome, member.name)
-        except SchedulerLost:
-            raise
+            outcome = await self._asked(cluster, member, request)
+            if outcome.kind == "wants-files":
+                failure = await self._send(cluster, member, request, outcome.wanted)
+                outcome = failure or await self._asked(cluster, member, request)
+            await self._take_in(member.name, job, request, outcome)
         except TargetLost:
             return  # which is taken in with the next look at the cluster
         except CallFailed:
             end, outcome = "not-begun", JobOutcome(kind="refused")
-        except _UnknownFile:
-            end, outcome = "unknown-file", JobOutcome(kind="refused")
+        except NotAsked as error:
+            self._refuse(member.name, TargetProblem(code="not-asked", said=error.message))
+            return
+        except (SchedulerLost, Unwritable):
+            raise
         except IrbenchError as error:
             outcome = JobOutcome(kind="refused", message=error.message, hint=error.hint)
-        if await self._take(member.name, job, outcome, end):
+        if self._end(member.name, job, outcome, end):
             self._clearing[member.name] = asyncio.create_task(self._clear(cluster, member, job))
+
+    async def _asked(self, cluster: Cluster, member: Member, request: JobRequest) -> JobOutcome:
+        answer = await cluster.call(member, "measure", packed(request), measures=True, most_bytes=LARGEST_ANSWER_BYTES)
+        return unpacked(answer, JobOutcome, member.name)
+
+    async def _send(
+        self, cluster: Cluster, member: Member, request: JobRequest, wanted: Sequence[str]
+    ) -> JobOutcome | None:
+        """Send the files that a target lacks, and return what comes of the job where that failed."""
+        files = {file.sha256: file for file in request.files}
+        for sha256 in dict.fromkeys(wanted):
+            if (file := files.get(sha256)) is None:
+                raise NotAsked("it wants a file that is not of the job")
+            self.progress.sent(member.name, file)
+            with self.shipments.source(sha256).open("rb") as content:
+                for offset in range(0, max(file.size_bytes, 1), _PIECE_BYTES):
+                    piece = content.read(_PIECE_BYTES)
+                    answer = await cluster.call(member, "take_piece", packed(file), request.job, offset, piece)
+                    if answer != b"":
+                        return unpacked(answer, JobOutcome, member.name)
+        return None
+
+    async def _take_in(self, name: str, job: Job, request: JobRequest, outcome: JobOutcome) -> None:
+        """Store the runs of an outcome if they are what the job asks for, before the journal says that it is done."""
+        facts, models = self._facts[name], self.shipments.models(job)
+
+        def check(folders: Sequence[Path]) -> None:
+            documents = {document.run_id: document for document in map(load_document, folders)}
+            require_asked(job, request, outcome, documents, models, facts)
+
+        if not outcome.archive:
+            check(())
+            return
+        try:
+            async with self._importing:
+                await asyncio.to_thread(self._import, outcome.archive, check)
+        except OSError as error:
+            raise Unwritable(self.results, error) from error
+
+    def _import(self, archive: bytes, check: Callable[[Sequence[Path]], None]) -> None:
+        self.results.mkdir(parents=True, exist_ok=True)
+        with temporary_folder(self.results, ".fleet-") as folder:
+            path = folder / "runs.tar.gz"
+            path.write_bytes(archive)
+            try:
+                bring_in((path,), self.results, check)
+            except NotAsked:
+                raise
+            except IrbenchError:
+                require_room(folder, _ROOM_FACTOR * len(archive))
+                raise
 
     async def _clear(self, cluster: Cluster, member: Member, job: Job) -> None:
         """Have a target remove what it kept of a job; one that is not there any more keeps it."""
         with suppress(TargetLost, CallFailed):
-            await cluster.call(member, tasks.clear, job.id)
+            await cluster.call(member, "clear", job.id)
 
-    async def _send_files(self, cluster: Cluster, member: Member, request: JobRequest) -> JobOutcome | None:
-        """Send what a target lacks, and return what comes of the job where that failed."""
-        missing = await cluster.call(member, tasks.missing_files, packed(request))
-        known = {file.sha256: file for file in request.files}
-        for sha256 in missing:
-            if sha256 not in known:
-                raise _UnknownFile
-            failure = await self._send(cluster, member, known[sha256], request.job)
-            if failure is not None:
-                return failure
-        return None
-
-    async def _send(self, cluster: Cluster, member: Member, file: SentFile, job: str) -> JobOutcome | None:
-        self.progress.sent(member.name, file)
-        with self.shipments.source(file.sha256).open("rb") as content:
-            for offset in range(0, max(file.size_bytes, 1), _PIECE_BYTES):
-                piece = content.read(_PIECE_BYTES)
-                answer = await cluster.call(member, tasks.take_piece, packed(file), job, offset, piece)
-                if answer != b"":
-                    return unpacked(answer, JobOutcome, member.name)
-        return None
-
-    async def _take(self, name: str, job: Job, outcome: JobOutcome, end: End | None) -> bool:
-        """Take in what came of a job, and return whether it is done: its runs are stored before the journal says so."""
-        self._last_words[job.id] = one_line(outcome.message)
+    def _end(self, name: str, job: Job, outcome: JobOutcome, end: End | None) -> bool:
+        """Record what came of a job, and return whether it is done."""
+        message, hint = one_line(outcome.message), one_line(outcome.hint)
+        self._last_words[job.id] = message
         if outcome.kind == "busy":
-            self.progress.busy(name, outcome.message, _BUSY_S)
+            self.progress.busy(name, message, _BUSY_S)
             self.queue.busy(name, self._watch.elapsed_s + _BUSY_S)
             return False
-        if outcome.kind == "died":
-            self.progress.died(name, outcome.message)
+        if outcome.kind in ("died", "wants-files"):
+            self.progress.died(name, message or "it lacks files that it was sent")
             self.queue.died(name)
             return False
         if outcome.kind == "unwritable":
-            self.refuse(name, TargetProblem(code="unwritable", said=one_line(outcome.message)))
+            self._refuse(name, TargetProblem(code="unwritable", said=message))
             return False
-        if outcome.archive:
-            async with self._importing:
-                try:
-                    await asyncio.to_thread(self._import, outcome.archive)
-                except Unwritable:
-                    raise
-                except IrbenchError as error:
-                    outcome = JobOutcome(kind="refused", message=error.message, hint=error.hint)
+        tables = tuple(
+            msgspec.structs.replace(table, message=one_line(table.message), hint=one_line(table.hint))
+            for table in outcome.tables
+        )
         record = JobRecord(
             job=job.id,
             pool=job.pool,
             kind=end or ("measured" if outcome.kind == "measured" else "refused"),
             target=name,
             labels=tuple(table.label for table in job.tables),
-            tables=outcome.tables,
-            message=one_line(outcome.message),
-            hint=one_line(outcome.hint),
+            tables=tables,
+            message=message,
+            hint=hint,
         )
         self.journal.add(record)
         self.queue.finished(name)
         self.progress.ended(name, job, record)
         return record.is_done
-
-    def _import(self, archive: bytes) -> None:
-        try:
-            self.results.mkdir(parents=True, exist_ok=True)
-            with temporary_folder(self.results, ".fleet-") as folder:
-                path = folder / "runs.tar.gz"
-                path.write_bytes(archive)
-                try:
-                    bring_in((path,), self.results)
-                except IrbenchError:
-                    require_room(folder, _ROOM_FACTOR * len(archive))
-                    raise
-        except OSError as error:
-            raise Unwritable(self.results, error) from error
 
     def _record_gone(self) -> None:
         for gone in self.queue.gone[self._said_gone :]:
@@ -314,7 +330,7 @@ class Coordinator:
     def _problems_of(self, pool: str) -> dict[str, TargetProblem]:
         """Return what is wrong with the targets of a pool, of the first that something is known of."""
         seen = {name: target.problem for name, target in self.journal.document.targets.items()}
-        found = {name: self.unreachable.get(name) or seen.get(name) for name in self.queue.targets_of(pool)}
+        found = {name: self._absent.get(name) or seen.get(name) for name in self.queue.targets_of(pool)}
         return dict(islice(((name, problem) for name, problem in found.items() if problem is not None), MOST_TARGETS))
 
 
@@ -326,14 +342,16 @@ def clock_ahead_s(facts: TargetFacts) -> float | None:
         return None
 
 
-async def problem_of_answer(cluster: Cluster, member: Member) -> TargetProblem:
+async def problem_of_answer(cluster: Cluster, member: Member, error: Exception) -> TargetProblem:
     """Return why a target answers otherwise than this irbench: by its version, which any irbench can be asked for.
 
     Raises:
-        SchedulerLost: The scheduler is gone.
+        SchedulerLost: That is why it does not answer.
     """
+    if isinstance(error, SchedulerLost):
+        raise error
     try:
-        there = one_line(str(await cluster.call(member, metadata.version, "irbench")))
+        there = one_line((await cluster.call(member, "version")).decode(errors="replace"))
     except (CallFailed, TargetLost):
         there = ""
     if there in ("", __version__):

@@ -14,10 +14,10 @@ import tomli_w
 
 from irbench.api.progress import Say
 from irbench.errors import IrbenchError
-from irbench.features.fleet.cluster_process import Tls
-from irbench.features.fleet.progress import Spoken
-from irbench.features.fleet.supervision import cluster_of_own
+from irbench.features.fleet.dask_process import Tls
+from irbench.features.fleet.progress import problem_line
 from irbench.features.fleet.targets import FleetFile, SchedulerAddress, TlsFiles
+from irbench.features.fleet.workers import cluster_of_own
 
 _PRIVATE = 0o600
 
@@ -29,7 +29,7 @@ async def held(fleet: FleetFile, output: Path, say: Say) -> None:
         IrbenchError: No target can be reached, or a file is there already or cannot be written.
     """
     _require_free(output)
-    async with cluster_of_own(fleet, Spoken(say)) as own:
+    async with cluster_of_own(fleet, lambda name, problem: say(problem_line(name, problem))) as own:
         with files_to_join(fleet, own.address, own.tls, output):
             say(f"irbench fleet run PLAN --targets {output}   measures there; Ctrl-C ends it")
             await asyncio.Event().wait()

@@ -15,6 +15,7 @@ from irbench.features.plan.expansion import SweepTable, digest
 from irbench.features.plan.preview import most_seconds
 from irbench.features.plan.table_options import SweepSetup
 from irbench.requests.resolve import require_models, resolve_bundles
+from irbench.runner.prepare import with_files_of_graphs
 from irbench.spec import Bundle
 from irbench.store.card import CARD, load_card
 from irbench.system import file_states
@@ -50,10 +51,12 @@ class Shipment:
     Attributes:
         place: What stands for it in the folder of a job.
         sources: Where its files are, by their place.
+        artifacts: Digests of a model's artifacts, SHA-256 in hexadecimal, which runs of it record.
     """
 
     place: str
     sources: Mapping[str, Path]
+    artifacts: frozenset[str] = frozenset()
 
 
 def jobs_of(
@@ -136,6 +139,11 @@ class Shipments:
             command=job.command,
         )
 
+    def models(self, job: Job) -> frozenset[str]:
+        """Return the digests of the artifacts of a job's models, SHA-256 in hexadecimal."""
+        names = {str(name) for table in job.tables for name in table.values("models")}
+        return frozenset().union(*(self._by_name[name].artifacts for name in names))
+
     def source(self, sha256: str) -> Path:
         """Return a file of a content that some request has named.
 
@@ -165,17 +173,18 @@ def _located(model: str, folder: Path) -> str:
 
 
 def _model(named: str, located: str, say: Say) -> Shipment:
+    (bundle,) = map(with_files_of_graphs, resolve_bundles((located,), everything=False, say=say))
+    artifacts = frozenset(artifact.files.sha256 for artifact in bundle.artifacts if artifact.files is not None)
     if located.endswith(".onnx"):
         path = Path(located)
         place = _place(named)
         beside = PurePosixPath(place).parent
         others = {str(beside / location): path.parent / location for location in read_external_files(path)}
-        return Shipment(place, {place: path, **others})
-    (bundle,) = resolve_bundles((located,), everything=False, say=say)
+        return Shipment(place, {place: path, **others}, artifacts)
     folder = _folder_of(bundle)
     place = f"./{bundle.name}"
     names = (CARD, *load_card(folder).checksums)
-    return Shipment(place, {f"{bundle.name}/{name}": folder / name for name in names})
+    return Shipment(place, {f"{bundle.name}/{name}": folder / name for name in names}, artifacts)
 
 
 def _folder_of(bundle: Bundle) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias, TypeVar
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -12,10 +12,17 @@ from irbench.features.plan.expansion import SweepTable
 from irbench.features.tune.report import Conclusion, TunedSetting
 from irbench.system.document_damage import damage_text
 
-FORMAT = 2
+FORMAT = 3
 """Of the messages: a target of another format is refused."""
 Command: TypeAlias = Literal["sweep", "tune", "serve"]
 """Which command of irbench measures a table."""
+
+Name: TypeAlias = Annotated[str, msgspec.Meta(max_length=400)]
+"""What is sent as a name or a version has no more characters."""
+Said: TypeAlias = Annotated[str, msgspec.Meta(max_length=1 << 16)]
+"""Nor has what is sent as a reason, of which a line is shown."""
+RunId: TypeAlias = Annotated[str, msgspec.Meta(pattern="^([0-9A-HJKMNP-TV-Z]{26})?$")]
+"""A ULID, or nothing where there is no run."""
 
 T = TypeVar("T")
 
@@ -65,7 +72,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     setting: TunedSetting | None
     is_confirmed: bool
     deciding_budget_s: float | None
-    search_run: str
+    search_run: RunId
     new_tokens: int | None = None
 
 
@@ -78,11 +85,11 @@ class TableOutcome(msgspec.Struct, frozen=True):
         message: Why it could not be measured; empty where it was, or lies beyond the end of its curve.
     """
 
-    table: str
-    run: str = ""
+    table: Name
+    run: RunId = ""
     exit_code: int = 0
-    message: str = ""
-    hint: str = ""
+    message: Said = ""
+    hint: Said = ""
     tuned: Tuned | None = None
 
 
@@ -90,17 +97,19 @@ class JobOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a job.
 
     Attributes:
-        kind: ``busy`` where somebody else measures on the machine, ``refused`` where nothing of it can be measured, and
-            ``died`` where its process was killed, and ``unwritable`` where the target can keep no files: it is the
-            target's fault and not the job's.
+        kind: ``busy`` where somebody else measures on the machine, ``refused`` where nothing of it can be measured,
+            ``wants-files`` where files are to be sent before it is asked for again, ``died`` where its process was
+            killed, and ``unwritable`` where the target can keep no files: it is the target's fault and not the job's.
+        wanted: Digests of these files, SHA-256 in hexadecimal.
         archive: The runs, as ``irbench results export`` writes them; empty where there is none.
     """
 
-    kind: Literal["measured", "busy", "refused", "died", "unwritable"]
+    kind: Literal["measured", "busy", "refused", "wants-files", "died", "unwritable"]
     tables: tuple[TableOutcome, ...] = ()
-    message: str = ""
-    hint: str = ""
+    message: Said = ""
+    hint: Said = ""
     archive: bytes = b""
+    wanted: tuple[Name, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -119,14 +128,14 @@ class TargetFacts(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     format: int = FORMAT
-    irbench_version: str
-    python: str
-    machine: str
-    processor: str
+    irbench_version: Name
+    python: Name
+    machine: Name
+    processor: Name
     processors: int
     memory_bytes: int
-    distributions: Mapping[str, str]
-    utc: str
+    distributions: Mapping[Name, Name]
+    utc: Name
 
 
 def packed(message: msgspec.Struct) -> bytes:
@@ -134,20 +143,16 @@ def packed(message: msgspec.Struct) -> bytes:
     return msgspec.msgpack.encode(message)
 
 
-def unpacked(data: object, kind: type[T], sender: str) -> T:
+def unpacked(data: bytes, kind: type[T], sender: str) -> T:
     """Return the message in bytes that came from somewhere.
 
     Raises:
         IrbenchError: They are no such message.
     """
     try:
-        return msgspec.msgpack.decode(data, type=kind) if isinstance(data, bytes) else _refuse(data)
+        return msgspec.msgpack.decode(data, type=kind)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise IrbenchError(
             f"{sender} sent what this irbench cannot read: {damage_text(error)}.",
             hint="Install the same irbench there; if it is the same, do not trust that machine.",
         ) from error
-
-
-def _refuse(data: object) -> T:  # type: ignore[type-var]
-    raise ValueError(f"{type(data).__name__} in place of bytes")

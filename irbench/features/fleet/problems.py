@@ -10,7 +10,7 @@ import msgspec
 
 from irbench import __version__
 from irbench.core.plain_text import plain
-from irbench.features.fleet.cluster_process import RESOURCE
+from irbench.features.fleet.dask_process import RESOURCE
 from irbench.features.fleet.messages import FORMAT, TargetFacts
 from irbench.features.fleet.targets import FleetFile
 
@@ -28,11 +28,14 @@ Code: TypeAlias = Literal[
     "no-answer",
     "python-missing",
     "unknown-host-key",
+    "changed-host-key",
     "no-key-accepted",
     "key-unreadable",
     "not-reached",
     "cut",
+    "worker-ended",
     "unwritable",
+    "not-asked",
     "failed",
 ]
 _TEXTS: Mapping[Code, tuple[str, str]] = {
@@ -53,8 +56,12 @@ _TEXTS: Mapping[Code, tuple[str, str]] = {
     "no-answer": ("it does not answer", "look at its load and its network"),
     "python-missing": ("{subject} cannot be started{said}", "check `python` of this target"),
     "unknown-host-key": (
-        "the host key of {host} is not a known one",
-        "if you trust it: ssh-keyscan -p {port} {host} >> ~/.ssh/known_hosts, and compare the key",
+        "the host key of {host} is not known",
+        "compare what {scan} | ssh-keygen -lf - prints with its owner's fingerprints, then: {scan} >> {subject}",
+    ),
+    "changed-host-key": (
+        "the host key of {host} is not the one in {subject}: it was set up again, or another machine answers",
+        "if {scan} | ssh-keygen -lf - prints its owner's new fingerprint: ssh-keygen -R '{known_as}' -f {subject}",
     ),
     "no-key-accepted": (
         "{host} accepts no key of yours",
@@ -62,22 +69,27 @@ _TEXTS: Mapping[Code, tuple[str, str]] = {
     ),
     "key-unreadable": ("a key cannot be read{said}", "check `identity` and `known-hosts`"),
     "not-reached": ("{host} is not reached{said}", "try: ssh -p {port} {host}"),
+    "worker-ended": ("its worker {reason}", "it is started again"),
     "cut": ("the connection was cut{said}", "look at its network, and at the log of its sshd"),
     "unwritable": (
         "its files cannot be written or read{said}",
         "make room there, or set IRBENCH_HOME in its `variables`",
     ),
+    "not-asked": (
+        "it sent something else than it was asked for{said}",
+        "install the same irbench there; if it is the same, do not trust that machine",
+    ),
     "failed": ("irbench failed to keep its worker running{said}", "report this as a bug of irbench"),
 }
 """What is wrong, and how to fix it."""
-_PASSING: tuple[Code, ...] = ("no-answer", "not-reached", "cut")
+_PASSING: tuple[Code, ...] = ("no-answer", "not-reached", "cut", "worker-ended")
 
 
 class TargetProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a target may not measure, or is not there.
 
     Attributes:
-        subject: A distribution, another target, or a program, by the code.
+        subject: A distribution, another target, a program, or the file of known hosts, by the code.
         there: The version there.
         needed: The version that is needed, or what a worker lacks.
         said: What the system or a process said.
@@ -106,7 +118,11 @@ class TargetProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     def _filled(self, text: str) -> str:
         said = f" ({self.said})" if self.said else ""
-        values = {**msgspec.structs.asdict(self), "said": said}
+        bare_host = self.host.rpartition("@")[2]
+        known_as = bare_host if self.port == _SSH_PORT else f"[{bare_host}]:{self.port}"
+        scan = f"ssh-keyscan -p {self.port} {bare_host}"
+        more = {"said": said, "reason": self.said, "scan": scan, "known_as": known_as}
+        values = {**msgspec.structs.asdict(self), **more}
         return plain(text.format(**values))
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from itertools import chain, islice
 
-from irbench.api.progress import Reporter, Say
+from irbench.api.progress import Reporter
 from irbench.core.quantities import plural, size_text
 from irbench.errors import one_line
 from irbench.features.fleet.jobs import Job
@@ -37,36 +37,12 @@ def clock_text(ahead_s: float) -> str:
     return f"its clock is {abs(ahead_s):.0f} s {'ahead of' if ahead_s > 0 else 'behind'} this machine's"
 
 
-class Spoken:
-    """Says what it is told of targets.
-
-    Args:
-        say: Receives a line for each.
-    """
-
-    def __init__(self, say: Say) -> None:
-        self.unreachable: dict[str, TargetProblem] = {}
-        self._say = say
-
-    def refuse(self, name: str, problem: TargetProblem) -> None:
-        """Say why a target may not measure."""
-        self._say(f"{name}: {problem.text()}: {problem.remedy()}")
-        self._show(name, problem.text())
-
-    def not_there(self, name: str, problem: TargetProblem) -> None:
-        """Say why a target is not there, which is tried again."""
-        self._say(f"{name}: {problem.text()}: {problem.remedy()}")
-        self._show(name, f"not there: {problem.text()}")
-
-    def worker_ended(self, name: str, how: str) -> None:
-        """Say how a worker ended."""
-        self._say(f"{name}: its worker {how}; it is started again")
-
-    def _show(self, name: str, doing: str) -> None:
-        """Take in what a target does now."""
+def problem_line(name: str, problem: TargetProblem) -> str:
+    """Return what is wrong with a target, and how to fix it."""
+    return f"{name}: {problem.text()}: {problem.remedy()}"
 
 
-class FleetProgress(Spoken):
+class FleetProgress:
     """Tells of each job that begins and ends, and shows who does what.
 
     Args:
@@ -76,9 +52,9 @@ class FleetProgress(Spoken):
     """
 
     def __init__(self, reporter: Reporter, total: int, done: int = 0) -> None:
-        super().__init__(reporter.say)
         self.total = total
         self.done = done
+        self._say = reporter.say
         self._status = reporter.status
         self._doing: dict[str, str] = {}
         self._waiting: dict[str, str] = {}
@@ -90,6 +66,11 @@ class FleetProgress(Spoken):
         if clock_ahead_s is not None and abs(clock_ahead_s) > LARGEST_SKEW_S:
             self._say(f"{name}: {clock_text(clock_ahead_s)}; times of its runs are its own")
         self._show(name, _WAITS)
+
+    def not_there(self, name: str, problem: TargetProblem) -> None:
+        """Tell why a target may not measure, or is not there, which is tried again."""
+        self._say(problem_line(name, problem))
+        self._show(name, f"{'' if problem.lasts else 'not there: '}{problem.text()}")
 
     def left(self, name: str, *, with_job: bool) -> None:
         """Tell that a target is not there any more."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AsyncExitStack, contextmanager, suppress
+from contextlib import AsyncExitStack, suppress
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from irbench.features.fleet.diagnosis_report import FleetDiagnosis
 
 _LIBRARIES = ("distributed", "asyncssh")
-_DASK_LOGGERS = ("distributed", "tornado")
 
 T = TypeVar("T")
 
@@ -210,50 +208,30 @@ def run_fleet(plan: SweepPlan, call: FleetOptions, reporter: Reporter) -> tuple[
 
 
 def complete(work: Coroutine[Any, Any, T]) -> T:
-    """Wait until work with a cluster is done, and return its result; what Dask logs meanwhile is not shown.
+    """Wait until work with a cluster is done, and return its result.
 
     Beside an event loop that runs here, as in a notebook, it is done in a thread.
     """
-    with _dask_silenced():
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return asyncio.run(work)
-        begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
-
-        async def named() -> T:
-            task = asyncio.current_task()
-            assert task is not None
-            begun.set_result((asyncio.get_running_loop(), task))
-            return await work
-
-        with ThreadPoolExecutor(1) as pool:
-            done = pool.submit(asyncio.run, named())
-            try:
-                return done.result()
-            except KeyboardInterrupt:
-                loop, task = begun.result()
-                loop.call_soon_threadsafe(task.cancel)
-                raise
-
-
-@contextmanager
-def _dask_silenced() -> Iterator[None]:
-    """Show nothing that Dask logs: irbench reports the same events itself, and Dask reports interrupts by tracebacks.
-
-    Dask gives some of its loggers a level and handlers of their own, so a level of their parents would not reach them.
-    """
-    import distributed  # noqa: F401 - makes its loggers
-
-    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in _DASK_LOGGERS]
-    levels = {name: logging.getLogger(name).level for name in {*_DASK_LOGGERS, *names}}
     try:
-        for name in levels:
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-        yield
-    finally:
-        for name, level in levels.items():
-            logging.getLogger(name).setLevel(level)
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
+
+    async def named() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        begun.set_result((asyncio.get_running_loop(), task))
+        return await work
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(asyncio.run, named())
+        try:
+            return done.result()
+        except KeyboardInterrupt:
+            loop, task = begun.result()
+            loop.call_soon_threadsafe(task.cancel)
+            raise
 
 
 class _Call:
@@ -279,7 +257,7 @@ class _Call:
 
     async def run(self) -> None:
         """Measure what is left."""
-        from irbench.features.fleet.supervision import opened, with_targets
+        from irbench.features.fleet.workers import opened, with_targets
 
         self._ask(self._fleet)
         if self._fleet.targets and not self._left(self._jobs(self._pools(self._fleet))):
@@ -288,9 +266,9 @@ class _Call:
         async with AsyncExitStack() as stack:
             if self._fleet.targets:
                 coordinator = self._coordinator(self._fleet)
-                cluster = await stack.enter_async_context(opened(self._fleet, coordinator))
+                cluster = await stack.enter_async_context(opened(self._fleet, coordinator.hear))
             else:
-                cluster = await stack.enter_async_context(opened(self._fleet, None))
+                cluster = await stack.enter_async_context(opened(self._fleet, lambda _name, _problem: None))
                 found = await with_targets(self._fleet, cluster)
                 self._ask(found)
                 coordinator = self._coordinator(found)

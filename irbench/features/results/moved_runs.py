@@ -47,19 +47,26 @@ class Arrivals:
     unsearched: tuple[Unsearched, ...] = ()
 
 
-def import_runs(sources: Sequence[Path], root: Path, stage: Callable[[Sequence[Path], Path, Path], Staged]) -> Arrivals:
+def import_runs(
+    sources: Sequence[Path],
+    root: Path,
+    stage: Callable[[Sequence[Path], Path, Path], Staged],
+    check: Callable[[Sequence[Path]], None],
+) -> Arrivals:
     """Bring runs into the store: everything is checked before the first of them becomes visible, each in one step.
 
     Args:
         sources: Archives of :func:`irbench.store.archives.pack`, or folders with runs in them at any depth.
         root: The store's folder.
         stage: Calls :func:`irbench.features.results.moved_runs.stage`, in a worker where what is brought may do harm.
+        check: Is given the folders of all runs that were brought, and raises where they are not to be stored.
     """
     with contextlib.ExitStack() as stack:
         with explained(root):
             root.mkdir(parents=True, exist_ok=True)
             scratch = stack.enter_context(temporary_folder(root, ".import-"))
         staged = stage(sources, root, scratch)
+        check((*staged.copies.values(), *staged.present))
         added = _publish(staged.copies)
     others = tuple(place for place in staged.copies if place not in added)
     return Arrivals(added, (*staged.present, *others), staged.unsearched)

@@ -198,11 +198,17 @@ def import_exit_code(arrivals: Arrivals) -> ExitCode:
     return ExitCode.FAILED_CELL if arrivals.added or arrivals.present else ExitCode.USAGE
 
 
-def bring_in(sources: Sequence[Path], root: Path) -> Arrivals:
-    """Bring runs into the store in ``root``, and return what was and what was left out."""
+def bring_in(sources: Sequence[Path], root: Path, check: Callable[[Sequence[Path]], None] = lambda _: None) -> Arrivals:
+    """Bring runs into the store in ``root``, and return what was and what was left out.
+
+    Args:
+        sources: Archives, or folders with runs in them.
+        root: The store's folder.
+        check: Is given the folders of all runs that were brought, and raises where they are not to be stored.
+    """
     from irbench.features.results import moved_runs as moving
 
-    return moving.import_runs(sources, root, _stage)
+    return moving.import_runs(sources, root, _stage, check)
 
 
 def _stage(sources: Sequence[Path], root: Path, scratch: Path) -> Staged:

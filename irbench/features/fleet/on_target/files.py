@@ -94,11 +94,11 @@ def job_folder(job: str, *, make: bool = False) -> Path:
     Raises:
         IrbenchError: It, or a folder around it, belongs to another user or can be written by others.
     """
-    folder = _private_folder("jobs") / _checked(job)
+    folder = private_folder("jobs") / _checked(job)
     return _private(folder) if make or os.path.lexists(folder) else folder
 
 
-def _private_folder(name: str) -> Path:
+def private_folder(name: str) -> Path:
     """Return a folder of irbench's for fleets, which is made where it is not there."""
     home().mkdir(parents=True, exist_ok=True)
     return _private(_private(home() / "fleet") / name)
@@ -162,7 +162,7 @@ def _holds(place: Path, sha256: str) -> bool:
 def _kept(sha256: str) -> Path:
     if _SHA256.fullmatch(sha256) is None:
         raise IrbenchError("The name of a file is no SHA-256.")
-    return _private_folder("files") / sha256
+    return private_folder("files") / sha256
 
 
 def machine_digest(fact: str) -> str:

@@ -1,4 +1,4 @@
-"""What the coordinator calls on a target: each takes and returns bytes, and raises nothing that it can foresee."""
+"""What the coordinator calls on a target: each returns bytes, and raises nothing that it can foresee."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 import platform
 import shutil
 import subprocess
-import sys
+from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -21,6 +22,7 @@ from irbench.measure.clock import utc_now
 from irbench.system import host
 from irbench.system.file_access import require_room, write_atomically
 from irbench.system.locks import waiting_for
+from irbench.system.programs import python_process
 
 _COORDINATOR = "The coordinator"
 _LONGEST_ERRORS_BYTES = 4000
@@ -46,11 +48,6 @@ def describe() -> bytes:
     )
 
 
-def missing_files(request: bytes) -> list[str]:
-    """Return the contents of a :class:`JobRequest` that are not here."""
-    return list(files.missing(unpacked(request, JobRequest, _COORDINATOR).files))
-
-
 def take_piece(file: bytes, job: str, offset: int, piece: bytes) -> bytes:
     """Write a piece of a :class:`SentFile`, and return the :class:`JobOutcome` where that failed, otherwise nothing."""
     try:
@@ -68,6 +65,8 @@ def measure(request: bytes) -> bytes:
         with waiting_for(folder / TURN):  # a worker that was given up may not have noticed yet
             outcome = _known(folder, request)
             if outcome is None:
+                if wanted := files.missing(asked.files):
+                    return packed(JobOutcome(kind="wants-files", wanted=wanted))
                 for earlier in (OUTCOME, ARCHIVE):
                     (folder / earlier).unlink(missing_ok=True)
                 files.lay_out(asked, folder / FILES)
@@ -80,18 +79,16 @@ def measure(request: bytes) -> bytes:
         return packed(_failure(error))
 
 
-def clear(job: str) -> bool:
-    """Remove what is here of a job that is done, and return whether nothing is left; files that it was sent stay."""
-    folder = files.job_folder(job)
-    shutil.rmtree(folder, ignore_errors=True)
-    return not folder.exists()
+def clear(job: str) -> bytes:
+    """Remove what is here of a job that is done; files that it was sent stay."""
+    shutil.rmtree(files.job_folder(job), ignore_errors=True)
+    return b""
 
 
 def diagnose(peak: bool) -> bytes:
     """Return what ``irbench doctor`` says of this machine, as JSON; nothing where it fails."""
-    command = (sys.executable, "-m", "irbench", "doctor", "--format", "json", *(("--peak",) if peak else ()))
-    return subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, env=_environment(), check=False
+    return _python(
+        "-m", "irbench", "doctor", "--format", "json", *(("--peak",) if peak else ()), stdout=subprocess.PIPE
     ).stdout
 
 
@@ -104,11 +101,9 @@ def _known(folder: Path, request: bytes) -> JobOutcome | None:
 
 
 def _measured(folder: Path) -> JobOutcome:
-    command = (sys.executable, "-m", "irbench.features.fleet.on_target.job_process", str(folder), str(os.getpid()))
+    words = ("-m", "irbench.features.fleet.on_target.job_process", str(folder), str(os.getpid()))
     with (folder / ERRORS).open("w+b") as errors:
-        code = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, env=_environment(), check=False
-        ).returncode
+        code = _python(*words, stdout=errors, stderr=errors).returncode
         if not (folder / OUTCOME).exists():
             return JobOutcome(kind="died", message=_death(code, folder / ERRORS))
     return _outcome(folder)
@@ -123,12 +118,15 @@ def _outcome(folder: Path) -> JobOutcome:
     )
 
 
-def _environment() -> dict[str, str]:
-    """Return the environment of this process without what Dask added: threads of libraries that are set to 1."""
+def _python(*words: str, **streams: Any) -> subprocess.CompletedProcess[bytes]:
+    """Run a Python without what Dask added to its environment: threads of libraries that are set to 1."""
     import dask.config
 
     added: dict[str, object] = dask.config.get("distributed.nanny.pre-spawn-environ", {})
-    return {name: value for name, value in os.environ.items() if str(added.get(name)) != value}
+    set_by_dask = {name for name, value in added.items() if os.environ.get(name) == str(value)}
+    command, environment = python_process(*words, without=set_by_dask)
+    streams = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **streams}
+    return subprocess.run(command, env=environment, check=False, **streams)
 
 
 def _death(code: int, errors: Path) -> str:
@@ -149,3 +147,13 @@ def _content(path: str) -> str:
         return Path(path).read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
         return ""
+
+
+TASKS: Mapping[str, Callable[..., bytes]] = {
+    "describe": describe,
+    "take_piece": take_piece,
+    "measure": measure,
+    "clear": clear,
+    "diagnose": diagnose,
+}
+"""By the names that the coordinator calls them."""

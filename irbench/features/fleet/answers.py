@@ -1,0 +1,85 @@
+"""Whether what came of a job is what was asked for: a target that is mistaken, or lies, is refused and named."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from irbench import __version__
+from irbench.core.result import RunDocument
+from irbench.errors import IrbenchError
+from irbench.features.fleet.jobs import Job, with_places
+from irbench.features.fleet.messages import JobOutcome, JobRequest, TargetFacts
+from irbench.requests.run_requests import LONGEST_NAME
+
+_OF_A_MODEL = ")"
+"""What the digest of a model's file is called ends so, as in ``resnet50 (onnx)``."""
+
+
+class NotAsked(IrbenchError):
+    """A target sent something else than it was asked for."""
+
+
+def require_asked(
+    job: Job,
+    request: JobRequest,
+    outcome: JobOutcome,
+    documents: Mapping[str, RunDocument],
+    models: Collection[str],
+    facts: TargetFacts,
+) -> None:
+    """Refuse an outcome that is of other tables, other models, other settings or another machine.
+
+    Args:
+        job: What was to be measured.
+        request: How it was asked for.
+        outcome: What the target says came of it.
+        documents: The runs that came with it, by their ids.
+        models: Digests of the models' files, SHA-256 in hexadecimal.
+        facts: What the target said of itself before.
+
+    Raises:
+        NotAsked: It is.
+    """
+    for reason in _contradictions(job, request, outcome, documents, models, facts):
+        raise NotAsked(reason)
+
+
+def _contradictions(
+    job: Job,
+    request: JobRequest,
+    outcome: JobOutcome,
+    documents: Mapping[str, RunDocument],
+    models: Collection[str],
+    facts: TargetFacts,
+) -> Iterator[str]:
+    tables = {
+        table.id: placed for table, placed in zip(job.tables, with_places(job.tables, request.places), strict=True)
+    }
+    named = [table.table for table in outcome.tables]
+    if len(set(named)) < len(named) or not set(named) <= tables.keys():
+        yield "tables that are not of the job"
+    if outcome.kind == "measured" and set(named) < tables.keys():
+        yield "no answer for some tables of the job"
+    runs = {run: table.table for table in outcome.tables for run in (table.run, table.tuned and table.tuned.search_run)}
+    runs = {run: table for run, table in runs.items() if run}
+    if runs.keys() - documents.keys():
+        yield "the id of a run that it did not send"
+    if documents.keys() - runs.keys():
+        yield "a run that is of no table"
+    for run, document in documents.items():
+        table = tables[runs[run]]
+        found = {sha256 for name, sha256 in document.file_digests.items() if name.endswith(_OF_A_MODEL)}
+        if not found <= set(models) or (models and not found):
+            yield "a run of another model"
+        if document.plan.get("name") != f"{request.name} {table.label}"[:LONGEST_NAME].strip():
+            yield "a run of another plan"
+        batches = {*table.values("batch"), *filter(None, [table.batch_before])}
+        if job.command == "sweep" and batches and set(document.plan.get("batches", ())) != batches:
+            yield "a run of other batch sizes"
+        cpu = document.environment.get("cpu")
+        machine = (
+            cpu.get("Model name") if isinstance(cpu, Mapping) else None,
+            document.environment.get("memory_bytes"),
+        )
+        if document.irbench_version != __version__ or machine != (facts.processor, facts.memory_bytes):
+            yield "a run of another machine or another irbench"
