@@ -87,9 +87,8 @@ def clear(job: str) -> bytes:
 
 def diagnose(peak: bool) -> bytes:
     """Return what ``irbench doctor`` says of this machine, as JSON; nothing where it fails."""
-    return _python(
-        "-m", "irbench", "doctor", "--format", "json", *(("--peak",) if peak else ()), stdout=subprocess.PIPE
-    ).stdout
+    options = ("--peak",) if peak else ()
+    return _python("irbench", "doctor", "--format", "json", *options, stdout=subprocess.PIPE).stdout
 
 
 def _known(folder: Path, request: bytes) -> JobOutcome | None:
@@ -101,9 +100,9 @@ def _known(folder: Path, request: bytes) -> JobOutcome | None:
 
 
 def _measured(folder: Path) -> JobOutcome:
-    words = ("-m", "irbench.features.fleet.on_target.job_process", str(folder), str(os.getpid()))
     with (folder / ERRORS).open("w+b") as errors:
-        code = _python(*words, stdout=errors, stderr=errors).returncode
+        process = "irbench.features.fleet.on_target.job_process"
+        code = _python(process, str(folder), str(os.getpid()), stdout=errors, stderr=errors).returncode
         if not (folder / OUTCOME).exists():
             return JobOutcome(kind="died", message=_death(code, folder / ERRORS))
     return _outcome(folder)
@@ -118,13 +117,13 @@ def _outcome(folder: Path) -> JobOutcome:
     )
 
 
-def _python(*words: str, **streams: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run a Python without what Dask added to its environment: threads of libraries that are set to 1."""
+def _python(module: str, *arguments: str, **streams: Any) -> subprocess.CompletedProcess[bytes]:
+    """Run a module without what Dask added to its environment: threads of libraries that are set to 1."""
     import dask.config
 
     added: dict[str, object] = dask.config.get("distributed.nanny.pre-spawn-environ", {})
     set_by_dask = {name for name, value in added.items() if os.environ.get(name) == str(value)}
-    command, environment = python_process(*words, without=set_by_dask)
+    command, environment = python_process("-m", module, *arguments, without=set_by_dask)
     streams = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **streams}
     return subprocess.run(command, env=environment, check=False, **streams)
 
