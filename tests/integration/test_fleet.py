@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shlex
 import signal
@@ -11,13 +10,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import hostile_tasks
 import models
 import pytest
-from fake_runs import ENOUGH, FASTEST_PLAN
-from fleet_processes import job_processes, nothing_is_left, waited_for
+from fake_runs import ENOUGH
+from fleet_processes import Place, job_processes, nothing_is_left, waited_for
 from front_door import irbench_process as irbench
 
 from irbench.errors import ExitCode
@@ -27,63 +24,6 @@ pytest.importorskip("distributed")
 pytest.importorskip("asyncssh")
 
 pytestmark = [pytest.mark.ci, pytest.mark.usefixtures("known_backends")]
-PLAN = f'{FASTEST_PLAN}backends = "fake-a"\n[[matrix]]\nbatch = [1, 2, 3]\n'
-
-
-class Place:
-    """A folder with a plan, its model, and two targets of one pool."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.results = folder / "results"
-        self.targets = folder / "fleet.toml"
-        (folder / "plan.toml").write_text(PLAN)
-        self.write_targets()
-
-    def write_targets(self, head: str = "") -> None:
-        """Write a file of two targets that do not wait for each other."""
-        targets = (
-            f'[[targets]]\nname = "{name}"\npool = "both"\nprice-per-hour = 0.5\n'
-            f'variables = {{ IRBENCH_LOCK = "{self.folder}/lock-{name}" }}\n'
-            for name in ("left", "right")
-        )
-        self.targets.write_text("\n".join(("same-machine = true", head, *targets)))
-
-    def command(self, *arguments: object) -> tuple[str, ...]:
-        """Return the words that measure the plan on the targets."""
-        words = ("fleet", "run", self.folder / "plan.toml", "--targets", self.targets, "--results", self.results)
-        return tuple(map(str, (*words, *arguments)))
-
-    @contextmanager
-    def begun(self) -> Iterator[subprocess.Popen[str]]:
-        """Yield a call that has a job in flight."""
-        call = subprocess.Popen(
-            (sys.executable, "-m", "irbench", *self.command()),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        with call:
-            try:
-                waited_for(lambda: job_processes(call.pid))
-                yield call
-            finally:
-                call.kill()
-
-    def write_apart(self) -> None:
-        """Write two targets without a pool, each of which measures everything."""
-        self.write_targets()
-        self.targets.write_text(self.targets.read_text().replace('pool = "both"\n', ""))
-
-    def require_each_table_once(self, report: dict[str, Any]) -> None:
-        """Refuse a report or a store that lacks a table or has one twice."""
-        assert sorted(table["label"] for table in report["tables"] if table["run"]) == [
-            f"mlp.onnx batch={batch}" for batch in (1, 2, 3)
-        ]
-        entries = list_runs(self.results).entries
-        assert all(entry.complete for entry in entries)
-        assert sorted(entry.batches for entry in entries) == [(1,), (2,), (3,)]
-        assert {entry.run_id for entry in entries} == {table["run"] for table in report["tables"]}
 
 
 @pytest.fixture
@@ -288,25 +228,3 @@ def test_a_scheduler_that_is_not_there_is_one_line(place: Place):
     assert called.code == ExitCode.USAGE
     assert "127.0.0.1:1" in called.err.splitlines()[-2]
     assert not list_runs(place.results).entries
-
-
-def test_nothing_that_a_target_sends_is_unpickled_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from irbench.features.fleet.cluster import CallFailed, joined
-
-    monkeypatch.setenv("PYTHONPATH", str(Path(hostile_tasks.__file__).parent))
-
-    async def attacked(address: str) -> list[str]:
-        outcomes = []
-        async with joined(address, None) as cluster:
-            (member,) = (await cluster.members()).values()
-            for task in hostile_tasks.ALL:
-                try:
-                    outcomes.append(repr(await cluster.call(member, task, str(tmp_path))))
-                except CallFailed:
-                    outcomes.append("failed")
-            await asyncio.sleep(0.5)
-        return outcomes
-
-    with dask_cluster(1) as (address, _):
-        assert asyncio.run(attacked(address)) == ["failed", "failed", "b'warned'", "failed"]
-    assert not Path(tmp_path, str(os.getpid())).exists()

@@ -6,20 +6,17 @@ from collections.abc import Collection, Iterator, Mapping
 
 from irbench import __version__
 from irbench.core.result import RunDocument
-from irbench.errors import IrbenchError
 from irbench.features.fleet.jobs import Job, with_places
-from irbench.features.fleet.messages import JobOutcome, JobRequest, TargetFacts
+from irbench.features.fleet.messages import JobOutcome, JobRequest, NotAsked, TargetFacts
 from irbench.requests.run_requests import LONGEST_NAME
 
+_LONGEST_NAME = LONGEST_NAME - len(" search")
 _OF_A_MODEL = ")"
 """What the digest of a model's file is called ends so, as in ``resnet50 (onnx)``."""
 
 
-class NotAsked(IrbenchError):
-    """A target sent something else than it was asked for."""
-
-
 def require_asked(
+    sender: str,
     job: Job,
     request: JobRequest,
     outcome: JobOutcome,
@@ -30,6 +27,7 @@ def require_asked(
     """Refuse an outcome that is of other tables, other models, other settings or another machine.
 
     Args:
+        sender: The target.
         job: What was to be measured.
         request: How it was asked for.
         outcome: What the target says came of it.
@@ -41,7 +39,7 @@ def require_asked(
         NotAsked: It is.
     """
     for reason in _contradictions(job, request, outcome, documents, models, facts):
-        raise NotAsked(reason)
+        raise NotAsked(sender, reason)
 
 
 def _contradictions(
@@ -52,9 +50,7 @@ def _contradictions(
     models: Collection[str],
     facts: TargetFacts,
 ) -> Iterator[str]:
-    tables = {
-        table.id: placed for table, placed in zip(job.tables, with_places(job.tables, request.places), strict=True)
-    }
+    tables = {pair[0].id: pair for pair in zip(job.tables, with_places(job.tables, request.places), strict=True)}
     named = [table.table for table in outcome.tables]
     if len(set(named)) < len(named) or not set(named) <= tables.keys():
         yield "tables that are not of the job"
@@ -67,13 +63,14 @@ def _contradictions(
     if documents.keys() - runs.keys():
         yield "a run that is of no table"
     for run, document in documents.items():
-        table = tables[runs[run]]
+        asked, placed = tables[runs[run]]
         found = {sha256 for name, sha256 in document.file_digests.items() if name.endswith(_OF_A_MODEL)}
         if not found <= set(models) or (models and not found):
             yield "a run of another model"
-        if document.plan.get("name") != f"{request.name} {table.label}"[:LONGEST_NAME].strip():
+        name = str(document.plan.get("name"))
+        if not any(name.startswith(f"{request.name} {each.label}"[:_LONGEST_NAME].strip()) for each in (asked, placed)):
             yield "a run of another plan"
-        batches = {*table.values("batch"), *filter(None, [table.batch_before])}
+        batches = {*asked.values("batch"), *filter(None, [asked.batch_before])}
         if job.command == "sweep" and batches and set(document.plan.get("batches", ())) != batches:
             yield "a run of other batch sizes"
         cpu = document.environment.get("cpu")

@@ -14,13 +14,13 @@ import msgspec
 
 from irbench import __version__
 from irbench.errors import IrbenchError, one_line
-from irbench.features.fleet.answers import NotAsked, require_asked
+from irbench.features.fleet.answers import require_asked
 from irbench.features.fleet.cluster import LARGEST_ANSWER_BYTES, CallFailed, Cluster, SchedulerLost, TargetLost
 from irbench.features.fleet.dask_process import Member
 from irbench.features.fleet.job_queue import Assignment, Gone, JobQueue
 from irbench.features.fleet.jobs import Job, Shipments
 from irbench.features.fleet.journal import End, JobRecord, Journal, Unwritable
-from irbench.features.fleet.messages import JobOutcome, JobRequest, TargetFacts, packed, unpacked
+from irbench.features.fleet.messages import JobOutcome, JobRequest, NotAsked, TargetFacts, packed, unpacked
 from irbench.features.fleet.problems import TargetProblem, problem_of_target
 from irbench.features.fleet.progress import MOST_TARGETS, FleetProgress
 from irbench.features.fleet.targets import FleetFile
@@ -210,7 +210,7 @@ class Coordinator:
         except CallFailed:
             end, outcome = "not-begun", JobOutcome(kind="refused")
         except NotAsked as error:
-            self._refuse(member.name, TargetProblem(code="not-asked", said=error.message))
+            self._refuse(member.name, TargetProblem(code="not-asked", said=error.reason))
             return
         except (SchedulerLost, Unwritable):
             raise
@@ -230,7 +230,7 @@ class Coordinator:
         files = {file.sha256: file for file in request.files}
         for sha256 in dict.fromkeys(wanted):
             if (file := files.get(sha256)) is None:
-                raise NotAsked("it wants a file that is not of the job")
+                raise NotAsked(member.name, "it wants a file that is not of the job")
             self.progress.sent(member.name, file)
             with self.shipments.source(sha256).open("rb") as content:
                 for offset in range(0, max(file.size_bytes, 1), _PIECE_BYTES):
@@ -246,7 +246,7 @@ class Coordinator:
 
         def check(folders: Sequence[Path]) -> None:
             documents = {document.run_id: document for document in map(load_document, folders)}
-            require_asked(job, request, outcome, documents, models, facts)
+            require_asked(name, job, request, outcome, documents, models, facts)
 
         if not outcome.archive:
             check(())

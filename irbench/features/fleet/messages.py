@@ -27,6 +27,21 @@ RunId: TypeAlias = Annotated[str, msgspec.Meta(pattern="^([0-9A-HJKMNP-TV-Z]{26}
 T = TypeVar("T")
 
 
+class NotAsked(IrbenchError):
+    """Somebody sent something else than was asked for.
+
+    Attributes:
+        reason: What is wrong with it.
+    """
+
+    def __init__(self, sender: str, reason: str) -> None:
+        super().__init__(
+            f"{sender} sent something else than it was asked for: {reason}.",
+            hint="Install the same irbench there; if it is the same, do not trust that machine.",
+        )
+        self.reason = reason
+
+
 class SentFile(msgspec.Struct, frozen=True):
     """A file that a target gets, once.
 
@@ -147,12 +162,9 @@ def unpacked(data: bytes, kind: type[T], sender: str) -> T:
     """Return the message in bytes that came from somewhere.
 
     Raises:
-        IrbenchError: They are no such message.
+        NotAsked: They are no such message.
     """
     try:
         return msgspec.msgpack.decode(data, type=kind)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise IrbenchError(
-            f"{sender} sent what this irbench cannot read: {damage_text(error)}.",
-            hint="Install the same irbench there; if it is the same, do not trust that machine.",
-        ) from error
+        raise NotAsked(sender, damage_text(error)) from error
