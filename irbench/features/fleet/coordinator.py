@@ -17,9 +17,9 @@ from irbench.errors import IrbenchError, one_line
 from irbench.features.fleet.answers import require_asked
 from irbench.features.fleet.cluster import LARGEST_ANSWER_BYTES, CallFailed, Cluster, SchedulerLost, TargetLost
 from irbench.features.fleet.dask_process import Member
-from irbench.features.fleet.job_queue import Assignment, Gone, JobQueue
+from irbench.features.fleet.job_queue import Assignment, JobQueue
 from irbench.features.fleet.jobs import Job, Shipments
-from irbench.features.fleet.journal import End, JobRecord, Journal, Unwritable
+from irbench.features.fleet.journal import End, JobRecord, Journal, TargetRecord, Unwritable
 from irbench.features.fleet.messages import JobOutcome, JobRequest, NotAsked, TargetFacts, packed, unpacked
 from irbench.features.fleet.problems import TargetProblem, problem_of_target
 from irbench.features.fleet.progress import MOST_TARGETS, FleetProgress
@@ -310,28 +310,31 @@ class Coordinator:
         return record.is_done
 
     def _record_gone(self) -> None:
-        for gone in self.queue.gone[self._said_gone :]:
-            record = self._record_of(gone)
-            self.journal.add(record)
-            self.progress.ended("", gone.job, record)
-        self._said_gone = len(self.queue.gone)
-
-    def _record_of(self, gone: Gone) -> JobRecord:
-        job = gone.job
-        return JobRecord(
-            job=job.id,
-            pool=job.pool,
-            kind=gone.reason,
-            labels=tuple(table.label for table in job.tables),
-            message=self._last_words.get(job.id, "") if gone.reason == "deaths" else "",
-            problems=self._problems_of(job.pool) if gone.reason == "no-target" else {},
-        )
-
-    def _problems_of(self, pool: str) -> dict[str, TargetProblem]:
-        """Return what is wrong with the targets of a pool, of the first that something is known of."""
-        seen = {name: target.problem for name, target in self.journal.document.targets.items()}
-        found = {name: self._absent.get(name) or seen.get(name) for name in self.queue.targets_of(pool)}
-        return dict(islice(((name, problem) for name, problem in found.items() if problem is not None), MOST_TARGETS))
+        """Record what is not tried again, and why: of each pool whose targets are gone, what is known of the first."""
+        gone = self.queue.gone[self._said_gone :]
+        if not gone:
+            return
+        self._said_gone += len(gone)
+        problems: dict[str, dict[str, TargetProblem]] = {}
+        for pool in {each.job.pool for each in gone if each.reason == "no-target"}:
+            seen = self.journal.document.targets
+            known = ((name, self._absent.get(name) or seen.get(name)) for name in self.queue.targets_of(pool))
+            found = ((name, each.problem if isinstance(each, TargetRecord) else each) for name, each in known)
+            problems[pool] = dict(islice(((name, problem) for name, problem in found if problem), MOST_TARGETS))
+        records = [
+            JobRecord(
+                job=each.job.id,
+                pool=each.job.pool,
+                kind=each.reason,
+                labels=tuple(table.label for table in each.job.tables),
+                message=self._last_words.get(each.job.id, "") if each.reason == "deaths" else "",
+                problems=problems.get(each.job.pool, {}) if each.reason == "no-target" else {},
+            )
+            for each in gone
+        ]
+        self.journal.add(*records)
+        for each, record in zip(gone, records, strict=True):
+            self.progress.ended("", each.job, record)
 
 
 def clock_ahead_s(facts: TargetFacts) -> float | None:

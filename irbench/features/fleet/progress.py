@@ -24,7 +24,6 @@ END_TEXTS: Mapping[End, str] = {
     "measured": "measured in part",
     "refused": "not possible there",
     "not-begun": "the target could not begin the job",
-    "unknown-file": "it asks for a file that is not part of the job",
     "deaths": "its process was killed again and again",
     "busy": "somebody else measured there for too long",
     "no-target": "no target was there",
