@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -63,9 +65,8 @@ class Coordinator:
         self._members: dict[str, Member] = {}
         self._facts: dict[str, TargetFacts] = {}
         self._seen: Mapping[str, Member] = {}
-        self._work: dict[str, asyncio.Task[None]] = {}
-        self._looking: dict[str, asyncio.Task[None]] = {}
-        self._clearing: dict[str, asyncio.Task[None]] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._failure: BaseException | None = None
         self._watch = Stopwatch()
         self._importing = asyncio.Lock()
         self._said_gone = 0
@@ -78,28 +79,44 @@ class Coordinator:
         Raises:
             IrbenchError: The scheduler is gone, or a disk of this machine is full.
         """
+        self._wake = cluster.changed
         try:
-            while True:
+            while self._failure is None:
                 await self._see(cluster)
                 for assignment in self.queue.assignments(self._watch.elapsed_s):
                     self._begin(cluster, assignment)
                 self._record_gone()
-                if self.queue.is_over and not (self._work or self._clearing):
+                if self.queue.is_over and not self._tasks:
                     self._record_absent()
                     return
-                await self._something()
-                self._raise_problems()
+                with suppress(TimeoutError):  # the patience with a target ends without any event
+                    await asyncio.wait_for(self._wake.wait(), _LOOK_S)
+                self._wake.clear()
+            raise self._failure
         finally:
-            for task in self._tasks():
+            tasks = tuple(self._tasks.values())
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*self._tasks(), return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _something(self) -> None:
-        """Wait until something happened, but not for long: the cluster tells nothing by itself."""
-        woken = asyncio.create_task(self._wake.wait())
-        await asyncio.wait((*self._tasks(), woken), timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
-        woken.cancel()
-        self._wake.clear()
+    def _start(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Have a target admitted, or measure, when what it did before is over."""
+        before = self._tasks.get(name)
+
+        async def begun() -> None:
+            if before is not None:
+                await asyncio.wait((before,))
+            await work()
+
+        task = self._tasks[name] = asyncio.create_task(begun())
+        task.add_done_callback(partial(self._take_end, name))
+
+    def _take_end(self, name: str, task: asyncio.Task[None]) -> None:
+        if self._tasks.get(name) is task:
+            del self._tasks[name]
+        if not task.cancelled() and task.exception() is not None:
+            self._failure = task.exception()
+        self._wake.set()
 
     def hear(self, name: str, problem: TargetProblem) -> None:
         """Take in why a target is not there; it is not tried again where its problem lasts."""
@@ -115,20 +132,6 @@ class Coordinator:
         self._see_target(name, problem=problem)
         self._wake.set()
 
-    @property
-    def _kinds(self) -> tuple[dict[str, asyncio.Task[None]], ...]:
-        return (self._work, self._looking, self._clearing)
-
-    def _tasks(self) -> tuple[asyncio.Task[None], ...]:
-        return tuple(task for running in self._kinds for task in running.values())
-
-    def _raise_problems(self) -> None:
-        for running in self._kinds:
-            for name, task in tuple(running.items()):
-                if task.done():
-                    del running[name]
-                    task.result()
-
     async def _see(self, cluster: Cluster) -> None:
         """Take in which targets came and went."""
         members = await cluster.members()
@@ -142,12 +145,11 @@ class Coordinator:
         for name, member in members.items():
             if name in self.queue.pools and name not in self._members:
                 self._members[name] = member
-                self._looking[name] = asyncio.create_task(self._admit(cluster, member))
+                self._start(name, partial(self._admit, cluster, member))
 
     def _leave(self, name: str) -> None:
-        for running in self._kinds:
-            if (task := running.pop(name, None)) is not None:
-                task.cancel()
+        if (task := self._tasks.pop(name, None)) is not None:
+            task.cancel()
         if self.queue.is_here(name):
             self.progress.left(name, with_job=self.queue.job_of(name) is not None)
             self.queue.left(name, self._watch.elapsed_s)
@@ -194,7 +196,7 @@ class Coordinator:
         self.progress.begun(assignment.target, assignment.job)
         self.journal.begin_job(assignment.job.id, assignment.target)
         member = self._members[assignment.target]
-        self._work[assignment.target] = asyncio.create_task(self._measure(cluster, member, assignment.job))
+        self._start(assignment.target, partial(self._measure, cluster, member, assignment.job))
 
     async def _measure(self, cluster: Cluster, member: Member, job: Job) -> None:
         end: End | None = None
@@ -217,7 +219,8 @@ class Coordinator:
         except IrbenchError as error:
             outcome = JobOutcome(kind="refused", message=error.message, hint=error.hint)
         if self._end(member.name, job, outcome, end):
-            self._clearing[member.name] = asyncio.create_task(self._clear(cluster, member, job))
+            with suppress(TargetLost, CallFailed):  # one that is not there any more keeps what it has of the job
+                await cluster.call(member, "clear", job.id)
 
     async def _asked(self, cluster: Cluster, member: Member, request: JobRequest) -> JobOutcome:
         answer = await cluster.call(member, "measure", packed(request), measures=True, most_bytes=LARGEST_ANSWER_BYTES)
@@ -269,11 +272,6 @@ class Coordinator:
             except IrbenchError:
                 require_room(folder, _ROOM_FACTOR * len(archive))
                 raise
-
-    async def _clear(self, cluster: Cluster, member: Member, job: Job) -> None:
-        """Have a target remove what it kept of a job; one that is not there any more keeps it."""
-        with suppress(TargetLost, CallFailed):
-            await cluster.call(member, "clear", job.id)
 
     def _end(self, name: str, job: Job, outcome: JobOutcome, end: End | None) -> bool:
         """Record what came of a job, and return whether it is done."""
