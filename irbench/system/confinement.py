@@ -39,7 +39,7 @@ _FILE_RIGHTS_BITS = {1: 13, 2: 14, 3: 15, 4: 15}
 """How many rights of files each version knows; 16 since version 5."""
 _BIND_TCP, _CONNECT_TCP = 0b01, 0b10
 _TCP = _BIND_TCP | _CONNECT_TCP
-_TCP_SINCE = 4
+TCP_SINCE = 4
 _SCOPES = 0b11
 """No connection to abstract sockets, and no signal, beyond processes that are restricted likewise."""
 SCOPES_SINCE = 6
@@ -84,14 +84,14 @@ def restrict_files(readable: Iterable[Path], writable: Iterable[Path], ports: Po
     """
     version = call_kernel(_CREATE_RULESET, None, 0, _ASK_VERSION)
     handled = (1 << _FILE_RIGHTS_BITS.get(version, 16)) - 1
-    ruleset = _Ruleset(handled, _TCP if version >= _TCP_SINCE else 0, _SCOPES if version >= SCOPES_SINCE else 0)
+    ruleset = _Ruleset(handled, _TCP if version >= TCP_SINCE else 0, _SCOPES if version >= SCOPES_SINCE else 0)
     descriptor = call_kernel(_CREATE_RULESET, ctypes.byref(ruleset), size_of_ruleset(version), 0)
     try:
         for path in readable:
             _allow(descriptor, path, handled & _READING)
         for path in writable:
             _allow(descriptor, path, handled)
-        if ports is not None and version >= _TCP_SINCE:
+        if ports is not None and version >= TCP_SINCE:
             for right, numbers in ((_BIND_TCP, ports.bind), (_CONNECT_TCP, ports.connect)):
                 for number in numbers:
                     rule = _PortRule(right, number)
@@ -104,7 +104,7 @@ def restrict_files(readable: Iterable[Path], writable: Iterable[Path], ports: Po
 
 def size_of_ruleset(version: int) -> int:
     """Return how much of the structure a version knows: a kernel refuses more."""
-    fields = 3 if version >= SCOPES_SINCE else 2 if version >= _TCP_SINCE else 1
+    fields = 3 if version >= SCOPES_SINCE else 2 if version >= TCP_SINCE else 1
     return fields * ctypes.sizeof(ctypes.c_uint64)
 
 
@@ -276,7 +276,7 @@ def _restrict(allowed: Confinement, version: int) -> int:
     try:
         restrict_files(own, (_SINK, *devices, *allowed.writable), allowed.ports)
     except OSError:
-        if allowed.for_runtime or allowed.ports is not None:
+        if allowed.for_runtime:
             raise
         return 0
     return version

@@ -16,6 +16,7 @@ from itertools import count
 
 import msgspec
 
+from irbench.api.progress import Say
 from irbench.errors import IrbenchError, one_line
 from irbench.features.fleet.dask_process import (
     Answer,
@@ -58,6 +59,12 @@ class SchedulerLost(IrbenchError):
 
 class CallFailed(Exception):
     """A call did not return what it should; why is not known, because a target would say it by running code."""
+
+
+_UNCONFINED = (
+    "warning: this kernel cannot confine the process that reads what targets send (docs/security.md): "
+    "use only targets that may run code as you"
+)
 
 
 class Cluster:
@@ -160,8 +167,8 @@ class Cluster:
 
 
 @asynccontextmanager
-async def joined(request: Open) -> AsyncIterator[Cluster]:
-    """Yield a cluster that is started, or joined where it runs.
+async def joined(request: Open, say: Say) -> AsyncIterator[Cluster]:
+    """Yield a cluster that is started, or joined where it runs, and warn where the kernel cannot confine its process.
 
     Raises:
         IrbenchError: It is not reached, or cannot be started.
@@ -190,6 +197,8 @@ async def joined(request: Open) -> AsyncIterator[Cluster]:
             if not isinstance(event, Opened):
                 raise _not_opened(request, event)
             cluster = Cluster(process, event.port)
+            if not event.is_confined:
+                say(_UNCONFINED)
             listening = asyncio.ensure_future(cluster.listen())
             try:
                 yield cluster

@@ -22,7 +22,7 @@ import msgspec
 
 from irbench.errors import first_line
 from irbench.features.fleet import on_target
-from irbench.system.confinement import Confinement, Ports, confine, limit_memory
+from irbench.system.confinement import TCP_SINCE, Confinement, Ports, confine, limit_memory
 
 RESOURCE = "measure"
 """Of which each worker that measures has one: Dask runs one job at a time on it, whoever else submits some."""
@@ -117,9 +117,14 @@ class Withdraw(msgspec.Struct, frozen=True, tag=True):
 
 
 class Opened(msgspec.Struct, frozen=True, tag=True):
-    """The scheduler is reached: at a port of this machine, or where it ran."""
+    """The scheduler is reached: at a port of this machine, or where it ran.
+
+    Attributes:
+        is_confined: Whether the kernel keeps this process from files, programs, and ports of others.
+    """
 
     port: int
+    is_confined: bool
 
 
 class NotOpened(msgspec.Struct, frozen=True, tag=True):
@@ -290,7 +295,7 @@ async def _scheduler(request: Open, port: int) -> AsyncIterator[None]:
         yield
 
 
-async def _serve(request: Open, address: str, port: int, output: int) -> None:
+async def _serve(request: Open, address: str, opened: Opened, output: int) -> None:
     from distributed import Client
 
     loop = asyncio.get_running_loop()
@@ -298,7 +303,7 @@ async def _serve(request: Open, address: str, port: int, output: int) -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(output, "wb"))
     writer = asyncio.StreamWriter(transport, protocol, reader, loop)
-    scheduler = None if request.address else _scheduler(request, port)
+    scheduler = None if request.address else _scheduler(request, opened.port)
     try:
         if scheduler is not None:
             await scheduler.__aenter__()
@@ -313,7 +318,7 @@ async def _serve(request: Open, address: str, port: int, output: int) -> None:
     except (OSError, TypeError, ValueError) as error:
         writer.write(framed(NotOpened(first_line(error))))
     else:
-        writer.write(framed(Opened(port)))
+        writer.write(framed(opened))
         await _Endpoint(client, reader, writer).serve()
     with suppress(OSError):
         await writer.drain()
@@ -362,13 +367,14 @@ def main() -> None:
         resource.RLIMIT_NOFILE, (most_files, most_files)
     )  # whoever reaches the port can open connections
     limit_memory(_MEMORY_BYTES)
-    confine(Confinement(writable=(folder,), ports=ports))
+    support = confine(Confinement(writable=(folder,), ports=ports))
+    is_confined = support.seccomp and support.landlock >= TCP_SINCE
     import dask.config
 
     dask.config.set({**SETTINGS, "temporary-directory": str(folder)})
     address = f"{scheme}[{host}]:{port}" if ":" in host else f"{scheme}{host}:{port}"
     try:
-        asyncio.run(_serve(request, address, port, output))
+        asyncio.run(_serve(request, address, Opened(port, is_confined), output))
     finally:
         os._exit(0)  # threads of Dask may wait for workers that are gone
 

@@ -263,12 +263,13 @@ class _Call:
         if self._fleet.targets and not self._left(self._jobs(self._pools(self._fleet))):
             self._reporter.say("nothing is left to measure")
             return
+        say = self._reporter.say
         async with AsyncExitStack() as stack:
             if self._fleet.targets:
                 coordinator = self._coordinator(self._fleet)
-                cluster = await stack.enter_async_context(opened(self._fleet, coordinator.hear))
+                cluster = await stack.enter_async_context(opened(self._fleet, coordinator.hear, say))
             else:
-                cluster = await stack.enter_async_context(opened(self._fleet, lambda _name, _problem: None))
+                cluster = await stack.enter_async_context(opened(self._fleet, lambda _name, _problem: None, say))
                 found = await with_targets(self._fleet, cluster)
                 self._ask(found)
                 coordinator = self._coordinator(found)

@@ -16,6 +16,7 @@ import asyncssh
 import msgspec
 
 from irbench import __version__
+from irbench.api.progress import Say
 from irbench.errors import IrbenchError, first_line, one_line
 from irbench.features.fleet.cluster import Cluster, joined
 from irbench.features.fleet.dask_process import Open, Tls
@@ -68,14 +69,14 @@ class OwnCluster:
 
 
 @asynccontextmanager
-async def opened(fleet: FleetFile, tell: Tell) -> AsyncIterator[Cluster]:
+async def opened(fleet: FleetFile, tell: Tell, say: Say) -> AsyncIterator[Cluster]:
     """Yield the cluster that a fleet asks for; one that is started ends with the block.
 
     Raises:
         IrbenchError: It cannot be reached, or no target can be used.
     """
     if not fleet.scheduler.address:
-        async with cluster_of_own(fleet, tell) as own:
+        async with cluster_of_own(fleet, tell, say) as own:
             yield own.cluster
         return
     tls = None
@@ -87,7 +88,7 @@ async def opened(fleet: FleetFile, tell: Tell) -> AsyncIterator[Cluster]:
                 f"The certificates of the cluster cannot be read: {first_line(error)}.",
                 hint="Check [tls] in the file of targets.",
             ) from error
-    async with joined(Open(address=fleet.scheduler.address, tls=tls)) as cluster:
+    async with joined(Open(address=fleet.scheduler.address, tls=tls), say) as cluster:
         yield cluster
 
 
@@ -110,7 +111,7 @@ async def with_targets(fleet: FleetFile, cluster: Cluster) -> FleetFile:
 
 
 @asynccontextmanager
-async def cluster_of_own(fleet: FleetFile, tell: Tell) -> AsyncIterator[OwnCluster]:
+async def cluster_of_own(fleet: FleetFile, tell: Tell, say: Say) -> AsyncIterator[OwnCluster]:
     """Yield a cluster with a worker on each target; all of it ends with the block.
 
     Raises:
@@ -120,7 +121,7 @@ async def cluster_of_own(fleet: FleetFile, tell: Tell) -> AsyncIterator[OwnClust
     is_local = not any(target.host for target in fleet.targets)
     host = _LOOPBACK if is_local else fleet.scheduler.host
     async with AsyncExitStack() as stack:
-        cluster = await stack.enter_async_context(joined(Open(host=host, port=fleet.scheduler.port, tls=tls)))
+        cluster = await stack.enter_async_context(joined(Open(host=host, port=fleet.scheduler.port, tls=tls), say))
         keepers = [_Keeper(target, fleet, cluster.port, tls, tell) for target in fleet.targets]
         tasks = [asyncio.create_task(keeper.keep()) for keeper in keepers]
         try:
