@@ -34,6 +34,7 @@ def listen():
         made.listen()
 
 tried = {
+    "attack": ATTACK,
     "pid": os.getpid(),
     "read": outcome(lambda: pathlib.Path(SECRET).read_text()),
     "write": outcome(lambda: pathlib.Path(SECRET).with_name("harm").touch()),
@@ -56,7 +57,8 @@ class Harm:
     """Has whoever unpickles it run the code above."""
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        values = {name: os.environ[name] for name in ("SECRET", "UNIX")}
+        values: dict[str, Any] = {name: os.environ[name] for name in ("SECRET", "UNIX")}
+        values["ATTACK"] = os.environ["HOSTILE"]
         values |= {name: int(os.environ[name]) for name in ("REPORT", "OTHER")}
         return exec, (CODE, values)
 
