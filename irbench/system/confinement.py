@@ -263,7 +263,7 @@ def confine(allowed: Confinement) -> ConfinementSupport:
         if is_server:
             refused = _REFUSED_TO_SERVERS
         cutting = () if support.landlock >= TRUNCATION_SINCE else seccomp.TRUNCATION
-        sockets = seccomp.ONLY_TCP if is_server else ()
+        sockets = (*seccomp.ONLY_TCP, *seccomp.CONNECTING_BY_SENDING) if is_server else ()
         seccomp.refuse_calls((*refused, *cutting), (*_REFUSED_WITH_ARGUMENTS, *sockets))
     return support
 

@@ -90,6 +90,9 @@ ARCHITECTURES: Mapping[str, Architecture] = {
             "fork": 57,
             "vfork": 58,
             "clone": 56,
+            "sendto": 44,
+            "sendmsg": 46,
+            "sendmmsg": 307,
             "unshare": 272,
             "setns": 308,
             "setsid": 112,
@@ -149,6 +152,9 @@ ARCHITECTURES: Mapping[str, Architecture] = {
             "process_vm_readv": 270,
             "process_vm_writev": 271,
             "clone": 220,
+            "sendto": 206,
+            "sendmsg": 211,
+            "sendmmsg": 269,
             "unshare": 97,
             "setns": 268,
             "setsid": 157,
@@ -267,6 +273,13 @@ ONLY_TCP = (
     ArgumentRule("socket", 2, _ALL_BITS & ~_TCP),
 )
 """Sockets other than those of TCP, for which Landlock has no rules: of Unix, UDP, multipath TCP."""
+_FAST_OPEN = 0x20000000
+CONNECTING_BY_SENDING = (
+    ArgumentRule("sendto", 3, _FAST_OPEN),
+    ArgumentRule("sendmsg", 2, _FAST_OPEN),
+    ArgumentRule("sendmmsg", 3, _FAST_OPEN),
+)
+"""Connections of TCP Fast Open, whose ports Landlock does not look at."""
 ADOPTION = ArgumentRule("prctl", 0, 36, is_value=True)
 """``PR_SET_CHILD_SUBREAPER``: a worker that stops adopting its daemons would not find them to freeze or kill them."""
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from irbench.system import confinement, seccomp
-from irbench.system.confinement import Confinement, ConfinementSupport, confine, confinement_support
+from irbench.system.confinement import Confinement, ConfinementSupport, Ports, confine, confinement_support
 from irbench.system.seccomp import ARCHITECTURES
 
 needs_landlock = pytest.mark.skipif(not confinement_support().landlock, reason="this kernel offers no Landlock")
@@ -399,3 +399,133 @@ def test_memory_beyond_the_limit_is_refused_at_once():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "refused\n"
+
+
+def listening() -> tuple[socket.socket, int]:
+    server = socket.create_server(("127.0.0.1", 0))
+    return server, server.getsockname()[1]
+
+
+def connected(port: int) -> None:
+    socket.create_connection(("127.0.0.1", port), 5).close()
+
+
+def bound(port: int) -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", port))
+        server.listen()
+
+
+needs_ports = pytest.mark.skipif(confinement_support().landlock < 4, reason="this kernel restricts no ports")
+
+
+@needs_ports
+@needs_seccomp
+def test_a_server_reaches_its_ports_and_no_other() -> None:
+    (one, allowed), (other, refused) = listening(), listening()
+    with one, other:
+        server = Confinement(ports=Ports(connect=(allowed,)))
+        assert confined(server, lambda: connected(allowed)) == 0
+        assert confined(server, lambda: connected(refused)) == errno.EACCES
+
+
+@needs_ports
+@needs_seccomp
+@pytest.mark.parametrize("send", ["sendto", "sendmsg"])
+def test_a_server_connects_to_no_other_port_by_sending_at_once(send: str) -> None:
+    """TCP Fast Open connects without the call by that name, which kernels restrict alone."""
+
+    def sent(port: int) -> None:
+        with socket.socket() as client:
+            address = ("127.0.0.1", port)
+            if send == "sendto":
+                client.sendto(b"x", socket.MSG_FASTOPEN, address)
+            else:
+                client.sendmsg([b"x"], [], socket.MSG_FASTOPEN, address)
+
+    server, port = listening()
+    with server:
+        assert confined(Confinement(ports=Ports()), lambda: sent(port)) == errno.EACCES
+
+
+@needs_ports
+@needs_seccomp
+def test_a_server_listens_on_its_ports_and_no_other() -> None:
+    (one, allowed), (other, refused) = listening(), listening()
+    one.close()
+    other.close()
+    server = Confinement(ports=Ports(bind=(allowed,)))
+    assert confined(server, lambda: bound(allowed)) == 0
+    assert confined(server, lambda: bound(refused)) == errno.EACCES
+
+
+@needs_seccomp
+def test_a_server_starts_threads_and_no_program() -> None:
+    def start_thread() -> None:
+        codes: list[int] = []
+        thread = threading.Thread(target=lambda: codes.append(1))
+        thread.start()
+        thread.join()
+        assert codes == [1]
+
+    server = Confinement(ports=Ports())
+    assert confined(server, start_thread) == 0
+    assert confined(server, lambda: subprocess.run([sys.executable, "-V"], check=True)) == errno.EACCES
+    assert confined(server, lambda: os.execv(sys.executable, [sys.executable, "-V"])) == errno.EACCES
+
+
+@needs_seccomp
+@pytest.mark.parametrize(
+    ("family", "kind", "protocol"),
+    [
+        (socket.AF_INET, socket.SOCK_DGRAM, 0),
+        (socket.AF_INET6, socket.SOCK_DGRAM, socket.IPPROTO_UDP),
+        (socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP),
+        (socket.AF_INET, socket.SOCK_STREAM, 262),
+        (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_SCTP),
+        (socket.AF_UNIX, socket.SOCK_STREAM, 0),
+        (socket.AF_UNIX, socket.SOCK_DGRAM, 0),
+        (socket.AF_NETLINK, socket.SOCK_RAW, 0),
+        (socket.AF_PACKET, socket.SOCK_RAW, 0),
+    ],
+    ids=["UDP", "UDP 6", "ICMP", "MPTCP", "SCTP", "Unix", "Unix datagrams", "netlink", "packets"],
+)
+def test_a_server_opens_no_socket_but_those_of_tcp(family: int, kind: int, protocol: int) -> None:
+    assert confined(Confinement(ports=Ports()), lambda: socket.socket(family, kind, protocol)) == errno.EACCES
+
+
+@needs_seccomp
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+def test_a_server_opens_sockets_of_tcp(family: int) -> None:
+    assert confined(Confinement(ports=Ports()), lambda: socket.socket(family)) == 0
+    assert confined(Confinement(ports=Ports()), lambda: socket.socket(family, proto=socket.IPPROTO_TCP)) == 0
+
+
+@needs_landlock
+def test_a_server_has_no_files_but_those_of_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, own = tmp_path / "home", tmp_path / "own"
+    for folder in (home, own):
+        folder.mkdir()
+        (folder / "file").write_text("x")
+    monkeypatch.setenv("HOME", str(home))
+    server = Confinement(writable=(own,), ports=Ports())
+    assert confined(server, lambda: (own / "file").write_text((own / "file").read_text())) == 0
+    for act in (
+        (home / "file").read_text,
+        lambda: [*home.iterdir()],
+        lambda: (home / "new").write_text("x"),
+        lambda: (tmp_path / "new").write_text("x"),
+        (home / "file").unlink,
+        lambda: (own / "file").rename(home / "moved"),
+    ):
+        assert confined(server, act) in (errno.EACCES, errno.EXDEV)
+    assert [path.name for path in home.iterdir()] == ["file"]
+
+
+@needs_landlock
+def test_a_server_that_cannot_be_restricted_does_not_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.E2BIG, "too many layers")
+
+    monkeypatch.setattr(confinement, "restrict_files", refuse)
+    assert confined(Confinement(ports=Ports()), os.getpid) == errno.E2BIG
