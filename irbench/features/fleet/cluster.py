@@ -78,7 +78,9 @@ class Cluster:
     def __init__(self, process: asyncio.subprocess.Process, port: int) -> None:
         self.port = port
         self.changed = asyncio.Event()
+        assert process.stdin is not None
         self._process = process
+        self._requests = process.stdin
         self._members: Mapping[str, Member] | None = None
         self._numbers = count()
         self._answers: dict[int, tuple[int, asyncio.Future[bytes]]] = {}
@@ -118,12 +120,14 @@ class Cluster:
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._answers[number] = (most_bytes, answer)
         try:
-            await self._tell(Call(number, member.address, task, arguments, measures, most_bytes))
+            self._write(Call(number, member.address, task, arguments, measures, most_bytes))
+            with contextlib.suppress(ConnectionError):  # which listening finds out
+                await self._requests.drain()
             return await answer
         finally:
             del self._answers[number]
-            if not self._is_over and answer.cancelled():
-                await self._tell(Withdraw(number))
+            if not self._is_over and (answer.cancelled() or not answer.done()):
+                self._write(Withdraw(number))  # not waited for: whoever gives up is not held up by who reads nothing
 
     async def listen(self) -> None:
         """Take in what the Dask side tells, until it is gone."""
@@ -131,7 +135,10 @@ class Cluster:
         try:
             while (frame := await read_frame(self._process.stdout, LARGEST_ANSWER_BYTES + _SMALL_BYTES)) is not None:
                 self._take(msgspec.msgpack.decode(frame, type=Event))
-        except ValueError:  # msgspec's are ValueErrors too: it is ended, since nothing more it sends can be trusted
+        except (
+            ValueError,
+            RecursionError,
+        ):  # msgspec's are ValueErrors too: it is ended, since nothing more it sends can be trusted
             pass
         finally:
             self._is_over = True
@@ -159,11 +166,9 @@ class Cluster:
     def _is_awaited(self, number: int) -> bool:
         return number in self._answers and not self._answers[number][1].done()
 
-    async def _tell(self, request: Call | Withdraw) -> None:
-        assert self._process.stdin is not None
-        with contextlib.suppress(ConnectionError):  # which listening finds out
-            self._process.stdin.write(framed(request))
-            await self._process.stdin.drain()
+    def _write(self, request: Call | Withdraw) -> None:
+        with contextlib.suppress(ConnectionError):
+            self._requests.write(framed(request))
 
 
 @asynccontextmanager
@@ -192,7 +197,7 @@ async def joined(request: Open, say: Say) -> AsyncIterator[Cluster]:
             try:
                 first = await asyncio.wait_for(read_frame(process.stdout, _SMALL_BYTES), _START_S)
                 event = NotOpened("") if first is None else msgspec.msgpack.decode(first, type=Event)
-            except (TimeoutError, ValueError):
+            except (TimeoutError, ValueError, RecursionError):
                 event = NotOpened("it does not answer")
             if not isinstance(event, Opened):
                 raise _not_opened(request, event)
