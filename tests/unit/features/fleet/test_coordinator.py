@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import errno
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import documents
+import msgspec
 import pytest
 
 pytest.importorskip("distributed")
@@ -17,8 +20,9 @@ pytest.importorskip("distributed")
 from irbench import __version__
 from irbench.api.progress import Reporter
 from irbench.features.fleet import coordinator
-from irbench.features.fleet.cluster import CallFailed, Member, SchedulerLost
+from irbench.features.fleet.cluster import CallFailed, SchedulerLost
 from irbench.features.fleet.coordinator import Coordinator
+from irbench.features.fleet.dask_process import Member
 from irbench.features.fleet.job_queue import JobQueue
 from irbench.features.fleet.jobs import Job
 from irbench.features.fleet.journal import Journal, JournalDocument, Unwritable, journal_to_write, read_journal
@@ -33,30 +37,33 @@ from irbench.measure.clock import utc_now
 pytestmark = pytest.mark.usefixtures("own_home")
 _JOB = "0123456789ab"
 TABLE = SweepTable((SweepCell({"models": "a.onnx"}),), ())
+MEASURED = JobOutcome(kind="measured", tables=(TableOutcome(TABLE.id),))
 
 
 class Cluster:
-    """A cluster of one target, which answers a job with an outcome or an exception."""
+    """A cluster of targets, each of which answers every job in one way: an outcome, bytes, or an exception."""
 
-    def __init__(self, answer: JobOutcome | Exception, facts: TargetFacts | str) -> None:
-        self.answer = answer
+    def __init__(self, answers: Mapping[str, JobOutcome | bytes | Exception], facts: TargetFacts | str) -> None:
+        self.answers = answers
         self.facts = facts
+        self._members = {name: Member(name, f"tls://{name}:1", measures=True) for name in answers}
 
-    async def members(self) -> dict[str, Member]:
-        return {"tls://a:1": Member("a", "tls://a:1", measures=True)}
+    async def members(self) -> Mapping[str, Member]:
+        return self._members
 
-    async def call(self, _: Member, function: Any, *arguments: Any, measures: bool = False) -> Any:
-        if function is tasks.describe:
+    async def call(self, member: Member, task: str, *arguments: Any, measures: bool = False, most_bytes: int = 0) -> Any:
+        if task == "describe":
             if isinstance(self.facts, str):
                 raise CallFailed
-            return packed(self.facts)
-        if function is metadata.version:
-            return self.facts
+            return packed(msgspec.structs.replace(self.facts, machine=member.name))
+        if task == "version":
+            return str(self.facts).encode()
         if measures:
-            if isinstance(self.answer, Exception):
-                raise self.answer
-            return packed(self.answer)
-        return function(*arguments)
+            answer = self.answers[member.name]
+            if isinstance(answer, Exception):
+                raise answer
+            return answer if isinstance(answer, bytes) else packed(answer)
+        return tasks.TASKS[task](*arguments)
 
 
 def facts(utc: str = "") -> TargetFacts:
@@ -78,6 +85,9 @@ class Shipments:
     def request(self, job: Job, name: str) -> JobRequest:
         return JobRequest(job=job.id, name=name, tables=(), files=(), places={})
 
+    def models(self, _: Job) -> frozenset[str]:
+        return frozenset({"ab"})
+
 
 def run(
     results: Path, answer: JobOutcome | Exception, told: TargetFacts | str | None = None, said: list[str] | None = None
@@ -96,7 +106,7 @@ def run(
     journal: Journal = journal_to_write(results, "f", {}, 1, resume=False)
     journal.begin()
     shipments: Any = Shipments()
-    cluster: Any = Cluster(answer, facts() if told is None else told)
+    cluster: Any = Cluster({"a": answer}, facts() if told is None else told)
     say = [].append if said is None else said.append
     progress = FleetProgress(Reporter(say, lambda _: None), 1)
     queue = JobQueue((Job(_JOB, "a", (TABLE,), 1.0),), {"a": "a"})
@@ -119,7 +129,7 @@ def test_a_scheduler_that_is_gone_ends_the_call_and_no_job_is_recorded(tmp_path:
 
 
 def test_a_target_removes_the_folder_of_a_job_that_the_journal_has(tmp_path: Path):
-    document = run(tmp_path, JobOutcome(kind="measured"))
+    document = run(tmp_path, MEASURED)
     assert document.jobs[_JOB].is_done
     assert not files.job_folder(_JOB).exists()
 
@@ -128,7 +138,7 @@ def test_a_target_removes_the_folder_of_a_job_that_the_journal_has(tmp_path: Pat
     "outcome",
     [
         JobOutcome(kind="refused", message="no"),
-        JobOutcome(kind="measured", tables=(TableOutcome("t", message="a disk is full"),)),
+        JobOutcome(kind="measured", tables=(TableOutcome(TABLE.id, message="a disk is full"),)),
     ],
 )
 def test_a_target_keeps_what_it_has_of_a_job_that_is_tried_again(tmp_path: Path, outcome: JobOutcome):
@@ -139,7 +149,7 @@ def test_a_target_keeps_what_it_has_of_a_job_that_is_tried_again(tmp_path: Path,
 
 def test_an_old_irbench_that_answers_otherwise_is_refused_with_both_versions(tmp_path: Path):
     said: list[str] = []
-    document = run(tmp_path, JobOutcome(kind="measured"), "0.0.9", said)
+    document = run(tmp_path, MEASURED, "0.0.9", said)
     problem = document.targets["a"].problem
     assert problem is not None
     assert (problem.code, problem.there, problem.needed) == ("irbench-version", "0.0.9", __version__)
@@ -152,7 +162,7 @@ def test_an_old_irbench_that_answers_otherwise_is_refused_with_both_versions(tmp
 def test_a_clock_that_is_a_day_off_is_told_and_the_target_measures(tmp_path: Path, hours: int):
     said: list[str] = []
     utc = (utc_now() + timedelta(hours=hours)).isoformat()
-    document = run(tmp_path, JobOutcome(kind="measured"), facts(utc), said)
+    document = run(tmp_path, MEASURED, facts(utc), said)
     assert document.jobs[_JOB].is_done
     assert document.targets["a"].clock_ahead_s == pytest.approx(hours * 3600, abs=60)
     assert any("clock" in line for line in said)
@@ -165,7 +175,7 @@ def test_what_cannot_be_stored_here_ends_the_call_in_a_line_and_its_target_keeps
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(coordinator, "require_room", full)
-    outcome = JobOutcome(kind="measured", tables=(TableOutcome("t", "r"),), archive=b"cut short")
+    outcome = JobOutcome(kind="measured", tables=(TableOutcome(TABLE.id, "01ARZ3NDEKTSV4RRFFQ69G5FAV"),), archive=b"cut short")
     with pytest.raises(Unwritable, match="No space left"):
         run(tmp_path, outcome)
     document = read_journal(tmp_path, "f")
@@ -175,7 +185,7 @@ def test_what_cannot_be_stored_here_ends_the_call_in_a_line_and_its_target_keeps
 
 
 def test_an_archive_that_is_damaged_is_a_job_that_is_not_done_where_the_disk_has_room(tmp_path: Path):
-    outcome = JobOutcome(kind="measured", tables=(TableOutcome("t", "r"),), archive=b"cut short")
+    outcome = JobOutcome(kind="measured", tables=(TableOutcome(TABLE.id, "01ARZ3NDEKTSV4RRFFQ69G5FAV"),), archive=b"cut short")
     document = run(tmp_path, outcome)
     assert document.jobs[_JOB].kind == "refused"
     assert files.job_folder(_JOB).exists()
@@ -218,7 +228,7 @@ def lost(root: Path, problems: dict[str, TargetProblem]) -> tuple[dict[str, str]
     cluster: Any = Nobody()
     try:
         for name, problem in problems.items():
-            coordinator.refuse(name, problem)
+            coordinator.hear(name, problem)
         asyncio.run(coordinator.run(cluster))
     finally:
         journal.close()
@@ -246,3 +256,82 @@ class Nobody:
 
     async def members(self) -> dict[str, Member]:
         return {}
+
+
+RUN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+
+
+def plain(**changes: Any) -> bytes:
+    """Return an outcome of the job as MessagePack that no type has checked."""
+    table = {"table": TABLE.id, **changes.pop("of_table", {})}
+    return msgspec.msgpack.encode({"kind": "measured", "tables": [[*table.values()]], **changes})
+
+
+LIES = {
+    "a path for a run": plain(of_table={"run": "../../../etc/passwd"}),
+    "a run that it did not send": plain(of_table={"run": RUN}),
+    "a table of another job": msgspec.msgpack.encode({"kind": "measured", "tables": [["other"]]}),
+    "no table": msgspec.msgpack.encode({"kind": "measured", "tables": []}),
+    "a file that is not of the job": plain(kind="wants-files", wanted=["ab" * 32]),
+    "a path for a file": plain(kind="wants-files", wanted=["../../../etc/passwd"]),
+    "a text of 100 MB": plain(message="x" * 100_000_000),
+    "a number for text": plain(message=1),
+    "text for tables": plain(tables="all of them"),
+    "lists in lists": plain(tables=[[[["t"]]]]),
+    "lists without end": b"\x82\xa4kind\xa8measured\xa1x" + b"\x91" * 1_000_000 + b"\x00",
+    "another kind": plain(kind="perfect"),
+    "no MessagePack": b"\xc1",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_a_target_that_answers_something_else_is_refused_by_name_and_its_job_goes_to_another(
+    tmp_path: Path, lie: bytes
+):
+    document, said = in_pool(tmp_path, {"a": lie, "b": MEASURED})
+    assert_refused(document, said)
+    assert [path for path in tmp_path.rglob("*") if path.name == RUN] == []
+
+
+def in_pool(results: Path, answers: Mapping[str, JobOutcome | bytes | Exception]) -> tuple[JournalDocument, list[str]]:
+    """Have targets of one pool measure a job, and return what the journal and the lines say."""
+    journal = journal_to_write(results, "f", {}, 1, resume=False)
+    journal.begin()
+    said: list[str] = []
+    shipments: Any = Shipments()
+    cluster: Any = Cluster(answers, facts())
+    pools = dict.fromkeys(answers, "both")
+    queue = JobQueue((Job(_JOB, "both", (TABLE,), 1.0),), pools)
+    fleet = FleetFile(tuple(Target(name=name, pool="both") for name in pools))
+    progress = FleetProgress(Reporter(said.append, lambda _: None), 1)
+    try:
+        asyncio.run(asyncio.wait_for(Coordinator(fleet, queue, shipments, journal, results, progress).run(cluster), 60))
+    finally:
+        journal.close()
+    return journal.document, said
+
+
+def assert_refused(document: JournalDocument, said: list[str]) -> None:
+    problem = document.targets["a"].problem
+    assert problem is not None
+    assert problem.code == "not-asked"
+    assert any(line.startswith("a") and "something else" in line for line in said)
+    assert document.targets["b"].problem is None
+    assert (document.jobs[_JOB].kind, document.jobs[_JOB].target) == ("measured", "b")
+
+
+def test_a_run_of_something_else_is_not_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The archive has a run that claims to be of the table, and says itself that it is of another plan."""
+    stored: list[object] = []
+
+    def bring_in(_: object, root: Path, check: Any) -> None:
+        check([tmp_path / RUN])
+        stored.append(root)
+
+    monkeypatch.setattr(coordinator, "bring_in", bring_in)
+    document = documents.document(run_id=RUN, file_digests={"a (onnx)": "ab"})
+    monkeypatch.setattr(coordinator, "load_document", lambda _: document)
+    lie = JobOutcome(kind="measured", tables=(TableOutcome(TABLE.id, RUN),), archive=b"runs")
+    assert_refused(*in_pool(tmp_path / "results", {"a": lie, "b": MEASURED}))
+    assert not stored

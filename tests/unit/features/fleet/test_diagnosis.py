@@ -16,10 +16,10 @@ pytest.importorskip("asyncssh")
 from irbench import __version__
 from irbench.errors import ExitCode
 from irbench.features.fleet import diagnosis
-from irbench.features.fleet.cluster import Member, TargetLost
+from irbench.features.fleet.cluster import TargetLost
+from irbench.features.fleet.dask_process import Member
 from irbench.features.fleet.diagnosis_report import FleetDiagnosis
 from irbench.features.fleet.messages import TargetFacts, packed
-from irbench.features.fleet.on_target import tasks
 from irbench.features.fleet.targets import FleetFile, Target
 
 
@@ -27,17 +27,17 @@ class Cluster:
     """Workers of Dask, of which one without the resource never begins a job that needs it."""
 
     def __init__(self, *members: Member, doctor: bytes | Exception = b'{"verdict": "0 findings"}') -> None:
-        self._members = {member.address: member for member in members}
+        self._members = {member.name: member for member in members}
         self._doctor = doctor
 
     async def members(self) -> dict[str, Member]:
         return self._members
 
-    async def call(self, member: Member, function: Any, *_: Any, measures: bool = False) -> Any:
-        if function is tasks.describe:
+    async def call(self, member: Member, task: str, *_: Any, measures: bool = False) -> Any:
+        if task == "describe":
             return packed(facts(member.name))
-        if function is metadata.version:
-            return __version__
+        if task == "version":
+            return __version__.encode()
         if measures and not member.measures:
             await asyncio.Event().wait()
         if isinstance(self._doctor, Exception):

@@ -10,7 +10,7 @@ pytest.importorskip("distributed")
 pytest.importorskip("asyncssh")
 
 from irbench.errors import IrbenchError
-from irbench.features.fleet.cluster_process import Tls
+from irbench.features.fleet.dask_process import Tls
 from irbench.features.fleet.held_cluster import files_to_join
 from irbench.features.fleet.targets import FleetFile, Target
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ pytest.importorskip("asyncssh")
 
 from irbench.api.progress import Reporter
 from irbench.errors import ExitCode
-from irbench.features.fleet import coordinator, supervision
+from irbench.features.fleet import coordinator, workers
 from irbench.features.fleet.journal import JobRecord, read_journal
 from irbench.features.fleet.messages import TableOutcome
 from irbench.features.fleet.options import FleetOptions
@@ -58,7 +57,7 @@ def test_calls_that_measure_parts_of_a_plan_count_in_jobs_and_keep_the_tables_of
         "".join(f'[[matrix]]\nmodels = "mlp.onnx"\nbackends = "ort"\n{batches}' for batches in (curve, table))
     )
     monkeypatch.setattr(coordinator, "Coordinator", Measured)
-    monkeypatch.setattr(supervision, "opened", no_cluster)
+    monkeypatch.setattr(workers, "opened", no_cluster)
     Measured.totals = []
     plan = read_plan(str(tmp_path / "plan.toml"))
     for only, resume in ((("batch=16",), False), ((), True)):
@@ -74,7 +73,7 @@ def test_what_was_stored_before_is_priced_as_the_targets_are_now(tmp_path: Path,
     models.mlp(tmp_path)
     (tmp_path / "plan.toml").write_text('[[matrix]]\nmodels = "mlp.onnx"\nbackends = "ort"\n')
     monkeypatch.setattr(coordinator, "Coordinator", Measured)
-    monkeypatch.setattr(supervision, "opened", no_cluster)
+    monkeypatch.setattr(workers, "opened", no_cluster)
     Measured.totals = []
     plan = read_plan(str(tmp_path / "plan.toml"))
     targets = tmp_path / "fleet.toml"
@@ -107,7 +106,7 @@ def test_a_target_that_failed_is_the_exit_code_of_its_call_and_not_of_a_later_on
     both = "".join(f'[[targets]]\nname = "{name}"\npool = "both"\n' for name in ("full", "whole"))
     targets.write_text(f"same-machine = true\n{both}")
     monkeypatch.setattr(coordinator, "Coordinator", Leaves)
-    monkeypatch.setattr(supervision, "opened", no_cluster)
+    monkeypatch.setattr(workers, "opened", no_cluster)
     Measured.totals = []
     plan = read_plan(str(tmp_path / "plan.toml"))
     codes = []
@@ -116,24 +115,6 @@ def test_a_target_that_failed_is_the_exit_code_of_its_call_and_not_of_a_later_on
         report, _ = run_fleet(plan, call, Reporter(lambda _: None, lambda _: None))
         codes.append(report.exit_code)
     assert codes == [ExitCode.FAILED_CELL, ExitCode.OK]
-
-
-def test_what_dask_logs_of_an_interrupt_is_not_shown_and_its_loggers_stay_as_they_were(
-    capfd: pytest.CaptureFixture[str],
-):
-    """Dask gives ``distributed.client`` and ``tornado.application`` a level and handlers of their own."""
-    names = ("distributed", "distributed.client", "tornado.application", "distributed.core")
-    levels = [logging.getLogger(name).level for name in names]
-
-    async def interrupted() -> None:
-        for name in names:
-            logging.getLogger(name).error("an exception was never retrieved")
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        complete(interrupted())
-    assert capfd.readouterr() == ("", "")
-    assert [logging.getLogger(name).level for name in names] == levels
 
 
 def test_work_beside_a_running_event_loop_returns_its_result():

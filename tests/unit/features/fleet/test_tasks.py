@@ -14,7 +14,7 @@ from irbench.features.fleet.on_target.files import ARCHIVE, OUTCOME
 
 pytestmark = pytest.mark.usefixtures("own_home")
 REQUEST = JobRequest(job="0" * 12, name="f", tables=(), files=(), places={})
-WHOLE = JobOutcome(kind="measured", tables=(TableOutcome("t", "01A"),))
+WHOLE = JobOutcome(kind="measured", tables=(TableOutcome("t", "01ARZ3NDEKTSV4RRFFQ69G5FAV"),))
 
 
 class Process:
