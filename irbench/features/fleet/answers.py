@@ -8,6 +8,7 @@ from irbench import __version__
 from irbench.core.result import RunDocument
 from irbench.features.fleet.jobs import Job, with_places
 from irbench.features.fleet.messages import JobOutcome, JobRequest, NotAsked, TargetFacts
+from irbench.features.plan.expansion import SweepTable
 from irbench.requests.run_requests import LONGEST_NAME
 
 _LONGEST_NAME = LONGEST_NAME - len(" search")
@@ -56,8 +57,10 @@ def _contradictions(
         yield "tables that are not of the job"
     if outcome.kind == "measured" and set(named) < tables.keys():
         yield "no answer for some tables of the job"
-    runs = {run: table.table for table in outcome.tables for run in (table.run, table.tuned and table.tuned.search_run)}
-    runs = {run: table for run, table in runs.items() if run}
+    claims = _claims(outcome)
+    runs = dict(claims)
+    if len(runs) < len(claims):
+        yield "one run for several tables"
     if runs.keys() - documents.keys():
         yield "the id of a run that it did not send"
     if documents.keys() - runs.keys():
@@ -70,8 +73,7 @@ def _contradictions(
         name = str(document.plan.get("name"))
         if not any(name.startswith(f"{request.name} {each.label}"[:_LONGEST_NAME].strip()) for each in (asked, placed)):
             yield "a run of another plan"
-        batches = {*asked.values("batch"), *filter(None, [asked.batch_before])}
-        if job.command == "sweep" and batches and set(document.plan.get("batches", ())) != batches:
+        if job.command == "sweep" and not _has_batches(document, asked):
             yield "a run of other batch sizes"
         cpu = document.environment.get("cpu")
         machine = (
@@ -80,3 +82,15 @@ def _contradictions(
         )
         if document.irbench_version != __version__ or machine != (facts.processor, facts.memory_bytes):
             yield "a run of another machine or another irbench"
+
+
+def _claims(outcome: JobOutcome) -> set[tuple[str, str]]:
+    """Return the ids of runs, each with the table that it is said to be of."""
+    pairs = ((table.table, (table.run, table.tuned.search_run if table.tuned else "")) for table in outcome.tables)
+    return {(run, table) for table, runs in pairs for run in runs if run}
+
+
+def _has_batches(document: RunDocument, table: SweepTable) -> bool:
+    batches = {*table.values("batch"), *filter(None, [table.batch_before])}
+    sent = document.plan.get("batches")  # which may be anything
+    return not batches or (isinstance(sent, list | tuple) and {*map(repr, sent)} == {*map(repr, batches)})

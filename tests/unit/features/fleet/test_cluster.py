@@ -223,8 +223,6 @@ def test_the_dask_side_knows_nothing_of_the_environment_and_its_process_ends_wit
 
 def test_nothing_of_dask_is_imported_where_a_fleet_is_coordinated():
     modules = "run, coordinator, workers, cluster, diagnosis, held_cluster, answers"
-    code = (
-        f"from irbench.features.fleet import {modules}; import sys; print({{*sys.modules}} & {{'dask'}})"
-    )
+    code = f"from irbench.features.fleet import {modules}; import sys; print({{*sys.modules}} & {{'dask'}})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"

@@ -51,7 +51,9 @@ class Cluster:
     async def members(self) -> Mapping[str, Member]:
         return self._members
 
-    async def call(self, member: Member, task: str, *arguments: Any, measures: bool = False, most_bytes: int = 0) -> Any:
+    async def call(
+        self, member: Member, task: str, *arguments: Any, measures: bool = False, most_bytes: int = 0
+    ) -> Any:
         if task == "describe":
             if isinstance(self.facts, str):
                 raise CallFailed
@@ -175,7 +177,9 @@ def test_what_cannot_be_stored_here_ends_the_call_in_a_line_and_its_target_keeps
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(coordinator, "require_room", full)
-    outcome = JobOutcome(kind="measured", tables=(TableOutcome(TABLE.id, "01ARZ3NDEKTSV4RRFFQ69G5FAV"),), archive=b"cut short")
+    outcome = JobOutcome(
+        kind="measured", tables=(TableOutcome(TABLE.id, "01ARZ3NDEKTSV4RRFFQ69G5FAV"),), archive=b"cut short"
+    )
     with pytest.raises(Unwritable, match="No space left"):
         run(tmp_path, outcome)
     document = read_journal(tmp_path, "f")
@@ -185,7 +189,9 @@ def test_what_cannot_be_stored_here_ends_the_call_in_a_line_and_its_target_keeps
 
 
 def test_an_archive_that_is_damaged_is_a_job_that_is_not_done_where_the_disk_has_room(tmp_path: Path):
-    outcome = JobOutcome(kind="measured", tables=(TableOutcome(TABLE.id, "01ARZ3NDEKTSV4RRFFQ69G5FAV"),), archive=b"cut short")
+    outcome = JobOutcome(
+        kind="measured", tables=(TableOutcome(TABLE.id, "01ARZ3NDEKTSV4RRFFQ69G5FAV"),), archive=b"cut short"
+    )
     document = run(tmp_path, outcome)
     assert document.jobs[_JOB].kind == "refused"
     assert files.job_folder(_JOB).exists()
@@ -264,13 +270,13 @@ RUN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 def plain(**changes: Any) -> bytes:
     """Return an outcome of the job as MessagePack that no type has checked."""
     table = {"table": TABLE.id, **changes.pop("of_table", {})}
-    return msgspec.msgpack.encode({"kind": "measured", "tables": [[*table.values()]], **changes})
+    return msgspec.msgpack.encode({"kind": "measured", "tables": [table], **changes})
 
 
 LIES = {
     "a path for a run": plain(of_table={"run": "../../../etc/passwd"}),
     "a run that it did not send": plain(of_table={"run": RUN}),
-    "a table of another job": msgspec.msgpack.encode({"kind": "measured", "tables": [["other"]]}),
+    "a table of another job": msgspec.msgpack.encode({"kind": "measured", "tables": [{"table": "other"}]}),
     "no table": msgspec.msgpack.encode({"kind": "measured", "tables": []}),
     "a file that is not of the job": plain(kind="wants-files", wanted=["ab" * 32]),
     "a path for a file": plain(kind="wants-files", wanted=["../../../etc/passwd"]),
