@@ -37,6 +37,8 @@ class Measured:
         self.totals.append((progress.done, progress.total))
         self.prices = {target.name: target.price_per_hour for target in fleet.targets}
 
+    def hear(self, name: str, problem: TargetProblem) -> None: ...
+
     async def run(self, _: object) -> None:
         for job in self.queue.jobs:
             self.journal.add(JobRecord(job=job.id, pool=job.pool, kind="measured"))
@@ -91,7 +93,7 @@ class Leaves(Measured):
 
     async def run(self, _: object) -> None:
         for job in self.queue.jobs:
-            tables = (TableOutcome(job.tables[0].id, "01A"),)
+            tables = (TableOutcome(job.tables[0].id, "01ARZ3NDEKTSV4RRFFQ69G5FAV"),)
             labels = (job.tables[0].label,)
             self.journal.add(JobRecord(job=job.id, pool=job.pool, kind="measured", labels=labels, tables=tables))
         self.journal.see("full", pool="both", problem=TargetProblem(code="unwritable"))

@@ -20,6 +20,7 @@ pytest.importorskip("distributed")
 pytest.importorskip("asyncssh")
 
 import asyncssh
+from asyncssh.constants import OPEN_RESOURCE_SHORTAGE
 
 from irbench.errors import IrbenchError
 from irbench.features.fleet import workers
@@ -29,7 +30,7 @@ from irbench.features.fleet.targets import FleetFile, SchedulerAddress, Target
 from irbench.features.fleet.workers import Unreachable, cluster_of_own, connected
 
 FAILURES = [
-    asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, "no session"),
+    asyncssh.ChannelOpenError(OPEN_RESOURCE_SHORTAGE, "no session"),
     asyncssh.ConnectionLost("it went away"),
     ConnectionResetError("reset by peer"),
 ]
