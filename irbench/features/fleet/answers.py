@@ -75,12 +75,7 @@ def _contradictions(
             yield "a run of another plan"
         if job.command == "sweep" and not _has_batches(document, asked):
             yield "a run of other batch sizes"
-        cpu = document.environment.get("cpu")
-        machine = (
-            cpu.get("Model name") if isinstance(cpu, Mapping) else None,
-            document.environment.get("memory_bytes"),
-        )
-        if document.irbench_version != __version__ or machine != (facts.processor, facts.memory_bytes):
+        if not _is_of_machine(document, facts):
             yield "a run of another machine or another irbench"
 
 
@@ -94,3 +89,10 @@ def _has_batches(document: RunDocument, table: SweepTable) -> bool:
     batches = {*table.values("batch"), *filter(None, [table.batch_before])}
     sent = document.plan.get("batches")  # which may be anything
     return not batches or (isinstance(sent, list | tuple) and {*map(repr, sent)} == {*map(repr, batches)})
+
+
+def _is_of_machine(document: RunDocument, facts: TargetFacts) -> bool:
+    cpu = document.environment.get("cpu")
+    processor = cpu.get("Model name") if isinstance(cpu, Mapping) else None
+    found = (document.irbench_version, processor, document.environment.get("memory_bytes"))
+    return found == (__version__, facts.processor, facts.memory_bytes)

@@ -62,3 +62,15 @@ def test_every_problem_is_said_with_how_to_fix_it_whatever_a_target_says():
             assert text
             assert text.isprintable()
             assert not any(name for _, name, _, _ in string.Formatter().parse(text.replace("{there}", "")) if name)
+
+
+@pytest.mark.parametrize(("port", "known_as"), [(22, "'h'"), (2222, "'[h]:2222'")])
+def test_a_changed_host_key_is_compared_before_it_is_removed_from_the_file_that_has_it(port: int, known_as: str):
+    changed = TargetProblem(code="changed-host-key", subject="~/mine", host="me@h", port=port)
+    unknown = TargetProblem(code="unknown-host-key", subject="~/mine", host="me@h", port=port)
+    scan = f"ssh-keyscan -p {port} h"
+    assert changed.text() != unknown.text()
+    assert changed.remedy().startswith(f"if {scan} | ssh-keygen -lf - prints")
+    assert changed.remedy().endswith(f"ssh-keygen -R {known_as} -f ~/mine")
+    assert unknown.remedy().startswith("compare what")
+    assert unknown.remedy().endswith(f"{scan} >> ~/mine")
