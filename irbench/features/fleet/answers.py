@@ -66,17 +66,27 @@ def _contradictions(
     if documents.keys() - runs.keys():
         yield "a run that is of no table"
     for run, document in documents.items():
-        asked, placed = tables[runs[run]]
-        found = {sha256 for name, sha256 in document.file_digests.items() if name.endswith(_OF_A_MODEL)}
-        if not found <= set(models) or (models and not found):
-            yield "a run of another model"
-        name = str(document.plan.get("name"))
-        if not any(name.startswith(f"{request.name} {each.label}"[:_LONGEST_NAME].strip()) for each in (asked, placed)):
-            yield "a run of another plan"
-        if job.command == "sweep" and not _has_batches(document, asked):
-            yield "a run of other batch sizes"
-        if not _is_of_machine(document, facts):
-            yield "a run of another machine or another irbench"
+        yield from _contradictions_of_run(job, request, document, tables[runs[run]], models, facts)
+
+
+def _contradictions_of_run(
+    job: Job,
+    request: JobRequest,
+    document: RunDocument,
+    tables: tuple[SweepTable, SweepTable],
+    models: Collection[str],
+    facts: TargetFacts,
+) -> Iterator[str]:
+    asked, _ = tables
+    found = {sha256 for name, sha256 in document.file_digests.items() if name.endswith(_OF_A_MODEL)}
+    if not found <= set(models) or (models and not found):
+        yield "a run of another model"
+    if not any(_is_named_after(document, request, table) for table in tables):
+        yield "a run of another plan"
+    if job.command == "sweep" and not _has_batches(document, asked):
+        yield "a run of other batch sizes"
+    if not _is_of_machine(document, facts):
+        yield "a run of another machine or another irbench"
 
 
 def _claims(outcome: JobOutcome) -> set[tuple[str, str]]:
@@ -96,3 +106,7 @@ def _is_of_machine(document: RunDocument, facts: TargetFacts) -> bool:
     processor = cpu.get("Model name") if isinstance(cpu, Mapping) else None
     found = (document.irbench_version, processor, document.environment.get("memory_bytes"))
     return found == (__version__, facts.processor, facts.memory_bytes)
+
+
+def _is_named_after(document: RunDocument, request: JobRequest, table: SweepTable) -> bool:
+    return str(document.plan.get("name")).startswith(f"{request.name} {table.label}"[:_LONGEST_NAME].strip())
