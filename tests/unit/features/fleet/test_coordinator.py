@@ -46,6 +46,7 @@ class Cluster:
     def __init__(self, answers: Mapping[str, JobOutcome | bytes | Exception], facts: TargetFacts | str) -> None:
         self.answers = answers
         self.facts = facts
+        self.changed = asyncio.Event()
         self._members = {name: Member(name, f"tls://{name}:1", measures=True) for name in answers}
 
     async def members(self) -> Mapping[str, Member]:
@@ -259,6 +260,9 @@ def test_a_job_of_many_targets_says_what_is_wrong_with_the_first_of_them(tmp_pat
 
 class Nobody:
     """A cluster without workers."""
+
+    def __init__(self) -> None:
+        self.changed = asyncio.Event()
 
     async def members(self) -> dict[str, Member]:
         return {}

@@ -95,7 +95,7 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Exception]]:
 
 async def opened(fleet: FleetFile, told: list[tuple[str, TargetProblem]], count: int = 0) -> str:
     """Return the address of a cluster when so much was told of its targets."""
-    async with asyncio.timeout(60), cluster_of_own(fleet, lambda *problem: told.append(problem)) as own:
+    async with asyncio.timeout(60), cluster_of_own(fleet, lambda *problem: told.append(problem), [].append) as own:
         while len(told) < count:
             await asyncio.sleep(0.01)
         return own.address
