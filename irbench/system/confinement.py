@@ -260,8 +260,8 @@ def confine(allowed: Confinement) -> ConfinementSupport:
         support = replace(support, landlock=_restrict(allowed, support.landlock))
     if support.seccomp:
         refused: tuple[str, ...] = _REFUSED_TO_RUNTIMES if allowed.for_runtime else _REFUSED_TO_READERS
-        if is_server:
-            refused = _REFUSED_TO_SERVERS
+        if allowed.ports is not None:
+            refused = (*_REFUSED_TO_SERVERS, *(() if allowed.ports.bind else seccomp.LISTENING))
         cutting = () if support.landlock >= TRUNCATION_SINCE else seccomp.TRUNCATION
         sockets = (*seccomp.ONLY_TCP, *seccomp.CONNECTING_BY_SENDING) if is_server else ()
         seccomp.refuse_calls((*refused, *cutting), (*_REFUSED_WITH_ARGUMENTS, *sockets))

@@ -142,6 +142,11 @@ def describe(distributions: Iterable[str] = ()) -> Mapping[str, Any]:
 
 
 @cache
+def processor_name() -> str:
+    """Return the model of the processors, as :func:`describe` has it where that is known."""
+    return _lscpu().get("Model name") or platform.machine()
+
+
 def _lscpu() -> Mapping[str, str]:
     """Return the facts of ``lscpu -J`` that decide speed; py-cpuinfo is slower and misreads caches."""
     names = {

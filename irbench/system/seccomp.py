@@ -82,6 +82,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
         0xC000003E,
         {
             "socket": 41,
+            "listen": 50,
             "execve": 59,
             "execveat": 322,
             "ptrace": 101,
@@ -146,6 +147,7 @@ ARCHITECTURES: Mapping[str, Architecture] = {
         0xC00000B7,
         {
             "socket": 198,
+            "listen": 201,
             "execve": 221,
             "execveat": 281,
             "ptrace": 117,
@@ -267,6 +269,8 @@ LIMITS_OF_OTHERS = ArgumentRule("prlimit64", 0, 0xFFFFFFFF)
 """The limits of another process, by which it can be ended: a process names itself as 0."""
 _ALL_BITS = 0xFFFFFFFF
 _INTERNET, _INTERNET_6, _STREAM, _NON_BLOCKING_CLOEXEC, _TCP = 2, 10, 1, 0o2004000, 6
+LISTENING = ("listen",)
+"""What waits for connections, also without a port of its own, for which Landlock has no rule."""
 ONLY_TCP = (
     ArgumentRule("socket", 0, _ALL_BITS & ~(_INTERNET | _INTERNET_6)),
     ArgumentRule("socket", 1, _ALL_BITS & ~(_STREAM | _NON_BLOCKING_CLOEXEC)),

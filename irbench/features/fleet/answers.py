@@ -11,7 +11,6 @@ from irbench.features.fleet.messages import JobOutcome, JobRequest, NotAsked, Ta
 from irbench.features.plan.expansion import SweepTable
 from irbench.requests.run_requests import LONGEST_NAME
 
-_LONGEST_NAME = LONGEST_NAME - len(" search")
 _OF_A_MODEL = ")"
 """What the digest of a model's file is called ends so, as in ``resnet50 (onnx)``."""
 
@@ -103,10 +102,11 @@ def _has_batches(document: RunDocument, table: SweepTable) -> bool:
 
 def _is_of_machine(document: RunDocument, facts: TargetFacts) -> bool:
     cpu = document.environment.get("cpu")
-    processor = cpu.get("Model name") if isinstance(cpu, Mapping) else None
-    found = (document.irbench_version, processor, document.environment.get("memory_bytes"))
-    return found == (__version__, facts.processor, facts.memory_bytes)
+    processor = cpu.get("Model name", facts.processor) if isinstance(cpu, Mapping) else None
+    found = (document.irbench_version, processor, document.environment.get("python"))
+    return found == (__version__, facts.processor, facts.python)
 
 
 def _is_named_after(document: RunDocument, request: JobRequest, table: SweepTable) -> bool:
-    return str(document.plan.get("name")).startswith(f"{request.name} {table.label}"[:_LONGEST_NAME].strip())
+    name = f"{request.name} {table.label}"[:LONGEST_NAME].strip()
+    return document.plan.get("name") in (name, f"{name} search")

@@ -149,7 +149,9 @@ class Cluster:
 
     def _take(self, event: Event) -> None:
         match event:
-            case Members(members) if len(members) <= _MOST_WORKERS:
+            case Members(members):
+                if len(members) > _MOST_WORKERS:
+                    raise ValueError(f"{len(members)} workers")
                 self._members = {member.name: member for member in members}
                 self.changed.set()
             case Answer(number, data) if self._is_awaited(number):

@@ -281,9 +281,9 @@ async def _scheduler(request: Open, port: int) -> AsyncIterator[None]:
 
         def start_http_server(self, *_: object, **__: object) -> None: ...
 
-        async def listen(self, port_or_addr: Any = None, **options: Any) -> None:
+        async def listen(self, port_or_addr: Any = None, allow_offload: bool = True, **options: Any) -> None:
             # otherwise Dask asks for the address of this machine by UDP
-            await super().listen(port_or_addr, default_host="127.0.0.1", **options)
+            await super().listen(port_or_addr, allow_offload, default_host="127.0.0.1", **options)
 
     scheduler = OwnScheduler(
         protocol="tcp" if request.tls is None else "tls",

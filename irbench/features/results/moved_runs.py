@@ -51,7 +51,7 @@ def import_runs(
     sources: Sequence[Path],
     root: Path,
     stage: Callable[[Sequence[Path], Path, Path], Staged],
-    check: Callable[[Sequence[Path]], None],
+    check: Callable[[Sequence[Path]], None] = lambda _: None,
 ) -> Arrivals:
     """Bring runs into the store: everything is checked before the first of them becomes visible, each in one step.
 

@@ -39,7 +39,7 @@ def describe() -> bytes:
             irbench_version=__version__,
             python=platform.python_version(),
             machine=files.machine_digest(_content(_BOOT_ID) or platform.node()),
-            processor=host.cpu_info().get("model name") or platform.machine(),
+            processor=host.processor_name(),
             processors=os.cpu_count() or 0,
             memory_bytes=psutil.virtual_memory().total,
             distributions={item.name: item.version for item in metadata.distributions()},

@@ -27,7 +27,7 @@ FACTS = TargetFacts(
     distributions={},
     utc="",
 )
-ENVIRONMENT = {"cpu": {"Model name": "p"}, "memory_bytes": 1 << 34}
+ENVIRONMENT = {"cpu": {"Model name": "p"}, "python": "3.12"}
 FIRST = SweepTable((SweepCell({"models": "../a.onnx", "batch": 4}),), ())
 SECOND = SweepTable((SweepCell({"models": "../a.onnx", "batch": 16}),), ())
 CURVE = SweepTable(FIRST.cells, (), CurveStep("c", 0.1, 1))
@@ -84,7 +84,7 @@ def tuned(search: str) -> Tuned:
         ({"plan": {"batches": None}}, "other batch sizes"),
         ({"environment": {**ENVIRONMENT, "cpu": {"Model name": "q"}}}, "another machine"),
         ({"environment": {**ENVIRONMENT, "cpu": "p"}}, "another machine"),
-        ({"environment": {**ENVIRONMENT, "memory_bytes": 1}}, "another machine"),
+        ({"environment": {**ENVIRONMENT, "python": "3.11"}}, "another machine"),
         ({"environment": {}}, "another machine"),
         ({"irbench_version": "0.0.9"}, "another irbench"),
     ],

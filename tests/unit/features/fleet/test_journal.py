@@ -17,6 +17,10 @@ from irbench.features.fleet.problems import TargetProblem
 _PLAN: dict[str, Any] = {"models": ("a.onnx",), "matrix": [{"batch": [1, 8]}]}
 
 
+RUN = "01".ljust(26, "A")
+"""The id of a run."""
+
+
 def measured(root: Path) -> None:
     """Have a fleet measure one job."""
     journal = journal_to_write(root, "f", _PLAN, 2, resume=False)
@@ -59,7 +63,7 @@ def test_what_was_wrong_in_an_earlier_call_is_not_wrong_with_the_next_one(tmp_pa
     journal.see("removed", pool="removed", problem=TargetProblem(code="cut"))
     journal.add(JobRecord(job="0", pool="a", kind="refused"))
     journal.add(JobRecord(job="1", pool="removed", kind="no-target"))
-    journal.add(JobRecord(job="2", pool="removed", kind="measured", tables=(TableOutcome("t", "01A"),)))
+    journal.add(JobRecord(job="2", pool="removed", kind="measured", tables=(TableOutcome("t", RUN),)))
     journal.ask({"a": 2.0}, {"a"})
     journal.close()
     known = read_journal(tmp_path, "f")
@@ -74,7 +78,7 @@ def test_a_target_that_is_not_asked_any_more_is_kept_only_with_its_runs(tmp_path
     journal.begin()
     for name in ("asked", "useful", "useless"):
         journal.see(name, pool=name)
-    done = JobRecord(job="0", pool="useful", kind="measured", target="useful", tables=(TableOutcome("t", "01A"),))
+    done = JobRecord(job="0", pool="useful", kind="measured", target="useful", tables=(TableOutcome("t", RUN),))
     journal.add(done)
     journal.ask({"asked": None}, {"asked"})
     journal.close()

@@ -26,7 +26,10 @@ from irbench.spec.serving import ServiceLevel, ServingPlan
 
 SILENT = Reporter(lambda _: None, lambda _: None)
 SETTING = TunedSetting("row", "ort x2", "ort", 8, 1, 2, 1, "fp32", options={"intra_op.allow_spinning": "0"})
-FOUND = TuningReport("a", "fps", None, "better", SETTING, search_run="01S", confirmation_run="01C", is_confirmed=True)
+SEARCH, CONFIRMATION = "01S".ljust(26, "0"), "01C".ljust(26, "0")
+FOUND = TuningReport(
+    "a", "fps", None, "better", SETTING, search_run=SEARCH, confirmation_run=CONFIRMATION, is_confirmed=True
+)
 
 
 def request(plan: SweepPlan) -> JobRequest:
@@ -60,8 +63,8 @@ def test_the_model_that_was_sent_is_searched_and_both_runs_are_named(monkeypatch
     ((outcome,), runs), (asked,) = answered(monkeypatch, tmp_path, FOUND)
     assert (asked.model, asked.run.results) == (str(tmp_path / "files/nets/a.onnx"), tmp_path / "results")
     assert (asked.budget, asked.run.batch) == (600.0, (1, 8))
-    assert (outcome.run, runs, outcome.exit_code) == ("01C", ("01C", "01S"), 0)
-    assert (outcome.tuned.setting, outcome.tuned.conclusion, outcome.tuned.search_run) == (SETTING, "better", "01S")
+    assert (outcome.run, runs, outcome.exit_code) == (CONFIRMATION, (CONFIRMATION, SEARCH), 0)
+    assert (outcome.tuned.setting, outcome.tuned.conclusion, outcome.tuned.search_run) == (SETTING, "better", SEARCH)
     assert unpacked(packed(outcome), type(outcome), "a test") == outcome
 
 
@@ -73,15 +76,15 @@ def test_how_many_tokens_a_call_generates_is_told_with_the_setting(monkeypatch: 
 def test_a_search_that_finds_nothing_is_done_with_its_search_and_the_code_of_a_failure(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    nothing = TuningReport("a", "fps", None, "nothing", search_run="01S")
+    nothing = TuningReport("a", "fps", None, "nothing", search_run=SEARCH)
     ((outcome,), runs), _ = answered(monkeypatch, tmp_path, nothing)
-    assert (outcome.run, runs, outcome.exit_code, outcome.message) == ("01S", ("01S",), 3, "")
+    assert (outcome.run, runs, outcome.exit_code, outcome.message) == (SEARCH, (SEARCH,), 3, "")
     assert outcome.tuned.setting is None
 
 
 def test_a_search_that_was_interrupted_is_no_outcome(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     with pytest.raises(IrbenchError, match="interrupted"):
-        answered(monkeypatch, tmp_path, TuningReport("a", "fps", None, "interrupted", search_run="01S"))
+        answered(monkeypatch, tmp_path, TuningReport("a", "fps", None, "interrupted", search_run=SEARCH))
 
 
 @pytest.mark.parametrize("complete", [True, False])

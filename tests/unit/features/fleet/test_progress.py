@@ -46,7 +46,7 @@ def test_few_targets_have_a_line_each_by_their_names():
 def test_of_many_targets_those_that_measure_or_have_a_problem_are_shown_and_the_others_counted():
     progress, statuses = shown(1000)
     progress.begun("target-900", _JOB)
-    progress.refuse("target-800", TargetProblem(code="cut"))
+    progress.not_there("target-800", TargetProblem(code="cut"))
     head, *lines, last = statuses[-1].splitlines()
     assert (head, len(lines), last) == ("0 of 5 jobs ended", MOST_TARGETS, "  and 980 other targets")
     assert [line.split()[0] for line in lines[-2:]] == ["target-800", "target-900"]
