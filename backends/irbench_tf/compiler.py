@@ -14,8 +14,8 @@ import numpy as np
 from irbench.spec import Artifact, Load, Scalar
 from irbench.spi import Feed, Refusal
 from irbench_tf import precision
-from irbench_tf.options import TensorFlowOptions, parse_options
-from irbench_tf.probe import native_gpu_precision, pin_tensor_float_32, require_gpu
+from irbench_tf.options import Grappler, TensorFlowOptions, parse_options
+from irbench_tf.probe import gpu_settings, native_gpu_precision, pin_tensor_float_32, require_gpu
 from irbench_tf.pure_operators import require_pure_graph
 from irbench_tf.session import GraphSession, callable_options, import_graph
 
@@ -191,6 +191,13 @@ class Job:
         """The load's options, parsed."""
         return parse_options(self.load.options, "tf-xla" if self.jit else "tf")
 
+    @property
+    def rewriting(self) -> Grappler:
+        """Which of TensorFlow's rewriters run; those for GPUs did not run at export, so all run there."""
+        if self.jit or self.options.grappler == "off":
+            return "off"
+        return self.options.grappler if self.device == "cpu" else "all"
+
 
 @dataclass(frozen=True)
 class LoadedGraph:
@@ -235,7 +242,7 @@ def compile_graph(job: Job, loaded: LoadedGraph) -> GraphSession:
     session = tf_session.Session(graph=loaded.graph, config=_session_config(job, plan))
     try:
         if job.device == "gpu":
-            require_gpu(session)
+            require_gpu(session.list_devices())
         options = callable_options(job.artifact, on_caller=plan.on_caller)
         call = session._make_callable_from_options(options)  # noqa: SLF001 - make_callable looks every feed up again in each call
         facts = _settle(job, loaded, session, call)
@@ -259,9 +266,9 @@ def _session_config(job: Job, plan: ThreadPlan) -> Any:
     rewriting = config.graph_options.rewrite_options
     rewriting.min_graph_nodes = -1
     narrowing = precision.rewriters(job.load.precision)
-    if job.jit or job.options.grappler == "off":
+    if job.rewriting == "off":
         rewriting.disable_meta_optimizer = True
-    elif job.options.grappler == "remap" and job.device == "cpu":
+    elif job.rewriting == "remap":
         rewriting.optimizers.extend((*narrowing, "remap"))
         rewriting.meta_optimizer_iterations = rewriter_config_pb2.RewriterConfig.ONE
     elif narrowing:
@@ -324,7 +331,8 @@ def _settings(job: Job, plan: ThreadPlan) -> dict[str, Scalar]:
         "intra_op_threads": plan.intra_op or None,
         "inter_op_threads": 0 if plan.on_caller else plan.inter_op or None,
         "onednn": bool(_pywrap_util_port.IsMklEnabled()),
-        "grappler": "off" if job.jit else job.options.grappler,
+        "grappler": job.rewriting,
+        **(gpu_settings() if job.device == "gpu" else {}),
     }
 
 

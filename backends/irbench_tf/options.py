@@ -95,7 +95,8 @@ KNOWN: Mapping[str, tuple[str, Callable[[str], str | int]]] = {
 def environment_for(load: Load, options: TensorFlowOptions, device: str) -> Mapping[str, str]:
     """Return the variables for one load.
 
-    CUDA is hidden from a CPU session, and no library may trade precision for speed behind ``fp32``.
+    CUDA is hidden from a CPU session, a session on a GPU takes memory as it needs it, and no library may trade
+    precision for speed behind ``fp32``.
     """
     variables = {
         "ONEDNN_DEFAULT_FPMATH_MODE": "STRICT",
@@ -106,8 +107,10 @@ def environment_for(load: Load, options: TensorFlowOptions, device: str) -> Mapp
         variables["TF_CPP_MIN_LOG_LEVEL"] = "1"
     if device == "cpu":
         variables["CUDA_VISIBLE_DEVICES"] = "-1"
-    elif load.precision != "native":
-        variables["NVIDIA_TF32_OVERRIDE"] = "0"
+    else:
+        variables["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"  # otherwise the first of several rows takes all memory
+        if load.precision != "native":
+            variables["NVIDIA_TF32_OVERRIDE"] = "0"
     if load.precision in ("bf16", "fp16"):
         variables.update(NARROW_ENVIRONMENT)
     if options.onednn is not None:

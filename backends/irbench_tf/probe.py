@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from irbench.spec import Artifact, Load, TensorSpec
+from irbench.spec import Artifact, Load, Scalar, TensorSpec
 from irbench.spi import Availability, Refusal
 from irbench_tf import precision
 from irbench_tf.options import apply_environment
 from irbench_tf.session import import_lean
 
 _FIRST_WITH_TENSOR_FLOAT_32 = 8
+_TF32_OVERRIDE = "NVIDIA_TF32_OVERRIDE"
 
 
-def _has_gpu(session: Any) -> bool:
-    return any(device.device_type == "GPU" for device in session.list_devices())
+def _has_gpu(devices: Iterable[Any]) -> bool:
+    return any(device.device_type == "GPU" for device in devices)
 
 
-def require_gpu(session: Any) -> None:
-    """Make sure that a GPU runs the graph; without one TensorFlow silently takes the CPU."""
-    if not _has_gpu(session):
+def require_gpu(devices: Iterable[Any]) -> None:
+    """Make sure that there is a GPU among what TensorFlow uses; without one it silently takes the CPU."""
+    if not _has_gpu(devices):
         raise Refusal(
             "TensorFlow finds no GPU on this machine.",
             hint="Use the CPU, or on a machine with a GPU: pip install 'tensorflow[and-cuda]'.",
@@ -37,15 +39,23 @@ def pin_tensor_float_32() -> None:
 
 
 def native_gpu_precision() -> str:
-    """Return what fp32 operations really compute in: ``tf32`` where it is allowed and the GPU has it."""
+    """Return what fp32 operations really compute in: ``tf32`` where it is allowed and the GPU has it.
+
+    ``NVIDIA_TF32_OVERRIDE=0`` forbids it in NVIDIA's libraries, whatever TensorFlow asks of them.
+    """
     from tensorflow.python.framework import config
 
-    capability = _compute_capability()
-    allowed = config.tensor_float_32_execution_enabled()
+    capability = compute_capability()
+    allowed = config.tensor_float_32_execution_enabled() and os.environ.get(_TF32_OVERRIDE) != "0"
     return "tf32" if allowed and capability is not None and capability >= _FIRST_WITH_TENSOR_FLOAT_32 else "fp32"
 
 
-def _compute_capability() -> float | None:
+def gpu_settings() -> dict[str, Scalar]:
+    """Return what decides about TF32 on the GPU: its compute capability, and the override of NVIDIA's libraries."""
+    return {"compute_capability": compute_capability(), "tf32_override": os.environ.get(_TF32_OVERRIDE)}
+
+
+def compute_capability() -> float | None:
     """Return the CUDA compute capability of the first GPU, such as 9.0; ``None`` where it is unknown."""
     from tensorflow.core.protobuf import config_pb2
     from tensorflow.python.client import device_lib
@@ -73,7 +83,7 @@ def probe(*, jit: bool) -> Availability:
     settings = config_pb2.ConfigProto()
     settings.gpu_options.allow_growth = True
     with tf_session.Session(config=settings) as session:
-        gpu = _has_gpu(session)
+        gpu = _has_gpu(session.list_devices())
     narrow = () if jit or not _narrows_to_bf16() else ("bf16",)
     precisions: dict[str, tuple[str, ...]] = {"cpu": ("fp32", *narrow, "native")}
     native = {"cpu": "fp32"}
@@ -83,7 +93,7 @@ def probe(*, jit: bool) -> Availability:
     details = {
         "onednn": bool(_pywrap_util_port.IsMklEnabled()),
         "cpus": len(os.sched_getaffinity(0)),
-        "compute_capability": _compute_capability() if gpu else None,
+        "compute_capability": compute_capability() if gpu else None,
     }
     return Availability(("cpu", "gpu") if gpu else ("cpu",), precisions, native, details)
 

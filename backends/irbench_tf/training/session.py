@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib.metadata import version
@@ -16,6 +17,7 @@ from irbench.spec import Load, Scalar
 from irbench.spec.training import TrainingArtifact
 from irbench.spi import Phases
 from irbench_tf.model_errors import PYTHON_ON_TENSORS, cause_of, is_python_on_tensors
+from irbench_tf.probe import gpu_settings, require_gpu
 from irbench_tf.training.models import OF_CLASSIFIERS, has_own_step, load_trained, optimizers_of, unused_option
 from irbench_tf.training.pipeline import batches
 
@@ -32,6 +34,9 @@ def make_session(training: TrainingArtifact, load: Load, device: str, phases: Ph
     """
     import tensorflow as tf
 
+    on_gpu = device == "gpu"
+    if on_gpu:
+        require_gpu(tf.config.list_physical_devices())
     if load.threads is not None:
         tf.config.threading.set_intra_op_parallelism_threads(load.threads)
         tf.config.threading.set_inter_op_parallelism_threads(load.threads)
@@ -52,8 +57,14 @@ def make_session(training: TrainingArtifact, load: Load, device: str, phases: Ph
         "eager": bool(model.run_eagerly),
         "version": tf.__version__,
         "keras": version("keras"),
+        **(gpu_settings() if on_gpu else {}),
     }
     return KerasTrainingSession(model, samples, training, settings)
+
+
+def _device_of(weight: Any) -> str:
+    """Return ``cpu`` or ``gpu``: where TensorFlow keeps a weight, and so where its products are computed."""
+    return str(weight.value.device).rpartition("device:")[2].partition(":")[0].lower()
 
 
 def trace_in(folder: Path) -> bytes:
@@ -89,10 +100,14 @@ class KerasTrainingSession:
 
     @property
     def effective(self) -> Mapping[str, Scalar]:
-        """What is used; which optimizers and how many parameters is known after the first step."""
+        """What is used; which optimizers, how many parameters and where most of them lie is known after a step."""
         used = [type(own).__name__ for own in optimizers_of(self._model).values() if own.built]
-        weights = (int(weight.shape.num_elements()) for weight in self._model.trainable_variables)
-        return {**self._settings, "optimizer": ", ".join(used), "parameters": sum(weights)}
+        weights = self._model.trainable_variables
+        on = Counter[str]()
+        for weight in weights:
+            on[_device_of(weight)] += int(weight.shape.num_elements())
+        placed = {"device": on.most_common(1)[0][0]} if on else {}
+        return {**self._settings, **placed, "optimizer": ", ".join(used), "parameters": on.total()}
 
     def next_batch(self) -> None:
         """Wait for the next batch."""

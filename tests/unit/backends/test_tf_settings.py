@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import irbench_tf
-from irbench.spec import Load
+from irbench.spec import Artifact, Load
 from irbench.spi import Refusal
-from irbench_tf import compiler, options, precision
+from irbench_tf import compiler, options, precision, probe
 from irbench_tf.options import TensorFlowOptions, parse_options
 
 
@@ -124,6 +126,78 @@ def test_a_gpu_sees_cuda_and_loses_tf32_only_where_fp32_is_pinned():
     assert "CUDA_VISIBLE_DEVICES" not in pinned
     assert pinned["NVIDIA_TF32_OVERRIDE"] == "0"
     assert "NVIDIA_TF32_OVERRIDE" not in native
+
+
+@pytest.mark.parametrize("asked", ["fp32", "native"])
+def test_a_row_on_a_gpu_leaves_memory_to_the_rows_beside_it(asked):
+    gpu, cpu = (options.environment_for(Load(precision=asked), TensorFlowOptions(), on) for on in ("gpu", "cpu"))
+    assert gpu["TF_FORCE_GPU_ALLOW_GROWTH"] == "true"
+    assert "TF_FORCE_GPU_ALLOW_GROWTH" not in cpu
+
+
+@pytest.mark.parametrize(
+    ("asked", "device", "jit", "told"),
+    [
+        ({}, "cpu", False, "remap"),
+        ({}, "gpu", False, "all"),
+        ({"grappler": "remap"}, "gpu", False, "all"),
+        ({"grappler": "off"}, "gpu", False, "off"),
+        ({}, "gpu", True, "off"),
+    ],
+)
+def test_the_rewriting_that_is_told_is_the_one_that_runs(asked: dict[str, str], device: str, jit: bool, told: str):
+    job = compiler.Job(Artifact("tf-graph", Path(), (), ()), Load(options=asked), device, jit)
+    assert job.rewriting == told
+
+
+class Devices:
+    """The parts of TensorFlow that tell of a GPU, as one of compute capability 8.6 answers."""
+
+    def __init__(self, capability: str = "8.6", *, allows: bool = True) -> None:
+        description = f"device: 0, name: NVIDIA A10G, pci bus id: 0000:00:1e.0, compute capability: {capability}"
+        self.gpu = SimpleNamespace(device_type="GPU", physical_device_desc=description)
+        self.allows = allows
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        config = SimpleNamespace(tensor_float_32_execution_enabled=lambda: self.allows)
+        settings = SimpleNamespace(ConfigProto=lambda: SimpleNamespace(gpu_options=SimpleNamespace()))
+        lister = SimpleNamespace(
+            list_local_devices=lambda _: [SimpleNamespace(device_type="CPU", physical_device_desc=""), self.gpu]
+        )
+        for package, names in {
+            "tensorflow.python.framework": {"config": config},
+            "tensorflow.python.client": {"device_lib": lister},
+            "tensorflow.core.protobuf": {"config_pb2": settings},
+        }.items():
+            monkeypatch.setitem(sys.modules, package, SimpleNamespace(**names))
+
+
+@pytest.mark.parametrize(
+    ("capability", "allows", "override", "told"),
+    [
+        ("8.6", True, None, "tf32"),
+        ("12.0", True, None, "tf32"),
+        ("7.5", True, None, "fp32"),
+        ("8.6", False, None, "fp32"),
+        ("8.6", True, "0", "fp32"),
+        ("8.6", True, "1", "tf32"),
+    ],
+)
+def test_tf32_is_told_where_the_gpu_has_it_and_nothing_forbids_it(
+    monkeypatch: pytest.MonkeyPatch, capability: str, allows: bool, override: str | None, told: str
+):
+    Devices(capability, allows=allows).install(monkeypatch)
+    monkeypatch.delenv("NVIDIA_TF32_OVERRIDE", raising=False)
+    if override is not None:
+        monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", override)
+    assert probe.native_gpu_precision() == told
+    assert probe.gpu_settings() == {"compute_capability": float(capability), "tf32_override": override}
+
+
+def test_tensorflow_without_a_gpu_is_refused_where_one_was_asked_for():
+    with pytest.raises(Refusal, match="finds no GPU"):
+        probe.require_gpu([SimpleNamespace(device_type="CPU")])
+    probe.require_gpu([SimpleNamespace(device_type="CPU"), Devices().gpu])
 
 
 @pytest.mark.parametrize(

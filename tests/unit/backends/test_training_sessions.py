@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from irbench.errors import IrbenchError
 from irbench.measure.kernel_evidence import PhaseLog
 from irbench.spec import Load
 from irbench.spec.training import TrainedModel, TrainingArtifact, TrainingData, TrainingSettings
+from irbench.spi import Refusal
 from irbench_tf.loading.sources import call_function
 from irbench_tf.training.models import model_facts
 from irbench_tf.training.pipeline import is_batched
@@ -504,3 +506,29 @@ def test_an_option_that_they_use_is_not(file: Path, model: str, trained: dict[st
 def test_nor_is_one_whose_loss_is_scaled_for_16_bits(file: Path) -> None:
     every = {"loss": "mae", "optimizer": "sgd", "learning_rate": 0.5}
     stepped(session(file, "functional", "pairs", every, precision="mixed_float16"), 1)
+
+
+class Shape(int):
+    def num_elements(self) -> int:
+        return self
+
+
+def test_the_device_of_a_training_is_read_from_its_weights(file: Path):
+    opened = session(file, "unbuilt", "pairs")
+    stepped(opened, 1)
+    assert opened.effective["device"] == "cpu"
+    weights = [
+        SimpleNamespace(value=SimpleNamespace(device=f"/job:localhost/task:0/device:{device}:0"), shape=Shape(size))
+        for device, size in (("CPU", 3), ("GPU", 40))
+    ]
+    opened._model = SimpleNamespace(trainable_variables=weights, _flatten_layers=list)
+    assert opened.effective["device"] == "gpu"
+
+
+def test_a_training_on_a_gpu_that_tensorflow_does_not_find_is_refused(file: Path):
+    training = TrainingArtifact(
+        "training", file, (), (), model=TrainedModel(f"{file}:unbuilt"), data=TrainingData(f"{file}:pairs"),
+        settings=TrainingSettings(),
+    )  # fmt: skip
+    with pytest.raises(Refusal, match="finds no GPU"):
+        make_session(training, Load(batch=16, threads=None), "gpu", PhaseLog())
