@@ -98,6 +98,7 @@ class _OrtDecoderSlot:
                 binding.bind_ortvalue_output(name, self._values[place])
             else:
                 binding.bind_output(name, self._memory)
+        binding.synchronize_inputs()  # copies to where they are read are made when inputs are bound
         self._feed = tuple(given.values())  # which the runtime reads until the next staging
         self._length += new
 

@@ -155,11 +155,7 @@ class _BoundSlot:
     def __init__(self, session: Any, artifact: Artifact, memory: str) -> None:
         self._session = session
         self._binding = session.io_binding()
-        self._inputs: list[Any] = []
-        for spec in artifact.inputs:
-            value = _allocate(spec, memory)
-            self._binding.bind_ortvalue_input(spec.name, value)
-            self._inputs.append(value)
+        self._inputs = [(spec.name, _allocate(spec, memory)) for spec in artifact.inputs]
         for spec in artifact.outputs:
             if spec.dynamic_dimensions:  # known only after each run, so the runtime allocates it
                 self._binding.bind_output(spec.name, memory, 0)
@@ -167,8 +163,14 @@ class _BoundSlot:
                 self._binding.bind_ortvalue_output(spec.name, _allocate(spec, memory))
 
     def stage(self, feed: Feed) -> None:
-        for value, array in zip(self._inputs, feed, strict=True):
+        """Write arrays into the bound memory, and bind it again.
+
+        An input that a node on another device reads is copied there when it is bound, and not again when it is run.
+        """
+        for (name, value), array in zip(self._inputs, feed, strict=True):
             value.update_inplace(array)
+            self._binding.bind_ortvalue_input(name, value)
+        self._binding.synchronize_inputs()
 
     def run(self) -> None:
         self._session.run_with_iobinding(self._binding)

@@ -80,6 +80,24 @@ def test_a_graph_without_attention_keeps_its_caches_and_copies_them(tmp_path: Pa
     require_same(write_decoder(tmp_path / "d.onnx"), backend, "copied")
 
 
+def test_onnx_runtime_runs_once_copies_of_bound_inputs_have_arrived(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import onnxruntime
+
+    calls: list[str] = []
+    binding, session = onnxruntime.IOBinding, onnxruntime.InferenceSession
+    for kind, name in (
+        (binding, "bind_cpu_input"), (binding, "bind_ortvalue_input"), (binding, "synchronize_inputs"),
+        (session, "run_with_iobinding"),
+    ):  # fmt: skip
+        real = getattr(kind, name)
+        monkeypatch.setattr(kind, name, lambda *given, name=name, real=real: (calls.append(name), real(*given))[1])
+    answers(write_decoder(tmp_path / "d.onnx"), "ort", "bound")
+    before_runs = {calls[place - 1] for place, name in enumerate(calls) if name == "run_with_iobinding"}
+    assert before_runs == {"synchronize_inputs"}
+
+
 def test_weights_in_other_files_are_found_by_the_rewritten_decoder(tmp_path: Path) -> None:
     import onnx
 

@@ -81,3 +81,51 @@ def test_what_python_cannot_bind_is_refused_with_a_way_out(dtype: str):
     with pytest.raises(Refusal) as caught:
         session.open_slots(1, "bound")
     assert "--io copy" in caught.value.hint
+
+
+class CopyingBinding:
+    """Copies an input when it is bound, as ONNX Runtime does if a node on another device reads it.
+
+    Copies have arrived once the inputs are synchronised.
+    """
+
+    def __init__(self) -> None:
+        self._copies: dict[str, Any] = {}
+        self.arrived: dict[str, Any] = {}
+        self.outputs: dict[str, Any] = {}
+
+    def bind_ortvalue_input(self, name: str, value: Any) -> None:
+        self._copies[name] = np.array(value.numpy(), copy=True)
+
+    def synchronize_inputs(self) -> None:
+        self.arrived |= self._copies
+
+    def bind_ortvalue_output(self, name: str, value: Any) -> None:
+        self.outputs[name] = value
+
+    def synchronize_outputs(self) -> None: ...
+
+    def get_outputs(self) -> list[Any]:
+        return list(self.outputs.values())
+
+
+class CopyingSession:
+    """Adds one to its input ``k``."""
+
+    def io_binding(self) -> CopyingBinding:
+        return CopyingBinding()
+
+    def run_with_iobinding(self, binding: CopyingBinding) -> None:
+        binding.outputs["y"].update_inplace(binding.arrived["k"] + 1)
+
+
+def test_a_bound_input_that_was_copied_when_it_was_bound_follows_each_staging():
+    inputs, outputs = ((TensorSpec(name, "int64", (1,)),) for name in ("k", "y"))
+    session = OrtSession(CopyingSession(), Artifact("onnx", Path(), inputs, outputs), "cpu", {})
+    (slot,) = session.open_slots(1, "bound")
+    answers = []
+    for number in (41, 7):
+        slot.stage((np.array([number]),))
+        slot.run()
+        answers.append(slot.fetch()[0].tolist())
+    assert answers == [[42], [8]]
