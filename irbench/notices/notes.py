@@ -24,7 +24,7 @@ AbsenceReason: TypeAlias = Literal[
 ]
 """Why a source of energy has no counters: ``not-counting`` is one that stands still, as in some virtual machines;
 ``no-package`` is a missing Python package beside GPUs that are here; those from ``not-visible`` on are of GPUs, see
-:data:`irbench.measure.energy.nvml.GpuAbsence`."""
+:data:`irbench.measure.nvml.GpuAbsence`."""
 
 _GRAPHS = {"tf-graph": "the TensorFlow graph", "own-code": "code that does not read the model's file"}
 """What readers call a kind of artifact."""

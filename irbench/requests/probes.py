@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import platform
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from irbench import __version__
+from irbench.measure.nvml import NVIDIA_DRIVER, VISIBLE
 from irbench.spi import Availability, Description
 from irbench.system.file_access import read_regular, write_atomically
 from irbench.system.home import home, homes
+from irbench.system.host import read_text
 
 _DEADLINE_S = 180.0
 _MOST_BYTES = 1 << 20
@@ -57,9 +61,23 @@ def _place(name: str) -> Path:
 
 
 def _made_with(description: Description) -> dict[str, str | None]:
-    return {
+    made_with = {
         "irbench": __version__,
         description.distribution: description.version,
         "host": platform.node(),
         "system": platform.release(),
+    }
+    return {**made_with, **_gpus()} if description.nvidia_devices else made_with
+
+
+def _gpus() -> dict[str, str | None]:
+    """Return what else decides whether a runtime finds a GPU: the driver, NVIDIA's wheels, and who may be seen."""
+    folders = (Path(folder) for folder in sys.path)
+    wheels = {
+        wheel.name.removesuffix(".dist-info") for folder in folders for wheel in folder.glob("nvidia_*.dist-info")
+    }
+    return {
+        "driver": read_text(NVIDIA_DRIVER) or None,
+        "wheels": " ".join(sorted(wheels)) or None,
+        VISIBLE: os.environ.get(VISIBLE),
     }

@@ -20,6 +20,7 @@ from irbench.core import registry
 from irbench.errors import ExitCode, IrbenchError
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch
+from irbench.measure.nvml import one_gpu
 from irbench.system.confinement import Confinement
 from irbench.worker.confined_start import confined_environment
 from irbench.worker.exchange.answer_decoding import ExpectedReply, NotAsked, decoded, expected_of
@@ -80,6 +81,8 @@ class Worker:
         mark = uuid.uuid4().hex
         folder = worker_folder(mark)
         confined = {} if confinement is None else confined_environment(confinement, folder)
+        # kernels that CUDA compiles for a GPU are written where a confined worker may write
+        caches = {} if confinement is None else {"CUDA_CACHE_PATH": str(folder)}
         inherits_all = shows_all_variables and confinement is None
         read = () if confinement is None else registry.variables()
         variables = present if inherits_all else shown_variables(present, read)
@@ -94,7 +97,7 @@ class Worker:
                 stderr=output,
                 pass_fds=(theirs.fileno(), *inherited),
                 start_new_session=True,
-                env={**variables, **(environment or {}), **confined, MARK: mark},
+                env={**variables, **one_gpu(), **caches, **(environment or {}), **confined, MARK: mark},
             )
         self._exit = os.pidfd_open(self._process.pid)
         self._frozen = False

@@ -13,6 +13,7 @@ from fake_runs import cell, run
 from front_door import Called, irbench
 from powercap_trees import add_zone, set_energy
 
+from irbench.measure import nvml
 from irbench.measure.energy import access
 from irbench.runner import launch
 
@@ -32,7 +33,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "powercap"
     root.mkdir()
     monkeypatch.setattr(access, "POWERCAP", root)
-    monkeypatch.setattr(access, "NVIDIA_DRIVER", tmp_path / "none")
+    monkeypatch.setattr(nvml, "NVIDIA_DRIVER", tmp_path / "none")
     monkeypatch.setattr(launch, "sleep", lambda _: threading.Event().wait(0.05))
     monkeypatch.setitem(sys.modules, "pynvml", None)
     return root

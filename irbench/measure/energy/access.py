@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from irbench.measure.clock import sleep
-from irbench.measure.energy import nvml
 from irbench.measure.energy.meter import EnergyCounter
+from irbench.measure.energy.nvml import counter_of
+from irbench.measure.nvml import gpus_of_rows
 from irbench.notices.notes import AbsenceReason, EnergySource
 
 POWERCAP = Path("/sys/class/powercap")
@@ -67,7 +68,6 @@ def read_number(path: Path) -> int:
         raise OSError(f"{path} holds no number") from error
 
 
-NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 _LONG_ENOUGH_S = 0.05
 """Counters of processors are brought up to date about every millisecond."""
 
@@ -115,9 +115,6 @@ def _of_processors() -> tuple[EnergyCounter, ...] | AbsenceReason:
 
 
 def _of_gpus() -> tuple[tuple[EnergyCounter, ...], AbsenceReason | None]:
-    try:
-        return nvml.gpu_counters(nvml.load_nvml())
-    except ModuleNotFoundError:
-        return (), "no-package" if NVIDIA_DRIVER.exists() else "no-driver"
-    except nvml.NvmlUnavailable:
-        return (), "no-driver"
+    gpus, absence = gpus_of_rows()
+    counters = tuple(counter for gpu in gpus if (counter := counter_of(gpu)) is not None)
+    return counters, absence or ("no-counters" if len(counters) < len(gpus) else None)

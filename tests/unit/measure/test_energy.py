@@ -4,45 +4,21 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from powercap_trees import RANGE_UJ, add_zone, set_energy
+from scripted_nvml import NVMLError, ScriptedNvml, put_in_place
 
-from irbench.measure.energy import EnergyMeter, access, find_energy_counters, nvml
+from irbench.measure import nvml
+from irbench.measure.energy import EnergyMeter, access, find_energy_counters
+from irbench.measure.energy import nvml as energy_nvml
 from irbench.measure.energy.access import powercap_counters
 
 
-class NVMLError(Exception): ...
-
-
-class FakeNvml(SimpleNamespace):
+def two_gpus() -> ScriptedNvml:
     """Two GPUs, the second of which is too old to count energy."""
-
-    NVMLError = NVMLError
-
-    def __init__(self) -> None:
-        self.energy_mj, self.power_mw = 5_000, 70_000
-
-    def nvmlInit(self) -> None: ...  # noqa: N802 - its own names
-
-    def nvmlDeviceGetCount(self) -> int:  # noqa: N802
-        return 2
-
-    def nvmlDeviceGetHandleByIndex(self, number: int) -> int:  # noqa: N802
-        return number
-
-    def nvmlDeviceGetUUID(self, handle: int) -> str:  # noqa: N802
-        return f"GPU-{handle}abc"
-
-    def nvmlDeviceGetTotalEnergyConsumption(self, handle: int) -> int:  # noqa: N802
-        if handle == 1:
-            raise NVMLError("Not Supported")
-        return self.energy_mj
-
-    def nvmlDeviceGetPowerUsage(self, handle: int) -> int:  # noqa: N802
-        return self.power_mw
+    return ScriptedNvml({}, {"nvmlDeviceGetTotalEnergyConsumption": NVMLError("Not Supported")})
 
 
 class Scripted:
@@ -62,7 +38,7 @@ class Scripted:
 @pytest.fixture
 def without_gpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    monkeypatch.setattr(access, "NVIDIA_DRIVER", tmp_path / "nothing")
+    monkeypatch.setattr(nvml, "NVIDIA_DRIVER", tmp_path / "nothing")
 
 
 @pytest.fixture
@@ -123,83 +99,39 @@ def test_a_gpu_without_the_python_package_is_told_apart_from_no_gpu(
 ) -> None:
     assert find_energy_counters().absent["gpus"] == "no-driver"
     (tmp_path / "version").touch()
-    monkeypatch.setattr(access, "NVIDIA_DRIVER", tmp_path / "version")
+    monkeypatch.setattr(nvml, "NVIDIA_DRIVER", tmp_path / "version")
     assert find_energy_counters().absent["gpus"] == "no-package"
 
 
 def test_gpus_count_their_energy_or_else_their_power_over_time(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = FakeNvml()
+    fake = two_gpus()
     moments_ns = iter([0, 2_000_000_000])
-    monkeypatch.setitem(sys.modules, "pynvml", fake)
-    monkeypatch.setattr(nvml, "now_ns", lambda: next(moments_ns))
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    put_in_place(monkeypatch, fake)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    monkeypatch.setattr(energy_nvml, "now_ns", lambda: next(moments_ns))
     first, second = find_energy_counters().counters
     assert (first.domain, first.is_sampled, second.domain, second.is_sampled) == ("gpu-0", False, "gpu-1", True)
-    fake.energy_mj, fake.power_mw = 5_250, 90_000
+    fake.gpus[0]["nvmlDeviceGetTotalEnergyConsumption"] = 5_250
+    fake.gpus[1]["nvmlDeviceGetPowerUsage"] = 90_000
     assert first.advance() == 250_000
     assert second.advance() == 160_000_000  # 80 W for 2 s
 
 
-@pytest.mark.parametrize(
-    ("visible", "order", "domains", "absence"),
-    [
-        ("1", "PCI_BUS_ID", ["gpu-1"], None),
-        ("1", None, [], "unknown-order"),
-        ("1", "FASTEST_FIRST", [], "unknown-order"),
-        ("1,0", None, ["gpu-0", "gpu-1"], None),
-        ("0,-1,1", "PCI_BUS_ID", ["gpu-0"], None),
-        ("GPU-0a", None, ["gpu-0"], None),
-        ("MIG-0a", "PCI_BUS_ID", [], "unknown-order"),
-        ("", None, [], "not-visible"),
-        ("-1", None, [], "not-visible"),
-    ],
-)
-def test_only_gpus_that_cuda_may_use_are_counted(
-    monkeypatch: pytest.MonkeyPatch, visible: str, order: str | None, domains: list[str], absence: str | None
-) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    if order is None:
-        monkeypatch.delenv("CUDA_DEVICE_ORDER", raising=False)
-    else:
-        monkeypatch.setenv("CUDA_DEVICE_ORDER", order)
-    counters, missing = nvml.gpu_counters(FakeNvml())
-    assert ([counter.domain for counter in counters], missing) == (domains, absence)
-
-
-def test_the_number_of_the_only_gpu_is_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    monkeypatch.delenv("CUDA_DEVICE_ORDER", raising=False)
-    fake = FakeNvml()
-    monkeypatch.setattr(fake, "nvmlDeviceGetCount", lambda: 1, raising=False)
-    counters, missing = nvml.gpu_counters(fake)
-    assert ([counter.domain for counter in counters], missing) == (["gpu-0"], None)
-
-
-@pytest.mark.parametrize(
-    ("function", "domains"),
-    [("nvmlDeviceGetCount", []), ("nvmlDeviceGetHandleByIndex", ["gpu-1"]), ("nvmlDeviceGetUUID", ["gpu-1"])],
-)
-def test_what_nvml_cannot_read_is_left_out_and_told(
-    root: Path, monkeypatch: pytest.MonkeyPatch, function: str, domains: list[str]
-) -> None:
-    fake = FakeNvml()
-    works = getattr(fake, function)
-
-    def lost(*number: int) -> Any:
-        if number in ((), (0,)):
-            raise NVMLError("GPU is lost")
-        return works(*number)
-
-    monkeypatch.setattr(fake, function, lost, raising=False)
-    monkeypatch.setitem(sys.modules, "pynvml", fake)
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    found = find_energy_counters()
-    assert [counter.domain for counter in found.counters] == domains
-    assert found.absent["gpus"] == "unreadable"
+def test_a_gpu_that_counts_nothing_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in_place(
+        monkeypatch,
+        ScriptedNvml(
+            {
+                name: NVMLError("Not Supported")
+                for name in ("nvmlDeviceGetTotalEnergyConsumption", "nvmlDeviceGetPowerUsage")
+            }
+        ),
+    )
+    assert find_energy_counters().absent["gpus"] == "no-counters"
 
 
 def test_a_missing_driver_is_not_an_error(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = FakeNvml()
+    fake = two_gpus()
 
     def fail() -> None:
         raise NVMLError("Driver Not Loaded")

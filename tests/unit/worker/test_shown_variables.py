@@ -52,3 +52,19 @@ def test_a_confined_worker_sees_what_a_backend_declares(tmp_path: Path, monkeypa
     with Worker(tmp_path / "log", confinement=Confinement(for_runtime=True)) as worker:
         seen = [worker.ask("os:getenv", name, deadline_s=30) for name in ("FAKE_RUNTIME_SPIN", "FAKE_RUNTIME_PASS")]
     assert seen == ["1", None]
+
+
+@pytest.mark.skipif(not confinement_support().landlock, reason="no confinement on this kernel")
+def test_a_confined_worker_may_write_what_cuda_compiles_and_only_where_nobody_chose_another_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("CUDA_CACHE_PATH", str(Path.home()))
+    allowed = Confinement(for_runtime=True)
+    with Worker(tmp_path / "log", confinement=allowed) as worker:
+        cache = worker.ask("os:getenv", "CUDA_CACHE_PATH", deadline_s=60.0)
+        assert cache == worker.ask("os:getenv", "TMPDIR", deadline_s=60.0)
+    chosen = str(tmp_path / "cold")
+    with Worker(tmp_path / "log", confinement=allowed, environment={"CUDA_CACHE_PATH": chosen}) as worker:
+        assert worker.ask("os:getenv", "CUDA_CACHE_PATH", deadline_s=60.0) == chosen
+    with Worker(tmp_path / "log") as worker:
+        assert worker.ask("os:getenv", "CUDA_CACHE_PATH", deadline_s=60.0) == str(Path.home())

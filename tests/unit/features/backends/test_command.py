@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -155,3 +156,31 @@ def test_a_real_probe_finds_the_processor(name: str):
     assert found.devices[0] == "cpu"
     assert "fp32" in found.precisions["cpu"]
     assert found.native["cpu"] in {"fp32", "bf16", "fp16"}
+
+
+def test_what_a_probe_found_of_gpus_is_void_with_another_driver_other_wheels_or_other_gpus_shown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    on_gpus = Description("quick", "quick-runtime", "1.2.3", ("cpu", "cuda"), nvidia_devices=("cuda",))
+    on_cpus = replace(on_gpus, nvidia_devices=())
+    driver, wheels = tmp_path / "version", tmp_path / "site-packages"
+    driver.write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06")
+    (wheels / "nvidia_cudnn_cu12-9.10.2.21.dist-info").mkdir(parents=True)
+    monkeypatch.setattr(probes, "NVIDIA_DRIVER", driver)
+    monkeypatch.syspath_prepend(wheels)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr("irbench.worker.call_in_worker", lambda *_arguments, **_options: HERE)
+    probes.probe(on_gpus)
+    assert probes.remembered(on_gpus) == HERE
+
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert probes.remembered(on_gpus) is None
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    driver.write_text("NVRM version: NVIDIA UNIX x86_64 Kernel Module  590.1")
+    assert probes.remembered(on_gpus) is None
+    probes.probe(on_gpus)
+    (wheels / "nvidia_cudnn_cu12-9.10.2.21.dist-info").rename(wheels / "nvidia_cudnn_cu13-9.12.0.46.dist-info")
+    assert probes.remembered(on_gpus) is None
+    probes.probe(on_cpus)
+    driver.unlink()
+    assert probes.remembered(on_cpus) == HERE

@@ -1,0 +1,169 @@
+"""NVIDIA GPUs, as NVML tells of them: the driver's library, asked through ``nvidia-ml-py`` where that is installed."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
+"""What the driver says of itself, where there is one."""
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+_ORDER, _ORDER_OF_NVML = "CUDA_DEVICE_ORDER", "PCI_BUS_ID"
+
+GpuAbsence: TypeAlias = Literal["not-visible", "unknown-order", "unreadable", "no-package", "no-driver"]
+"""Why GPUs cannot be read. ``not-visible``: ``CUDA_VISIBLE_DEVICES`` hides all; ``unknown-order``: it names some by
+numbers, which CUDA counts from the fastest GPU and NVML by their place on the bus, or it names parts of a GPU;
+``unreadable``: NVML failed; ``no-package``: the binding is missing."""
+
+
+class NvmlUnavailable(Exception):
+    """NVML cannot be asked: there is no driver."""
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU that NVML can be asked about.
+
+    Attributes:
+        number: NVML's, as ``nvidia-smi`` shows it.
+        handle: NVML's name of the device.
+    """
+
+    number: int
+    uuid: str
+    nvml: Any
+    handle: Any
+
+    def ask(self, function: str, *arguments: Any) -> Any:
+        """Return what a function of NVML answers about this GPU.
+
+        Raises:
+            OSError: It does not answer: older GPUs and drivers know less.
+        """
+        try:
+            return getattr(self.nvml, function)(self.handle, *arguments)
+        except (self.nvml.NVMLError, AttributeError) as error:  # older bindings lack functions
+            raise OSError(str(error)) from error
+
+    def ask_or_none(self, function: str, *arguments: Any) -> Any:
+        """Return what :meth:`ask` does, and ``None`` where NVML does not answer."""
+        try:
+            return self.ask(function, *arguments)
+        except OSError:
+            return None
+
+
+def load_nvml() -> Any:
+    """Return the module ``pynvml``, ready to be asked.
+
+    Raises:
+        ModuleNotFoundError: It is not installed.
+        NvmlUnavailable: There is no NVIDIA driver.
+    """
+    nvml = importlib.import_module("pynvml")
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError as error:
+        raise NvmlUnavailable(str(error)) from error
+    return nvml
+
+
+def all_gpus(nvml: Any) -> tuple[tuple[Gpu, ...], int]:
+    """Return the GPUs of this machine that can be asked, and how many there are.
+
+    Raises:
+        OSError: NVML does not even tell how many.
+    """
+    try:
+        count = int(nvml.nvmlDeviceGetCount())
+    except nvml.NVMLError as error:
+        raise OSError(str(error)) from error
+    gpus = (_gpu(nvml, number) for number in range(count))
+    return tuple(gpu for gpu in gpus if gpu is not None), count
+
+
+def _gpu(nvml: Any, number: int) -> Gpu | None:
+    try:
+        handle = nvml.nvmlDeviceGetHandleByIndex(number)
+        return Gpu(number, str(nvml.nvmlDeviceGetUUID(handle)), nvml, handle)
+    except nvml.NVMLError:
+        return None
+
+
+def gpus_of_rows() -> tuple[tuple[Gpu, ...], GpuAbsence | None]:
+    """Return the GPUs that rows may use, and why any is missing: the first one, unless the user names others.
+
+    ``CUDA_VISIBLE_DEVICES`` names them; see :func:`one_gpu`.
+    """
+    try:
+        gpus, count = all_gpus(load_nvml())
+    except ModuleNotFoundError:
+        return (), "no-package" if NVIDIA_DRIVER.exists() else "no-driver"
+    except NvmlUnavailable:
+        return (), "no-driver"
+    except OSError:
+        return (), "unreadable"
+    by_number = {gpu.number: gpu for gpu in gpus}
+    visible = _visible({gpu.number: gpu.uuid for gpu in gpus}, count)
+    if visible is None:
+        return (), "unknown-order"
+    if not count:
+        return (), "no-driver"
+    if not visible:
+        return (), "not-visible" if len(gpus) == count else "unreadable"
+    chosen = tuple(by_number[number] for number in visible if number in by_number)
+    return chosen, None if len(chosen) == len(visible) else "unreadable"
+
+
+def one_gpu() -> dict[str, str]:
+    """Return the variable that shows a worker one GPU; none where the user set it, and where there is no GPU.
+
+    Some runtimes take memory of all GPUs that they see, and others spread over them. The GPU is named by its UUID,
+    since NVML and CUDA count in other orders. The parts of a GPU (MIG) are left to CUDA, which shows one of them.
+    """
+    if VISIBLE in os.environ:
+        return {}
+    gpus, absence = gpus_of_rows()
+    if absence == "no-package":
+        return {VISIBLE: "0"}
+    if not gpus or is_divided(gpus[0]):
+        return {}
+    return {VISIBLE: gpus[0].uuid}
+
+
+def is_divided(gpu: Gpu) -> bool:
+    """Whether a GPU is divided into parts (MIG)."""
+    modes = gpu.ask_or_none("nvmlDeviceGetMigMode")  # the present one, and that after a reset
+    return bool(modes and modes[0])
+
+
+def _visible(uuids: Mapping[int, str], count: int) -> Sequence[int] | None:
+    """Return NVML's numbers of the GPUs that rows may use; ``None`` where the variable does not tell which these are.
+
+    It names GPUs by CUDA's number or by the beginning of their UUID, and ends at the first that is none.
+    """
+    named = os.environ.get(VISIBLE)
+    if named is None:
+        return range(min(count, 1))
+    numbers: list[int] = []
+    by_number = False
+    for name in (part.strip() for part in named.split(",")):
+        if name.startswith("MIG-"):
+            return None
+        if name.isdecimal() and int(name) < count:
+            by_number = True
+            numbers.append(int(name))
+        elif name.startswith("GPU-") and (number := _number_of(name, uuids)) is not None:
+            numbers.append(number)
+        else:
+            break
+    is_same_order = os.environ.get(_ORDER) == _ORDER_OF_NVML or len(set(numbers)) == count
+    return sorted(set(numbers)) if is_same_order or not by_number else None
+
+
+def _number_of(name: str, uuids: Mapping[int, str]) -> int | None:
+    return next((number for number, uuid in uuids.items() if uuid.startswith(name)), None)

@@ -1,0 +1,104 @@
+"""Which GPUs rows may use, as a scripted NVML and the variables of the environment tell."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_nvml import NVMLError, ScriptedNvml, put_in_place
+
+from irbench.measure import nvml
+from irbench.measure.nvml import gpus_of_rows, one_gpu
+from irbench.worker import call_in_worker
+
+
+@pytest.fixture
+def two(monkeypatch: pytest.MonkeyPatch) -> ScriptedNvml:
+    scripted = ScriptedNvml({}, {})
+    put_in_place(monkeypatch, scripted)
+    return scripted
+
+
+@pytest.mark.parametrize(
+    ("visible", "order", "numbers", "absence"),
+    [
+        (None, None, [0], None),
+        ("1", "PCI_BUS_ID", [1], None),
+        ("1", None, [], "unknown-order"),
+        ("1", "FASTEST_FIRST", [], "unknown-order"),
+        ("1,0", None, [0, 1], None),
+        ("0,-1,1", "PCI_BUS_ID", [0], None),
+        ("GPU-0a", None, [0], None),
+        ("MIG-0a", "PCI_BUS_ID", [], "unknown-order"),
+        ("", None, [], "not-visible"),
+        ("-1", None, [], "not-visible"),
+    ],
+)
+def test_rows_use_the_first_gpu_unless_the_user_names_others(
+    two: ScriptedNvml,
+    monkeypatch: pytest.MonkeyPatch,
+    visible: str | None,
+    order: str | None,
+    numbers: list[int],
+    absence: str | None,
+) -> None:
+    for name, value in {"CUDA_VISIBLE_DEVICES": visible, "CUDA_DEVICE_ORDER": order}.items():
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    gpus, missing = gpus_of_rows()
+    assert ([gpu.number for gpu in gpus], missing) == (numbers, absence)
+
+
+def test_the_number_of_the_only_gpu_is_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in_place(monkeypatch, ScriptedNvml())
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    assert [gpu.number for gpu in gpus_of_rows()[0]] == [0]
+
+
+@pytest.mark.parametrize(
+    ("function", "numbers"),
+    [("nvmlDeviceGetCount", []), ("nvmlDeviceGetHandleByIndex", [1]), ("nvmlDeviceGetUUID", [1])],
+)
+def test_a_gpu_that_nvml_cannot_read_is_left_out_and_told(
+    two: ScriptedNvml, monkeypatch: pytest.MonkeyPatch, function: str, numbers: list[int]
+) -> None:
+    works = getattr(two, function)
+
+    def lost(*number: int) -> Any:
+        if number in ((), (0,)):
+            raise NVMLError("GPU is lost")
+        return works(*number)
+
+    monkeypatch.setattr(two, function, lost, raising=False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    gpus, missing = gpus_of_rows()
+    assert ([gpu.number for gpu in gpus], missing) == (numbers, "unreadable")
+
+
+def test_a_worker_sees_the_first_gpu_by_its_uuid(two: ScriptedNvml) -> None:
+    assert one_gpu() == {"CUDA_VISIBLE_DEVICES": "GPU-0abc"}
+    assert call_in_worker("os:getenv", "CUDA_VISIBLE_DEVICES", deadline_s=60.0) == "GPU-0abc"
+
+
+def test_a_worker_sees_what_the_user_lets_it_see(two: ScriptedNvml, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    assert one_gpu() == {}
+    assert call_in_worker("os:getenv", "CUDA_VISIBLE_DEVICES", deadline_s=60.0) == "0,1"
+
+
+def test_a_divided_gpu_is_left_to_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in_place(monkeypatch, ScriptedNvml({"nvmlDeviceGetMigMode": [1, 1]}))
+    assert one_gpu() == {}
+
+
+def test_without_the_binding_a_worker_sees_the_first_gpu_of_cuda(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(nvml, "NVIDIA_DRIVER", tmp_path / "version")
+    assert one_gpu() == {}
+    (tmp_path / "version").touch()
+    assert one_gpu() == {"CUDA_VISIBLE_DEVICES": "0"}
