@@ -17,12 +17,12 @@ PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15
 TURN ?= $(shell if [ "$$(git rev-parse --is-shallow-repository 2>/dev/null)" = false ]; \
 	then git rev-list --count HEAD; else echo $$(( $$(date +%s) / 86400 )); fi)
 
-.PHONY: help setup demo test test-ci test-real test-laws test-all test-long test-turn test-zoo picture bench bench-truth bench-serving bench-corun bench-busy bench-fusions bench-backbones bench-optimizers bench-real zoo zoo-keras-hub site lint types pyright generated docs lock clean
+.PHONY: help setup demo test test-ci test-real test-laws test-all test-long test-gpu-lock test-turn test-zoo picture bench bench-truth bench-serving bench-corun bench-busy bench-fusions bench-backbones bench-optimizers bench-real zoo zoo-keras-hub site lint types pyright generated docs lock clean
 
 # Tests start hundreds of processes. Each would compile what it imports, TensorFlow in five seconds, where nothing
 # keeps bytecode: it is kept within the environment, also on machines where Python is told to write none.
-test test-ci test-real test-laws test-all test-long test-turn test-zoo: export PYTHONDONTWRITEBYTECODE :=
-test test-ci test-real test-laws test-all test-long test-turn test-zoo: export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
+test test-ci test-real test-laws test-all test-long test-gpu-lock test-turn test-zoo: export PYTHONDONTWRITEBYTECODE :=
+test test-ci test-real test-laws test-all test-long test-gpu-lock test-turn test-zoo: export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 15
@@ -49,7 +49,10 @@ test-all: $(STAMP) lint types pyright ## Every test but those of test-real, test
 	$(PYTEST) -m "not zoo and not real and not long"
 
 test-long: $(STAMP) ## ONNX's whole suite, dropped preconditions of passes, long simulations: 6 minutes
-	$(PYTEST) -m long
+	$(PYTEST) -m long --ignore tests/integration/test_gpu_lock.py
+
+test-gpu-lock: $(STAMP) ## Download the locked wheels for NVIDIA GPUs (2.5 GB), and check that they fit each other
+	$(PYTEST) -n 0 tests/integration/test_gpu_lock.py
 
 test-turn: $(STAMP) ## By turns a third of the slow tests and of test-real, a twelfth of test-zoo; TURN=7 chooses: 20 minutes
 	$(PYTEST) --turn $(TURN) -m "slow and not long"

@@ -7,9 +7,11 @@ OpenVINO provider shares the CPU with them, so that they are counted.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +27,9 @@ CONVERTING = ("openvino",)
 """Devices whose provider computes a graph in another precision than it holds, if it is asked to."""
 
 _CUDA = "CUDAExecutionProvider"
+_DISTRIBUTION = re.compile(r"[\w.-]+")
 _PROVIDERS = {"cpu": CPU_PROVIDER, "cuda": _CUDA, "openvino": openvino_provider.PROVIDER}
-_WHEELS = {"cuda": ("CUDA", "onnxruntime-gpu"), "openvino": ("the OpenVINO provider", "onnxruntime-openvino")}
-"""What a build must have for a device, and the distribution that has it: they all provide the module onnxruntime."""
+_BUILT_WITH = {"cuda": "CUDA", "openvino": "the OpenVINO provider"}
 
 # fmt: off
 _SHAPE_ARITHMETIC = frozenset({
@@ -46,10 +48,10 @@ def require(runtime: Any, device: str) -> None:
     if device == "cpu":
         return
     if _PROVIDERS[device] not in runtime.get_available_providers():
-        built_with, wheel = _WHEELS[device]
+        install = install_command("onnxruntime-openvino") if device == "openvino" else _install_cuda(_cudnn_wheels())
         raise Refusal(
-            f"The installed ONNX Runtime is built without {built_with}.",
-            hint=f"pip uninstall onnxruntime, then: {install_command(wheel)}",
+            f"The installed ONNX Runtime is built without {_BUILT_WITH[device]}.",
+            hint=f"pip uninstall onnxruntime, then: {install}",  # both provide the module onnxruntime
         )
     if device == "cuda":
         runtime.preload_dlls()
@@ -107,8 +109,7 @@ def refuse_fallback(active: tuple[str, ...], op_types_on_cpu: Iterable[str]) -> 
     if _CUDA not in active:
         raise Refusal(
             "ONNX Runtime could not start CUDA and fell back to the CPU.",
-            hint="The row's log names the missing library or driver; "
-            "CUDA and cuDNN come with: pip install 'onnxruntime-gpu[cuda,cudnn]'",
+            hint=f"The row's log names the missing library or driver. {_installed_libraries_hint()}",
         )
     strays = Counter(op for op in op_types_on_cpu if op not in _SHAPE_ARITHMETIC)
     if strays:
@@ -117,6 +118,51 @@ def refuse_fallback(active: tuple[str, ...], op_types_on_cpu: Iterable[str]) -> 
             f"ONNX Runtime has no CUDA kernel for {strays.total()} nodes ({listed}) and would run them on the CPU.",
             hint="Export the model with another opset, or compare it on the CPU: `--backends ort`",
         )
+
+
+def _installed_libraries_hint() -> str:
+    from onnxruntime.capi import build_and_package_info
+
+    try:
+        requirements = metadata.requires("onnxruntime-gpu") or ()
+    except metadata.PackageNotFoundError:  # a build of another name
+        requirements = ()
+    return libraries_hint(getattr(build_and_package_info, "cuda_version", ""), requirements, _cudnn_wheels())
+
+
+def libraries_hint(cuda_version: str, requirements: Iterable[str], cudnn_wheels: Collection[str]) -> str:
+    """Return how to install the libraries of CUDA that a build of ONNX Runtime loads.
+
+    Args:
+        cuda_version: The version of CUDA that it was built with, such as ``12.8``; empty where it does not say.
+        requirements: Of its distribution, with their extras, as its metadata has them.
+        cudnn_wheels: The installed distributions of cuDNN: those for two versions of CUDA have files of the same names.
+    """
+    major = cuda_version.partition(".")[0]
+    others = [name for name in cudnn_wheels if not name.endswith(f"-cu{major}")]
+    if others:
+        return (
+            f"This build needs CUDA {major}, whose cuDNN would overwrite files of {others[0]}: use an environment of"
+            f" its own (python -m venv), or here a build for the same CUDA: {_install_cuda(cudnn_wheels)}"
+        )
+    wheels = [
+        name[0]
+        for requirement in requirements
+        if re.search(r"extra == ['\"](?:cuda|cudnn)['\"]", requirement) and (name := _DISTRIBUTION.match(requirement))
+    ]
+    if not wheels:
+        return f"The build needs CUDA {cuda_version} and cuDNN 9 for it."
+    return f"The libraries of CUDA {cuda_version}, for which it is built: pip install {' '.join(wheels)}"
+
+
+def _cudnn_wheels() -> list[str]:
+    names = {str(found.name).lower() for found in metadata.distributions()}
+    return sorted(name for name in names if name.startswith("nvidia-cudnn-cu"))
+
+
+def _install_cuda(cudnn_wheels: Collection[str]) -> str:
+    """Return the command that installs ONNX Runtime for CUDA: the build that shares an installed cuDNN for CUDA 12."""
+    return f"pip install 'irbench[{'all-gpu' if 'nvidia-cudnn-cu12' in cudnn_wheels else 'ort-gpu'}]'"
 
 
 def uses_tf32(session: Any) -> bool:

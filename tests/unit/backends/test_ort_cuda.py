@@ -6,7 +6,7 @@ import pytest
 
 from irbench.spec import Load
 from irbench.spi import Refusal
-from irbench_ort.devices import providers, read_back, refuse_fallback, require, uses_tf32
+from irbench_ort.devices import libraries_hint, providers, read_back, refuse_fallback, require, uses_tf32
 from irbench_ort.options import parse_options
 
 CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
@@ -20,7 +20,35 @@ def test_cuda_is_refused_by_a_build_without_it():
 
     with pytest.raises(Refusal, match="without CUDA") as caught:
         require(WithoutCuda, "cuda")
-    assert "onnxruntime-gpu" in caught.value.hint
+    assert "pip install 'irbench[ort-gpu]'" in caught.value.hint
+
+
+# as the metadata of onnxruntime-gpu 1.26 and 1.31 have them
+FOR_CUDA_12 = ("numpy>=1.21.6", 'nvidia-cufft-cu12~=11.0; extra == "cuda"', 'nvidia-cudnn-cu12~=9.0; extra == "cudnn"')
+FOR_CUDA_13 = ("numpy>=1.21.6", 'nvidia-cufft~=12.0; extra == "cuda"', 'nvidia-cudnn-cu13~=9.0; extra == "cudnn"')
+
+
+@pytest.mark.parametrize(
+    ("version", "requirements", "installed", "wheels"),
+    [
+        ("12.8", FOR_CUDA_12, [], "CUDA 12.8, for which it is built: pip install nvidia-cufft-cu12 nvidia-cudnn-cu12"),
+        ("13.0", FOR_CUDA_13, [], "CUDA 13.0, for which it is built: pip install nvidia-cufft nvidia-cudnn-cu13"),
+        ("13.0", FOR_CUDA_13, ["nvidia-cudnn-cu13"], "pip install nvidia-cufft nvidia-cudnn-cu13"),
+        ("13.0", (), [], "CUDA 13.0 and cuDNN 9"),
+    ],
+)
+def test_missing_libraries_are_those_of_the_cuda_that_the_build_is_for(
+    version: str, requirements: tuple[str, ...], installed: list[str], wheels: str
+):
+    assert wheels in libraries_hint(version, requirements, installed)
+
+
+def test_a_second_cudnn_belongs_in_an_environment_of_its_own():
+    hint = libraries_hint("13.0", FOR_CUDA_13, ["nvidia-cudnn-cu12"])
+    assert "would overwrite files of nvidia-cudnn-cu12" in hint
+    assert "python -m venv" in hint
+    assert "pip install 'irbench[all-gpu]'" in hint
+    assert "nvidia-cudnn-cu13" not in hint
 
 
 def test_tf32_is_pinned_off_on_cuda_unless_the_vendors_default_is_asked_for():
