@@ -342,7 +342,7 @@ def _entries_of(device: str, options: OrtOptions) -> Mapping[str, str]:
 def _product(settings: Any, providers: list[Any], path: Path, x: Array) -> Array:
     import onnxruntime
 
-    session: Any = onnxruntime.InferenceSession(str(path), settings, providers=providers)
+    session: Any = onnxruntime.InferenceSession(str(path), settings, providers=providers, enable_fallback=0)
     answer: Array = session.run(None, {"x": x})[0]
     return answer
 

@@ -81,7 +81,15 @@ class OrtSession:
         self._session: Any = session
         self._artifact = artifact
         self._memory = "cuda" if device == "cuda" else "cpu"  # where inputs and outputs can be bound
-        self.effective = effective
+        self._effective = effective
+
+    @property
+    def effective(self) -> Mapping[str, Scalar]:
+        """What the runtime uses now; the CPU where the session has left its device."""
+        active = () if self._session is None else self._session.get_providers()
+        if not active or active[0] == self._effective.get("provider"):
+            return self._effective
+        return {**self._effective, "provider": active[0], "device": "cpu"}
 
     def open_slots(self, count: int, io: Io) -> Sequence[Slot]:
         """Return slots that pass host arrays (``copy``) or keep tensors bound on the device (``bound``)."""
@@ -121,7 +129,10 @@ class _CopySlot:
         self._feed = dict(zip(self._inputs, feed, strict=True))
 
     def run(self) -> None:
-        self._outputs = self._session.run(self._output_names, self._feed)
+        try:
+            self._outputs = self._session.run(self._output_names, self._feed)
+        except _RAISED as error:
+            raise device_failure(error) or error from error
 
     def fetch(self) -> Outputs:
         return self._outputs
@@ -173,8 +184,11 @@ class _BoundSlot:
         self._binding.synchronize_inputs()
 
     def run(self) -> None:
-        self._session.run_with_iobinding(self._binding)
-        self._binding.synchronize_outputs()
+        try:
+            self._session.run_with_iobinding(self._binding)
+            self._binding.synchronize_outputs()
+        except _RAISED as error:
+            raise device_failure(error) or error from error
 
     def fetch(self) -> Outputs:
         """Return copies: the next run writes into the bound memory again."""
@@ -186,6 +200,24 @@ def _allocate(spec: TensorSpec, memory: str) -> Any:
     return onnxruntime.OrtValue.ortvalue_from_shape_and_type(shape, numpy_dtype(spec.dtype), memory, 0)
 
 
+_RAISED = (RuntimeError, ValueError, errors.Fail, errors.EPFail, errors.RuntimeException, errors.InvalidArgument)
+_PLACE = re.compile(
+    r"\S+\.(?:cc|cpp|cu|cuh|h|hpp):\d+ (?:[A-Za-z_]\w* (?=[A-Z])|[^\"]*?\) (?:const )?(?:\[with [^\]]*\] )?)?"
+)
+"""A line of C++, with the function that it is in: a name, or a whole signature."""
+_FAILURES = {
+    r"provider option": "Correct the option of `--set` that it names.",
+    r"[Oo]ut of memory|[Ff]ailed to allocate|_ALLOC_FAILED": (
+        "Use a smaller `--batch` or fewer `--streams`, or end other programs that use the memory: nvidia-smi lists"
+        " those on a GPU."
+    ),
+    r"driver version|no CUDA-capable device|device count|CUDA failure (?:35|100)\b": (
+        "nvidia-smi shows whether the driver runs, and the newest CUDA that it serves."
+    ),
+    r"(?:CUDA|CUDNN|CUBLAS|CUFFT|CURAND) failure": "The row's log has the whole message.",
+}
+"""What errors of devices say, and what helps; the first that matches."""
+
 _NEW_IR_VERSION = re.compile(r"Unsupported model IR version: (\d+), max supported IR version: (\d+)")
 _NEW_OPSET = re.compile(r"Opset (\d+) .*domain ai\.onnx is till opset (\d+)", re.DOTALL)
 
@@ -196,9 +228,10 @@ def create_session(path: Path, settings: Any, providers: list[Any], folder: Path
     A copy of the model may be written into ``folder``, which may go once the session is there.
     """
     try:
-        return onnxruntime.InferenceSession(str(path), settings, providers=providers), {}
+        # its own fallback would make a session on the CPU of any error, and hide it
+        return onnxruntime.InferenceSession(str(path), settings, providers=providers, enable_fallback=0), {}
     except errors.NotImplemented as error:
-        device = "the CPU" if len(providers) == 1 else str(providers[0][0]).removesuffix("ExecutionProvider")
+        device = _named(providers)
         raise Refusal(
             f"ONNX Runtime has no kernel for some part of this graph on {device}: {first_line(error)}",
             hint="Export the model with another opset or precision.",
@@ -206,11 +239,43 @@ def create_session(path: Path, settings: Any, providers: list[Any], folder: Path
     except errors.Fail as error:
         newer = _NEW_IR_VERSION.search(str(error))
         if newer is None:
-            raise _too_new_an_opset(error) or openvino_provider.refusal_of(error) or error from error
+            raise _too_new_an_opset(error) or _not_started(error, providers) or error from error
+    except _RAISED as error:
+        raise _not_started(error, providers) or error from error
     ir_version, readable = (int(version) for version in newer.groups())
     lowered = _lowered(path, ir_version, readable, folder)
     session, _ = create_session(lowered, settings, providers, folder)
     return session, {"ir_version": ir_version, "lowered_ir_version": readable}
+
+
+def _named(providers: list[Any]) -> str:
+    return "the CPU" if len(providers) == 1 else str(providers[0][0]).removesuffix("ExecutionProvider")
+
+
+def _not_started(error: Exception, providers: list[Any]) -> Refusal | None:
+    """Return why there is no session on a device; ``None`` on the CPU, whose errors say it in one line."""
+    if len(providers) == 1:
+        return None
+    failure = openvino_provider.refusal_of(error) or device_failure(error)
+    return failure or Refusal(
+        f"ONNX Runtime could not make a session on {_named(providers)}: {_cause(error)}",
+        hint="The row's log has the whole message.",
+    )
+
+
+def device_failure(error: Exception) -> Refusal | None:
+    """Return what failed on a device, in one line and with what helps; ``None`` if it is another error."""
+    cause = _cause(error)
+    for pattern, hint in _FAILURES.items():
+        if re.search(pattern, cause):
+            return Refusal(f"ONNX Runtime failed: {cause}", hint=hint)
+    return None
+
+
+def _cause(error: Exception) -> str:
+    """Return the first line of an error without the places and signatures of C++ in front of what it says."""
+    without_places = _PLACE.sub("", first_line(error))
+    return re.sub(r"\[ONNXRuntimeError\] : \d+ : \w+ : ", "", without_places).partition(" ; GPU=")[0].strip()
 
 
 def _lowered(path: Path, version: int, readable: int, folder: Path) -> Path:

@@ -38,7 +38,7 @@ from irbench.measure.kernel_evidence import (
     with_descendants,
 )
 from irbench.spec import Artifact, Cell, Feeding, Io, Scalar, Timing, Workload
-from irbench.spi import Array, Backend, Feed, Session, Slot
+from irbench.spi import Array, Backend, Feed, Refusal, Session, Slot
 from irbench.stats.launch_planning import calls_per_sample, fewest_warm_up_calls
 from irbench.worker.feed_turns import feeds_of_samples, require_loop, takes_turns, turns_of_streams
 from irbench.worker.generation import generating_if_decoder
@@ -186,6 +186,7 @@ class CellHost:
         self._turning: Sequence[TurningSlot] = ()
         self._other_feeds: Sequence[Feed] = ()
         self._calls_per_sample = 1
+        self._device: Scalar = None
 
     def import_runtime(self) -> None:
         """Import the backend and its runtime: the phase that workers may run side by side."""
@@ -219,6 +220,7 @@ class CellHost:
         answers = self._given((first, *self._answer_all(self._slots[1:], self._feeds[1:]))) if with_outputs else ()
         self._driver = self._make_driver()
         effective = {str(name): plain_scalar(value) for name, value in self._session.effective.items()}
+        self._device = effective.get("device")
         memory_bytes = token_memory_bytes(self._slots[0])
         return PreparedSession(effective, answers, self._first_inference_s, part_names(self._slots), memory_bytes)
 
@@ -304,8 +306,18 @@ class CellHost:
         before = self._read_counters()
         window = self._driver.drive(samples, settle_calls, first)
         evidence = evidence_between(before, self._read_counters())
+        self._require_same_device()
         part_ns = part_times_ns(self._slots, samples * self._calls_per_sample)
         return Round(block, window.issue_ns, window.completion_ns, evidence, window.open_ns, part_ns)
+
+    def _require_same_device(self) -> None:
+        assert self._session is not None
+        device = self._session.effective.get("device")
+        if device != self._device:
+            raise Refusal(
+                f"The runtime moved from {self._device} to {device} while it was measured.",
+                hint="The row's log may say why.",
+            )
 
     def answer_again(self) -> tuple[tuple[Array, ...], ...]:
         """Return what each slot answers now to the inputs of its first answer."""

@@ -220,7 +220,7 @@ class _OldRuntime:
         self.paths: list[str] = []
         monkeypatch.setattr(onnxruntime, "InferenceSession", self)
 
-    def __call__(self, path: str, settings: Any, providers: list[Any]) -> Any:
+    def __call__(self, path: str, settings: Any, providers: list[Any], **others: Any) -> Any:
         from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 
         version = onnx.load(path).ir_version

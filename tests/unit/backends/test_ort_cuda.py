@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import onnxruntime
 import pytest
 
-from irbench.spec import Load
+from irbench.spec import Artifact, Io, Load
 from irbench.spi import Refusal
 from irbench_ort.devices import libraries_hint, providers, read_back, refuse_fallback, require, uses_tf32
 from irbench_ort.options import parse_options
+from irbench_ort.session import OrtSession, create_session
 
 CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
 
@@ -88,6 +92,9 @@ class FakeSession:
     def get_providers(self) -> list[str]:
         return self._active
 
+    def set_providers(self, active: list[str]) -> None:
+        self._active = active
+
     def get_provider_options(self) -> dict[str, dict[str, str]]:
         return {CUDA: {"use_tf32": self._tf32}}
 
@@ -99,6 +106,82 @@ def test_a_whole_session_that_fell_back_to_the_cpu_is_refused():
     with pytest.raises(Refusal, match="fell back to the CPU") as caught:
         read_back(FakeSession([CPU]), "cuda")
     assert caught.value.hint
+
+
+PLACE = (
+    "/onnxruntime_src/onnxruntime/core/providers/cuda/cuda_call.cc:122 std::conditional_t<THRW, void,"
+    " onnxruntime::common::Status> onnxruntime::CudaCall(ERRTYPE, const char*, int) [with ERRTYPE = cudaError;"
+    " std::conditional_t<THRW, void, common::Status> = void] "
+)
+OLD_DRIVER = (
+    f"{PLACE}{PLACE}CUDA failure 35: CUDA driver version is insufficient for CUDA runtime version ; GPU=-1 ;"
+    " hostname=h ; file=/onnxruntime_src/x.cc ; line=336 ; expr=cudaSetDevice(info_.device_id); \n\n"
+)
+BAD_OPTION = (
+    "/onnxruntime_src/onnxruntime/core/providers/cuda/info.cc:60 static onnxruntime::Info onnxruntime::Info::From("
+    "const onnxruntime::ProviderOptions&) [ONNXRuntimeError] : 1 : FAIL : provider_options_utils.h:187 Parse"
+    ' Failed to parse provider option "prefer_nhwc": provider_options_utils.h:56 NameToEnum No such value: WRONG\n'
+)
+ALLOCATION = (
+    "[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : /onnxruntime_src/onnxruntime/core/framework/bfc_arena.cc:376 void*"
+    " onnxruntime::BFCArena::AllocateRawInternal(size_t, bool, onnxruntime::Stream*) Failed to allocate memory for"
+    " requested buffer of size 1073741824"
+)
+ALLOCATION_FAILED = "ONNX Runtime failed: Failed to allocate memory for requested buffer of size 1073741824"
+
+
+@pytest.mark.parametrize(
+    ("raised", "message", "hint"),
+    [
+        (
+            OLD_DRIVER,
+            "ONNX Runtime failed: CUDA failure 35: CUDA driver version is insufficient for CUDA runtime version",
+            "nvidia-smi",
+        ),
+        (
+            BAD_OPTION,
+            'ONNX Runtime failed: Failed to parse provider option "prefer_nhwc": No such value: WRONG',
+            "--set",
+        ),
+        (ALLOCATION, ALLOCATION_FAILED, "--batch"),
+        (f"{PLACE}another", "ONNX Runtime could not make a session on CUDA: another", "log"),
+    ],
+    ids=["driver", "option", "memory", "another"],
+)
+def test_an_error_while_a_session_is_made_is_a_refusal_that_blames_no_library(
+    raised: str, message: str, hint: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    def fail(session: object, *_given: object) -> None:
+        raise RuntimeError(raised)
+
+    monkeypatch.setattr(onnxruntime.InferenceSession, "_create_inference_session", fail)
+    with pytest.raises(Refusal) as caught:
+        create_session(tmp_path / "model.onnx", None, [(CUDA, {}), CPU], tmp_path)
+    assert caught.value.message == message
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize("io", ["copy", "bound"])
+def test_a_gpu_that_fails_while_it_is_measured_is_told_in_one_line(io: Io):
+    class Failing:
+        def fail(self, *_given: object) -> None:
+            raise RuntimeError(ALLOCATION)
+
+        run = run_with_iobinding = fail
+
+        def io_binding(self) -> None: ...
+
+    (slot,) = OrtSession(Failing(), Artifact("onnx", Path(), (), ()), "cuda", {}).open_slots(1, io)
+    with pytest.raises(Refusal, match=ALLOCATION_FAILED):
+        slot.run()
+
+
+def test_a_session_that_left_its_device_tells_so():
+    session = FakeSession([CUDA, CPU])
+    opened = OrtSession(session, Artifact("onnx", Path(), (), ()), "cuda", {"provider": CUDA, "device": "cuda"})
+    assert opened.effective == {"provider": CUDA, "device": "cuda"}
+    session.set_providers([CPU])
+    assert opened.effective == {"provider": CPU, "device": "cpu"}
 
 
 def test_single_nodes_that_fell_back_to_the_cpu_are_refused_by_name():

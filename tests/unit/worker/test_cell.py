@@ -19,7 +19,7 @@ from irbench.errors import IrbenchError, RequestRefused
 from irbench.measure.ledger import Window
 from irbench.spec import Artifact, Feeding, Io, Program, Timing
 from irbench.spec.serving import OfferedLoad, Queueing
-from irbench.spi import Feed, Outputs
+from irbench.spi import Feed, Outputs, Refusal
 from irbench.worker.cell import CellTask
 from irbench.worker.cell_hosts import RunHost, ServingHost, SoakHost
 from irbench.worker.feed_turns import turns_of_streams
@@ -231,6 +231,18 @@ def test_a_loop_feeds_outputs_back_and_begins_with_zeros(monkeypatch: pytest.Mon
     slot.feeds.clear()
     host.take_round(5, 3, 4)
     assert levels(slot)[4:] == [0, 1, 2]
+
+
+def test_a_session_that_moves_to_another_device_while_it_is_measured_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host, _ = host_with(1, monkeypatch)
+    monkeypatch.setattr(Session, "effective", {"precision": "fp32", "device": "cuda"})
+    host.prepare(with_outputs=False)
+    host.take_round(0, 2, 1)
+    monkeypatch.setattr(Session, "effective", {"precision": "fp32", "device": "cpu"})
+    with pytest.raises(Refusal, match="moved from cuda to cpu"):
+        host.take_round(1, 2, 1)
 
 
 def test_an_output_that_grows_cannot_be_fed_back(monkeypatch: pytest.MonkeyPatch) -> None:
