@@ -258,7 +258,7 @@ class OrtBackend:
             session, lowered = create_session(artifact.path, settings, providers, Path(folder))
             pool_threads = len(_threads() - before)
             computed = read_back(graph, written if is_read_back else None)
-        assigned = devices.read_back(session, device)
+        assigned = devices.read_back(session, device, artifact)
         if computed == "fp32" and device == "cuda" and devices.uses_tf32(session):
             computed = "tf32"
         if device in devices.CONVERTING:

@@ -1,8 +1,8 @@
 """Devices, execution providers and precisions of this machine, and what really went where.
 
 ONNX Runtime falls back from a device to the CPU without an error: the whole session where the provider
-cannot start, and single nodes that it has no kernel for. Both are read back. On CUDA such nodes are refused; the
-OpenVINO provider shares the CPU with them, so that they are counted.
+cannot start, and single nodes that it has no kernel for. Both are read back. On CUDA such nodes are counted where they
+compute shapes, and refused otherwise; the OpenVINO provider shares the CPU with them, so that they are counted.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from irbench.onnx.probe_graph import computed_precision, matmul
-from irbench.spec import Load, Precision, Scalar
+from irbench.spec import Artifact, Load, Precision, Scalar
 from irbench.spi import Availability, Backend, Refusal, install_command
 from irbench_ort import openvino_provider
-from irbench_ort.placement import CPU_PROVIDER, assigned_nodes, placement_facts
+from irbench_ort.placement import CPU_PROVIDER, assigned_nodes, heavy_nodes, placement_facts
 
 DEVICES = ("cpu", "cuda", "openvino")
 
@@ -30,15 +30,6 @@ _CUDA = "CUDAExecutionProvider"
 _DISTRIBUTION = re.compile(r"[\w.-]+")
 _PROVIDERS = {"cpu": CPU_PROVIDER, "cuda": _CUDA, "openvino": openvino_provider.PROVIDER}
 _BUILT_WITH = {"cuda": "CUDA", "openvino": "the OpenVINO provider"}
-
-# fmt: off
-_SHAPE_ARITHMETIC = frozenset({
-    "Abs", "Add", "And", "Cast", "Ceil", "Concat", "Constant", "ConstantOfShape", "Div", "Equal", "Expand", "Floor",
-    "Gather", "Greater", "Identity", "Less", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Range", "ReduceProd",
-    "Reshape", "Shape", "Size", "Slice", "Squeeze", "Sub", "Unsqueeze", "Where",
-})
-# fmt: on
-"""What ONNX Runtime itself prefers on the CPU, because shapes are computed there."""
 
 
 def require(runtime: Any, device: str) -> None:
@@ -91,27 +82,32 @@ def record_assignment(settings: Any, device: str) -> None:
         settings.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
 
 
-def read_back(session: Any, device: str) -> dict[str, Scalar]:
+def read_back(session: Any, device: str, artifact: Artifact) -> dict[str, Scalar]:
     """Return the provider that runs the graph, and on another device than the CPU how many nodes it did not get."""
     active = tuple(session.get_providers())
     if device == "cpu":
         return {"provider": active[0]}
     nodes = assigned_nodes(session)
     if device == "cuda":
-        refuse_fallback(active, [node.op_type for node in nodes or () if node.provider == CPU_PROVIDER])
+        on_cpu = [node for node in nodes or () if node.provider == CPU_PROVIDER]
+        refuse_fallback(active, heavy_nodes(on_cpu, artifact.path, artifact.inputs) if on_cpu else Counter())
     else:
         openvino_provider.refuse_fallback(active, nodes)
     return {"provider": active[0], **placement_facts(nodes, _PROVIDERS[device])}
 
 
-def refuse_fallback(active: tuple[str, ...], op_types_on_cpu: Iterable[str]) -> None:
-    """Refuse a session that computes elsewhere than on CUDA."""
+def refuse_fallback(active: tuple[str, ...], strays: Counter[str]) -> None:
+    """Refuse a session that computes more than shapes elsewhere than on CUDA.
+
+    Args:
+        active: The session's providers.
+        strays: Operators that it would run on the CPU, with how many nodes have each.
+    """
     if _CUDA not in active:
         raise Refusal(
             "ONNX Runtime could not start CUDA and fell back to the CPU.",
             hint=f"The row's log names the missing library or driver. {_installed_libraries_hint()}",
         )
-    strays = Counter(op for op in op_types_on_cpu if op not in _SHAPE_ARITHMETIC)
     if strays:
         listed = ", ".join(f"{count} {op}" for op, count in strays.most_common(5))
         raise Refusal(

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from irbench.spec import Scalar
+from irbench.onnx.operator_classes import PRODUCTS, OperatorClass, operator_class
+from irbench.onnx.reading.inventory import Inventory, NodeEntry, take_inventory
+from irbench.onnx.reading.value_shapes import shapes_of_file
+from irbench.spec import Scalar, Shape, TensorSpec
 
 CPU_PROVIDER = "CPUExecutionProvider"
+_FEW_ELEMENTS = 1024
+"""More than any shape has, and copied in no time."""
+_HEAVY = (*PRODUCTS, OperatorClass.NORMALISATION)
+_SIMPLE = (OperatorClass.ELEMENTWISE, OperatorClass.MOVEMENT)
+"""Of these the counters and conditions of loops are made; sizes are unknown within a body."""
 _MOST_OP_TYPES = 5
 
 
@@ -49,3 +59,50 @@ def placement_facts(nodes: Sequence[AssignedNode] | None, provider: str) -> dict
     if elsewhere:
         facts["operators_elsewhere"] = ",".join(op_type for op_type, _ in elsewhere.most_common(_MOST_OP_TYPES))
     return facts
+
+
+def heavy_nodes(nodes: Sequence[AssignedNode], path: Path, inputs: Sequence[TensorSpec]) -> Counter[str]:
+    """Return the operators of the nodes that compute more than shapes, with how many nodes have each.
+
+    ONNX Runtime runs what computes shapes on the CPU, in whole numbers or not: that is what reads sizes of tensors
+    and constants alone. What reads and computes few elements costs as little. Products and normalisations never do.
+
+    Args:
+        nodes: Nodes beside the device, as they are called in the graph or in what ONNX Runtime made of it.
+        path: The graph.
+        inputs: Of the graph, with their sizes.
+    """
+    inventory = take_inventory(path)
+    sizes = {spec.name: _elements(spec.shape) for spec in inputs}
+    sizes |= {value.name: _elements(value.shape) for value in shapes_of_file(path, inputs)}
+    light = frozenset(_light_nodes(inventory, sizes))
+    named = {node.name: node in light for node in inventory.nodes if node.name}
+    # of nodes without a name, or with a new one, there may be as many as the graph has light ones of their operator
+    found = [node for node in nodes if named.get(node.name)]
+    others = Counter(node.op_type for node in nodes if node.name not in named)
+    heavy = Counter(node.op_type for node in nodes if named.get(node.name) is False)
+    free = Counter(node.op_type for node in light) - Counter(node.op_type for node in found)
+    return heavy + (others - free)
+
+
+def _light_nodes(inventory: Inventory, sizes: Mapping[str, int | None]) -> Iterator[NodeEntry]:
+    weights = {weight.name for weight in inventory.weights}
+    of_shapes = set(weights)
+    for node in inventory.nodes:
+        reads_shapes = node.op_type in ("Shape", "Size") or all(name in of_shapes for name in node.inputs if name)
+        if reads_shapes:
+            of_shapes.update(node.outputs)
+        kind = operator_class(node.domain, node.op_type)
+        values = {name for name in (*node.inputs, *node.outputs) if name} - weights
+        is_few = (node.inner and kind in _SIMPLE) or all(_is_few(sizes.get(name)) for name in values)
+        if kind not in _HEAVY and (reads_shapes or is_few):
+            yield node
+
+
+def _is_few(elements: int | None) -> bool:
+    return elements is not None and elements <= _FEW_ELEMENTS
+
+
+def _elements(shape: Shape) -> int | None:
+    known = [size for size in shape if isinstance(size, int)]
+    return math.prod(known) if len(known) == len(shape) else None

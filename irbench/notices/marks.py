@@ -264,7 +264,8 @@ class OtherTokens(Mark):
 class NodesElsewhere(Mark):
     code = "nodes-elsewhere"
     says = (
-        "the runtime has no kernel on the device that was requested for some nodes, and runs them on another one"
+        "the runtime has no kernel on the device that was requested for some nodes, or prefers another one for the"
+        " arithmetic of shapes, and runs them there"
         " ([devices.md](devices.md))"
     )
 

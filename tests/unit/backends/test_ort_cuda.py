@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import onnx.parser
 import onnxruntime
 import pytest
 
-from irbench.spec import Artifact, Io, Load
+from irbench.spec import Artifact, Io, Load, TensorSpec
 from irbench.spi import Refusal
-from irbench_ort.devices import libraries_hint, providers, read_back, refuse_fallback, require, uses_tf32
+from irbench_ort.devices import libraries_hint, providers, read_back, require, uses_tf32
 from irbench_ort.options import parse_options
 from irbench_ort.session import OrtSession, create_session
 
@@ -70,14 +71,16 @@ def test_tf32_cannot_be_switched_on_behind_a_pinned_precision():
 
 
 class FakeNode:
-    def __init__(self, op_type: str) -> None:
-        self.op_type, self.name = op_type, f"a {op_type}"
+    """A node by its name, which begins with its operator; an operator alone is that of a node without a name."""
+
+    def __init__(self, name: str) -> None:
+        self.op_type, self.name = name.split(maxsplit=1)[0], name if " " in name else ""
 
 
 class FakeSubgraph:
-    def __init__(self, ep_name: str, *op_types: str) -> None:
+    def __init__(self, ep_name: str, *names: str) -> None:
         self.ep_name = ep_name
-        self._nodes = [FakeNode(op_type_name) for op_type_name in op_types]
+        self._nodes = [FakeNode(name) for name in names]
 
     def get_nodes(self) -> list[FakeNode]:
         return self._nodes
@@ -104,7 +107,7 @@ class FakeSession:
 
 def test_a_whole_session_that_fell_back_to_the_cpu_is_refused():
     with pytest.raises(Refusal, match="fell back to the CPU") as caught:
-        read_back(FakeSession([CPU]), "cuda")
+        read_back(FakeSession([CPU]), "cuda", Artifact("onnx", Path(), (), ()))
     assert caught.value.hint
 
 
@@ -184,18 +187,63 @@ def test_a_session_that_left_its_device_tells_so():
     assert opened.effective == {"provider": CPU, "device": "cpu"}
 
 
-def test_single_nodes_that_fell_back_to_the_cpu_are_refused_by_name():
-    session = FakeSession([CUDA, CPU], FakeSubgraph(CUDA, "Conv"), FakeSubgraph(CPU, "NonMaxSuppression", "Shape"))
-    with pytest.raises(Refusal, match="1 NonMaxSuppression"):
-        read_back(session, "cuda")
+def written(folder: Path, text: str, *, named: bool = True) -> Artifact:
+    """Write a graph of one input x, whose nodes are called by their operators and places where they have names."""
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> g {text}')
+    for place, node in enumerate(model.graph.node):
+        node.name = f"{node.op_type} {place}" if named else ""
+    onnx.save(model, folder / "model.onnx")
+    return Artifact("onnx", folder / "model.onnx", (TensorSpec("x", "float32", (2, 2048)),), ())
 
 
-def test_shape_arithmetic_may_stay_on_the_cpu_and_is_counted():
-    session = FakeSession([CUDA, CPU], FakeSubgraph(CUDA, "Conv", "MatMul"), FakeSubgraph(CPU, "Shape", "Gather"))
-    assert read_back(session, "cuda") == {
-        "provider": CUDA, "nodes": 4, "nodes_elsewhere": 2, "operators_elsewhere": "Shape,Gather",
+# the scale of a dynamic attention, as PyTorch exports it
+SCALED = """(float[B, 2048] x) => (float[B, 2048] y) {
+    shape = Shape(x)
+    index = Constant<value = int64 {1}>()
+    size = Gather(shape, index)
+    number = Cast<to = 1>(size)
+    root = Sqrt(number)
+    one = Constant<value = float {1}>()
+    scale = Div(one, root)
+    y = Mul(x, scale)
+}"""
+ON_CPU = ("Shape 0", "Gather 2", "Cast 3", "Sqrt 4", "Div 6")
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_nodes_that_compute_shapes_may_stay_on_the_cpu_and_are_counted(tmp_path: Path, named: bool):
+    artifact = written(tmp_path, SCALED, named=named)
+    on_cpu = ON_CPU if named else tuple(name.split()[0] for name in ON_CPU)
+    session = FakeSession([CUDA, CPU], FakeSubgraph(CUDA, "Mul 7"), FakeSubgraph(CPU, *on_cpu))
+    assert read_back(session, "cuda", artifact) == {
+        "provider": CUDA, "nodes": 6, "nodes_elsewhere": 5, "operators_elsewhere": "Shape,Gather,Cast,Sqrt,Div",
     }  # fmt: skip
-    refuse_fallback((CUDA, CPU), ["Shape"])
+
+
+@pytest.mark.parametrize("names", [("Mul 7",), ("Mul", "Mul"), ("Sqrt", "Sqrt")])
+def test_the_same_operators_are_refused_on_the_cpu_where_they_compute_with_tensors(
+    tmp_path: Path, names: tuple[str, ...]
+):
+    artifact = written(tmp_path, SCALED, named=" " in names[0])
+    session = FakeSession([CUDA, CPU], FakeSubgraph(CPU, *ON_CPU[:2], *names))
+    with pytest.raises(Refusal, match=names[0].split()[0]):
+        read_back(session, "cuda", artifact)
+
+
+@pytest.mark.parametrize(
+    ("body", "heavy"),
+    [
+        ("k = Constant<value = int64 {1}>() y = CumSum(x, k)", "CumSum"),  # two rows of 2048 are no shape
+        ("few = ReduceMax<axes = [1], keepdims = 1>(x) y = Sqrt(few)", "ReduceMax"),
+        ("s = Shape(x) f = Cast<to = 1>(s) y = Softmax(f)", "Softmax"),
+        ("s = Shape(x) f = Cast<to = 1>(s) y = MatMul(f, f)", "MatMul"),
+    ],
+)
+def test_large_tensors_products_and_normalisations_are_refused_on_the_cpu(tmp_path: Path, body: str, heavy: str):
+    artifact = written(tmp_path, f"(float[2, 2048] x) => (y) {{ {body} }}")
+    everything = [node.name for node in onnx.load(artifact.path).graph.node if node.op_type != "Constant"]
+    with pytest.raises(Refusal, match=rf"1 nodes \(1 {heavy}\)"):
+        read_back(FakeSession([CUDA, CPU], FakeSubgraph(CPU, *everything)), "cuda", artifact)
 
 
 def test_tf32_is_read_back_from_the_session():

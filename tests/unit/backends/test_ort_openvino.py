@@ -11,7 +11,7 @@ import onnx.reference
 import pytest
 
 from irbench.onnx.reading.graph_precision import GraphPrecision
-from irbench.spec import Load
+from irbench.spec import Artifact, Load
 from irbench.spi import Array, Refusal
 from irbench_ort import backend
 from irbench_ort.devices import providers, read_back, require
@@ -19,6 +19,7 @@ from irbench_ort.openvino_provider import PROVIDER, computed_precision, refusal_
 from irbench_ort.options import parse_options
 
 CPU = "CPUExecutionProvider"
+ARTIFACT = Artifact("onnx", Path("model.onnx"), (), ())
 FP32 = GraphPrecision({"fp32": 64}, frozenset({"fp32"}), quantised=False)
 INT8 = GraphPrecision({"fp32": 64}, frozenset({"fp32"}), quantised=True)
 
@@ -114,19 +115,19 @@ def test_a_quantised_graph_is_named_by_its_integers() -> None:
 
 def test_nodes_that_stay_with_onnx_runtime_are_counted_and_named() -> None:
     session = Session(Part(PROVIDER, "Conv", "Relu"), Part(CPU, "NonZero", "NonZero", "Unique"))
-    assert read_back(session, "openvino") == {
+    assert read_back(session, "openvino", ARTIFACT) == {
         "provider": PROVIDER, "nodes": 5, "nodes_elsewhere": 3, "operators_elsewhere": "NonZero,Unique",
     }  # fmt: skip
 
 
 def test_a_provider_that_could_not_start_is_refused() -> None:
     with pytest.raises(Refusal, match="could not start its OpenVINO provider"):
-        read_back(Session(active=(CPU,)), "openvino")
+        read_back(Session(active=(CPU,)), "openvino", ARTIFACT)
 
 
 def test_a_provider_that_takes_no_node_is_refused() -> None:
     with pytest.raises(Refusal, match="does not take the 2 nodes"):
-        read_back(Session(Part(CPU, "NonZero", "Unique")), "openvino")
+        read_back(Session(Part(CPU, "NonZero", "Unique")), "openvino", ARTIFACT)
 
 
 def test_a_version_that_does_not_tell_where_nodes_run_leaves_that_unknown() -> None:
@@ -134,7 +135,7 @@ def test_a_version_that_does_not_tell_where_nodes_run_leaves_that_unknown() -> N
         def get_providers(self) -> list[str]:
             return [PROVIDER, CPU]
 
-    assert read_back(Older(), "openvino") == {"provider": PROVIDER}
+    assert read_back(Older(), "openvino", ARTIFACT) == {"provider": PROVIDER}
 
 
 def test_a_graph_of_fp32_may_be_computed_in_bf16_there_but_not_on_the_cpu() -> None:
