@@ -8,6 +8,11 @@ CPU = "cpu"
 """The device of a backend that is named without one."""
 
 
+def is_gpu(device: str) -> bool:
+    """Whether a backend calls a GPU so: ``cuda``, ``gpu`` or ``gpu.1``."""
+    return device.partition(".")[0] in ("cuda", "gpu")
+
+
 class BackendAddress(NamedTuple):
     """A backend and one of its devices; it unpacks to both."""
 

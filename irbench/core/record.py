@@ -94,6 +94,38 @@ class NeighbourActivity:
     call_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
 
+GpuLimit: TypeAlias = Literal[
+    "idle",
+    "application-clocks",
+    "power-cap",
+    "hardware-slowdown",
+    "sync-boost",
+    "software-thermal",
+    "hardware-thermal",
+    "power-brake",
+    "display",
+]
+"""Why a GPU's clock is not higher, as NVML tells."""
+
+
+@dataclass(frozen=True)
+class GpuReading:
+    """What NVML tells of the GPUs of rows at one moment; of several the slowest clock, and all of the rest together.
+
+    Attributes:
+        sm_mhz: Clock of the multiprocessors; ``None`` where NVML does not tell.
+        power_mw: Power of the board; ``None`` likewise.
+        limits: Why the clock is not higher.
+        others: Processes that compute there and are not irbench's; ``None`` where it cannot be told who is whose, as
+            in a container that sees other process ids.
+    """
+
+    sm_mhz: int | None
+    power_mw: int | None
+    limits: tuple[GpuLimit, ...] = ()
+    others: int | None = None
+
+
 @dataclass(frozen=True)
 class Round:
     """One cell's turn in a block.
@@ -109,6 +141,8 @@ class Round:
         part_ns: When each part of a call was complete after the call's begin, int64: all parts of the first call, then
             those of the next. Parts are the tokens of a generation and the stages of a pipeline; empty elsewhere.
         neighbour: What ran beside it did during the round; ``None`` where nothing did.
+        gpu: What its GPU told just before the round and just after it; ``None`` on other devices, where NVML cannot be
+            asked, and in older records.
     """
 
     block: int
@@ -118,6 +152,7 @@ class Round:
     open_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     part_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     neighbour: NeighbourActivity | None = None
+    gpu: tuple[GpuReading, GpuReading] | None = None
 
     @property
     def latency_ns(self) -> NDArray[np.int64]:
@@ -259,7 +294,7 @@ class CellLaunch:
             the first call of the shape in a session that has met those of a sweep's other tables; and ``ready``:
             process start to first output, less the time it waited for its turn.
         peak_memory_bytes: Resident peak of each phase, by the phase's name; ``run`` is the peak since the warm-up and
-            ``process`` that of the whole life.
+            ``process`` that of the whole life; ``gpu`` what it took of the GPU's memory at most, where that is known.
         private_memory_bytes: Memory at the end of each phase that no other process shares; empty in older records, and
             where the kernel does not report it.
         output_error: How far its outputs are from the reference; ``None`` where this launch did not verify.

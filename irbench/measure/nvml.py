@@ -141,6 +141,24 @@ def is_divided(gpu: Gpu) -> bool:
     return bool(modes and modes[0])
 
 
+def processes_on(gpu: Gpu) -> Sequence[Any]:
+    """Return the processes that compute on a GPU, as NVML describes them."""
+    processes: Sequence[Any] = gpu.ask_or_none("nvmlDeviceGetComputeRunningProcesses") or ()
+    return processes
+
+
+def used_memory_bytes(gpus: Sequence[Gpu]) -> int | None:
+    """Return the memory of GPUs that is in use, whoever uses it; ``None`` where NVML does not tell."""
+    memory = [gpu.ask_or_none("nvmlDeviceGetMemoryInfo") for gpu in gpus]
+    return sum(int(each.used) for each in memory) if memory and None not in memory else None
+
+
+def free_memory_bytes(gpus: Sequence[Gpu]) -> int | None:
+    """Return the memory that is left on the GPU that has least; ``None`` where NVML does not tell."""
+    memory = [gpu.ask_or_none("nvmlDeviceGetMemoryInfo") for gpu in gpus]
+    return min((int(each.free) for each in memory if each is not None), default=None)
+
+
 def _visible(uuids: Mapping[int, str], count: int) -> Sequence[int] | None:
     """Return NVML's numbers of the GPUs that rows may use; ``None`` where the variable does not tell which these are.
 

@@ -287,6 +287,24 @@ class NodesElsewhere(Mark):
         return f"{text}; --require-full refuses such rows"
 
 
+class ClocksNotLocked(Mark):
+    code = "clocks-not-locked"
+    says = (
+        "the clock of the row's GPU changed between rounds ([devices.md](devices.md#clocks)); `nvidia-smi -lgc` locks"
+        " it"
+    )
+
+    lowest_mhz: int
+    highest_mhz: int
+    example_facts: ClassVar[ExampleFacts] = {"lowest_mhz": 1755, "highest_mhz": 1980}
+
+    def text(self) -> str:
+        return (
+            f"the GPU's clock was not locked: {self.lowest_mhz:,} to {self.highest_mhz:,} MHz"
+            f" (sudo nvidia-smi -lgc {self.lowest_mhz} locks it)"
+        )
+
+
 if TYPE_CHECKING:
     AnyMark: TypeAlias = Mark
 else:

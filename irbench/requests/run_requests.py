@@ -11,7 +11,7 @@ import msgspec
 
 from irbench.api.progress import Say
 from irbench.core import registry
-from irbench.core.address import BackendAddress
+from irbench.core.address import BackendAddress, is_gpu
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError
 from irbench.notices import Context
@@ -75,8 +75,23 @@ def refuse_contradictions(options: RunOptions) -> None:
             "`--objective tokens/s` is for generations.",
             hint="Say how many tokens each call generates, `--generate 128` for example, or use `--objective fps`.",
         )
+    refuse_cost_on_gpu(options.objective == "cost", options.backends or ())
     _refuse_name(options.name)
     require_data(options.inputs)
+
+
+def refuse_cost_on_gpu(by_cost: bool, backends: Iterable[str]) -> None:
+    """Refuse to compare rows by processor time where a GPU does the work of some, which would look free.
+
+    Raises:
+        IrbenchError: One of the backends runs on a GPU.
+    """
+    on_gpu = [name for name in backends if is_gpu(BackendAddress.parse(name).device)]
+    if by_cost and on_gpu:
+        raise IrbenchError(
+            f"`--objective cost` is processor time, and {on_gpu[0]} computes on a GPU: the row would look free.",
+            hint="Use `--objective fps`, and `--energy` for what both use, or leave the rows on GPUs out.",
+        )
 
 
 def require_batch_to_wait_for(batches: Iterable[int]) -> None:

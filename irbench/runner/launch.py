@@ -12,6 +12,7 @@ from typing import Self, TypeVar
 
 from irbench.core import registry
 from irbench.core.activity import Activity
+from irbench.core.address import is_gpu
 from irbench.core.output_check import fingerprint
 from irbench.core.record import BlockEvidence, EnergyReading, Failure, LaunchRecord, OutputError, Sustained
 from irbench.core.row import cell_names
@@ -27,8 +28,17 @@ from irbench.measure.disturbances import (
     snapshot,
 )
 from irbench.measure.energy import NVIDIA_GPU, EnergyMeter, find_energy_counters
+from irbench.measure.gpu_evidence import read_gpus
+from irbench.measure.nvml import free_memory_bytes, gpus_of_rows, used_memory_bytes
 from irbench.runner.launch_size import Forecast, Starts, Tempo, choose_tempo
-from irbench.runner.launch_state import CellProgress, GroupTooLarge, LaunchInputs, LaunchPlan, needs_split
+from irbench.runner.launch_state import (
+    CellProgress,
+    GroupTooLarge,
+    LaunchInputs,
+    LaunchPlan,
+    needs_split,
+    needs_split_on_gpu,
+)
 from irbench.runner.neighbours import Neighbours
 from irbench.runner.plan import GraphRefused, other_form
 from irbench.runner.reference import changed, fallback, require_answers, worse, worst_error, wrongness
@@ -38,7 +48,7 @@ from irbench.spec.training import BEGINNING_CALLS, BEGINNINGS, TrainingArtifact
 from irbench.spi import Outputs
 from irbench.stats.blocks import processors_in_use
 from irbench.stats.launch_planning import behind, block_order, fewest_blocks, needs_more_blocks, settle_calls
-from irbench.stats.observed import clean_blocks, round_cost_ns
+from irbench.stats.observed import clean_blocks, round_cost_ns, time_per_completion_ns
 from irbench.stats.warm_up import calls_of_later_launches
 from irbench.system import host
 from irbench.worker.cell import CellTask
@@ -259,6 +269,9 @@ class Launch:
         present = (neighbour for neighbour in self._beside.values() if neighbour is not None)
         self._neighbours = Neighbours(present, plan.neighbours, plan.logs, self._deadline)
         self._energy = LaunchEnergy(plan.timing)
+        self._on_gpu = frozenset(cell.id for cell in inputs.cells if is_gpu(cell.device))
+        self._on_nvidia = frozenset(cell.id for cell in inputs.cells if _is_on_nvidia_gpu(cell))
+        self._gpus = gpus_of_rows()[0] if self._on_nvidia else ()
         self._check = LaunchCheck(plan, inputs.new, self._workers, self._progress, inputs.number)
 
     def measure(self) -> tuple[LaunchRecord, Tempo]:
@@ -326,7 +339,7 @@ class Launch:
     @property
     def _forecast(self) -> Forecast:
         speeds = {cell.id: self._progress[cell.id].speed for cell in self._workers.cells}
-        return Forecast(self._timing, speeds, self._check.answers)
+        return Forecast(self._timing, speeds, self._check.answers, self._on_gpu)
 
     def _run_alone(self) -> tuple[Sustained, ...]:
         runs = self._forecast.runs_alone(self._plan.group, self._number)
@@ -382,18 +395,31 @@ class Launch:
         cells = list(self._workers.cells)
         self._random.shuffle(cells)
         peaks: list[int] = []
+        taken_of_gpu: list[int] = []
         warm: dict[str, CellProgress] = {}
         for index, cell in enumerate(cells):
             if cell.session in warm:
                 self._progress[cell.id].share(warm[cell.session])
                 continue
-            if self._inputs.new and needs_split(cell, peaks, host.available_memory_bytes()):
+            if self._inputs.new and self._needs_split(cell, peaks, taken_of_gpu):
                 raise GroupTooLarge(tuple(cell.id for cell in cells[:index]))
+            used_bytes = self._used_of_gpu(cell.id)
             self._warm_up(cell)
+            self._progress[cell.id].take_of_gpu(used_bytes, self._used_of_gpu(cell.id))
+            taken_of_gpu.append(self._progress[cell.id].gpu_peak_bytes or 0)
             warm[cell.session] = self._progress[cell.id]
             warmed = self._progress[cell.id].warmed
             if warmed is not None:
                 peaks.append(max(warmed.peak_memory_bytes.values(), default=0))
+
+    def _needs_split(self, cell: Cell, peaks: Sequence[int], taken_of_gpu: Sequence[int]) -> bool:
+        if needs_split(cell, peaks, host.available_memory_bytes()):
+            return True
+        on_nvidia = cell.id in self._on_nvidia
+        return on_nvidia and needs_split_on_gpu(cell, taken_of_gpu, free_memory_bytes(self._gpus))
+
+    def _used_of_gpu(self, cell: str) -> int | None:
+        return used_memory_bytes(self._gpus) if cell in self._on_nvidia else None
 
     def _start_neighbours(self) -> None:
         if any(self._beside.values()):
@@ -482,15 +508,25 @@ class Launch:
         patience_s = self._patience_s(self._forecast.round_s(cell, samples))
         arguments = (block, samples, self._settle_calls(cell), first)
         before = glance(seen.members, self._plan.cpus)
+        gpus = self._gpus if cell in self._on_nvidia else ()
+        gpu_before, used_bytes = read_gpus(gpus, seen.members), self._used_of_gpu(cell)
         take = partial(self._workers.ask, cell, "measure", "take_round", *arguments, deadline_s=patience_s)
         round_, activity = self._neighbours.beside(self._beside[cell], take)
+        gpu = (gpu_before, read_gpus(gpus, seen.members)) if gpus else None
+        self._progress[cell].take_of_gpu(used_bytes, self._used_of_gpu(cell))
         foreign_ns = foreign_cpu_of_turn_ns(before, glance(seen.members, self._plan.cpus))
         if round_ is not None:
             evidence = replace(round_.evidence, foreign_cpu_ns=foreign_ns)
-            self._progress[cell].rounds.append(replace(round_, block=block, evidence=evidence, neighbour=activity))
+            taken = replace(round_, block=block, evidence=evidence, neighbour=activity, gpu=gpu)
+            self._progress[cell].rounds.append(taken)
 
     def _settle_calls(self, cell: str) -> int:
-        return settle_calls(self._progress[cell].speed.completion_ns, self._timing, self._random)
+        """Return how many calls a round settles for; on a GPU as many as take that long at its highest clock."""
+        rounds = self._progress[cell].rounds if cell in self._on_gpu else ()
+        calls = self._progress[cell].speed.calls_per_sample
+        seen_ns = (time_per_completion_ns(round_) / calls for round_ in rounds)
+        fastest_ns = min((self._progress[cell].speed.completion_ns, *seen_ns))
+        return settle_calls(fastest_ns, self._forecast.timing_of(cell), self._random)
 
     def _patience_s(self, expected_s: float) -> float:
         """Return the deadline of a request that should take ``expected_s`` when nothing goes wrong."""

@@ -48,11 +48,17 @@ class Forecast:
     Attributes:
         speeds: How each cell's warm-up ended, by cell id.
         answers: How often each cell answers once more after the blocks of this launch.
+        on_gpu: Ids of the cells that run on a GPU.
     """
 
     timing: Timing
     speeds: Mapping[str, Warmed]
     answers: int = 0
+    on_gpu: frozenset[str] = frozenset()
+
+    def timing_of(self, cell: str) -> Timing:
+        """Return the numbers of a cell's rounds."""
+        return self.timing.on_gpu() if cell in self.on_gpu else self.timing
 
     def calls_s(self, cell: str, calls: int) -> float:
         """Return how long so many calls of a cell take, in seconds."""
@@ -61,7 +67,7 @@ class Forecast:
     def round_s(self, cell: str, samples: int) -> float:
         """Return how long a round of so many samples takes, its settle calls included, in seconds."""
         calls_s = self.calls_s(cell, samples * self.speeds[cell].calls_per_sample)
-        return mean_round_s(calls_s, self.calls_s(cell, 1), self.timing)
+        return mean_round_s(calls_s, self.calls_s(cell, 1), self.timing_of(cell))
 
     def runs_alone(self, group: Group, launch: int) -> dict[str, RunAlone]:
         """Return how each cell runs alone in a launch; where samples take turns, with the same mix of them for all.
@@ -194,7 +200,8 @@ def _stride(samples: Mapping[str, int], forecast: Forecast) -> int:
 
 def _choices(inputs: LaunchInputs, forecast: Forecast, feeds: int) -> Iterator[dict[str, int]]:
     """Yield samples per round, the most first."""
-    timing, speeds = forecast.timing, forecast.speeds
+    speeds = forecast.speeds
+    timing = forecast.timing.on_gpu() if forecast.on_gpu & speeds.keys() else forecast.timing
     streams = {cell.id: cell.load.concurrency for cell in inputs.cells if cell.id in speeds}
     completion_ns = {cell: speeds[cell].completion_ns for cell in streams}
     usual, fewest = (

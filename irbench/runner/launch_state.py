@@ -20,6 +20,8 @@ _WEIGHTS_FACTOR = 3
 """A runtime holds the weights as stored, its own copy and a repacked one while it compiles."""
 _RUNTIME_BYTES = 300_000_000
 _RESERVE = 0.05
+_FEWEST = 2
+"""Cells of a launch: a comparison needs two; one that does not fit fails by itself and says so."""
 
 
 class GroupTooLarge(Exception):
@@ -36,10 +38,24 @@ class GroupTooLarge(Exception):
 
 def needs_split(cell: Cell, peaks_bytes: Sequence[int], available_bytes: int) -> bool:
     """Return whether loading ``cell`` beside the loaded ones would ask for more memory than is available."""
-    if len(peaks_bytes) < 2:
-        return False  # a comparison needs two; one that does not fit fails by itself and says so
+    if len(peaks_bytes) < _FEWEST:
+        return False
     needed = max(*peaks_bytes, _expected_bytes(cell))
     return needed > available_bytes * (1 - _RESERVE)
+
+
+def needs_split_on_gpu(cell: Cell, taken_bytes: Sequence[int], free_bytes: int | None) -> bool:
+    """Return whether loading ``cell`` beside the loaded ones would ask for more memory than the GPU has left.
+
+    Args:
+        cell: One that runs on the GPU.
+        taken_bytes: What each of the loaded ones took of it.
+        free_bytes: ``None`` where that is unknown.
+    """
+    if len(taken_bytes) < _FEWEST or free_bytes is None or cell.artifact is None:
+        return False
+    needed = max(*taken_bytes, cell.load.instances * _stored_bytes(cell.artifact))
+    return needed > free_bytes * (1 - _RESERVE)
 
 
 def _expected_bytes(cell: Cell) -> int:
@@ -112,6 +128,8 @@ class CellProgress:
     tail_ns: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     paced: PacedRun | None = None
     run_peak_bytes: int | None = None
+    gpu_bytes: int | None = None
+    gpu_peak_bytes: int | None = None
     run_private_bytes: int | None = None
     repeat_error: OutputError | None = None
     neighbour_alone: NeighbourActivity | None = None
@@ -120,6 +138,12 @@ class CellProgress:
     def share(self, other: CellProgress) -> None:
         """Take over how far the session has come that it shares with another cell."""
         self.prepared, self.warmed, self.output_error = other.prepared, other.warmed, other.output_error
+
+    def take_of_gpu(self, before_bytes: int | None, after_bytes: int | None) -> None:
+        """Count what the GPU's memory in use grew by in a turn of the cell, while all others stood still."""
+        if before_bytes is not None and after_bytes is not None:
+            self.gpu_bytes = (self.gpu_bytes or 0) + after_bytes - before_bytes
+            self.gpu_peak_bytes = max(self.gpu_peak_bytes or 0, self.gpu_bytes)
 
     @property
     def speed(self) -> Warmed:
@@ -144,6 +168,8 @@ class CellProgress:
             peaks["run"] = self.run_peak_bytes
         if peaks:
             peaks["process"] = max(peaks.values())
+        if self.gpu_peak_bytes is not None:
+            peaks["gpu"] = self.gpu_peak_bytes
         private = dict(self.speed.private_memory_bytes)
         if self.run_private_bytes is not None:
             private["run"] = self.run_private_bytes

@@ -88,6 +88,7 @@ class RunRow:
         gflop_per_s: 10^9 operations per second.
         roof_share: Share of what the machine attains at most for the model.
         peak_memory_bytes: Resident peak of the process.
+        gpu_memory_bytes: Peak of the GPU's memory that the row takes, by NVML; ``None`` on other devices.
     """
 
     run_id: str
@@ -156,3 +157,4 @@ class RunRow:
     gflop_per_s: float | None
     roof_share: float | None
     peak_memory_bytes: int | None
+    gpu_memory_bytes: int | None

@@ -88,11 +88,15 @@ class Timing:
         round_seconds: How long a round at least lasts, in groups without streams.
         stream_round_seconds: How long it at least lasts where a cell of the group keeps several inferences in flight.
         settle: How long a cell runs untimed at the start of each round, after it was thawed; at most twice that.
+        gpu_settle: The same of a row on a GPU, if that is longer: an idle GPU takes so long to raise its clock.
+        gpu_round_seconds: How long a round at least lasts where a row of the table runs on a GPU.
         beginnings: Whether the parts of a training step are timed in each launch, after its blocks.
         dirty_foreign_share: CPU time of other processes, as a fraction of a block's wall time on all the processors in
             use, above which it is dirty.
         dirty_run_queue: How far a round's share of time in the run queue may lie above what is usual for its cell in
             this launch, in fractions of the round's wall time, before the block is dirty; more where it scatters.
+        dirty_gpu_clock: How far a GPU's clock after a round may lie below its median of the row's rounds of this
+            launch, as a fraction of the median, before the block is dirty.
         busy_processors: Processors that a process of irbench's own keeps busy each while the group is measured; none
             leaves the machine as it is.
         deadline: How long a worker may take for one command, beyond what the command itself asks for.
@@ -131,12 +135,24 @@ class Timing:
     round_seconds: float = 0.025
     stream_round_seconds: float = 0.05
     settle: float = 0.005
+    gpu_settle: float = 0.3
+    gpu_round_seconds: float = 0.1
     beginnings: bool = True
     dirty_foreign_share: float = 0.025
     dirty_run_queue: float = 0.05
+    dirty_gpu_clock: float = 0.1
     busy_processors: tuple[int, ...] = ()
     deadline: float = 300.0
     deadline_by: Literal["default", "user", "budget"] = "default"
+
+    def on_gpu(self) -> Timing:
+        """Return the numbers of a row on a GPU, and of the rounds of a table that has one."""
+        return replace(
+            self,
+            settle=max(self.settle, self.gpu_settle),
+            round_seconds=max(self.round_seconds, self.gpu_round_seconds),
+            stream_round_seconds=max(self.stream_round_seconds, self.gpu_round_seconds),
+        )
 
     def within_budget(self, budget_s: float) -> Timing:
         """Return the numbers with a budget that somebody gave, which bounds a deadline that nobody did."""

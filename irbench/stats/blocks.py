@@ -5,9 +5,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
-from irbench.core.record import BlockEvidence, Round
+from irbench.core.record import BlockEvidence, GpuLimit, Round
 from irbench.spec import Cell, Timing
 
+_BRAKES: frozenset[GpuLimit] = frozenset({"hardware-slowdown", "software-thermal", "hardware-thermal", "power-brake"})
+"""Why a GPU slows down that is too hot or has too little power; at its power cap each GPU runs that has much to do."""
 _FAR_OUT = 4.0
 """How many median absolute deviations above its median a wait share must be to be unusual."""
 
@@ -24,6 +26,9 @@ def dirty_blocks(
     plus ``timing.dirty_run_queue``, or plus four times the median absolute deviation of its shares where that is more
     (2.7 standard deviations of shares that scatter normally). Beside a busy neighbour of irbench's own waiting is what
     is to be measured, and makes no block dirty.
+
+    On a GPU a block is also dirty when heat or a lack of power slowed the GPU down, or when its clock was lower by
+    ``timing.dirty_gpu_clock`` than it usually is for the cell in this launch.
     """
     most = timing.dirty_foreign_share * processors
     dirty = {block.block for block in blocks if block.throttled_ns > 0 or block.foreign_cpu_ns > most * block.wall_ns}
@@ -31,7 +36,17 @@ def dirty_blocks(
         if any(round_.neighbour is not None for round_ in own):
             continue
         dirty |= _waited_unusually(own, timing.dirty_run_queue)
+    for own in rounds.values():
+        dirty |= _slowed_down(own, timing.dirty_gpu_clock)
     return frozenset(dirty)
+
+
+def _slowed_down(rounds: Sequence[Round], most_below: float) -> set[int]:
+    read = {round_.block: round_.gpu for round_ in rounds if round_.gpu is not None}
+    braked = {block for block, readings in read.items() if any(_BRAKES.intersection(one.limits) for one in readings)}
+    clocks = {block: after.sm_mhz for block, (_, after) in read.items() if after.sm_mhz is not None}
+    least = (1 - most_below) * statistics.median(clocks.values()) if clocks else 0.0
+    return braked | {block for block, clock in clocks.items() if clock < least}
 
 
 def processors_in_use(cells: Iterable[Cell], measured: int) -> int:

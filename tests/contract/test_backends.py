@@ -22,7 +22,10 @@ RUNTIME_MODULES = {"tensorflow", "keras", "onnxruntime", "openvino", "onnx"}
 
 READING_RESULTS = (Path(__file__).parents[2] / "docs" / "reading-results.md").read_text()
 ALWAYS_READ_BACK = {"precision", "threads", "streams", "device", "version"}
-ELSEWHERE_READ_BACK = {"nodes", "nodes_elsewhere", "operators_elsewhere", "bf16_nodes", "fp16_nodes"}
+ELSEWHERE_READ_BACK = {
+    *("nodes", "nodes_elsewhere", "operators_elsewhere", "bf16_nodes", "fp16_nodes"),
+    *("compute_capability", "tf32_override"),
+}
 """Only on a GPU, or in another precision than fp32."""
 
 

@@ -91,7 +91,7 @@ def _of_any_batch(group: GroupResult, row: CellResult) -> CellKey:
 
 
 def _peak_bytes(cell: CellResult) -> int | None:
-    return None if not cell.peak_memory_bytes else max(cell.peak_memory_bytes.values())
+    return (cell.peak_memory_bytes or {}).get("process")
 
 
 def _is_complete(table: SweepTable) -> bool:

@@ -42,7 +42,7 @@ from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.requests import probes
 from irbench.requests.resolve import require_model
-from irbench.requests.run_requests import refuse_contradictions, requested
+from irbench.requests.run_requests import refuse_contradictions, refuse_cost_on_gpu, requested
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runs.measurement import StoredRun, measure_planned, refuse_within_a_worker
@@ -288,6 +288,7 @@ def _require_keras_model(model: str, imports: tuple[str, ...]) -> None:
 
 def _require_device(options: TrainingOptions) -> None:
     """Refuse what only a GPU can do where there is none, before anything is loaded."""
+    refuse_cost_on_gpu(options.objective == "cost", [f"{registry.trainer()}:{options.device}"])
     asked = "--device gpu" if options.device == "gpu" else "--gpu-thread-mode" if options.gpu_thread_mode else ""
     if not asked:
         return

@@ -471,6 +471,13 @@ MEMORY = (
             explained="peak resident memory of the row's process, in 10^9 bytes; the largest of all launches. "
             "With `--instances` the sum of all processes, in which memory that they share counts "
             "several times")),
+    Column("gpu_memory_bytes", COUNT, "Peak of the GPU's memory that the row takes, by NVML; null on other devices.",
+        speed=lambda cell: (cell.peak_memory_bytes or {}).get("gpu"), in_python=True,
+        in_speeds=ShownSpeed(265, "GPU GB", gigabytes, drops=8,
+            is_shown=lambda table: any("gpu" in (row.peak_memory_bytes or {}) for row in table.cells),
+            when="with a row on an NVIDIA GPU",
+            explained="what the row takes of the GPU's memory at most, in 10^9 bytes, as NVML tells: what was in use "
+            "after its turns, less what was before them; the largest of all launches")),
     Column("peak_memory_by_phase_bytes", FACTS, "Resident peak of each phase.",
         speed=lambda cell: cell.peak_memory_bytes),
     Column("counters", FACTS, "What --counters counted: figures by phase, over launches of their own; null without.",

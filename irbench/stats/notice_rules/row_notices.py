@@ -15,6 +15,7 @@ from irbench.notices.marks import (
     AnswersDiffer,
     BeyondTolerance,
     ChangesOverLaunches,
+    ClocksNotLocked,
     LossNotCompared,
     NodesElsewhere,
     NoOutputs,
@@ -59,7 +60,27 @@ def marks_of(
         *_other_tokens(cell, records, eligibility),
         *_elsewhere(cell, records, eligibility),
         *_other_peaks(cell, records),
+        *_clocks(cell, records, launches),
     )
+
+
+_SAME_CLOCK = 0.99
+"""Of the highest clock: one step, 15 MHz, is less than a hundredth of what GPUs run at under load."""
+
+
+def _clocks(cell: Cell, records: Sequence[LaunchRecord], launches: Sequence[Observed]) -> Iterator[Mark]:
+    """Say that a GPU's clock was not the same after all rounds that count."""
+    clocks = [
+        round_.gpu[1].sm_mhz
+        for record, seen in zip(records, launches, strict=True)
+        for own in record.cells
+        if own.cell == cell.id
+        for round_ in own.rounds
+        if round_.block in seen.counted and round_.gpu is not None
+    ]
+    known = [clock for clock in clocks if clock is not None]
+    if known and min(known) < _SAME_CLOCK * max(known):
+        yield ClocksNotLocked(lowest_mhz=min(known), highest_mhz=max(known))
 
 
 def _oversubscribed(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[Mark]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from scripted_nvml import NVMLError, ScriptedNvml, put_in_place
 
+from irbench.core.record import GpuReading
 from irbench.measure import nvml
-from irbench.measure.nvml import gpus_of_rows, one_gpu
+from irbench.measure.gpu_evidence import read_gpus
+from irbench.measure.nvml import free_memory_bytes, gpus_of_rows, one_gpu, used_memory_bytes
 from irbench.worker import call_in_worker
 
 
@@ -102,3 +105,50 @@ def test_without_the_binding_a_worker_sees_the_first_gpu_of_cuda(
     assert one_gpu() == {}
     (tmp_path / "version").touch()
     assert one_gpu() == {"CUDA_VISIBLE_DEVICES": "0"}
+
+
+UNKNOWN = NVMLError("Not Supported")
+
+
+def process(number: int) -> Any:
+    return SimpleNamespace(pid=number, usedGpuMemory=1)
+
+
+def test_a_reading_tells_the_clock_what_limits_it_and_who_else_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    computing = [process(10), process(11), process(77)]
+    script = {
+        "nvmlDeviceGetClockInfo": 1_755,
+        "nvmlDeviceGetCurrentClocksEventReasons": 0x24,
+        "nvmlDeviceGetComputeRunningProcesses": computing,
+    }
+    put_in_place(monkeypatch, ScriptedNvml(script))
+    gpus, _ = gpus_of_rows()
+    assert read_gpus(gpus, {10, 11, 12}) == GpuReading(1_755, 70_000, ("power-cap", "software-thermal"), 1)
+
+
+def test_in_a_container_that_sees_other_process_ids_nobody_is_called_foreign(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in_place(monkeypatch, ScriptedNvml({"nvmlDeviceGetComputeRunningProcesses": [process(4_000_010)]}))
+    assert read_gpus(gpus_of_rows()[0], {10}).others is None
+
+
+def test_of_several_gpus_the_slowest_clock_counts_and_what_all_use_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in_place(monkeypatch, ScriptedNvml({}, {"nvmlDeviceGetClockInfo": 1_200}))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    gpus, _ = gpus_of_rows()
+    assert read_gpus(gpus, ()) == GpuReading(1_200, 140_000, (), 0)
+    assert used_memory_bytes(gpus) == 2_000_000_000
+    assert free_memory_bytes(gpus) == 79_000_000_000
+
+
+def test_an_old_driver_tells_limits_by_another_name_and_not_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    old = {
+        "nvmlDeviceGetClockInfo": UNKNOWN,
+        "nvmlDeviceGetPowerUsage": UNKNOWN,
+        "nvmlDeviceGetMemoryInfo": UNKNOWN,
+        "nvmlDeviceGetCurrentClocksEventReasons": UNKNOWN,
+        "nvmlDeviceGetCurrentClocksThrottleReasons": 0x40,
+    }
+    put_in_place(monkeypatch, ScriptedNvml(old))
+    gpus, _ = gpus_of_rows()
+    assert read_gpus(gpus, ()) == GpuReading(None, None, ("hardware-thermal",), 0)
+    assert (used_memory_bytes(gpus), free_memory_bytes(gpus)) == (None, None)

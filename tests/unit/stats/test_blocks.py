@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from launches import BLOCK_NS, MS, block, evidence, group, launch, measured, synchronous
 
-from irbench.core.record import Round
+from irbench.core.record import GpuLimit, GpuReading, Round
 from irbench.spec import Cell, Load, Timing
 from irbench.stats.blocks import dirty_blocks, processors_in_use
 from irbench.stats.observed import clean_blocks, observe
@@ -117,3 +117,32 @@ def test_a_burn_in_block_that_waited_long_makes_no_other_look_usual():
     blocks = [block(index) for index in range(5)]
     rounds = {"a": rounds_waiting(0.9, 0.0, 0.0, 0.0, 0.06)}
     assert clean_blocks(blocks, rounds, Timing(burn_in_blocks=1), 2) == {1, 2, 3}
+
+
+def rounds_on_gpu(*readings: GpuReading) -> list[Round]:
+    quiet = synchronous(0, [10 * MS])
+    idle = GpuReading(345, 60_000, ("idle",))
+    return [replace(quiet, block=number, gpu=(idle, after)) for number, after in enumerate(readings)]
+
+
+def under_load(mhz: int | None = 1_900, *limits: GpuLimit) -> GpuReading:
+    return GpuReading(mhz, 600_000, limits)
+
+
+@pytest.mark.parametrize("brake", ["hardware-slowdown", "software-thermal", "hardware-thermal", "power-brake"])
+def test_a_block_is_dirty_when_heat_or_a_lack_of_power_slowed_a_gpu_down(brake: GpuLimit):
+    rounds = rounds_on_gpu(under_load(), under_load(1_890, brake), under_load(1_890, "power-cap"), under_load())
+    before = [replace(rounds[3], gpu=(under_load(1_900, brake), under_load()))]
+    assert dirty_blocks([block(index) for index in range(4)], {"a": rounds}, Timing(), 2) == {1}
+    assert dirty_blocks([block(index) for index in range(4)], {"a": [*rounds[:3], *before]}, Timing(), 2) == {1, 3}
+
+
+def test_a_block_is_dirty_when_a_gpu_ran_a_tenth_slower_than_it_usually_does():
+    rounds = rounds_on_gpu(*map(under_load, (1_900, 1_900, 1_709, 1_711, 1_950)))
+    slower_row = rounds_on_gpu(*map(under_load, (1_400, 1_400, 1_400, 1_400, 1_400)))
+    assert dirty_blocks([block(index) for index in range(5)], {"a": rounds, "b": slower_row}, Timing(), 2) == {2}
+
+
+def test_clocks_that_nobody_tells_make_no_block_dirty():
+    rounds = rounds_on_gpu(under_load(None), under_load(None))
+    assert dirty_blocks([block(index) for index in range(2)], {"a": rounds}, Timing(), 2) == set()

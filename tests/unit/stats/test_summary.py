@@ -8,11 +8,11 @@ import pytest
 from launches import MS, block, even, group, launch, measured, streamed, synchronous
 from summaries import EVERYONE, TIMING, alone, rows, table
 
-from irbench.core.record import Failure, LaunchRecord, OutputError, Sustained
+from irbench.core.record import Failure, GpuReading, LaunchRecord, OutputError, Round, Sustained
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult
 from irbench.notices import Context, Reference
-from irbench.notices.marks import NodesElsewhere, Oversubscribed
+from irbench.notices.marks import ClocksNotLocked, NodesElsewhere, Oversubscribed
 from irbench.notices.warnings import Unverified
 from irbench.render.footer import footer
 from irbench.spec import Artifact, Cell, Feeding, Load, TensorSpec, Timing
@@ -263,6 +263,24 @@ def test_a_row_has_the_shapes_of_its_own_batch():
         "large": {"image": (8, 3, 8, 8)},
     }
     assert found.shapes == {"image": (1, 3, 8, 8)}
+
+
+def on_gpu(*clocks: int | None) -> list[Round]:
+    idle = GpuReading(345, None)
+    return [
+        replace(synchronous(place, [MS] * 3), gpu=(idle, GpuReading(clock, None))) for place, clock in enumerate(clocks)
+    ]
+
+
+def test_a_gpu_whose_clock_changed_is_marked_with_how_to_lock_it():
+    (mark,) = alone(on_gpu(1_980, 1_755, 1_980)).marks
+    assert mark == ClocksNotLocked(lowest_mhz=1_755, highest_mhz=1_980)
+    assert "sudo nvidia-smi -lgc 1755" in mark.text()
+
+
+def test_a_gpu_whose_clock_stood_still_or_is_unknown_has_no_mark():
+    assert alone(on_gpu(1_755, 1_755, 1_755)).marks == ()
+    assert alone(on_gpu(None, None, None)).marks == ()
 
 
 def test_nodes_that_run_elsewhere_are_marked_with_what_they_are():
