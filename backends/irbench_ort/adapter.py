@@ -35,7 +35,7 @@ from irbench.spi import (
 )
 from irbench_ort import devices, openvino_provider
 from irbench_ort.devices import computes, probe, providers
-from irbench_ort.options import KNOWN, RESERVED, TUNABLE, OrtOptions, parse_options
+from irbench_ort.options import BOUND, KNOWN, RESERVED, TUNABLE, OrtOptions, parse_options
 
 if TYPE_CHECKING:
     from irbench_ort.profiling import Recording
@@ -185,7 +185,11 @@ class OrtBackend:
 
     def check_load(self, load: Load, device: str, graph_precision: str) -> None:
         """Refuse options with impossible values, and precisions that the graph would have to be converted to."""
-        parse_options(load.options, device, load.precision)
+        if parse_options(load.options, device, load.precision).replays and load.streams > 1:
+            raise Refusal(
+                f"A CUDA graph holds one inference, and {load.streams} are to be in flight.",
+                hint="Use `--streams 1`; each process of `--instances` has a graph of its own.",
+            )
         if load.precision_required and device not in devices.CONVERTING:
             _refuse_conversion(graph_precision, load.precision)
 
@@ -210,6 +214,11 @@ class OrtBackend:
         from irbench_ort.decoder import OrtDecoderSession
         from irbench_ort.shared_caches import write_shared
 
+        if parse_options(load.options, device, load.precision).replays:
+            raise Refusal(
+                "A CUDA graph needs fixed shapes, and the caches of a decoder grow.",
+                hint="Leave ort.cuda.enable_cuda_graph out.",
+            )
         with tempfile.TemporaryDirectory(prefix="irbench-ort-") as folder:
             with phases("load"):
                 shared = write_shared(graph, sample, Path(folder)) if device == "cpu" else None
@@ -293,6 +302,7 @@ class OrtBackend:
             options=KNOWN,
             reserved=RESERVED,
             tunable=TUNABLE,
+            bound_options=BOUND,
             files=(),
             variables=("ORT_", "ONNX"),
             reference_rank=0,

@@ -166,6 +166,11 @@ def uses_tf32(session: Any) -> bool:
     return str(session.get_provider_options().get(_CUDA, {}).get("use_tf32", "1")) != "0"
 
 
+def replays(session: Any) -> bool:
+    """Whether the CUDA provider replays inferences from a CUDA graph, as the session itself reports."""
+    return str(session.get_provider_options().get(_CUDA, {}).get("enable_cuda_graph", "0")) == "1"
+
+
 _PINNED: tuple[Precision, ...] = ("fp32", "bf16", "fp16")
 
 

@@ -26,7 +26,7 @@ _TEXTS = ("intra_op_thread_affinities",)
 _OPTIMISERS = ("optimization.disable_specified_optimizers", "optimization.enable_gelu_approximation")
 _PROVIDER = (
     "arena_extend_strategy", "cudnn_conv1d_pad_to_nc1d", "cudnn_conv_algo_search", "cudnn_conv_use_max_workspace",
-    "do_copy_in_default_stream", "gpu_mem_limit", "prefer_nhwc", "use_tf32",
+    "do_copy_in_default_stream", "enable_cuda_graph", "gpu_mem_limit", "prefer_nhwc", "use_tf32",
 )  # fmt: skip
 _LEVEL = "graph_optimization_level"
 _CUDA = "cuda."
@@ -45,8 +45,16 @@ KNOWN = tuple(
 )
 """Every key that may be set."""
 
-TUNABLE = {"intra_op.allow_spinning": ("0",)}
-"""Whether idle threads of the pool spin: worth it where calls follow each other, a loss where they share processors."""
+_GRAPH = "enable_cuda_graph"
+TUNABLE = {
+    # whether idle threads of the pool spin: worth it where calls follow each other, a loss where they share processors
+    "cpu": {"intra_op.allow_spinning": ("0",)},
+    "cuda": {_CUDA + "cudnn_conv_algo_search": ("HEURISTIC",), _CUDA + _GRAPH: ("1",), _CUDA + "prefer_nhwc": ("1",)},
+}
+"""What is worth trying on each device."""
+
+BOUND = (_CUDA + _GRAPH,)
+"""What needs inputs and outputs that stay bound."""
 
 RESERVED = {"intra_op_num_threads": "--threads", "inter_op_num_threads": "--threads", "execution_mode": "--streams"}
 """Keys that irbench sets itself, with the argument that each follows."""
@@ -67,6 +75,11 @@ class OrtOptions:
     attributes: tuple[tuple[str, bool], ...] = ()
     config_entries: tuple[tuple[str, str], ...] = ()
     provider: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def replays(self) -> bool:
+        """Whether inferences are replayed from a CUDA graph, which holds one inference and its addresses."""
+        return self.provider.get(_GRAPH, "").lower() in _TRUE
 
 
 def parse_options(options: Mapping[str, str], device: str, precision: Precision) -> OrtOptions:

@@ -19,7 +19,7 @@ from irbench.onnx.reading.element_types import STRING, numpy_dtype
 from irbench.onnx.rewriting.ir_version import least_ir_version, lower_ir_version
 from irbench.spec import Artifact, Io, Scalar, TensorSpec
 from irbench.spi import Array, Feed, Outputs, Refusal, Slot
-from irbench_ort import openvino_provider
+from irbench_ort import devices, openvino_provider
 
 # TensorProto.DataType of each
 _ELEMENTS = {"float8_e4m3fn": 17, "float8_e4m3fnuz": 18, "float8_e5m2": 19, "float8_e5m2fnuz": 20, "bfloat16": 16}
@@ -93,6 +93,8 @@ class OrtSession:
 
     def open_slots(self, count: int, io: Io) -> Sequence[Slot]:
         """Return slots that pass host arrays (``copy``) or keep tensors bound on the device (``bound``)."""
+        if self._memory == "cuda" and devices.replays(self._session):
+            self._require_replayable(count, io)
         extended, strings = holds_extensions(self._artifact), _holds_strings(self._artifact)
         if extended and strings:
             raise Refusal(
@@ -109,6 +111,20 @@ class OrtSession:
         if io == "copy":
             return [_CopySlot(self._session, self._artifact) for _ in range(count)]
         return [_BoundSlot(self._session, self._artifact, self._memory) for _ in range(count)]
+
+    def _require_replayable(self, count: int, io: Io) -> None:
+        """Refuse what a CUDA graph would answer wrongly: it reads and writes the addresses of its first run again."""
+        if io == "copy" or count > 1:
+            raise Refusal(
+                "A CUDA graph reads and writes the same memory in each run: that of one bound slot.",
+                hint="Use `--io bound` and `--streams 1`, or leave ort.cuda.enable_cuda_graph out.",
+            )
+        dynamic = [spec.name for spec in self._artifact.outputs if spec.dynamic_dimensions]
+        if dynamic:
+            raise Refusal(
+                f"A CUDA graph needs fixed shapes, and that of {', '.join(dynamic)} is known only after each run.",
+                hint="Leave ort.cuda.enable_cuda_graph out.",
+            )
 
     def close(self) -> None:
         """Drop the session; its memory goes with the last slot."""

@@ -58,7 +58,8 @@ class Description:
             low rank. Without meaning for a backend that is not a reference.
         reference_name: What tables call its answers as a reference; ``the reference`` and its name unless given.
         int8_methods: How an ONNX graph may be quantised so that it is computed in integers: ``static``, ``dynamic``.
-        tunable: Options that are worth trying when the best setting is searched for, with their values.
+        tunable: Options that are worth trying when the best setting is searched for, with their values, by device.
+        bound_options: Options that need inputs and outputs that stay bound (``io="bound"``).
         operator_kinds: The class of work (:mod:`irbench.onnx.operator_classes`) of operators that compute no node of a
             model, or none that is known, by the runtime's own operator type: ``Reorder`` is ``movement``.
         hints: What its vendor advises for an objective, as options, by the objective: ``fps`` or ``latency``.
@@ -83,7 +84,10 @@ class Description:
     reference_name: str = ""
     int8_methods: tuple[str, ...] = ("static", "dynamic")
     cache_folders: tuple[str, ...] = ()
-    tunable: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    tunable: Mapping[str, Mapping[str, tuple[str, ...]]] = field(
+        default_factory=dict[str, Mapping[str, tuple[str, ...]]]
+    )
+    bound_options: tuple[str, ...] = ()
     hints: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     operator_kinds: Mapping[str, str] = field(default_factory=dict[str, str])
     nvidia_devices: tuple[str, ...] = ()

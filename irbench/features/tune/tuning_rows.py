@@ -33,6 +33,7 @@ from irbench.runner.requested_cells import is_at_level
 from irbench.runner.requested_inputs import fixed_batch
 from irbench.runs.measurement import with_accuracy
 from irbench.spec import Accuracy, AccuracyLimit, Bundle, Cell, Load, Objective, Timing
+from irbench.spi import Description
 from irbench.system import host
 from irbench.worker import call_in_worker
 from irbench.worker.requested_confinement import confinement_of
@@ -138,7 +139,9 @@ def tuning_rows(options: TuneOptions, scratch: Path, say: Say) -> TuningRows:
     every = every_combination(options, run, tried)
     say(f"preparing {plural(len(tried.optimize) * len(tried.batch or (1,)), 'graph')}")
     request = replace(_with_advice(requested(every), advice), is_part_of="tune", goal=options.goal)
-    request, groups = planned(request, every, scratch, say, tells_refused=run.precision == own_precision)
+    request, groups = planned(
+        request, every, scratch, say, tells_refused=run.precision == own_precision and not tried.gpus
+    )
     if len(groups) != 1:
         raise IrbenchError("The rows of a search must fit into one table.", hint="Give one --batch.")
     return _sorted_rows(request, groups[0], advice, tried)
@@ -236,7 +239,8 @@ class SearchedValues:
         threads: Of each process.
         optimize: Levels of optimisation.
         processors: How many all processes together may use.
-        varied: Sets of options by backend; a backend that is not there has none.
+        varied: Sets of options by backend and device; a backend that is not there has none.
+        gpus: Backends on a GPU whose rows leave host threads to the runtime.
     """
 
     batch: tuple[int, ...] | None
@@ -246,16 +250,17 @@ class SearchedValues:
     optimize: tuple[str, ...]
     processors: int
     varied: Mapping[str, Sequence[Mapping[str, str]]]
+    gpus: frozenset[str] = frozenset()
 
     def has(self, cell: Cell) -> bool:
         """Whether a row is searched: its values are among these, and its threads do not wait for each other."""
-        load = cell.load
+        load, address = cell.load, str(cell.address)
         return (
             load.streams in self.streams
             and load.instances in self.instances
-            and (load.threads or _NATIVE) in self.threads
+            and (load.threads or _NATIVE) in ((_NATIVE,) if address in self.gpus else self.threads)
             and any(is_at_level(cell, level) for level in self.optimize)
-            and load.varied in self.varied.get(cell.backend, ({},))
+            and load.varied in self.varied.get(address, ({},))
             and load.instances * (load.threads or 1) <= self.processors
         )
 
@@ -272,14 +277,18 @@ def searched_values(
         )
     if run.generate is not None:
         refuse_several_values(run, ("batch", "prompt"))
+    addresses = [BackendAddress.parse(backend) for backend in run.backends or ()]
+    varied = {str(address): run.vary.get(address.name) or _tunable(run, address) for address in addresses}
+    gpus = {str(each) for each in addresses if not run.threads and each.device in _described(each).nvidia_devices}
     return SearchedValues(
         batch=run.batch or (usual.batch if has_batches and run.data is None else None),
         streams=options.streams or usual.streams,
         instances=options.instances or usual.instances,
-        threads=run.threads or usual.threads,
+        threads=run.threads or ((_NATIVE,) if gpus >= varied.keys() else usual.threads),
         optimize=options.optimize or (_USUAL_LEVELS if reads_onnx else (UNOPTIMIZED,)),
         processors=processors,
-        varied=alternatives({**_tunable(run), **run.vary}),
+        varied=alternatives(varied),
+        gpus=frozenset(gpus),
     )
 
 
@@ -308,19 +317,33 @@ def every_combination(options: TuneOptions, run: RunOptions, tried: SearchedValu
         optimize=tuple(dict.fromkeys((UNOPTIMIZED, *tried.optimize))),
         objective=options.objective,
         max_latency=options.max_latency,
-        vary={**_tunable(run), **run.vary},
+        vary={**_tunable_by_name(run), **run.vary},
     )
 
 
-def _tunable(run: RunOptions) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Return the options of each backend that are worth trying, without those that the user set or varied."""
-    names = dict.fromkeys(BackendAddress.parse(backend).name for backend in run.backends or ())
-    tunable = {name: registry.describe(registry.BACKENDS, name).tunable for name in names if name not in run.vary}
+def _tunable_by_name(run: RunOptions) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return what is worth trying of each backend on any of its devices."""
+    by_name: dict[str, dict[str, tuple[str, ...]]] = {}
+    for address in map(BackendAddress.parse, run.backends or ()):
+        by_name.setdefault(address.name, {}).update(_tunable(run, address))
+    return {name: options for name, options in by_name.items() if options}
+
+
+def _tunable(run: RunOptions, address: BackendAddress) -> dict[str, tuple[str, ...]]:
+    """Return the options of a backend that are worth trying on a device, without those that the user set.
+
+    Those that need bound inputs are tried where these are bound.
+    """
+    description = _described(address)
     return {
-        name: {key: (AS_IT_IS, *values) for key, values in options.items() if key not in run.set.get(name, {})}
-        for name, options in tunable.items()
-        if options
+        key: (AS_IT_IS, *values)
+        for key, values in description.tunable.get(address.device, {}).items()
+        if key not in run.set.get(address.name, {}) and (run.io == "bound" or key not in description.bound_options)
     }
+
+
+def _described(address: BackendAddress) -> Description:
+    return registry.describe(registry.BACKENDS, address.name)
 
 
 def within_accuracy(rows: TuningRows, scratch: Path, say: Say) -> TuningRows:

@@ -10,6 +10,7 @@ import pytest
 
 from irbench.spec import Artifact, Io, Load, TensorSpec
 from irbench.spi import Refusal
+from irbench_ort import backend
 from irbench_ort.devices import libraries_hint, providers, read_back, require, uses_tf32
 from irbench_ort.options import parse_options
 from irbench_ort.session import OrtSession, create_session
@@ -174,6 +175,9 @@ def test_a_gpu_that_fails_while_it_is_measured_is_told_in_one_line(io: Io):
 
         def io_binding(self) -> None: ...
 
+        def get_provider_options(self) -> dict[str, dict[str, str]]:
+            return {}
+
     (slot,) = OrtSession(Failing(), Artifact("onnx", Path(), (), ()), "cuda", {}).open_slots(1, io)
     with pytest.raises(Refusal, match=ALLOCATION_FAILED):
         slot.run()
@@ -249,3 +253,31 @@ def test_large_tensors_products_and_normalisations_are_refused_on_the_cpu(tmp_pa
 def test_tf32_is_read_back_from_the_session():
     assert uses_tf32(FakeSession([CUDA], tf32="1"))
     assert not uses_tf32(FakeSession([CUDA], tf32="0"))
+
+
+GRAPH = {"cuda.enable_cuda_graph": "1"}
+
+
+def test_a_cuda_graph_is_refused_where_inferences_run_side_by_side():
+    backend.check_load(Load(options=GRAPH), "cuda", "fp32")
+    with pytest.raises(Refusal, match="2 are to be in flight") as caught:
+        backend.check_load(Load(options=GRAPH, streams=2), "cuda", "fp32")
+    assert "--streams 1" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("io", "slots", "shape", "reason"),
+    [("copy", 1, (2,), "same memory"), ("bound", 2, (2,), "same memory"), ("bound", 1, ("found",), "fixed shapes")],
+)
+def test_a_cuda_graph_is_refused_where_it_would_answer_with_other_memory(
+    io: Io, slots: int, shape: tuple[int | str, ...], reason: str
+):
+    class Replaying(FakeSession):
+        def get_provider_options(self) -> dict[str, dict[str, str]]:
+            return {CUDA: {"enable_cuda_graph": "1"}}
+
+    artifact = Artifact("onnx", Path(), (), (TensorSpec("y", "float32", shape),))
+    session = OrtSession(Replaying([CUDA, CPU]), artifact, "cuda", {})
+    with pytest.raises(Refusal, match=reason) as caught:
+        session.open_slots(slots, io)
+    assert "ort.cuda.enable_cuda_graph" in caught.value.hint

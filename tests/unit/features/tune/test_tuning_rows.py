@@ -20,6 +20,7 @@ from irbench.features.tune.tuning_rows import (
     SearchedValues,
     TuningRows,
     excluded,
+    searched_values,
     with_narrow_precisions,
     within_accuracy,
 )
@@ -125,6 +126,44 @@ def test_a_limit_lets_a_search_try_int8_and_what_a_backend_computes_in() -> None
 def test_a_search_stays_with_fp32_without_a_limit() -> None:
     found = searched(replace(RUN, min_accuracy=None))
     assert (found.run.precision, found.optimize) == (None, None)
+
+
+GPU_OPTIONS = {"cuda.cudnn_conv_algo_search", "cuda.prefer_nhwc"}
+
+
+def tried(*backends: str, **given: Any) -> SearchedValues:
+    run = replace(RUN, backends=backends, **given)
+    return searched_values(TuneOptions("net.onnx"), run, 4, has_batches=True, reads_onnx=True)
+
+
+@pytest.mark.parametrize(("io", "added"), [("copy", set()), ("bound", {"cuda.enable_cuda_graph"})])
+def test_a_search_on_a_gpu_tries_its_options_and_no_host_threads(io: str, added: set[str]) -> None:
+    found = tried("ort:cuda", io=io)
+    assert found.threads == ("native",)
+    assert found.streams == (1, 2, 4)
+    assert {key for options in found.varied["ort:cuda"] for key in options} == GPU_OPTIONS | added
+
+
+def test_rows_on_a_gpu_and_on_the_cpu_are_searched_with_options_and_threads_of_their_own() -> None:
+    found = tried("ort", "ort:cuda")
+    on_cpu, on_gpu = {"intra_op.allow_spinning": "0"}, {"cuda.prefer_nhwc": "1"}
+    asked = [
+        ("cpu", 1, on_cpu),
+        ("cpu", 1, on_gpu),
+        ("cuda", None, on_gpu),
+        ("cuda", 1, on_gpu),
+        ("cuda", None, on_cpu),
+    ]
+    kept = [
+        found.has(Cell("row", GRAPH, "ort", device, Load(threads=threads, varied=options)))
+        for device, threads, options in asked
+    ]
+    assert kept == [True, False, True, False, False]
+
+
+def test_threads_that_the_user_gave_are_tried_on_a_gpu_too() -> None:
+    assert tried("ort:cuda", threads=(1, 2)).threads == (1, 2)
+    assert tried("ort:cuda", threads=(1, 2)).gpus == frozenset()
 
 
 def test_no_graph_is_converted_where_no_backend_reads_onnx() -> None:
