@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from irbench.core.record import BlockEvidence, GpuLimit, Round
 from irbench.spec import Cell, Timing
 
-_BRAKES: frozenset[GpuLimit] = frozenset({"hardware-slowdown", "software-thermal", "hardware-thermal", "power-brake"})
+BRAKES: frozenset[GpuLimit] = frozenset({"hardware-slowdown", "software-thermal", "hardware-thermal", "power-brake"})
 """Why a GPU slows down that is too hot or has too little power; at its power cap each GPU runs that has much to do."""
 _FAR_OUT = 4.0
 """How many median absolute deviations above its median a wait share must be to be unusual."""
@@ -43,7 +43,7 @@ def dirty_blocks(
 
 def _slowed_down(rounds: Sequence[Round], most_below: float) -> set[int]:
     read = {round_.block: round_.gpu for round_ in rounds if round_.gpu is not None}
-    braked = {block for block, readings in read.items() if any(_BRAKES.intersection(one.limits) for one in readings)}
+    braked = {block for block, readings in read.items() if any(BRAKES.intersection(one.limits) for one in readings)}
     clocks = {block: after.sm_mhz for block, (_, after) in read.items() if after.sm_mhz is not None}
     least = (1 - most_below) * statistics.median(clocks.values()) if clocks else 0.0
     return braked | {block for block, clock in clocks.items() if clock < least}

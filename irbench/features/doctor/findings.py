@@ -6,16 +6,19 @@ last what nothing fixes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, Literal, Self
 
 from irbench.core.quantities import gigabytes, listing, percent, plural
+from irbench.core.record import GpuLimit
+from irbench.features.doctor.gpus import ComputeMode, GpuState
 from irbench.features.doctor.machine import Facts, RunningProgram
 from irbench.notices.base import Notice
 from irbench.options.values import cpu_list
 from irbench.perf_events.obstacles import NotPermitted, Obstacle, not_counted
 from irbench.spec import Timing
+from irbench.stats.blocks import BRAKES
 
 _BUSY = Timing().dirty_foreign_share
 """Of the processors in use: where a block of a measurement counts as disturbed, so does a moment of looking."""
@@ -27,6 +30,7 @@ _STOLEN = 0.02
 _FAR_NS = 250.0
 _LITTLE_MEMORY_BYTES = 4_000_000_000
 _MUCH_SWAP_BYTES = 100_000_000
+_LITTLE_GPU_MEMORY_BYTES = 2_000_000_000
 _SLOW_CLOCK_NS = 250.0
 _GOOD_CLOCKS = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "timebase")
 """Clock sources that are read without entering the kernel."""
@@ -500,6 +504,222 @@ class SlowClock(Finding):
             else "Let the kernel use the processor's counter; it refuses if the counter is not reliable:",
             None if intercepted else switch,
         )
+
+
+class GpuUnreadable(Finding):
+    """There is a driver, and NVML cannot be asked."""
+
+    code = "gpu-unreadable"
+    effect = "The clocks, memory and energy of GPUs are unknown, and blocks that a slow GPU disturbed are not excluded."
+    missing: Literal["no-package", "unreadable"]
+
+    @classmethod
+    def seen_in(cls, facts: Facts) -> Self | None:
+        return None if facts.gpus.missing is None else cls(missing=facts.gpus.missing)
+
+    def words(self) -> FindingWords:
+        if self.missing == "no-package":
+            found = "There is an NVIDIA driver, and the Python package that asks it is not installed."
+            return FindingWords(found, self.effect, "Install it:", "pip install nvidia-ml-py")
+        found = "There is an NVIDIA driver, and NVML, its library, cannot read all GPUs."
+        return FindingWords(found, self.effect, "See what the driver says:", "nvidia-smi")
+
+
+class NoUnifiedMemory(Finding):
+    """The device file is missing without which CUDA does not start."""
+
+    code = "gpu-no-uvm"
+    effect = "CUDA finds no GPU, though nvidia-smi shows one: rows on GPUs fail."
+    container: str | None
+
+    @classmethod
+    def seen_in(cls, facts: Facts) -> Self | None:
+        gpus = facts.gpus
+        return None if gpus.driver is None or gpus.unified_memory else cls(container=facts.machine.container)
+
+    def words(self) -> FindingWords:
+        found = "The device /dev/nvidia-uvm is missing."
+        if self.container is None:
+            return FindingWords(found, self.effect, "Load the module that makes it:", "sudo nvidia-modprobe -u -c=0")
+        if self.container not in _UPDATABLE:
+            return FindingWords(found, self.effect, f"Give the container its GPUs from outside ({self.container}).")
+        remedy = "Start the container with its GPUs, from outside:"
+        return FindingWords(found, self.effect, remedy, f"{self.container} run --gpus all ...")
+
+
+class GpuBusy(Finding):
+    """Other programs compute on the GPU of rows."""
+
+    code = "gpu-busy"
+    effect = "Calls on the GPU wait for other programs, its clock and its free memory change, and no block is excluded."
+    remedy = "Stop them, or use another GPU with CUDA_VISIBLE_DEVICES. They are listed by:"
+    command = "nvidia-smi"
+    others: tuple[str, ...]
+
+    @classmethod
+    def seen_in(cls, facts: Facts) -> Self | None:
+        others = tuple(other for gpu in _for_rows(facts) for other in gpu.others)
+        return cls(others=others) if others else None
+
+    def found(self) -> str:
+        return f"Other programs compute on the GPU: {listing(self.others)}."
+
+
+class GpuSlowed(Finding):
+    """Heat or a lack of power slows a GPU down."""
+
+    code = "gpu-slowed"
+    effect = "The GPU runs below its clock, and blocks in which it does are excluded."
+    remedy = "Cool it or give it more power, wait until it is over, and see what limits it:"
+    command = "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER"
+    limits: tuple[GpuLimit, ...]
+
+    @classmethod
+    def seen_in(cls, facts: Facts) -> Self | None:
+        limits: dict[GpuLimit, None] = {
+            limit: None for gpu in _for_rows(facts) for limit in gpu.limits if limit in BRAKES
+        }
+        return cls(limits=tuple(limits)) if limits else None
+
+    def found(self) -> str:
+        return f"The GPU is slowed down: {listing([limit.replace('-', ' ') for limit in self.limits])}."
+
+
+class GpuShared(Finding):
+    """MPS shares GPUs among processes."""
+
+    code = "gpu-shared"
+    effect = "Programs run on the GPU at the same time, and each may get a part of it only."
+    remedy = "End MPS while you measure:"
+    command = "echo quit | nvidia-cuda-mps-control"
+
+    @classmethod
+    def seen_in(cls, facts: Facts) -> Self | None:
+        return cls() if facts.gpus.driver is not None and facts.gpus.shared else None
+
+    def found(self) -> str:
+        return "NVIDIA's Multi-Process Service (MPS) runs."
+
+
+class GpuDivided(Finding):
+    """Rows get a part of a GPU."""
+
+    code = "gpu-divided"
+    effect = "Rows get one part of the GPU, with some of its multiprocessors and memory, and other parts slow it down."
+    remedy = "If that is not intended, make the GPU whole again while nobody uses it:"
+    number: int
+
+    @classmethod
+    def seen_in(cls, facts: Facts) -> Self | None:
+        # where CUDA_VISIBLE_DEVICES names parts, NVML cannot tell of which GPU they are
+        gpus = tuple(_for_rows(facts)) or facts.gpus.gpus
+        return next((cls(number=gpu.number) for gpu in gpus if gpu.is_divided), None)
+
+    def words(self) -> FindingWords:
+        found = f"GPU {self.number} is divided into parts (MIG)."
+        return FindingWords(found, self.effect, self.remedy, f"sudo nvidia-smi -i {self.number} -mig 0")
+
+
+class GpuComputeMode(Finding):
+    """Not every process may compute on the GPU."""
+
+    code = "gpu-compute-mode"
+    effect = "The rows of a table are processes that live side by side, and at most one of them can use the GPU."
+    remedy = "Let every process use it:"
+    number: int
+    mode: ComputeMode
+
+    @classmethod
+    def seen_in(cls, facts: Facts) -> Self | None:
+        for gpu in _for_rows(facts):
+            if gpu.compute_mode is not None and gpu.compute_mode != "default":
+                return cls(number=gpu.number, mode=gpu.compute_mode)
+        return None
+
+    def words(self) -> FindingWords:
+        found = f"The compute mode of GPU {self.number} is {self.mode.replace('-', ' ')}."
+        return FindingWords(found, self.effect, self.remedy, f"sudo nvidia-smi -i {self.number} -c DEFAULT")
+
+
+class LittleGpuMemory(Finding):
+    """The memory of a GPU is used up."""
+
+    code = "gpu-little-memory"
+    effect = "Models that do not fit into the GPU together are launched in parts, and large ones fail."
+    remedy = "Stop programs that hold its memory; they are listed by:"
+    command = "nvidia-smi"
+    number: int
+    free_bytes: int
+
+    @classmethod
+    def seen_in(cls, facts: Facts) -> Self | None:
+        for gpu in _for_rows(facts):
+            if gpu.free_bytes is not None and gpu.free_bytes < _LITTLE_GPU_MEMORY_BYTES:
+                return cls(number=gpu.number, free_bytes=gpu.free_bytes)
+        return None
+
+    def found(self) -> str:
+        return f"{gigabytes(self.free_bytes)} GB of the memory of GPU {self.number} are free."
+
+
+class NoPersistence(Finding):
+    """The driver unloads while nobody uses the GPU."""
+
+    code = "gpu-no-persistence"
+    effect = "The first process on the GPU waits a second or more for the driver, so cold starts are too long."
+    remedy = "Keep the driver loaded:"
+    command = "sudo nvidia-smi -pm 1"
+
+    @classmethod
+    def seen_in(cls, facts: Facts) -> Self | None:
+        return cls() if any(gpu.persistence is False for gpu in _for_rows(facts)) else None
+
+    def found(self) -> str:
+        return "The driver of the GPU is unloaded while nobody uses it (persistence mode is off)."
+
+
+class SeveralRuntimes(Finding):
+    """Several packages bring the same module."""
+
+    code = "several-onnxruntimes"
+    effect = "They install the same files, so which one runs, and whether it has CUDA, depends on their order."
+    remedy = "Remove all, and install the one that you need, for example:"
+    packages: tuple[str, ...]
+
+    @classmethod
+    def seen_in(cls, facts: Facts) -> Self | None:
+        packages = facts.gpus.runtimes
+        return cls(packages=packages) if len(packages) > 1 else None
+
+    def words(self) -> FindingWords:
+        names = [package.split()[0] for package in self.packages]
+        found = f"Several packages of ONNX Runtime are installed: {listing(self.packages)}."
+        command = f"pip uninstall -y {' '.join(names)} && pip install {names[-1]}"
+        return FindingWords(found, self.effect, self.remedy, command)
+
+
+class SeveralCudnns(Finding):
+    """Several packages bring the same library."""
+
+    code = "several-cudnns"
+    effect = "They install the same files for different CUDAs, so one of the runtimes fails."
+    remedy = "Keep that for the CUDA of your runtimes, as follows for example; others belong in a second environment:"
+    packages: tuple[str, ...]
+
+    @classmethod
+    def seen_in(cls, facts: Facts) -> Self | None:
+        packages = facts.gpus.cudnn
+        return cls(packages=packages) if len(packages) > 1 else None
+
+    def words(self) -> FindingWords:
+        names = [package.split()[0] for package in self.packages]
+        found = f"Several packages of cuDNN are installed: {listing(self.packages)}."
+        command = f"pip uninstall -y {' '.join(names)} && pip install {names[0]}"
+        return FindingWords(found, self.effect, self.remedy, command)
+
+
+def _for_rows(facts: Facts) -> Iterator[GpuState]:
+    return (gpu for gpu in facts.gpus.gpus if gpu.is_for_rows)
 
 
 class Affinity(Finding):

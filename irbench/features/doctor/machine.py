@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import psutil
 
+from irbench.features.doctor.gpus import GpuFacts
 from irbench.measure import freeze
 from irbench.measure.clock import Stopwatch, sleep
 from irbench.measure.core_to_core import CoreLink
@@ -225,12 +226,14 @@ class Facts:
     Attributes:
         clock_ns: The least time between two readings of the clock, one right after the other.
         counters: What can be counted; ``None`` where nobody looked.
+        gpus: What concerns NVIDIA GPUs.
     """
 
     machine: Machine
     activity: MachineActivity
     clock_ns: float
     counters: CounterFacts | None = None
+    gpus: GpuFacts = field(default_factory=GpuFacts)
 
 
 def describe_machine() -> Machine:

@@ -125,6 +125,7 @@ class Diagnosis(Displayable):
         ``landlock`` (its version, 0 without it) and ``seccomp``.
         ``activity``: what went on for a moment; shares are of one processor.
         ``counters``: what ``irbench run --counters`` can count, and why other groups are unavailable.
+        ``gpus``: every attribute of :class:`irbench.features.doctor.gpus.GpuFacts`.
         ``core_to_core``: half a round trip between the first two processors; ``regimes_ns`` are the near and the far
         one, or the only one; empty where there are too few samples to tell.
         ``overhead``: nanoseconds of irbench's loop for each timed call beyond a bare one: median and quartiles.
@@ -161,6 +162,7 @@ def diagnosis_document(report: Report, backends: Sequence[Mapping[str, Any]]) ->
     return {
         "machine": asdict(facts.machine),
         "activity": activity,
+        "gpus": msgspec.to_builtins(facts.gpus),
         "counters": None if facts.counters is None else msgspec.to_builtins(facts.counters),
         "core_to_core": None if link is None else _link(link),
         "overhead": _overhead(report.overhead),

@@ -10,6 +10,7 @@ from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.errors import IrbenchError
 from irbench.features.backends.run import backend_rows
 from irbench.features.doctor.findings import find
+from irbench.features.doctor.gpus import describe_gpus
 from irbench.features.doctor.keywords import DoctorKeywords
 from irbench.features.doctor.machine import (
     Facts,
@@ -117,7 +118,7 @@ def _look(say: Say) -> tuple[Facts, Overhead]:
     machine = describe_machine()
     activity = watch(machine.cpus)
     overhead: Overhead = call_in_worker("irbench.measure.overhead:measure_overhead", deadline_s=_DEADLINE_S)
-    return Facts(machine, activity, reading_ns(), describe_counters()), overhead
+    return Facts(machine, activity, reading_ns(), describe_counters(), describe_gpus()), overhead
 
 
 def _place(model: str | None, options: DoctorOptions) -> AbstractContextManager[MeasurementLock | None]:

@@ -14,6 +14,7 @@ from irbench.core.plain_text import plain
 from irbench.core.quantities import NOT_MEASURED, age, binary_size, gigabytes, listing, percent, plural, significant
 from irbench.core.row import Speedup
 from irbench.features.doctor.findings import Finding, findings_summary
+from irbench.features.doctor.gpus import GpuFacts, GpuState
 from irbench.features.doctor.machine import CounterFacts, Machine, MachineActivity
 from irbench.features.doctor.report import GOAL_NS, NotKept, PeakReport, Report, quartiles_ns
 from irbench.features.doctor.self_comparison import FOUND, SelfComparison
@@ -71,6 +72,7 @@ class ReportView:
         report, width = self.report, options.max_width
         yield Text("Machine", style="bold")
         yield from _entries(_machine(report.facts.machine, report.facts.clock_ns), width)
+        yield from _entries(_gpus(report.facts.gpus), width)
         yield from _entries(_counters(report.facts.counters), width)
         yield Text("\nCurrent activity", style="bold")
         yield from _entries(_here_and_now(report.facts.activity, report.overhead), width)
@@ -133,6 +135,37 @@ def _confinement(support: ConfinementSupport) -> str:
     reach = "" if support.landlock >= SCOPES_SINCE else "; signals to other processes stay open before Landlock 6"
     runs = "for those that run them (as root, set it for models that you do not trust)"
     return f"{readers}, and with IRBENCH_CONFINE=1 {runs}{reach}"
+
+
+def _gpus(facts: GpuFacts) -> Iterator[tuple[str, str]]:
+    if facts.driver is None:
+        return
+    cuda = "" if facts.cuda is None else f", for CUDA up to {facts.cuda}"
+    visible = "" if facts.visible is None else f", CUDA_VISIBLE_DEVICES={plain(facts.visible)}"
+    yield "GPU driver", f"NVIDIA {facts.driver or _UNKNOWN}{cuda}, MPS {_on(facts.shared)}{visible}"
+    for gpu in facts.gpus:
+        yield f"GPU {gpu.number}", ", ".join(_gpu(gpu))
+
+
+def _gpu(gpu: GpuState) -> Iterator[str]:
+    yield plain(gpu.name)
+    yield f"compute capability {gpu.capability or _UNKNOWN}"
+    free, total = (_UNKNOWN if size is None else gigabytes(size) for size in (gpu.free_bytes, gpu.memory_bytes))
+    yield f"{free} of {total} GB free"
+    clock, most = (_UNKNOWN if clock is None else f"{clock:,}" for clock in (gpu.sm_mhz, gpu.most_mhz))
+    yield f"clock {clock} of {most} MHz"
+    if gpu.limits:
+        yield f"limited by {listing([limit.replace('-', ' ') for limit in gpu.limits])}"
+    yield f"ECC {_on(gpu.ecc)}"
+    yield f"MIG {_on(gpu.is_divided)}"
+    yield f"persistence {_on(gpu.persistence)}"
+    yield f"compute mode {(gpu.compute_mode or _UNKNOWN).replace('-', ' ')}"
+    if not gpu.is_for_rows:
+        yield "not used by rows"
+
+
+def _on(state: bool | None) -> str:
+    return _UNKNOWN if state is None else "on" if state else "off"
 
 
 def _counters(counters: CounterFacts | None) -> Iterator[tuple[str, str]]:

@@ -139,7 +139,8 @@ def test_the_self_comparison_is_not_advised_where_it_was_made() -> None:
 def test_programs_get_numbers_nulls_and_stable_keys() -> None:
     found = json.loads(json.dumps(diagnosis_document(report(), [{"name": "ort"}])))
     assert list(found) == [
-        "machine", "activity", "counters", "core_to_core", "overhead", "backends", "findings", "verdict", "peak", "aa",
+        "machine", "activity", "gpus", "counters", "core_to_core", "overhead", "backends", "findings", "verdict",
+        "peak", "aa",
     ]  # fmt: skip
     assert found["machine"]["turbo"] is None
     assert found["machine"]["governors"] == []
