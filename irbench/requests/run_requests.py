@@ -90,7 +90,7 @@ def refuse_cost_on_gpu(by_cost: bool, backends: Iterable[str]) -> None:
     if by_cost and on_gpu:
         raise IrbenchError(
             f"`--objective cost` is processor time, and {on_gpu[0]} computes on a GPU: the row would look free.",
-            hint="Use `--objective fps`, and `--energy` for what both use, or leave the rows on GPUs out.",
+            hint="Leave --objective out to compare their speed, or leave out the rows on GPUs.",
         )
 
 

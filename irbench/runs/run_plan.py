@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Iterator, Sequence
 
+from irbench.core.address import is_gpu
 from irbench.core.quantities import plural
 from irbench.core.row import cell_names
 from irbench.perf_events.obstacles import not_counted
@@ -37,13 +38,18 @@ def outline(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
 
 def _speed_text(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
     timing = request.timing
-    least_s = sum(expected_seconds(len(group.measured), timing, GUESSED_START_S) for group in groups if group.can_run)
+    least_s = sum(_least_s(group, timing) for group in groups if group.can_run)
     whole_s = timing.budget * sum(group.weight for group in groups)
     budget = f"no launch begins that would end after {whole_s:.0f} s"
     planned = f"{_launches_text(groups, timing)} x {timing.blocks} blocks each, at least about {least_s:.0f} s"
     if least_s > whole_s:
         return f"{planned}, but {budget}{'' if request.is_part_of else _budget_advice(least_s, request)}"
     return f"{planned}; slow models use the whole budget: {budget}"
+
+
+def _least_s(group: PlannedGroup, timing: Timing) -> float:
+    on_gpu = any(is_gpu(cell.device) for cell in group.measured)
+    return expected_seconds(len(group.measured), timing.on_gpu() if on_gpu else timing, GUESSED_START_S)
 
 
 def _budget_advice(least_s: float, request: RunRequest) -> str:

@@ -47,7 +47,7 @@ RUN = [
     (("--backends", "ort", "--set", "ort.intra_op_num_threads=1"), "is set by irbench itself", "Use --threads."),
     (("--baseline", "fake-q"), "--baseline fake-q does not match any row", "The rows are: fake-a"),
     (("--shape", "pixel=1x3x8x8"), "dynamic dimension called 'pixel'", "Did you mean pixels? Inputs: pixels"),
-    (("--backends", "ort,ort:cuda", "--objective", "cost"), "ort:cuda computes on a GPU", "--objective fps"),
+    (("--backends", "ort,ort:cuda", "--objective", "cost"), "ort:cuda computes on a GPU", "Leave --objective out"),
     # numbers
     (("--batch", "0"), "'0' is not a whole number", "irbench run --help"),
     (("--batch", "-1"), "'-1' is not a whole number", "irbench run --help"),

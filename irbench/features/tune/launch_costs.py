@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from irbench.core.address import is_gpu
 from irbench.core.record import CellLaunch, LaunchRecord, ns_per_completion
 from irbench.spec import Cell, Timing
 from irbench.stats.launch_planning import (
@@ -27,11 +28,16 @@ _STORING_S = 0.5
 
 @dataclass(frozen=True)
 class RowCost:
-    """What a row takes: from process start to first output, and per completed call, in wall time."""
+    """What a row takes: from process start to first output, and per completed call, in wall time.
+
+    Attributes:
+        on_gpu: Whether it settles as rows on GPUs do.
+    """
 
     start_s: float
     completion_s: float
     in_flight: int = 1
+    on_gpu: bool = False
 
 
 def launch_s(rows: Sequence[RowCost], timing: Timing, *, verifies: bool) -> float:
@@ -43,7 +49,7 @@ def launch_s(rows: Sequence[RowCost], timing: Timing, *, verifies: bool) -> floa
     samples = samples_per_round(
         {name: 1e9 * row.completion_s for name, row in few.items()},
         {name: row.in_flight for name, row in few.items()},
-        timing,
+        timing.on_gpu() if any(row.on_gpu for row in rows) else timing,
     )
     blocks = fewest_blocks(timing) + timing.burn_in_blocks
     rounds_s = sum(_round_s(row, samples[name], timing) for name, row in few.items())
@@ -54,7 +60,8 @@ def launch_s(rows: Sequence[RowCost], timing: Timing, *, verifies: bool) -> floa
 
 def _round_s(row: RowCost, samples: int, timing: Timing) -> float:
     calls = samples * (calls_per_sample(1e9 * row.completion_s) if row.in_flight == 1 else 1)
-    return mean_round_s(calls * row.completion_s, row.completion_s, timing)
+    own = timing.on_gpu() if row.on_gpu else timing
+    return mean_round_s(calls * row.completion_s, row.completion_s, own)
 
 
 def _warm_up_s(row: RowCost, timing: Timing) -> float:
@@ -91,12 +98,12 @@ class LaunchCosts:
         """Return the usual start of its backend, and calls that take as long per sample as its usual ones."""
         alike = [own for own in self._known if self._cells[own].address == cell.address] or list(self._known)
         if not alike:
-            return replace(GUESSED, in_flight=cell.load.concurrency)
+            return replace(GUESSED, in_flight=cell.load.concurrency, on_gpu=is_gpu(cell.device))
         per_sample_s = statistics.median(self._known[own].completion_s / self._cells[own].load.batch for own in alike)
         start_s = statistics.median(self._known[own].start_s for own in alike)
-        return RowCost(start_s, cell.load.batch * per_sample_s, cell.load.concurrency)
+        return RowCost(start_s, cell.load.batch * per_sample_s, cell.load.concurrency, is_gpu(cell.device))
 
 
 def _cost_of(own: CellLaunch, cell: Cell) -> RowCost:
     completion_s = ns_per_completion(own.rounds[-1].completion_ns) / own.calls_per_sample / 1e9
-    return RowCost(own.phases_ns.get("ready", 0) / 1e9, completion_s, cell.load.concurrency)
+    return RowCost(own.phases_ns.get("ready", 0) / 1e9, completion_s, cell.load.concurrency, is_gpu(cell.device))

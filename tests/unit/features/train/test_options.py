@@ -6,7 +6,10 @@ from typing import Any, get_args
 
 import pytest
 
-from irbench.features.train.options import TRAIN, GpuThreadMode
+from irbench.errors import IrbenchError
+from irbench.features.train.options import TRAIN, GpuThreadMode, TrainOptions
+from irbench.features.train.run import training_request
+from irbench.options.run import RunOptions
 from irbench.spec import Timing
 from irbench.spec.training import TrainingPrecision
 
@@ -20,3 +23,9 @@ def test_a_row_is_launched_as_often_as_an_interval_takes_and_the_help_says_so() 
     launches = TRAIN.options["launches"]
     assert launches.default == Timing.min_launches
     assert f"an interval takes {Timing.min_launches}" in launches.help
+
+
+def test_processor_time_is_refused_as_the_objective_of_a_training_on_a_gpu() -> None:
+    with pytest.raises(IrbenchError, match="tf:gpu computes on a GPU") as refused:
+        training_request("alexnet", TrainOptions(device="gpu", objective="cost"), RunOptions())
+    assert "--objective" in refused.value.hint

@@ -223,6 +223,12 @@ def test_a_confirmation_with_a_batch_of_16_takes_a_third_of_five_minutes():
     assert confirmation_s(rows, confirmation_timing(Timing()), 4) < 100
 
 
+def test_rows_on_a_gpu_are_given_the_time_that_they_settle():
+    on_cpu, on_gpu = (launch_s([replace(BATCH_1, on_gpu=gpu), BATCH_1], SEARCH, verifies=True) for gpu in (False, True))
+    blocks = SEARCH.min_blocks + SEARCH.burn_in_blocks
+    assert on_gpu >= on_cpu + blocks * 1.5 * (Timing().gpu_settle - BATCH_1.completion_s) - 0.01
+
+
 def test_launches_after_the_first_start_side_by_side():
     rows = [BATCH_1] * 4
     assert launch_s(rows, SEARCH, verifies=False) < launch_s(rows, SEARCH, verifies=True) - 1
