@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import subprocess
 import sys
@@ -123,7 +124,8 @@ def test_a_cluster_that_is_held_up_is_joined_by_other_calls_and_takes_its_keys_w
     cluster = tmp_path / "cluster.toml"
     targets = written(tmp_path, server.target("far"), variables)
     words = (sys.executable, "-m", "irbench", "fleet", "up", str(targets), "-o", str(cluster))
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as held:
+    in_background = shlex.join(("exec", *words))  # a shell that runs a script has it ignore SIGINT then
+    with subprocess.Popen(("sh", "-c", f"trap '' INT; {in_background}"), stderr=subprocess.PIPE, text=True) as held:
         waited_for(lambda: cluster.exists() or held.poll() is not None)
         assert held.poll() is None, held.communicate()
         assert (tmp_path / "cluster-key.pem").stat().st_mode & 0o077 == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AsyncExitStack, suppress
@@ -345,5 +346,7 @@ def hold_fleet_up(targets: Path, output: Path, reporter: Reporter) -> None:
     fleet = read_targets(targets)
     if fleet.scheduler.address:
         raise IrbenchError(f"{targets} names a scheduler that runs already.", hint="Remove `address` from it.")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a script's shell has what it starts with & ignore it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
         complete(held(fleet, output, reporter.say))
