@@ -3,24 +3,109 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from irbench.api.display import Displayable
 from irbench.api.progress import Say
-from irbench.errors import IrbenchError
+from irbench.errors import ExitCode, IrbenchError
 from irbench.features.fleet.cluster import CallFailed, Cluster, TargetLost
 from irbench.features.fleet.coordinator import clock_ahead_s, problem_of_answer
 from irbench.features.fleet.dask_process import Member
-from irbench.features.fleet.diagnosis_report import DoctorAnswer, FleetDiagnosis, TargetDiagnosis
 from irbench.features.fleet.messages import TargetFacts, unpacked
+from irbench.features.fleet.options import FLEET
 from irbench.features.fleet.problems import TargetProblem, problem_of_target
 from irbench.features.fleet.progress import problem_line
 from irbench.features.fleet.targets import FleetFile
-from irbench.features.fleet.workers import opened, with_targets
 from irbench.measure.clock import Stopwatch
+from irbench.roofline import Bandwidth, ComputePeak
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 _WORKERS_S = 60.0
 _NO_WORKER = TargetProblem(code="no-answer")
+
+
+class FoundByDoctor(msgspec.Struct, frozen=True):
+    """One finding of a doctor on a target; see :mod:`irbench.features.doctor.findings`."""
+
+    code: str
+    found: str = ""
+    remedy: str = ""
+
+
+class BackendFound(msgspec.Struct, frozen=True):
+    """A backend on a target: the version of its runtime, and why it cannot run; ``None`` where it can."""
+
+    name: str
+    version: str | None = None
+    problem: str | None = None
+
+
+class PeaksFound(msgspec.Struct, frozen=True):
+    """What a machine attains at most; see :class:`irbench.roofline.MachinePeaks`."""
+
+    compute: tuple[ComputePeak, ...] = ()
+    bandwidth: tuple[Bandwidth, ...] = ()
+
+
+class DoctorAnswer(msgspec.Struct, frozen=True):
+    """What is read of the answer of a doctor on a target."""
+
+    verdict: str
+    findings: tuple[FoundByDoctor, ...] = ()
+    backends: tuple[BackendFound, ...] = ()
+    peak: PeaksFound | None = None
+
+
+class TargetDiagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found out about a target.
+
+    Attributes:
+        problem: Why it may not measure; ``None`` where it may.
+        clock_ahead_s: By how much its clock is ahead of this machine's; ``None`` where nobody knows.
+    """
+
+    name: str
+    problem: TargetProblem | None = None
+    facts: TargetFacts | None = None
+    doctor: DoctorAnswer | None = None
+    clock_ahead_s: float | None = None
+
+
+class FleetDiagnosis(Displayable):
+    """What was found out about all targets."""
+
+    _command = FLEET
+
+    def __init__(self, targets: Sequence[TargetDiagnosis]) -> None:
+        self.targets = tuple(targets)
+
+    @property
+    def exit_code(self) -> int:
+        """2 where no target may measure, 3 where some may not, otherwise 0."""
+        usable = [not target.problem for target in self.targets]
+        return int(ExitCode.OK if all(usable) else ExitCode.FAILED_CELL if any(usable) else ExitCode.USAGE)
+
+    def to_json(self) -> str:
+        """Return it as JSON."""
+        from irbench.render.text_formats import json_text
+
+        return json_text({"targets": msgspec.to_builtins(self.targets)}, indent=2)
+
+    def __repr__(self) -> str:
+        """Return how many targets may measure."""
+        usable = sum(not target.problem for target in self.targets)
+        return f"<FleetDiagnosis: {usable} of {len(self.targets)} targets may measure>"
+
+    def __rich__(self) -> RenderableType:
+        """Return the table as ``irbench fleet doctor`` prints it; called by rich."""
+        from irbench.features.fleet.view import diagnosis_view
+
+        return diagnosis_view(self.targets)
 
 
 async def diagnosed(fleet: FleetFile, say: Say, *, peak: bool) -> FleetDiagnosis:
@@ -31,6 +116,8 @@ async def diagnosed(fleet: FleetFile, say: Say, *, peak: bool) -> FleetDiagnosis
         say: Receives what goes on.
         peak: Whether the peaks of each machine are measured, too.
     """
+    from irbench.features.fleet.workers import opened, with_targets
+
     unusable: dict[str, TargetProblem] = {}
 
     def tell(name: str, problem: TargetProblem) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
@@ -17,15 +17,16 @@ from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.core.suggestions import did_you_mean
 from irbench.errors import IrbenchError, require_libraries
 from irbench.features.fleet.asked_models import command_of, plan_of_models
+from irbench.features.fleet.coordinator import Coordinator
 from irbench.features.fleet.job_queue import JobQueue
-from irbench.features.fleet.jobs import Job, Shipments, jobs_of, refuse_own_code
-from irbench.features.fleet.journal import Journal, fleet_names, journal_to_write, read_journal
+from irbench.features.fleet.jobs import Shipments, jobs_of, refuse_own_code
+from irbench.features.fleet.journal import fleet_names, journal_to_write, read_journal
 from irbench.features.fleet.keywords import FleetKeywords, FleetServeKeywords, FleetTuneKeywords
 from irbench.features.fleet.options import FLEET, FLEET_SERVE, FLEET_TUNE, FleetOptions
 from irbench.features.fleet.progress import FleetProgress
 from irbench.features.fleet.report import Fleet, report_of
 from irbench.features.fleet.targets import FleetFile, read_targets, this_machine
-from irbench.features.plan.expansion import SweepTable, in_order, select
+from irbench.features.plan.expansion import in_order, select
 from irbench.features.plan.reading import PlanSource, SweepPlan, read_plan
 from irbench.features.plan.table_options import SweepSetup
 from irbench.features.serve.options import SERVE, ServeOptions
@@ -41,8 +42,7 @@ from irbench.store.folders import default_root
 from irbench.system import host
 
 if TYPE_CHECKING:
-    from irbench.features.fleet.coordinator import Coordinator
-    from irbench.features.fleet.diagnosis_report import FleetDiagnosis
+    from irbench.features.fleet.diagnosis import FleetDiagnosis
 
 _LIBRARIES = ("distributed", "asyncssh")
 
@@ -198,8 +198,19 @@ def run_fleet(plan: SweepPlan, call: FleetOptions, reporter: Reporter) -> tuple[
     shipments = Shipments(tables, setup, reporter.say)
     journal = journal_to_write(root, setup.name, plan.document, len(plan.expansion.tables), resume=call.resume)
     journal.begin()
+
+    def coordinator_of(fleet: FleetFile) -> Coordinator:
+        pools = {target.name: target.shares for target in fleet.targets}
+        journal.ask({target.name: target.price_per_hour for target in fleet.targets}, {*pools.values()})
+        known = journal.document
+        jobs = jobs_of(tables, tuple(dict.fromkeys(pools.values())), known.fleet, setup, command_of(known.plan))
+        left = [job for job in jobs if job.id not in known.jobs or not known.jobs[job.id].is_done]
+        progress = FleetProgress(reporter, len(jobs), len(jobs) - len(left))
+        queue = JobQueue(left, pools, call.patience, known.begun)
+        return Coordinator(fleet, queue, shipments, journal, root, progress)
+
     try:
-        complete(_Call(machines, tables, setup, shipments, journal, call.patience, reporter).run())
+        complete(_measured(machines, coordinator_of, reporter.say))
         ended = True
     except KeyboardInterrupt:
         ended = False
@@ -235,75 +246,17 @@ def complete(work: Coroutine[Any, Any, T]) -> T:
             raise
 
 
-class _Call:
-    """One call of a fleet."""
+async def _measured(fleet: FleetFile, coordinator_of: Callable[[FleetFile], Coordinator], say: Say) -> None:
+    """Have the targets of a fleet measure; where its file names none, these are the workers of its cluster."""
+    from irbench.features.fleet.workers import opened, with_targets
 
-    def __init__(
-        self,
-        fleet: FleetFile,
-        tables: Sequence[SweepTable],
-        setup: SweepSetup,
-        shipments: Shipments,
-        journal: Journal,
-        patience_s: float,
-        reporter: Reporter,
-    ) -> None:
-        self._fleet = fleet
-        self._tables = tables
-        self._setup = setup
-        self._shipments = shipments
-        self._journal = journal
-        self._patience_s = patience_s
-        self._reporter = reporter
-
-    async def run(self) -> None:
-        """Measure what is left."""
-        from irbench.features.fleet.workers import opened, with_targets
-
-        self._ask(self._fleet)
-        if self._fleet.targets and not self._left(self._jobs(self._pools(self._fleet))):
-            self._reporter.say("nothing is left to measure")
-            return
-        say = self._reporter.say
-        async with AsyncExitStack() as stack:
-            if self._fleet.targets:
-                coordinator = self._coordinator(self._fleet)
-                cluster = await stack.enter_async_context(opened(self._fleet, coordinator.hear, say))
-            else:
-                cluster = await stack.enter_async_context(opened(self._fleet, lambda _name, _problem: None, say))
-                found = await with_targets(self._fleet, cluster)
-                self._ask(found)
-                coordinator = self._coordinator(found)
-            await coordinator.run(cluster)
-
-    def _ask(self, fleet: FleetFile) -> None:
-        """Take in which targets this call asks, where that is known."""
-        if fleet.targets:
-            prices = {target.name: target.price_per_hour for target in fleet.targets}
-            self._journal.ask(prices, set(self._pools(fleet).values()))
-
-    def _coordinator(self, fleet: FleetFile) -> Coordinator:
-        from irbench.features.fleet.coordinator import Coordinator
-
-        pools = self._pools(fleet)
-        jobs = self._jobs(pools)
-        left = self._left(jobs)
-        progress = FleetProgress(self._reporter, len(jobs), len(jobs) - len(left))
-        queue = JobQueue(left, pools, self._patience_s, self._journal.document.begun)
-        return Coordinator(fleet, queue, self._shipments, self._journal, self._setup.results, progress)
-
-    def _pools(self, fleet: FleetFile) -> Mapping[str, str]:
-        return {target.name: target.shares for target in fleet.targets}
-
-    def _jobs(self, pools: Mapping[str, str]) -> tuple[Job, ...]:
-        document = self._journal.document
-        command = command_of(document.plan)
-        return jobs_of(self._tables, tuple(dict.fromkeys(pools.values())), document.fleet, self._setup, command)
-
-    def _left(self, jobs: Sequence[Job]) -> tuple[Job, ...]:
-        """Return the jobs that are not done."""
-        done = {job for job, record in self._journal.document.jobs.items() if record.is_done}
-        return tuple(job for job in jobs if job.id not in done)
+    coordinator = coordinator_of(fleet) if fleet.targets else None
+    if coordinator is not None and coordinator.queue.is_over:
+        say("nothing is left to measure")
+        return
+    async with opened(fleet, coordinator.hear if coordinator else lambda _name, _problem: None, say) as cluster:
+        coordinator = coordinator or coordinator_of(await with_targets(fleet, cluster))
+        await coordinator.run(cluster)
 
 
 def fleet_status(name: str | None, root: Path) -> Fleet:

@@ -13,7 +13,7 @@ from rich.text import Text
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant, size_text
 from irbench.core.row import Ends, Spans
 from irbench.core.serving_row import LoadLimit
-from irbench.features.fleet.diagnosis_report import DoctorAnswer, PeaksFound, TargetDiagnosis
+from irbench.features.fleet.diagnosis import DoctorAnswer, PeaksFound, TargetDiagnosis
 from irbench.features.fleet.messages import TargetFacts
 from irbench.features.fleet.problems import TargetProblem
 from irbench.features.fleet.progress import END_TEXTS, LARGEST_SKEW_S, MOST_TARGETS, clock_text

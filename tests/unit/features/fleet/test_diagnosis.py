@@ -15,10 +15,10 @@ pytest.importorskip("asyncssh")
 
 from irbench import __version__
 from irbench.errors import ExitCode
-from irbench.features.fleet import diagnosis
+from irbench.features.fleet import diagnosis, workers
 from irbench.features.fleet.cluster import TargetLost
 from irbench.features.fleet.dask_process import Member
-from irbench.features.fleet.diagnosis_report import FleetDiagnosis
+from irbench.features.fleet.diagnosis import FleetDiagnosis
 from irbench.features.fleet.messages import TargetFacts, packed
 from irbench.features.fleet.targets import FleetFile, Target
 
@@ -63,7 +63,7 @@ def diagnosed(monkeypatch: pytest.MonkeyPatch, cluster: Cluster, *names: str) ->
     async def opened(*_: object) -> AsyncIterator[Cluster]:
         yield cluster
 
-    monkeypatch.setattr(diagnosis, "opened", opened)
+    monkeypatch.setattr(workers, "opened", opened)
     fleet = FleetFile(tuple(Target(name=name) for name in names))
 
     async def all_of_it() -> FleetDiagnosis:

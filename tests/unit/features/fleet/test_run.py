@@ -16,7 +16,8 @@ pytest.importorskip("asyncssh")
 
 from irbench.api.progress import Reporter
 from irbench.errors import ExitCode
-from irbench.features.fleet import coordinator, workers
+from irbench.features.fleet import run as running
+from irbench.features.fleet import workers
 from irbench.features.fleet.journal import JobRecord, read_journal
 from irbench.features.fleet.messages import TableOutcome
 from irbench.features.fleet.options import FleetOptions
@@ -58,7 +59,7 @@ def test_calls_that_measure_parts_of_a_plan_count_in_jobs_and_keep_the_tables_of
     (tmp_path / "plan.toml").write_text(
         "".join(f'[[matrix]]\nmodels = "mlp.onnx"\nbackends = "ort"\n{batches}' for batches in (curve, table))
     )
-    monkeypatch.setattr(coordinator, "Coordinator", Measured)
+    monkeypatch.setattr(running, "Coordinator", Measured)
     monkeypatch.setattr(workers, "opened", no_cluster)
     Measured.totals = []
     plan = read_plan(str(tmp_path / "plan.toml"))
@@ -74,7 +75,7 @@ def test_calls_that_measure_parts_of_a_plan_count_in_jobs_and_keep_the_tables_of
 def test_what_was_stored_before_is_priced_as_the_targets_are_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     models.mlp(tmp_path)
     (tmp_path / "plan.toml").write_text('[[matrix]]\nmodels = "mlp.onnx"\nbackends = "ort"\n')
-    monkeypatch.setattr(coordinator, "Coordinator", Measured)
+    monkeypatch.setattr(running, "Coordinator", Measured)
     monkeypatch.setattr(workers, "opened", no_cluster)
     Measured.totals = []
     plan = read_plan(str(tmp_path / "plan.toml"))
@@ -107,7 +108,7 @@ def test_a_target_that_failed_is_the_exit_code_of_its_call_and_not_of_a_later_on
     targets = tmp_path / "fleet.toml"
     both = "".join(f'[[targets]]\nname = "{name}"\npool = "both"\n' for name in ("full", "whole"))
     targets.write_text(f"same-machine = true\n{both}")
-    monkeypatch.setattr(coordinator, "Coordinator", Leaves)
+    monkeypatch.setattr(running, "Coordinator", Leaves)
     monkeypatch.setattr(workers, "opened", no_cluster)
     Measured.totals = []
     plan = read_plan(str(tmp_path / "plan.toml"))

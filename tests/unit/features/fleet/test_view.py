@@ -12,7 +12,7 @@ from golden_files import check_golden
 from irbench.core.record import Failure
 from irbench.core.row import Spans
 from irbench.core.serving_row import LoadLimit
-from irbench.features.fleet.diagnosis_report import (
+from irbench.features.fleet.diagnosis import (
     BackendFound,
     DoctorAnswer,
     FleetDiagnosis,
