@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 import msgspec
-import tomli_w
 
 from irbench.api.progress import Say
 from irbench.errors import IrbenchError
@@ -55,12 +53,12 @@ def files_to_join(fleet: FleetFile, address: str, tls: Tls, output: Path) -> Ite
         scheduler=SchedulerAddress(address=address),
         tls=TlsFiles(ca=certificate, cert=certificate, key=key),
     )
-    texts = {certificate: tls.cert, key: tls.key, output: tomli_w.dumps(_plain(joined))}
+    texts = {certificate: tls.cert, key: tls.key, output: msgspec.toml.encode(joined, enc_hook=str).decode()}
     with ExitStack() as stack:
         try:
             for path, text in texts.items():
                 descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
-                stack.callback(_remove, path)
+                stack.callback(path.unlink, missing_ok=True)
                 with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                     file.write(text)
         except OSError as error:
@@ -79,20 +77,3 @@ def _require_free(output: Path) -> None:
     for path in (output, *_certificate_files(output)):
         if os.path.lexists(path):
             raise IrbenchError(f"{path} is there already.", hint="Remove it, or name another file with -o.")
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):
-        path.unlink()
-
-
-def _plain(fleet: FleetFile) -> dict[str, Any]:
-    """Return a fleet as TOML has it, which knows no null."""
-
-    def without_null(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {key: without_null(inner) for key, inner in value.items() if inner is not None}
-        return [without_null(inner) for inner in value] if isinstance(value, list | tuple) else value
-
-    plain: dict[str, Any] = without_null(msgspec.to_builtins(fleet, enc_hook=str))
-    return plain

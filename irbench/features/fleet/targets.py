@@ -24,7 +24,7 @@ THIS_MACHINE = "this-machine"
 S = TypeVar("S", bound="Target | TlsFiles")
 
 
-class Target(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, kw_only=True):
+class Target(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """A machine that measures.
 
     Attributes:
@@ -61,7 +61,7 @@ class TlsFiles(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key: Path
 
 
-class SchedulerAddress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SchedulerAddress(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Where the scheduler is.
 
     Attributes:
@@ -75,7 +75,7 @@ class SchedulerAddress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     port: int = 0
 
 
-class FleetFile(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True):
+class FleetFile(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fields=True, omit_defaults=True):
     """What a file of targets says.
 
     Attributes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -67,6 +68,7 @@ async def _serve(request: WorkerRequest, scratch: Path) -> None:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         with suppress(Exception):
             await asyncio.wait_for(worker.close(executor_wait=False), _END_S)
+        shutil.rmtree(scratch, ignore_errors=True)
         os._exit(0)  # a job that is measured would be waited for; it ends with this process
 
 
