@@ -77,6 +77,14 @@ async def asked(there: Cluster) -> bytes:
     return await there.call(A, "describe", most_bytes=10)
 
 
+@pytest.mark.parametrize("is_confined", [True, False])
+def test_a_side_that_the_kernel_cannot_confine_is_a_warning(side: DaskSide, is_confined: bool):
+    said: list[str] = []
+    side.does(tells(Opened(8786, is_confined), Members((A,))))
+    run(lambda there: there.members(), say=said.append)
+    assert [line.partition(":")[0] for line in said] == ["warning"] * (not is_confined)
+
+
 def test_an_answer_reaches_who_asked_and_the_workers_are_known_by_their_names(side: DaskSide):
     side.does(tells(Opened(8786, is_confined=True), Members((A,))), "read()", tells(Answer(0, b"yes")))
 
