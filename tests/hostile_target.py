@@ -11,7 +11,9 @@ import pickle
 from typing import Any
 
 CODE = """
-import ctypes, json, os, pathlib, socket, subprocess, tempfile
+import json, os, pathlib, socket, subprocess, sys, tempfile
+
+SCRATCH = os.path.join(sys.argv[1], "harm")
 
 def outcome(attempt):
     try:
@@ -28,10 +30,22 @@ def connect(family, kind, address, protocol=0):
         made.connect(address)
         made.send(b"x")
 
-def listen():
+def bind():
     with socket.socket() as made:
         made.bind(("127.0.0.1", 0))
+
+def listen():
+    with socket.socket() as made:
         made.listen()
+
+def send_from_pair():
+    for made in socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM):
+        made.sendto(b"x", UNIX)
+
+def fork():
+    if os.fork() == 0:
+        os._exit(0)
+
 
 tried = {
     "attack": ATTACK,
@@ -44,7 +58,13 @@ tried = {
     "mptcp": outcome(lambda: connect(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", OTHER), 262)),
     "udp": outcome(lambda: connect(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", OTHER))),
     "unix": outcome(lambda: connect(socket.AF_UNIX, socket.SOCK_STREAM, UNIX)),
+    "bind": outcome(bind),
     "listen": outcome(listen),
+    "unix datagram": outcome(send_from_pair),
+    "fork": outcome(fork),
+    "times": outcome(lambda: os.utime(SECRET)),
+    "temporary": outcome(lambda: tempfile.mkdtemp()),
+    "scratch": outcome(lambda: os.mkdir(SCRATCH)),
     "signal": outcome(lambda: os.kill(os.getppid(), 0)),
     "secret": str("IRBENCH_TEST_SECRET" in os.environ),
 }

@@ -13,7 +13,7 @@ import os
 import resource
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -37,8 +37,7 @@ TRUNCATION_SINCE = 3
 """The first version that keeps who may not write a file from cutting it by its path."""
 _FILE_RIGHTS_BITS = {1: 13, 2: 14, 3: 15, 4: 15}
 """How many rights of files each version knows; 16 since version 5."""
-_BIND_TCP, _CONNECT_TCP = 0b01, 0b10
-_TCP = _BIND_TCP | _CONNECT_TCP
+_TCP, _CONNECT_TCP = 0b11, 0b10
 TCP_SINCE = 4
 _SCOPES = 0b11
 """No connection to abstract sockets, and no signal, beyond processes that are restricted likewise."""
@@ -58,14 +57,6 @@ class _PortRule(ctypes.Structure):
     _fields_ = (("rights", ctypes.c_uint64), ("port", ctypes.c_uint64))
 
 
-@dataclass(frozen=True)
-class Ports:
-    """TCP ports of any host that a confined server may use; a kernel without Landlock 4 cannot hold it to them."""
-
-    bind: tuple[int, ...] = ()
-    connect: tuple[int, ...] = ()
-
-
 def abi_version() -> int:
     """Return the version of Landlock that the kernel offers to this process; 0 where it offers none."""
     try:
@@ -74,11 +65,11 @@ def abi_version() -> int:
         return 0
 
 
-def restrict_files(readable: Iterable[Path], writable: Iterable[Path], ports: Ports | None = None) -> None:
+def restrict_files(readable: Iterable[Path], writable: Iterable[Path], ports: Collection[int] | None = None) -> None:
     """Take all access to files from this thread, and from what it starts, but for some paths and what lies below them.
 
-    Files that are open stay open. TCP, but for some ports, and signals to other processes are taken as well where the
-    kernel can. Threads that run already keep what they have: call this while there is one.
+    Files that are open stay open. TCP, but for connections to some ports, and signals to other processes are taken as
+    well where the kernel can. Threads that run already keep what they have: call this while there is one.
 
     A path that is not there is left out.
     """
@@ -92,10 +83,9 @@ def restrict_files(readable: Iterable[Path], writable: Iterable[Path], ports: Po
         for path in writable:
             _allow(descriptor, path, handled)
         if ports is not None and version >= TCP_SINCE:
-            for right, numbers in ((_BIND_TCP, ports.bind), (_CONNECT_TCP, ports.connect)):
-                for number in numbers:
-                    rule = _PortRule(right, number)
-                    call_kernel(_ADD_RULE, descriptor, _NET_PORT, ctypes.byref(rule), 0)
+            for port in ports:
+                port_rule = _PortRule(_CONNECT_TCP, port)
+                call_kernel(_ADD_RULE, descriptor, _NET_PORT, ctypes.byref(port_rule), 0)
         give_up_privileges()
         call_kernel(_RESTRICT_SELF, descriptor, 0)
     finally:
@@ -195,7 +185,7 @@ _REFUSED_TO_READERS = (
 )
 _REFUSED_TO_SERVERS = (
     *(*seccomp.OF_SERVERS, *seccomp.OTHER_PROCESSES, *seccomp.SHARED, *seccomp.KERNEL, *seccomp.NAMESPACES),
-    *(*seccomp.PROGRAMS, *seccomp.OWNERSHIP),
+    *(*seccomp.PROGRAMS, *seccomp.OWNERSHIP, *seccomp.ATTRIBUTES),
 )
 _REFUSED_WITH_ARGUMENTS = (
     *(seccomp.LIMITS_OF_OTHERS, seccomp.NEW_NAMESPACES, seccomp.ADOPTION),
@@ -212,13 +202,14 @@ class Confinement:
         writable: Those that it may also write; without any it writes no file at all.
         for_runtime: Whether it may also start processes, use devices, read what a runtime reads of the system, and
             change modes, owners, times and attributes of files.
-        ports: What a server may use of the network, which may also start threads; ``None`` for no network.
+        ports: Of any host, to which a server may connect, that listens already and may start threads; ``None`` for
+            no network. Without Landlock 4 it reaches others as well.
     """
 
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     for_runtime: bool = False
-    ports: Ports | None = None
+    ports: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -260,10 +251,10 @@ def confine(allowed: Confinement) -> ConfinementSupport:
         support = replace(support, landlock=_restrict(allowed, support.landlock))
     if support.seccomp:
         refused: tuple[str, ...] = _REFUSED_TO_RUNTIMES if allowed.for_runtime else _REFUSED_TO_READERS
-        if allowed.ports is not None:
-            refused = (*_REFUSED_TO_SERVERS, *(() if allowed.ports.bind else seccomp.LISTENING))
+        if is_server:
+            refused = _REFUSED_TO_SERVERS
         cutting = () if support.landlock >= TRUNCATION_SINCE else seccomp.TRUNCATION
-        sockets = (*seccomp.ONLY_TCP, *seccomp.CONNECTING_BY_SENDING) if is_server else ()
+        sockets = (*seccomp.ONLY_TCP, *seccomp.CONNECTING_BY_SENDING, seccomp.ONLY_THREADS) if is_server else ()
         seccomp.refuse_calls((*refused, *cutting), (*_REFUSED_WITH_ARGUMENTS, *sockets))
     return support
 

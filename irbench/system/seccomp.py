@@ -70,6 +70,7 @@ class Architecture:
 _ON_ALL = {
     "io_uring_setup": 425,
     "clone3": 435,
+    "pidfd_send_signal": 424,
     "pidfd_getfd": 438,
     "fchmodat2": 452,
     "setxattrat": 463,
@@ -82,7 +83,14 @@ ARCHITECTURES: Mapping[str, Architecture] = {
         0xC000003E,
         {
             "socket": 41,
+            "bind": 49,
             "listen": 50,
+            "socketpair": 53,
+            "kill": 62,
+            "tkill": 200,
+            "tgkill": 234,
+            "rt_sigqueueinfo": 129,
+            "rt_tgsigqueueinfo": 297,
             "execve": 59,
             "execveat": 322,
             "ptrace": 101,
@@ -147,7 +155,14 @@ ARCHITECTURES: Mapping[str, Architecture] = {
         0xC00000B7,
         {
             "socket": 198,
+            "bind": 200,
             "listen": 201,
+            "socketpair": 199,
+            "kill": 129,
+            "tkill": 130,
+            "tgkill": 131,
+            "rt_sigqueueinfo": 138,
+            "rt_tgsigqueueinfo": 240,
             "execve": 221,
             "execveat": 281,
             "ptrace": 117,
@@ -227,8 +242,10 @@ _GROUPS = ("setsid", "setpgid")
 """What leaves the process group that is killed."""
 PROCESSES = ("fork", "vfork", "clone", "clone3", *_GROUPS)
 """What starts processes and threads, and what leaves the process group that is killed."""
-OF_SERVERS = (*_UNSEEN_CALLS, *_GROUPS)
-"""What a server that has threads and TCP needs no more than a reader does."""
+SIGNALS = ("kill", "tkill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_send_signal")
+"""What reaches other processes of the user's where Landlock has no scopes yet."""
+OF_SERVERS = (*_UNSEEN_CALLS, *_GROUPS, *SIGNALS, "fork", "vfork", "bind", "listen")
+"""What a server that listens already, and has threads and TCP, needs no more than a reader does."""
 OWNERSHIP = ("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat")
 """What changes who may do what with a file, which Landlock leaves alone."""
 TRUNCATION = ("truncate",)
@@ -249,12 +266,14 @@ class ArgumentRule:
         argument: Which argument, from 0.
         bits: Of its lower 32.
         is_value: Whether it is refused where these bits are all of the argument's that are set, and no others.
+        is_lack: Whether it is refused where the argument has none of these bits.
     """
 
     call: str
     argument: int
     bits: int
     is_value: bool = False
+    is_lack: bool = False
 
 
 _SET_USER_AND_GROUP = 0o6000
@@ -269,14 +288,16 @@ LIMITS_OF_OTHERS = ArgumentRule("prlimit64", 0, 0xFFFFFFFF)
 """The limits of another process, by which it can be ended: a process names itself as 0."""
 _ALL_BITS = 0xFFFFFFFF
 _INTERNET, _INTERNET_6, _STREAM, _NON_BLOCKING_CLOEXEC, _TCP = 2, 10, 1, 0o2004000, 6
-LISTENING = ("listen",)
-"""What waits for connections, also without a port of its own, for which Landlock has no rule."""
 ONLY_TCP = (
     ArgumentRule("socket", 0, _ALL_BITS & ~(_INTERNET | _INTERNET_6)),
     ArgumentRule("socket", 1, _ALL_BITS & ~(_STREAM | _NON_BLOCKING_CLOEXEC)),
     ArgumentRule("socket", 2, _ALL_BITS & ~_TCP),
+    ArgumentRule("socketpair", 1, _ALL_BITS & ~(_STREAM | _NON_BLOCKING_CLOEXEC)),
 )
-"""Sockets other than those of TCP, for which Landlock has no rules: of Unix, UDP, multipath TCP."""
+"""Sockets other than those of TCP, for which Landlock has no rules: UDP, multipath TCP, and those of Unix, of which
+datagram pairs also send to others."""
+ONLY_THREADS = ArgumentRule("clone", 0, 0x00010000, is_lack=True)
+"""Processes of its own (no ``CLONE_THREAD``), which outlive one that is killed."""
 _FAST_OPEN = 0x20000000
 CONNECTING_BY_SENDING = (
     ArgumentRule("sendto", 3, _FAST_OPEN),
@@ -374,8 +395,13 @@ def filter_program(
         lines += [
             (_JUMP_EQUAL, 0, _RULE_LINES - 1, number),
             (_LOAD, 0, 0, offset),
-            (_JUMP_EQUAL if rule.is_value else _JUMP_ANY_BIT, refusal - len(lines) - 3, 0, rule.bits),
+            (_JUMP_EQUAL if rule.is_value else _JUMP_ANY_BIT, *_jumps(rule, refusal - len(lines) - 3), rule.bits),
             (_LOAD, 0, 0, _NUMBER_OFFSET),
         ]
     lines += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _NOT_KNOWN), (_RETURN, 0, 0, _REFUSE)]
     return b"".join(INSTRUCTION.pack(*line) for line in lines)
+
+
+def _jumps(rule: ArgumentRule, to_refusal: int) -> tuple[int, int]:
+    """Return how many instructions are left out where a rule's bits are found, and where they are not."""
+    return (0, to_refusal) if rule.is_lack else (to_refusal, 0)

@@ -110,7 +110,10 @@ def scene(tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch) -> It
 def test_code_of_a_target_reaches_nothing_here(scene: Scene):
     attacks = ("type_of_a_result", "exception", "result", "warning", "header_of_bytes")
     scene.write_hostile(*attacks)
-    with scene.begun() as call:
+    words = ("fleet", "doctor", "--targets", str(scene.targets), "--format", "json")
+    with subprocess.Popen(
+        (sys.executable, "-P", "-m", "irbench", *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as call:
         out, err = call.communicate()
     assert call.returncode == ExitCode.FAILED_CELL, err
     assert "Traceback" not in err
@@ -120,7 +123,8 @@ def test_code_of_a_target_reaches_nothing_here(scene: Scene):
     ran = {report["attack"] for report in scene.reports}
     assert ran == {*attacks} - {"header_of_bytes"}  # which Dask itself refuses to read
     assert not (scene.folder / "harm").exists()
-    assert sorted(entry.batches for entry in list_runs(scene.results).entries) == [(1,), (2,), (3,)], out
+    problems = {target["name"]: bool(target["problem"]) for target in json.loads(out)["targets"]}
+    assert problems == {"right": False, "type_of_a_result": False, **dict.fromkeys(attacks[1:], True)}
     assert nothing_is_left()
 
 

@@ -7,10 +7,13 @@ from collections.abc import Collection, Iterator, Mapping
 from irbench import __version__
 from irbench.core.result import RunDocument
 from irbench.features.fleet.jobs import Job, with_places
-from irbench.features.fleet.messages import JobOutcome, JobRequest, NotAsked, TargetFacts
+from irbench.features.fleet.messages import JobOutcome, JobRequest, NotAsked, TargetFacts, packed
 from irbench.features.plan.expansion import SweepTable
 from irbench.requests.run_requests import LONGEST_NAME
 
+_SETTINGS = {"backends": "backends", "streams": "streams", "instances": "instances", "threads": "threads"}
+"""What a plan of a run has of the settings of a table, by the key that a plan in a file has."""
+_MOST_BYTES = 1 << 16
 _OF_A_MODEL = ")"
 """What the digest of a model's file is called ends so, as in ``resnet50 (onnx)``."""
 
@@ -56,6 +59,10 @@ def _contradictions(
         yield "tables that are not of the job"
     if outcome.kind == "measured" and set(named) < tables.keys():
         yield "no answer for some tables of the job"
+    if any((table.tuned is not None) != (job.command == "tune") for table in outcome.tables):
+        yield "what a search found where none was asked for, or nothing of one"
+    if any(len(packed(table)) > _MOST_BYTES for table in outcome.tables):
+        yield "more than there is to say of a table"
     claims = _claims(outcome)
     runs = dict(claims)
     if len(runs) < len(claims):
@@ -84,6 +91,7 @@ def _contradictions_of_run(
         yield "a run of another plan"
     if job.command == "sweep" and not _has_batches(document, asked):
         yield "a run of other batch sizes"
+    yield from (f"a run of other {key}" for key in _SETTINGS if not _has_settings(document, asked, key))
     if not _is_of_machine(document, facts):
         yield "a run of another machine or another irbench"
 
@@ -98,6 +106,19 @@ def _has_batches(document: RunDocument, table: SweepTable) -> bool:
     batches = {*table.values("batch"), *filter(None, [table.batch_before])}
     sent = document.plan.get("batches")  # which may be anything
     return not batches or (isinstance(sent, list | tuple) and {*map(repr, sent)} == {*map(repr, batches)})
+
+
+def _has_settings(document: RunDocument, table: SweepTable, key: str) -> bool:
+    """Whether a run has the values that a table names; words such as ``native`` are numbers by now."""
+    words = [
+        word for value in table.values(key) for word in (str(value).split(",") if isinstance(value, str) else [value])
+    ]
+    asked = {word for value in words if (word := str(value).strip())}
+    sent = document.plan.get(_SETTINGS[key])
+    if key != "backends" and not all(word.isdecimal() for word in asked):
+        return True
+    found = {str(value) for value in sent} if isinstance(sent, list | tuple) else set[str]()
+    return all(any(value == word or value.startswith(f"{word}:") for value in found) for word in asked)
 
 
 def _is_of_machine(document: RunDocument, facts: TargetFacts) -> bool:

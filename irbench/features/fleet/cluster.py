@@ -16,7 +16,6 @@ from itertools import count
 
 import msgspec
 
-from irbench.api.progress import Say
 from irbench.errors import IrbenchError, one_line
 from irbench.features.fleet.dask_process import (
     Answer,
@@ -38,6 +37,8 @@ from irbench.system.locks import temporary_folder
 from irbench.system.programs import python_process
 
 _START_S = 60
+_DEADLINES_S: Mapping[Task, float] = {"describe": 60, "clear": 60, "version": 60, "take_piece": 600}
+"""By which a worker must have answered; what it measures takes as long as it takes."""
 _SMALL_BYTES = 1 << 20
 LARGEST_ANSWER_BYTES = 1 << 28
 """Of a job, whose answer is an archive of runs."""
@@ -59,12 +60,6 @@ class SchedulerLost(IrbenchError):
 
 class CallFailed(Exception):
     """A call did not return what it should; why is not known, because a target would say it by running code."""
-
-
-_UNCONFINED = (
-    "warning: this kernel cannot confine the process that reads what targets send (docs/security.md): "
-    "use only targets that may run code as you"
-)
 
 
 class Cluster:
@@ -112,7 +107,7 @@ class Cluster:
         Raises:
             TargetLost: The worker is gone.
             SchedulerLost: The scheduler is gone.
-            CallFailed: The worker raised something, or returned no bytes, or too many.
+            CallFailed: The worker raised something, returned no bytes or too many, or did not answer in time.
         """
         if self._is_over:
             raise SchedulerLost
@@ -121,9 +116,12 @@ class Cluster:
         self._answers[number] = (most_bytes, answer)
         try:
             self._write(Call(number, member.address, task, arguments, measures, most_bytes))
-            with contextlib.suppress(ConnectionError):  # which listening finds out
-                await self._requests.drain()
-            return await answer
+            async with asyncio.timeout(_DEADLINES_S.get(task)):
+                with contextlib.suppress(ConnectionError):  # which listening finds out
+                    await self._requests.drain()
+                return await answer
+        except TimeoutError as error:
+            raise CallFailed from error
         finally:
             del self._answers[number]
             if not self._is_over and (answer.cancelled() or not answer.done()):
@@ -174,8 +172,8 @@ class Cluster:
 
 
 @asynccontextmanager
-async def joined(request: Open, say: Say) -> AsyncIterator[Cluster]:
-    """Yield a cluster that is started, or joined where it runs, and warn where the kernel cannot confine its process.
+async def joined(request: Open) -> AsyncIterator[Cluster]:
+    """Yield a cluster that is started, or joined where it runs.
 
     Raises:
         IrbenchError: It is not reached, or cannot be started.
@@ -204,8 +202,6 @@ async def joined(request: Open, say: Say) -> AsyncIterator[Cluster]:
             if not isinstance(event, Opened):
                 raise _not_opened(request, event)
             cluster = Cluster(process, event.port)
-            if not event.is_confined:
-                say(_UNCONFINED)
             listening = asyncio.ensure_future(cluster.listen())
             try:
                 yield cluster
@@ -219,6 +215,11 @@ async def joined(request: Open, say: Say) -> AsyncIterator[Cluster]:
 
 
 def _not_opened(request: Open, event: Event) -> IrbenchError:
+    if isinstance(event, NotOpened) and event.is_unconfined:
+        return IrbenchError(
+            "This kernel cannot confine the process that reads what targets send, so they could run code as you.",
+            hint="Use Linux 6.7 or newer. If you trust all targets with this account: trusted = true above [[targets]]",
+        )
     said = f": {one_line(event.said)}" if isinstance(event, NotOpened) and event.said else ""
     if request.address:
         return IrbenchError(

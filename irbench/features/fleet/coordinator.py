@@ -21,7 +21,7 @@ from irbench.features.fleet.cluster import LARGEST_ANSWER_BYTES, CallFailed, Clu
 from irbench.features.fleet.dask_process import Member
 from irbench.features.fleet.job_queue import Assignment, JobQueue
 from irbench.features.fleet.jobs import Job, Shipments
-from irbench.features.fleet.journal import End, JobRecord, Journal, TargetRecord, Unwritable
+from irbench.features.fleet.journal import JobRecord, Journal, TargetRecord, Unwritable
 from irbench.features.fleet.messages import JobOutcome, JobRequest, NotAsked, TargetFacts, packed, unpacked
 from irbench.features.fleet.problems import TargetProblem, problem_of_target
 from irbench.features.fleet.progress import MOST_TARGETS, FleetProgress
@@ -33,6 +33,8 @@ from irbench.system.file_access import require_room
 from irbench.system.locks import temporary_folder
 
 _LOOK_S = 1.0
+_LOST_S = 30.0
+"""After which a worker that was lost, and is there all the same, is given something to measure again."""
 _BUSY_S = 30.0
 _PIECE_BYTES = 1 << 25
 _ROOM_FACTOR = 10
@@ -66,6 +68,7 @@ class Coordinator:
         self._facts: dict[str, TargetFacts] = {}
         self._seen: Mapping[str, Member] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._taking: dict[str, asyncio.Task[bool]] = {}
         self._failure: BaseException | None = None
         self._watch = Stopwatch()
         self._importing = asyncio.Lock()
@@ -111,9 +114,10 @@ class Coordinator:
         task = self._tasks[name] = asyncio.create_task(begun())
         task.add_done_callback(partial(self._take_end, name))
 
-    def _take_end(self, name: str, task: asyncio.Task[None]) -> None:
-        if self._tasks.get(name) is task:
-            del self._tasks[name]
+    def _take_end(self, name: str, task: asyncio.Task[Any]) -> None:
+        for running in (self._tasks, self._taking):
+            if running.get(name) is task:
+                del running[name]
         if not task.cancelled() and task.exception() is not None:
             self._failure = task.exception()
         self._wake.set()
@@ -150,9 +154,16 @@ class Coordinator:
     def _leave(self, name: str) -> None:
         if (task := self._tasks.pop(name, None)) is not None:
             task.cancel()
-        if self.queue.is_here(name):
+        if name in self._taking:  # its answer is here: otherwise another would measure what is being stored
+            self._taking[name].add_done_callback(lambda _: self._lose(name))
+        else:
+            self._lose(name)
+
+    def _lose(self, name: str) -> None:
+        if self.queue.is_here(name) and name not in self._members:
             self.progress.left(name, with_job=self.queue.job_of(name) is not None)
             self.queue.left(name, self._watch.elapsed_s)
+        self._wake.set()
 
     async def _admit(self, cluster: Cluster, member: Member) -> None:
         """Ask a target what it is, and let it measure or not."""
@@ -199,26 +210,29 @@ class Coordinator:
         self._start(assignment.target, partial(self._measure, cluster, member, assignment.job))
 
     async def _measure(self, cluster: Cluster, member: Member, job: Job) -> None:
-        end: End | None = None
+        name, request = member.name, None
         try:
             request = self.shipments.request(job, self.journal.document.name)
             outcome = await self._asked(cluster, member, request)
             if outcome.kind == "wants-files":
                 failure = await self._send(cluster, member, request, outcome.wanted)
                 outcome = failure or await self._asked(cluster, member, request)
-            await self._take_in(member.name, job, request, outcome)
         except TargetLost:
-            return  # which is taken in with the next look at the cluster
-        except CallFailed:
-            end, outcome = "not-begun", JobOutcome(kind="refused")
-        except NotAsked as error:
-            self._refuse(member.name, TargetProblem(code="not-asked", said=error.reason))
+            await asyncio.sleep(_LOST_S)  # which is cancelled when the cluster has noticed it, too
+            outcome = JobOutcome(kind="died", message="its worker was lost")
+        except CallFailed as error:
+            self._refuse(name, await problem_of_answer(cluster, member, error))
             return
-        except (SchedulerLost, Unwritable):
+        except NotAsked as error:
+            self._refuse(name, TargetProblem(code="not-asked", said=error.reason))
+            return
+        except SchedulerLost:
             raise
-        except IrbenchError as error:
+        except IrbenchError as error:  # of the files here
             outcome = JobOutcome(kind="refused", message=error.message, hint=error.hint)
-        if self._end(member.name, job, outcome, end):
+        taking = self._taking[name] = asyncio.create_task(self._take(name, job, request, outcome))
+        taking.add_done_callback(partial(self._take_end, name))
+        if await asyncio.shield(taking):  # also where its target leaves: another would measure the job again
             with suppress(TargetLost, CallFailed):  # one that is not there any more keeps what it has of the job
                 await cluster.call(member, "clear", job.id)
 
@@ -243,24 +257,29 @@ class Coordinator:
                         return unpacked(answer, JobOutcome, member.name)
         return None
 
-    async def _take_in(self, name: str, job: Job, request: JobRequest, outcome: JobOutcome) -> None:
-        """Store the runs of an outcome if they are what the job asks for, before the journal says that it is done."""
+    async def _take(self, name: str, job: Job, request: JobRequest | None, outcome: JobOutcome) -> bool:
+        """Store the runs of an outcome if they are what the job asks for, record it, and return whether it is done."""
         facts, models = self._facts[name], self.shipments.models(job)
 
         def check(folders: Sequence[Path]) -> None:
-            documents = {document.run_id: document for document in map(load_document, folders)}
-            require_asked(name, job, request, outcome, documents, models, facts)
+            if request is not None:
+                documents = {document.run_id: document for document in map(load_document, folders)}
+                require_asked(name, job, request, outcome, documents, models, facts)
 
-        if not outcome.archive:
-            check(())
-            return
         try:
-            async with self._importing:
-                await asyncio.to_thread(self._import, outcome.archive, check)
+            if outcome.archive:
+                async with self._importing:
+                    await asyncio.to_thread(self._import, name, outcome.archive, check)
+            else:
+                check(())
+        except NotAsked as error:
+            self._refuse(name, TargetProblem(code="not-asked", said=error.reason))
+            return False
         except OSError as error:
             raise Unwritable(self.results, error) from error
+        return self._end(name, job, outcome)
 
-    def _import(self, archive: bytes, check: Callable[[Sequence[Path]], None]) -> None:
+    def _import(self, name: str, archive: bytes, check: Callable[[Sequence[Path]], None]) -> None:
         self.results.mkdir(parents=True, exist_ok=True)
         with temporary_folder(self.results, ".fleet-") as folder:
             path = folder / "runs.tar.gz"
@@ -269,11 +288,11 @@ class Coordinator:
                 bring_in((path,), self.results, check)
             except NotAsked:
                 raise
-            except IrbenchError:
+            except IrbenchError as error:
                 require_room(folder, _ROOM_FACTOR * len(archive))
-                raise
+                raise NotAsked(name, error.message) from error
 
-    def _end(self, name: str, job: Job, outcome: JobOutcome, end: End | None) -> bool:
+    def _end(self, name: str, job: Job, outcome: JobOutcome) -> bool:
         """Record what came of a job, and return whether it is done."""
         message, hint = one_line(outcome.message), one_line(outcome.hint)
         self._last_words[job.id] = message
@@ -295,7 +314,7 @@ class Coordinator:
         record = JobRecord(
             job=job.id,
             pool=job.pool,
-            kind=end or ("measured" if outcome.kind == "measured" else "refused"),
+            kind="measured" if outcome.kind == "measured" else "refused",
             target=name,
             labels=tuple(table.label for table in job.tables),
             tables=tables,

@@ -1,8 +1,9 @@
 """The Dask side of a fleet: its scheduler and its client, in a confined process that its coordinator starts.
 
-What targets send is unpickled here, which may run code of theirs, and nowhere else. So the process has no files but a
-folder of its own, starts no programs, and reaches nothing but the ports of the cluster. With the coordinator it speaks
-MessagePack over standard input and output: each message begins with its length, four bytes.
+What targets send is unpickled here, which may run code of theirs, and nowhere else. So the process is confined before
+anybody else can send it anything: it reads Python and libraries alone, writes nothing, starts no processes, and
+connects to no ports but the cluster's. With the coordinator it speaks MessagePack over standard input and output: each
+message begins with its length, four bytes.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ import os
 import resource
 import socket
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -22,7 +22,8 @@ import msgspec
 
 from irbench.errors import first_line
 from irbench.features.fleet import on_target
-from irbench.system.confinement import TCP_SINCE, Confinement, Ports, confine, limit_memory
+from irbench.system.confinement import TCP_SINCE, Confinement, confine
+from irbench.system.signals import die_with_parent
 
 RESOURCE = "measure"
 """Of which each worker that measures has one: Dask runs one job at a time on it, whoever else submits some."""
@@ -46,8 +47,8 @@ CONNECT_S = 15
 LENGTH_BYTES = 4
 _LOOK_S = 5.0
 """The longest time after which the scheduler is asked for its workers, if no event tells that they changed."""
-_MEMORY_BYTES = 4 << 30
-"""What is larger, sent by a target that means harm, fails in this process and not on this machine."""
+_MEMORY_BYTES = 6 << 30
+"""Of addresses: a target that sends more makes this process fail, and not the machine."""
 
 Task: TypeAlias = Literal["describe", "take_piece", "measure", "clear", "diagnose", "version"]
 """What a worker is asked to do: functions of :mod:`irbench.features.fleet.on_target.tasks`, and for the version of
@@ -67,13 +68,14 @@ class Member(msgspec.Struct, frozen=True):
 
     Attributes:
         name: Of the target.
-        address: Another one after each start.
         measures: Whether it has the resource that jobs need.
+        id: Another one after each start.
     """
 
     name: str
     address: str
     measures: bool
+    id: str = ""
 
 
 class Open(msgspec.Struct, frozen=True, tag=True):
@@ -83,12 +85,14 @@ class Open(msgspec.Struct, frozen=True, tag=True):
         address: Of one that runs; empty to start one.
         host: The address that one which is started listens on; empty for all of this machine's.
         port: On which it listens; 0 for any that is free.
+        is_trusted: Whether code of targets may run in a process that the kernel cannot confine.
     """
 
     address: str = ""
     host: str = ""
     port: int = 0
     tls: Tls | None = None
+    is_trusted: bool = False
 
 
 class Call(msgspec.Struct, frozen=True, tag=True):
@@ -117,20 +121,21 @@ class Withdraw(msgspec.Struct, frozen=True, tag=True):
 
 
 class Opened(msgspec.Struct, frozen=True, tag=True):
-    """The scheduler is reached: at a port of this machine, or where it ran.
-
-    Attributes:
-        is_confined: Whether the kernel keeps this process from files, programs, and ports of others.
-    """
+    """The scheduler is reached: at a port of this machine, or where it ran."""
 
     port: int
-    is_confined: bool
 
 
 class NotOpened(msgspec.Struct, frozen=True, tag=True):
-    """The scheduler is not reached, or could not be started; what the system said of it."""
+    """The scheduler is not reached, or could not be started.
 
-    said: str
+    Attributes:
+        said: What the system said of it.
+        is_unconfined: Whether the reason is that the kernel cannot confine this process.
+    """
+
+    said: str = ""
+    is_unconfined: bool = False
 
 
 class Members(msgspec.Struct, frozen=True, tag=True):
@@ -220,7 +225,7 @@ class _Endpoint:
         """Tell which workers there are if they changed, and return their addresses."""
         told = await asyncio.wait_for(self._client.scheduler.identity(n_workers=-1), CONNECT_S)
         members = tuple(
-            Member(str(worker["name"]), address, RESOURCE in worker.get("resources", {}))
+            Member(str(worker["name"]), address, RESOURCE in worker.get("resources", {}), str(worker["id"]))
             for address, worker in told["workers"].items()
         )
         if members != self._members:
@@ -229,6 +234,8 @@ class _Endpoint:
         return set(told["workers"])
 
     async def _call(self, call: Call) -> None:
+        from distributed import KilledWorker
+
         is_version = call.task == "version"
         future = self._client.submit(
             *((metadata.version, "irbench") if is_version else (on_target.call, call.task, *call.arguments)),
@@ -246,8 +253,8 @@ class _Endpoint:
             await self._writer.drain()
         except asyncio.CancelledError:
             raise
-        except BaseException:  # noqa: BLE001 - what a target raised, which may be anything
-            self._tell(Failure(call.number, is_lost=call.worker not in await self._look()))
+        except BaseException as error:  # noqa: BLE001 - what a target raised, which may be anything
+            self._tell(Failure(call.number, is_lost=isinstance(error, KilledWorker)))
         finally:
             del self._calls[call.number]
             with suppress(Exception):
@@ -272,8 +279,8 @@ async def read_frame(reader: asyncio.StreamReader, most_bytes: int | None = None
         return None
 
 
-@asynccontextmanager
-async def _scheduler(request: Open, port: int) -> AsyncIterator[None]:
+async def _scheduler(request: Open, secret: Any) -> Any:
+    """Return a scheduler that listens."""
     from distributed import Scheduler
 
     class OwnScheduler(Scheduler):  # type: ignore[misc]
@@ -281,74 +288,86 @@ async def _scheduler(request: Open, port: int) -> AsyncIterator[None]:
 
         def start_http_server(self, *_: object, **__: object) -> None: ...
 
-        async def listen(self, port_or_addr: Any = None, allow_offload: bool = True, **options: Any) -> None:
-            # otherwise Dask asks for the address of this machine by UDP
-            await super().listen(port_or_addr, allow_offload, default_host="127.0.0.1", **options)
-
-    scheduler = OwnScheduler(
-        protocol="tcp" if request.tls is None else "tls",
-        host=request.host or None,
-        port=port,
-        security=security(request.tls),
-    )
-    async with scheduler:
-        yield
+    protocol = "tcp" if request.tls is None else "tls"
+    return await OwnScheduler(protocol=protocol, host=request.host or None, port=request.port, security=secret)
 
 
-async def _serve(request: Open, address: str, opened: Opened, output: int) -> None:
+async def _serve(request: Open, folder: Path, output: int) -> Event | None:
+    """Serve the coordinator, or return why that is not possible."""
     from distributed import Client
 
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(output, "wb"))
+    transport, protocol = await loop.connect_write_pipe(
+        asyncio.streams.FlowControlMixin, os.fdopen(os.dup(output), "wb")
+    )
     writer = asyncio.StreamWriter(transport, protocol, reader, loop)
-    scheduler = None if request.address else _scheduler(request, opened.port)
-    try:
-        if scheduler is not None:
-            await scheduler.__aenter__()
-        client: Any = await Client(
-            address,
-            asynchronous=True,
-            security=security(request.tls),
-            set_as_default=False,
-            direct_to_workers=False,
-            timeout=CONNECT_S,
-        )
-    except (OSError, TypeError, ValueError) as error:
-        writer.write(framed(NotOpened(first_line(error))))
+    secret = _security_in_files(request.tls, folder)
+    if request.address:
+        address, port = _looked_up(request.address)
+        ports: tuple[int, ...] = (port,)
     else:
-        writer.write(framed(opened))
-        await _Endpoint(client, reader, writer).serve()
+        # nobody who connects is listened to before the certificate is given to the first worker
+        scheduler = await _scheduler(request, secret)
+        port = scheduler.port
+        host = request.host or "127.0.0.1"
+        address = f"{scheduler.address.partition('://')[0]}://{f'[{host}]' if ':' in host else host}:{port}"
+        ports = (port, *WORKER_PORTS)
+    if not _is_confined(folder, ports) and not request.is_trusted:
+        return NotOpened(is_unconfined=True)
+    client: Any = await Client(
+        address,
+        asynchronous=True,
+        security=secret,
+        set_as_default=False,
+        direct_to_workers=False,
+        timeout=CONNECT_S,
+    )
+    writer.write(framed(Opened(port)))
+    await _Endpoint(client, reader, writer).serve()
     with suppress(OSError):
         await writer.drain()
+    return None
 
 
-def _place(request: Open) -> tuple[str, str, int, Ports]:
-    """Return how the scheduler is reached, and which ports that takes.
+def _security_in_files(tls: Tls | None, folder: Path) -> Any:
+    """Return the security of connections, with certificates in files: otherwise Dask writes some for each."""
+    if tls is None:
+        return security(None)
+    paths = {name: folder / f"{name}.pem" for name in ("ca", "cert", "key")}
+    for name, path in paths.items():
+        path.touch(mode=0o600)
+        path.write_text(getattr(tls, name), encoding="ascii")
+    return security(Tls(**{name: str(path) for name, path in paths.items()}))
+
+
+def _is_confined(folder: Path, ports: tuple[int, ...]) -> bool:
+    """Confine this process for good, and return whether the kernel holds all of it."""
+    threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208 - those that run already would stay free
+    support = confine(Confinement(readable=(folder,), ports=ports))
+    return threads == 1 and support.seccomp and support.landlock >= TCP_SINCE
+
+
+def _looked_up(address: str) -> tuple[str, int]:
+    """Return the address of a scheduler by numbers, and its port: names are looked up by UDP, which is refused later.
 
     Raises:
-        OSError: Its name is not known, or no port is free.
-        ValueError: Its address is none.
+        OSError: It is not reached.
+        ValueError: It has no port.
     """
-    if request.address:
-        protocol, _, place = request.address.rpartition("://")
-        host, _, port = place.rpartition(":")
-        # names are looked up by UDP, which is out of reach later
-        (*_, (found, *_)), *_ = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
-        return f"{protocol or 'tcp'}://", str(found), int(port), Ports(connect=(int(port),))
-    host = request.host or "127.0.0.1"
-    port_number = request.port
-    if not port_number:
-        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as free:
-            free.bind((host, 0))
-            port_number = free.getsockname()[1]
-    protocol = "tcp" if request.tls is None else "tls"
-    return f"{protocol}://", host, port_number, Ports((port_number,), (port_number, *WORKER_PORTS))
+    protocol, _, place = address.rpartition("://")
+    host, _, port = place.rpartition(":")
+    if not port.isdecimal():
+        raise ValueError("it has no port")
+    with socket.create_connection((host.strip("[]"), int(port)), CONNECT_S) as reached:
+        found = str(reached.getpeername()[0])
+    return f"{protocol or 'tcp'}://{f'[{found}]' if ':' in found else found}:{port}", int(port)
 
 
 def main() -> None:
     """Be the Dask side of a fleet until standard input is closed."""
+    die_with_parent()
     length = int.from_bytes(os.read(0, LENGTH_BYTES), "big")
     data = b""
     while len(data) < length and (piece := os.read(0, length - len(data))):
@@ -357,26 +376,21 @@ def main() -> None:
     folder = Path(sys.argv[1])
     output = os.dup(1)
     os.dup2(2, 1)  # what libraries print
-    try:
-        scheme, host, port, ports = _place(request)
-    except (OSError, ValueError) as error:
-        os.write(output, framed(NotOpened(first_line(error))))
-        return
     _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(
         resource.RLIMIT_NOFILE, (most_files, most_files)
     )  # whoever reaches the port can open connections
-    limit_memory(_MEMORY_BYTES)
-    support = confine(Confinement(writable=(folder,), ports=ports))
-    is_confined = support.seccomp and support.landlock >= TCP_SINCE
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     import dask.config
 
     dask.config.set({**SETTINGS, "temporary-directory": str(folder)})
-    address = f"{scheme}[{host}]:{port}" if ":" in host else f"{scheme}{host}:{port}"
     try:
-        asyncio.run(_serve(request, address, Opened(port, is_confined), output))
-    finally:
-        os._exit(0)  # threads of Dask may wait for workers that are gone
+        failure = asyncio.run(_serve(request, folder, output))
+    except (OSError, TypeError, ValueError) as error:
+        failure = NotOpened(first_line(error))
+    if failure is not None:
+        os.write(output, framed(failure))
+    os._exit(0)  # threads of Dask may wait for workers that are gone
 
 
 if __name__ == "__main__":

@@ -126,7 +126,7 @@ async def diagnosed(fleet: FleetFile, say: Say, *, peak: bool) -> FleetDiagnosis
         else:
             say(problem_line(name, problem))
 
-    async with opened(fleet, tell, say) as cluster:
+    async with opened(fleet, tell) as cluster:
         fleet = await with_targets(fleet, cluster)
         wanted, watch = {target.name for target in fleet.targets}, Stopwatch()
         while wanted - (await cluster.members()).keys() - unusable.keys() and watch.elapsed_s < _WORKERS_S:

@@ -27,7 +27,7 @@ async def held(fleet: FleetFile, output: Path, say: Say) -> None:
         IrbenchError: No target can be reached, or a file is there already or cannot be written.
     """
     _require_free(output)
-    async with cluster_of_own(fleet, lambda name, problem: say(problem_line(name, problem)), say) as own:
+    async with cluster_of_own(fleet, lambda name, problem: say(problem_line(name, problem))) as own:
         with files_to_join(fleet, own.address, own.tls, output):
             say(f"irbench fleet run PLAN --targets {output}   measures there; Ctrl-C ends it")
             await asyncio.Event().wait()

@@ -33,7 +33,7 @@ _MOST_BYTES = 1 << 30
 """So long are the lines of 100,000 jobs with 10 kB each."""
 
 
-End: TypeAlias = Literal["measured", "refused", "not-begun"] | GivenUp
+End: TypeAlias = Literal["measured", "refused"] | GivenUp
 """How a job ended."""
 
 
@@ -41,7 +41,7 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What came of a job.
 
     Attributes:
-        kind: ``measured``; ``refused`` by its target; ``not-begun`` where its target failed to; or why it was given up.
+        kind: ``measured``; ``refused`` by its target; or why it was given up.
         target: That measured or refused it; empty where none did.
         message: What its target said of it, as errors of irbench or of its system have it.
         problems: Why each target of its pool was not there or may not measure, where it was given up for that.

@@ -23,7 +23,6 @@ _WAITS = "waits"
 END_TEXTS: Mapping[End, str] = {
     "measured": "measured in part",
     "refused": "not possible there",
-    "not-begun": "the target could not begin the job",
     "deaths": "its process was killed again and again",
     "busy": "somebody else measured there for too long",
     "no-target": "no target was there",

@@ -254,7 +254,7 @@ async def _measured(fleet: FleetFile, coordinator_of: Callable[[FleetFile], Coor
     if coordinator is not None and coordinator.queue.is_over:
         say("nothing is left to measure")
         return
-    async with opened(fleet, coordinator.hear if coordinator else lambda _name, _problem: None, say) as cluster:
+    async with opened(fleet, coordinator.hear if coordinator else lambda _name, _problem: None) as cluster:
         coordinator = coordinator or coordinator_of(await with_targets(fleet, cluster))
         await coordinator.run(cluster)
 

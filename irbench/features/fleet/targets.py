@@ -82,6 +82,7 @@ class FleetFile(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fiel
         targets: At least one; empty where a cluster that runs already has them.
         requires: Versions that each target must have, by distribution, as pip writes them: ``==1.23.*``.
         same_machine: Whether several targets may be one machine, to try a fleet out.
+        trusted: Whether every target may run code on this machine.
     """
 
     targets: tuple[Target, ...] = ()
@@ -89,6 +90,7 @@ class FleetFile(msgspec.Struct, frozen=True, rename="kebab", forbid_unknown_fiel
     scheduler: SchedulerAddress = SchedulerAddress()
     tls: TlsFiles | None = None
     same_machine: bool = False
+    trusted: bool = False
 
 
 def this_machine() -> FleetFile:
@@ -152,6 +154,12 @@ def _problems(fleet: FleetFile) -> Iterator[str]:
     again = [host for (host, _), count in reached.items() if count > 1]
     if again and not fleet.same_machine:
         yield f"two targets are on {again[0] or 'this machine'}. Write same-machine = true above [[targets]] to try it"
+    hosts = {bool(target.host) for target in fleet.targets}
+    if len(hosts) > 1 and not (fleet.trusted or fleet.scheduler.address):
+        yield (
+            "this machine is a target beside others, which can then run code on it. "
+            "If you trust them with this account, write trusted = true above [[targets]]"
+        )
     pools = {target.pool for target in fleet.targets if target.pool}
     if taken := pools & {target.name for target in fleet.targets}:
         yield f"{min(taken)} is the name of a target and of a pool"

@@ -60,10 +60,10 @@ async def _serve(request: WorkerRequest, scratch: Path) -> None:
         port=f"{WORKER_PORTS.start}:{WORKER_PORTS.stop - 1}",
         local_directory=str(scratch),
     )
-    with suppress(ValueError):  # where Dask puts it first
-        sys.path.remove(worker.local_directory)
+    sys.path[:] = [path for path in sys.path if path != worker.local_directory]  # where Dask puts it first
     async with worker:
         print(worker.address, flush=True)  # noqa: T201 - the answer
+        os.dup2(2, 1)  # nobody reads what is printed from now on
         tasks = {asyncio.ensure_future(worker.finished()), asyncio.ensure_future(_hung_up())}
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         with suppress(Exception):

@@ -16,7 +16,6 @@ import asyncssh
 import msgspec
 
 from irbench import __version__
-from irbench.api.progress import Say
 from irbench.errors import IrbenchError, first_line, one_line
 from irbench.features.fleet.cluster import Cluster, joined
 from irbench.features.fleet.dask_process import Open, Tls
@@ -69,14 +68,14 @@ class OwnCluster:
 
 
 @asynccontextmanager
-async def opened(fleet: FleetFile, tell: Tell, say: Say) -> AsyncIterator[Cluster]:
+async def opened(fleet: FleetFile, tell: Tell) -> AsyncIterator[Cluster]:
     """Yield the cluster that a fleet asks for; one that is started ends with the block.
 
     Raises:
         IrbenchError: It cannot be reached, or no target can be used.
     """
     if not fleet.scheduler.address:
-        async with cluster_of_own(fleet, tell, say) as own:
+        async with cluster_of_own(fleet, tell) as own:
             yield own.cluster
         return
     tls = None
@@ -88,7 +87,7 @@ async def opened(fleet: FleetFile, tell: Tell, say: Say) -> AsyncIterator[Cluste
                 f"The certificates of the cluster cannot be read: {first_line(error)}.",
                 hint="Check [tls] in the file of targets.",
             ) from error
-    async with joined(Open(address=fleet.scheduler.address, tls=tls), say) as cluster:
+    async with joined(Open(address=fleet.scheduler.address, tls=tls, is_trusted=fleet.trusted)) as cluster:
         yield cluster
 
 
@@ -111,7 +110,7 @@ async def with_targets(fleet: FleetFile, cluster: Cluster) -> FleetFile:
 
 
 @asynccontextmanager
-async def cluster_of_own(fleet: FleetFile, tell: Tell, say: Say) -> AsyncIterator[OwnCluster]:
+async def cluster_of_own(fleet: FleetFile, tell: Tell) -> AsyncIterator[OwnCluster]:
     """Yield a cluster with a worker on each target; all of it ends with the block.
 
     Raises:
@@ -120,8 +119,9 @@ async def cluster_of_own(fleet: FleetFile, tell: Tell, say: Say) -> AsyncIterato
     tls = certificates()
     is_local = not any(target.host for target in fleet.targets)
     host = _LOOPBACK if is_local else fleet.scheduler.host
+    request = Open(host=host, port=fleet.scheduler.port, tls=tls, is_trusted=is_local or fleet.trusted)
     async with AsyncExitStack() as stack:
-        cluster = await stack.enter_async_context(joined(Open(host=host, port=fleet.scheduler.port, tls=tls), say))
+        cluster = await stack.enter_async_context(joined(request))
         keepers = [_Keeper(target, fleet, cluster.port, tls, tell) for target in fleet.targets]
         tasks = [asyncio.create_task(keeper.keep()) for keeper in keepers]
         try:
@@ -310,18 +310,32 @@ async def connected(target: Target) -> AsyncIterator[Any]:
     options: dict[str, Any] = {"username": user} if user else {}
     if target.identity is not None:
         options["client_keys"] = [str(target.identity)]
-    if target.known_hosts is not None:
-        options["known_hosts"] = str(target.known_hosts)
+    file = target.known_hosts or Path("~/.ssh/known_hosts").expanduser()
+    known: list[Any] = []
+
+    def look_up(host: str, address: str, port: int) -> Any:
+        found = asyncssh.match_known_hosts(str(file) if file.exists() else b"", host, address, port)
+        known.extend((*found[0], *found[2]))  # also those that are revoked
+        return found
+
     where: Any = {"host": target.host, "port": target.port}
     try:
         connection = await asyncio.wait_for(
             asyncssh.connect(
-                host, target.port, keepalive_interval=_KEEPALIVE_S, password=None, agent_forwarding=False, **options
+                host,
+                target.port,
+                known_hosts=look_up,
+                keepalive_interval=_KEEPALIVE_S,
+                password=None,
+                agent_forwarding=False,
+                **options,
             ),
             _CONNECT_S,
         )
     except asyncssh.HostKeyNotVerifiable as error:
-        raise Unreachable(_host_key_problem(host, target)) from error
+        code: Code = "changed-host-key" if known else "unknown-host-key"
+        shown = str(file if target.known_hosts else "~/.ssh/known_hosts")
+        raise Unreachable(TargetProblem(code=code, subject=shown, **where)) from error
     except asyncssh.PermissionDenied as error:
         raise Unreachable(TargetProblem(code="no-key-accepted", **where)) from error
     except (asyncssh.KeyImportError, ValueError, FileNotFoundError) as error:
@@ -331,18 +345,6 @@ async def connected(target: Target) -> AsyncIterator[Any]:
         raise Unreachable(TargetProblem(code="not-reached", said=said, **where)) from error
     async with connection:
         yield connection
-
-
-def _host_key_problem(host: str, target: Target) -> TargetProblem:
-    """Return what is wrong with the key of a host: a changed key is not an unknown one."""
-    file = target.known_hosts or Path("~/.ssh/known_hosts").expanduser()
-    try:
-        known, *_ = asyncssh.match_known_hosts(str(file), host, "", target.port)
-    except (OSError, ValueError):
-        known = []
-    code: Code = "changed-host-key" if known else "unknown-host-key"
-    shown = str(file if target.known_hosts else "~/.ssh/known_hosts")
-    return TargetProblem(code=code, subject=shown, host=host, port=target.port)
 
 
 def certificates() -> Tls:

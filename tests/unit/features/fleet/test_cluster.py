@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from irbench.api.progress import Say
 from irbench.errors import IrbenchError
 from irbench.features.fleet import cluster
 from irbench.features.fleet.cluster import CallFailed, Cluster, SchedulerLost, TargetLost, joined
@@ -63,11 +62,11 @@ def side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DaskSide:
     return DaskSide(tmp_path, monkeypatch)
 
 
-def run(act: Callable[[Cluster], Awaitable[Any]], request: Open = _START, say: Say = [].append) -> Any:
+def run(act: Callable[[Cluster], Awaitable[Any]], request: Open = _START) -> Any:
     """Return what an act with the cluster returns, which must not take long."""
 
     async def all_of_it() -> Any:
-        async with asyncio.timeout(60), joined(request, say) as there:
+        async with asyncio.timeout(60), joined(request) as there:
             return await act(there)
 
     return asyncio.run(all_of_it())
@@ -77,16 +76,24 @@ async def asked(there: Cluster) -> bytes:
     return await there.call(A, "describe", most_bytes=10)
 
 
-@pytest.mark.parametrize("is_confined", [True, False])
-def test_a_side_that_the_kernel_cannot_confine_is_a_warning(side: DaskSide, is_confined: bool):
-    said: list[str] = []
-    side.does(tells(Opened(8786, is_confined), Members((A,))))
-    run(lambda there: there.members(), say=said.append)
-    assert [line.partition(":")[0] for line in said] == ["warning"] * (not is_confined)
+def test_a_side_that_the_kernel_cannot_confine_is_not_used_and_the_hint_says_how_it_would_be(side: DaskSide):
+    side.does(tells(NotOpened(is_unconfined=True)))
+    with pytest.raises(IrbenchError, match="cannot confine") as refusal:
+        run(lambda there: there.members())
+    assert "trusted = true" in refusal.value.hint
+
+
+def test_a_worker_that_does_not_answer_in_time_has_failed_and_the_others_go_on(
+    side: DaskSide, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(cluster, "_DEADLINES_S", {"describe": 0.01})
+    side.does(tells(Opened(8786), Members((A,))), "read()")
+    with pytest.raises(CallFailed):
+        run(asked)
 
 
 def test_an_answer_reaches_who_asked_and_the_workers_are_known_by_their_names(side: DaskSide):
-    side.does(tells(Opened(8786, is_confined=True), Members((A,))), "read()", tells(Answer(0, b"yes")))
+    side.does(tells(Opened(8786), Members((A,))), "read()", tells(Answer(0, b"yes")))
 
     async def act(there: Cluster) -> Any:
         members = await there.members()
@@ -97,9 +104,7 @@ def test_an_answer_reaches_who_asked_and_the_workers_are_known_by_their_names(si
 
 
 def test_an_answer_that_is_too_large_is_a_call_that_failed_and_the_next_is_answered(side: DaskSide):
-    side.does(
-        tells(Opened(1, is_confined=True)), "read()", tells(Answer(0, b"x" * 11)), "read()", tells(Answer(1, b"x" * 10))
-    )
+    side.does(tells(Opened(1)), "read()", tells(Answer(0, b"x" * 11)), "read()", tells(Answer(1, b"x" * 10)))
 
     async def act(there: Cluster) -> bytes:
         with pytest.raises(CallFailed):
@@ -111,7 +116,7 @@ def test_an_answer_that_is_too_large_is_a_call_that_failed_and_the_next_is_answe
 
 @pytest.mark.parametrize(("is_lost", "error"), [(True, TargetLost), (False, CallFailed)])
 def test_a_failure_says_whether_the_worker_is_gone(side: DaskSide, is_lost: bool, error: type[Exception]):
-    side.does(tells(Opened(1, is_confined=True)), "read()", tells(Failure(0, is_lost)))
+    side.does(tells(Opened(1)), "read()", tells(Failure(0, is_lost)))
     with pytest.raises(error):
         run(asked)
 
@@ -121,11 +126,11 @@ def test_answers_that_nobody_waits_for_are_left_alone(side: DaskSide):
         Answer(7, b"x"),
         Answer(-1, b"x"),
         Failure(1 << 60, is_lost=True),
-        Opened(2, is_confined=True),
+        Opened(2),
         NotOpened("no"),
     )
     mine = (Answer(0, b"first"), Answer(0, b"again"), Failure(0, is_lost=True))
-    side.does(tells(Opened(1, is_confined=True)), "read()", tells(*nobodys, *mine))
+    side.does(tells(Opened(1)), "read()", tells(*nobodys, *mine))
     assert run(asked) == b"first"
 
 
@@ -149,7 +154,7 @@ NO_MESSAGES = {
 def test_all_who_wait_learn_that_the_scheduler_is_gone_where_its_process_ends_or_sends_no_message(
     side: DaskSide, line: str, caplog: pytest.LogCaptureFixture
 ):
-    side.does(tells(Opened(1, is_confined=True)), "read(); read()", line)
+    side.does(tells(Opened(1)), "read(); read()", line)
 
     async def act(there: Cluster) -> None:
         waiting = await asyncio.gather(asked(there), asked(there), there.members(), return_exceptions=True)
@@ -165,7 +170,7 @@ def test_all_who_wait_learn_that_the_scheduler_is_gone_where_its_process_ends_or
 
 def test_a_call_that_nobody_waits_for_any_more_is_withdrawn(side: DaskSide):
     side.does(
-        tells(Opened(1, is_confined=True)),
+        tells(Opened(1)),
         "first, second = read(), read()",
         f"open({str(side.log)!r}, 'wb').write(second)",
     )
@@ -184,7 +189,7 @@ def test_a_call_that_nobody_waits_for_any_more_is_withdrawn(side: DaskSide):
 
 
 def test_a_side_that_reads_nothing_holds_nobody_up_who_gives_up(side: DaskSide):
-    side.does(tells(Opened(1, is_confined=True)), "time.sleep(1000)")
+    side.does(tells(Opened(1)), "time.sleep(1000)")
 
     async def act(there: Cluster) -> None:
         calls = [asyncio.create_task(asked(there))]
@@ -203,7 +208,7 @@ def test_a_side_that_tells_of_more_workers_than_there_can_be_is_not_believed(
     side: DaskSide, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(cluster, "_MOST_WORKERS", 1)
-    side.does(tells(Opened(1, is_confined=True), Members((A, A)), Members((A,))))
+    side.does(tells(Opened(1), Members((A, A)), Members((A,))))
     with pytest.raises(SchedulerLost):
         run(lambda there: there.members())
 
@@ -232,21 +237,13 @@ def test_a_scheduler_that_is_not_reached_is_named(side: DaskSide):
         run(asked, Open(address="tcp://there:1"))
 
 
-@pytest.mark.parametrize("is_confined", [True, False])
-def test_a_dask_side_that_its_kernel_cannot_confine_is_told(side: DaskSide, is_confined: bool):
-    said: list[str] = []
-    side.does(tells(Opened(1, is_confined), Members((A,))))
-    run(lambda there: there.members(), say=said.append)
-    assert len(said) == (not is_confined)
-
-
 def test_the_dask_side_knows_nothing_of_the_environment_and_its_process_ends_with_the_block(
     side: DaskSide, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("SECRET_TOKEN", "secret")
     side.does(
         f"open({str(side.log)!r}, 'w').write(f'{{os.getpid()}}\\n' + repr(dict(os.environ)))",
-        tells(Opened(1, is_confined=True)),
+        tells(Opened(1)),
     )
 
     async def act(_: Cluster) -> None: ...

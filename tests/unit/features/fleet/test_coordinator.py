@@ -189,12 +189,14 @@ def test_what_cannot_be_stored_here_ends_the_call_in_a_line_and_its_target_keeps
     assert files.job_folder(_JOB).exists()
 
 
-def test_an_archive_that_is_damaged_is_a_job_that_is_not_done_where_the_disk_has_room(tmp_path: Path):
+def test_a_target_that_sends_a_damaged_archive_measures_nothing_more_where_the_disk_has_room(tmp_path: Path):
     outcome = JobOutcome(
         kind="measured", tables=(TableOutcome(TABLE.id, "01ARZ3NDEKTSV4RRFFQ69G5FAV"),), archive=b"cut short"
     )
     document = run(tmp_path, outcome)
-    assert document.jobs[_JOB].kind == "refused"
+    problem = document.targets["a"].problem
+    assert problem is not None
+    assert (problem.code, document.jobs[_JOB].kind) == ("not-asked", "no-target")
     assert files.job_folder(_JOB).exists()
 
 

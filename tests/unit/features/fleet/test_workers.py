@@ -95,7 +95,7 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Exception]]:
 
 async def opened(fleet: FleetFile, told: list[tuple[str, TargetProblem]], count: int = 0) -> str:
     """Return the address of a cluster when so much was told of its targets."""
-    async with asyncio.timeout(60), cluster_of_own(fleet, lambda *problem: told.append(problem), [].append) as own:
+    async with asyncio.timeout(60), cluster_of_own(fleet, lambda *problem: told.append(problem)) as own:
         while len(told) < count:
             await asyncio.sleep(0.01)
         return own.address
@@ -296,7 +296,8 @@ def test_a_changed_host_key_and_an_unknown_one_are_told_apart(
 def test_the_usual_port_stands_in_no_file_of_known_hosts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: Callable[[str], str], name: str, code: str
 ):
-    async def refused(*_: object, **__: object) -> None:
+    async def refused(host: str, port: int, known_hosts: Callable[..., object], **_: object) -> None:
+        known_hosts(host, "", None if port == 22 else port)
         raise asyncssh.HostKeyNotVerifiable("no")
 
     monkeypatch.setattr(workers.asyncssh, "connect", refused)
