@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from importlib import import_module
 from typing import Any
 
 CODE = """
@@ -85,25 +86,22 @@ class Harm:
 
 def type_of_a_result() -> None:
     """The message of a finished task has the type of its result."""
-    from distributed import worker_state_machine
 
     class Pickle:
         def dumps(self, _: object) -> bytes:
             return pickle.dumps(Harm())
 
-    worker_state_machine.pickle = Pickle()
+    _module("distributed.worker_state_machine").pickle = Pickle()
 
 
 def exception() -> None:
     """What a task raised."""
-    from distributed import worker
-    from distributed.protocol import to_serialize
 
     def answer(*_: object, **__: object) -> dict[str, Any]:
-        harm = to_serialize(Harm())
+        harm = _module("distributed.protocol").to_serialize(Harm())
         return {"status": "error", "exception": harm, "traceback": None, "exception_text": "", "traceback_text": ""}
 
-    worker.error_message = answer
+    _module("distributed.worker").error_message = answer
     _answered(lambda: 1 / 0)
 
 
@@ -126,13 +124,13 @@ def warning() -> None:
 
 def header_of_bytes() -> None:
     """Dask's own form of bytes has a header with a pickle."""
-    from distributed.protocol import serialize
+    families = _module("distributed.protocol.serialize").families
 
     def dumped(_: object, context: object = None) -> tuple[dict[str, Any], list[bytes]]:
         return {"serializer": "dask", "type-serialized": pickle.dumps(Harm()), "sub-header": {}}, [b""]
 
-    for name, (_, loads, _) in tuple(serialize.families.items()):
-        serialize.families[name] = (dumped, loads, True)
+    for name, (_, loads, _) in tuple(families.items()):
+        families[name] = (dumped, loads, True)
 
 
 def endless() -> None:
@@ -143,20 +141,22 @@ def endless() -> None:
 def stolen_run() -> None:
     """The run of a table is a path of the coordinator's."""
     from irbench.features.fleet.messages import JobOutcome, JobRequest, TableOutcome, packed, unpacked
-    from irbench.features.fleet.on_target import tasks
 
     def measure(request: bytes) -> bytes:
         (table,) = unpacked(request, JobRequest, "The coordinator").tables
         outcome = TableOutcome(table.id, run="../../../../etc/passwd")
         return packed(JobOutcome(kind="measured", tables=(outcome,)))
 
-    tasks.TASKS["measure"] = measure
+    _module("irbench.features.fleet.on_target.tasks").TASKS["measure"] = measure
 
 
 def _answered(answer: Any) -> None:
-    from irbench.features.fleet.on_target import tasks
+    _module("irbench.features.fleet.on_target.tasks").TASKS["describe"] = answer
 
-    tasks.TASKS["describe"] = answer
+
+def _module(name: str) -> Any:
+    """Return a module as one whose attributes may be set, whatever its types say."""
+    return import_module(name)
 
 
 def dask_setup(_: object) -> None:

@@ -291,7 +291,7 @@ def test_a_changed_host_key_and_an_unknown_one_are_told_apart(
 
 @pytest.mark.parametrize("written", [str, hashed], ids=["plain", "hashed"])
 @pytest.mark.parametrize(
-    ("name", "code"), [("h", "changed-host-key"), ("[h]:22", "changed-host-key"), ("other", "unknown-host-key")]
+    ("name", "code"), [("h", "changed-host-key"), ("[h]:22", "unknown-host-key"), ("other", "unknown-host-key")]
 )
 def test_the_usual_port_stands_in_no_file_of_known_hosts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: Callable[[str], str], name: str, code: str
