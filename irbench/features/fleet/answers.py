@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 
 from irbench import __version__
 from irbench.core.result import RunDocument
@@ -91,7 +92,8 @@ def _contradictions_of_run(
         yield "a run of another plan"
     if job.command == "sweep" and not _has_batches(document, asked):
         yield "a run of other batch sizes"
-    yield from (f"a run of other {key}" for key in _SETTINGS if not _has_settings(document, asked, key))
+    compared = ("backends",) if job.command == "tune" else _SETTINGS  # a search also measures defaults
+    yield from (f"a run of other {key}" for key in compared if not _has_settings(document, asked, key))
     if not _is_of_machine(document, facts):
         yield "a run of another machine or another irbench"
 
@@ -109,16 +111,13 @@ def _has_batches(document: RunDocument, table: SweepTable) -> bool:
 
 
 def _has_settings(document: RunDocument, table: SweepTable, key: str) -> bool:
-    """Whether a run has the values that a table names; words such as ``native`` are numbers by now."""
-    words = [
-        word for value in table.values(key) for word in (str(value).split(",") if isinstance(value, str) else [value])
-    ]
-    asked = {word for value in words if (word := str(value).strip())}
-    sent = document.plan.get(_SETTINGS[key])
-    if key != "backends" and not all(word.isdecimal() for word in asked):
+    """Whether a run has no other values than a table names; words such as ``native`` are numbers by now."""
+    values = chain.from_iterable(value if isinstance(value, list | tuple) else [value] for value in table.values(key))
+    asked = {word.strip() for value in values for word in str(value).split(",")}
+    if not asked or (key != "backends" and not all(word.isdecimal() for word in asked)):
         return True
-    found = {str(value) for value in sent} if isinstance(sent, list | tuple) else set[str]()
-    return all(any(value == word or value.startswith(f"{word}:") for value in found) for word in asked)
+    sent = document.plan.get(_SETTINGS[key])
+    return isinstance(sent, list | tuple) and all({str(value), str(value).partition(":")[0]} & asked for value in sent)
 
 
 def _is_of_machine(document: RunDocument, facts: TargetFacts) -> bool:

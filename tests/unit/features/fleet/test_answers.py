@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -157,3 +158,32 @@ def test_serving_without_a_model_of_ours_is_believed():
     table = SweepTable((SweepCell({"models": "resnet50"}),), ())
     run = document(table, file_digests={}, batches=())
     require(measured(TableOutcome(table.id, ONE)), run, tables=(table,), command="serve", models=())
+
+
+@pytest.mark.parametrize(
+    ("settings", "sent", "is_believed"),
+    [
+        ({"backends": "ort,openvino"}, {"backends": ["openvino:cpu", "ort:cpu"]}, True),
+        ({"backends": ["ort", "openvino"]}, {"backends": ["ort:cpu"]}, True),
+        ({"backends": "ort:cuda"}, {"backends": ["ort:cpu"]}, False),
+        ({"backends": "ort"}, {"backends": ["ort:cpu", "tf"]}, False),
+        ({"backends": "ort"}, {"backends": "ort"}, False),
+        ({"threads": 1}, {"threads": [1]}, True),
+        ({"threads": [1, 2]}, {"threads": [2]}, True),
+        ({"threads": 1}, {"threads": [64]}, False),
+        ({"threads": "native"}, {"threads": [2]}, True),
+        ({"streams": "1,4"}, {"streams": [1, 4]}, True),
+        ({"streams": "1,4"}, {"streams": [[1]]}, False),
+    ],
+)
+def test_a_run_of_other_settings_is_not_believed(settings: dict[str, Any], sent: dict[str, Any], is_believed: bool):
+    table = SweepTable((SweepCell({"models": "../a.onnx", **settings}),), ())
+    with nullcontext() if is_believed else pytest.raises(NotAsked, match="a run of other"):
+        require(measured(TableOutcome(table.id, ONE)), document(table, plan=sent), tables=(table,))
+
+
+def test_what_a_search_found_is_there_for_searches_and_for_nothing_else():
+    with pytest.raises(NotAsked, match="search"):
+        require(measured(TableOutcome(FIRST.id, ONE, tuned=tuned(TWO))), document(FIRST))
+    with pytest.raises(NotAsked, match="search"):
+        require(measured(), document(FIRST), command="tune")
