@@ -12,7 +12,6 @@ import asyncio
 import os
 import shutil
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -23,7 +22,6 @@ from irbench.system.locks import temporary_folder
 from irbench.system.programs import python_process
 
 _PREPARED = "--prepared"
-_END_S = 5
 
 
 class WorkerRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,19 +59,23 @@ async def _serve(request: WorkerRequest, scratch: Path) -> None:
         local_directory=str(scratch),
     )
     sys.path[:] = [path for path in sys.path if path != worker.local_directory]  # where Dask puts it first
-    async with worker:
-        print(worker.address, flush=True)  # noqa: T201 - the answer
-        os.dup2(2, 1)  # nobody reads what is printed from now on
-        tasks = {asyncio.ensure_future(worker.finished()), asyncio.ensure_future(_hung_up())}
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        with suppress(Exception):
-            await asyncio.wait_for(worker.close(executor_wait=False), _END_S)
+
+    def end(_: object = None) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
         os._exit(0)  # a job that is measured would be waited for; it ends with this process
 
+    hung_up = asyncio.ensure_future(asyncio.to_thread(_wait_for_end))  # also while no scheduler is there
+    hung_up.add_done_callback(end)
+    async with worker:
+        print(worker.address, flush=True)  # noqa: T201 - the answer
+        os.dup2(2, 1)  # nobody reads what is printed from now on
+        await worker.finished()
+        end()
 
-async def _hung_up() -> None:
-    while await asyncio.to_thread(os.read, 0, 4096):
+
+def _wait_for_end() -> None:
+    """Wait until standard input is closed."""
+    while os.read(0, 4096):
         pass
 
 

@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import signal
 import socket
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -20,6 +21,7 @@ pytest.importorskip("distributed")
 pytest.importorskip("asyncssh")
 
 import asyncssh
+import msgspec
 from asyncssh.constants import OPEN_RESOURCE_SHORTAGE
 
 from irbench.errors import IrbenchError
@@ -27,7 +29,9 @@ from irbench.features.fleet import workers
 from irbench.features.fleet.dask_process import Tls
 from irbench.features.fleet.problems import TargetProblem
 from irbench.features.fleet.targets import FleetFile, SchedulerAddress, Target
+from irbench.features.fleet.worker_process import WorkerRequest
 from irbench.features.fleet.workers import Unreachable, cluster_of_own, connected
+from irbench.system.programs import python_process
 
 FAILURES = [
     asyncssh.ChannelOpenError(OPEN_RESOURCE_SHORTAGE, "no session"),
@@ -317,3 +321,11 @@ def test_a_key_is_unknown_where_no_host_is_known(tmp_path: Path):
     known = tmp_path / "known_hosts"
     known.touch()
     assert found_code(known, free_port()) == "unknown-host-key"
+
+
+def test_a_worker_whose_coordinator_ends_before_its_scheduler_is_there_ends_too(own_home: Path):
+    request = WorkerRequest(name="a", scheduler="tls://127.0.0.1:1", tls=workers.certificates())
+    lines = b"".join(msgspec.json.encode(line) + b"\n" for line in ({}, request))
+    command, environment = python_process("-m", "irbench.features.fleet.worker_process")
+    done = subprocess.run(command, env=environment, input=lines, capture_output=True, check=False, timeout=600)
+    assert (done.returncode, done.stdout) == (0, b"")
