@@ -11,7 +11,6 @@ from typing import Any
 
 from irbench.onnx.operator_classes import PRODUCTS, OperatorClass, operator_class
 from irbench.onnx.reading.inventory import Inventory, NodeEntry, take_inventory
-from irbench.onnx.reading.value_shapes import shapes_of_file
 from irbench.spec import Scalar, Shape, TensorSpec
 
 CPU_PROVIDER = "CPUExecutionProvider"
@@ -72,6 +71,8 @@ def heavy_nodes(nodes: Sequence[AssignedNode], path: Path, inputs: Sequence[Tens
         path: The graph.
         inputs: Of the graph, with their sizes.
     """
+    from irbench.onnx.reading.value_shapes import shapes_of_file  # NumPy, which listing backends does without
+
     inventory = take_inventory(path)
     sizes = {spec.name: _elements(spec.shape) for spec in inputs}
     sizes |= {value.name: _elements(value.shape) for value in shapes_of_file(path, inputs)}

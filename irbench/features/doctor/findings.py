@@ -681,7 +681,7 @@ class NoPersistence(Finding):
 class SeveralRuntimes(Finding):
     """Several packages bring the same module."""
 
-    code = "several-onnxruntimes"
+    code = "several-runtimes"
     effect = "They install the same files, so which one runs, and whether it has CUDA, depends on their order."
     remedy = "Remove all, and install the one that you need, for example:"
     packages: tuple[str, ...]
@@ -693,7 +693,7 @@ class SeveralRuntimes(Finding):
 
     def words(self) -> FindingWords:
         names = [package.split()[0] for package in self.packages]
-        found = f"Several packages of ONNX Runtime are installed: {listing(self.packages)}."
+        found = f"Several packages of one runtime are installed: {listing(self.packages)}."
         command = f"pip uninstall -y {' '.join(names)} && pip install {names[-1]}"
         return FindingWords(found, self.effect, self.remedy, command)
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias, cast
 import psutil
 
 from irbench.core.record import GpuLimit
+from irbench.core.registry import distributions
 from irbench.measure.gpu_evidence import limits_of
 from irbench.measure.nvml import (
     NVIDIA_DRIVER,
@@ -28,7 +29,8 @@ UNIFIED_MEMORY = Path("/dev/nvidia-uvm")
 """Without it CUDA finds no GPU, though ``nvidia-smi`` shows one."""
 _SHARING = "nvidia-cuda-mps"
 """How the names of the processes of MPS begin."""
-_RUNTIMES = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino", "onnxruntime-directml", "onnxruntime-training")
+_BUILDS = ("", "-cpu", "-gpu", "-openvino", "-directml", "-training")
+"""How the names of packages end that install the files of one runtime."""
 _CUDNN = ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13")
 
 ComputeMode: TypeAlias = Literal["default", "exclusive-thread", "prohibited", "exclusive-process"]
@@ -96,7 +98,7 @@ class GpuFacts:
 
 def describe_gpus() -> GpuFacts:
     """Return what can be told of the GPUs without using them."""
-    packages: dict[str, Any] = {"runtimes": _installed(_RUNTIMES), "cudnn": _installed(_CUDNN)}
+    packages: dict[str, Any] = {"runtimes": _builds(), "cudnn": _installed(_CUDNN)}
     around: dict[str, Any] = {
         **packages,
         "shared": _is_shared(),
@@ -165,6 +167,15 @@ def _program(process: int) -> str:
 
 def _is_shared() -> bool:
     return any((process.info["name"] or "").startswith(_SHARING) for process in psutil.process_iter(["name"]))
+
+
+def _builds() -> tuple[str, ...]:
+    """Return the packages that install the same runtime, where there are several."""
+    for name in distributions():
+        found = _installed(f"{name}{build}" for build in _BUILDS)
+        if len(found) > 1:
+            return found
+    return ()
 
 
 def _installed(names: Iterable[str]) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ def packages(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         return installed[name]
 
     monkeypatch.setattr(metadata, "version", version)
+    monkeypatch.setattr(gpus, "distributions", lambda: ("numpy", "onnxruntime"))
     monkeypatch.setattr(gpus.psutil, "process_iter", lambda _: iter(()))
     return installed
 
@@ -166,7 +167,7 @@ def test_a_driver_that_does_not_answer_is_found(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("package", "code", "command"),
     [
-        ("onnxruntime", "several-onnxruntimes", "pip uninstall -y onnxruntime onnxruntime-gpu && pip install"),
+        ("onnxruntime", "several-runtimes", "pip uninstall -y onnxruntime onnxruntime-gpu && pip install"),
         ("nvidia-cudnn-cu13", "several-cudnns", "pip uninstall -y nvidia-cudnn-cu12 nvidia-cudnn-cu13 && pip install"),
     ],
 )
