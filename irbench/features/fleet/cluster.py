@@ -223,7 +223,7 @@ def _not_opened(request: Open, event: Event) -> IrbenchError:
     said = f": {one_line(event.said)}" if isinstance(event, NotOpened) and event.said else ""
     if request.address:
         return IrbenchError(
-            f"The scheduler {request.address} is not reached{said}.",
+            f"The scheduler {request.address} cannot be reached{said}.",
             hint="Check the address, and [tls] in the file of targets.",
         )
     return IrbenchError(

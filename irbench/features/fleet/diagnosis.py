@@ -121,7 +121,7 @@ async def diagnosed(fleet: FleetFile, say: Say, *, peak: bool) -> FleetDiagnosis
     unusable: dict[str, TargetProblem] = {}
 
     def tell(name: str, problem: TargetProblem) -> None:
-        if problem.lasts:  # its row says it
+        if problem.lasts or problem.code == "no-worker":  # its row says it
             unusable[name] = problem
         else:
             say(problem_line(name, problem))

@@ -34,6 +34,7 @@ Code: TypeAlias = Literal[
     "not-reached",
     "cut",
     "worker-ended",
+    "no-worker",
     "unwritable",
     "not-asked",
     "failed",
@@ -60,15 +61,19 @@ _TEXTS: Mapping[Code, tuple[str, str]] = {
         "compare what {scan} | ssh-keygen -lf - prints with its owner's fingerprints, then: {scan} >> {subject}",
     ),
     "changed-host-key": (
-        "the host key of {host} is not the one in {subject}: it was set up again, or another machine answers",
-        "if {scan} | ssh-keygen -lf - prints its owner's new fingerprint: ssh-keygen -R '{known_as}' -f {subject}",
+        "the host key of {host} is not the one in {subject}: it was reinstalled, or another machine is answering",
+        "find out why it changed; if {scan} | ssh-keygen -lf - prints what its owner names: {replace}",
     ),
     "no-key-accepted": (
         "{host} accepts no key of yours",
         "add the public key to ~/.ssh/authorized_keys there, or name another with `identity`",
     ),
     "key-unreadable": ("a key cannot be read{said}", "check `identity` and `known-hosts`"),
-    "not-reached": ("{host} is not reached{said}", "try: ssh -p {port} {host}"),
+    "not-reached": ("{host} cannot be reached{said}", "try: ssh -p {port} {host}"),
+    "no-worker": (
+        "no worker of the cluster has this name; those that measure there: {needed}",
+        "start one with --name {subject} --resources measure=1, or correct the name",
+    ),
     "worker-ended": ("its worker {reason}", "it is started again"),
     "cut": ("the connection was cut{said}", "look at its network, and at the log of its sshd"),
     "unwritable": (
@@ -82,16 +87,16 @@ _TEXTS: Mapping[Code, tuple[str, str]] = {
     "failed": ("irbench failed to keep its worker running{said}", "report this as a bug of irbench"),
 }
 """What is wrong, and how to fix it."""
-_PASSING: tuple[Code, ...] = ("no-answer", "not-reached", "cut", "worker-ended")
+_PASSING: tuple[Code, ...] = ("no-answer", "not-reached", "cut", "worker-ended", "no-worker")
 
 
 class TargetProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a target may not measure, or is not there.
 
     Attributes:
-        subject: A distribution, another target, a program, or the file of known hosts, by the code.
+        subject: A distribution, a target, a program, or the file of known hosts, by the code.
         there: The version there.
-        needed: The version that is needed, or what a worker lacks.
+        needed: The version that is needed, what a worker lacks, or the names of workers.
         said: What the system or a process said.
     """
 
@@ -121,7 +126,8 @@ class TargetProblem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         bare_host = self.host.rpartition("@")[2]
         known_as = bare_host if self.port == _SSH_PORT else f"[{bare_host}]:{self.port}"
         scan = f"ssh-keyscan -p {self.port} {bare_host}"
-        more = {"said": said, "reason": self.said, "scan": scan, "known_as": known_as}
+        replace = f"ssh-keygen -R '{known_as}' -f {self.subject} && {scan} >> {self.subject}"
+        more = {"said": said, "reason": self.said, "scan": scan, "replace": replace}
         values = {**msgspec.structs.asdict(self), **more}
         return plain(text.format(**values))
 

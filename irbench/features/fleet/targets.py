@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections import Counter
@@ -133,7 +134,10 @@ def _path(kind: type, value: Any) -> Any:
 def _absolute(holder: S, folder: Path, *fields: str) -> S:
     paths = {name: getattr(holder, name) for name in fields}
     return msgspec.structs.replace(
-        holder, **{name: folder / path.expanduser() for name, path in paths.items() if path is not None}
+        holder,
+        **{
+            name: Path(os.path.normpath(folder / path.expanduser())) for name, path in paths.items() if path is not None
+        },
     )
 
 
@@ -157,13 +161,15 @@ def _problems(fleet: FleetFile) -> Iterator[str]:
     hosts = {bool(target.host) for target in fleet.targets}
     if len(hosts) > 1 and not (fleet.trusted or fleet.scheduler.address):
         yield (
-            "this machine is a target beside others, which can then run code on it. "
+            "this machine is listed with other targets, which could then run code on it. "
             "If you trust them with this account, write trusted = true above [[targets]]"
         )
     pools = {target.pool for target in fleet.targets if target.pool}
     if taken := pools & {target.name for target in fleet.targets}:
         yield f"{min(taken)} is the name of a target and of a pool"
-    yield from (f"{name}: {text!r} is no version, such as ==1.23.*" for name, text in _odd_versions(fleet.requires))
+    yield from (
+        f"{name}: {text!r} is not a version specifier, such as ==1.23.*" for name, text in _odd_versions(fleet.requires)
+    )
 
 
 def _odd_versions(requires: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -79,6 +79,11 @@ async def opened(fleet: FleetFile, tell: Tell) -> AsyncIterator[Cluster]:
             yield own.cluster
         return
     tls = None
+    if fleet.scheduler.address.startswith("tls://") and fleet.tls is None:
+        raise IrbenchError(
+            f"The scheduler {fleet.scheduler.address} needs certificates.",
+            hint="Name ca, cert and key in [tls] of the file of targets.",
+        )
     if fleet.tls is not None:
         try:
             tls = Tls(*(path.read_text(encoding="ascii") for path in (fleet.tls.ca, fleet.tls.cert, fleet.tls.key)))
@@ -88,6 +93,11 @@ async def opened(fleet: FleetFile, tell: Tell) -> AsyncIterator[Cluster]:
                 hint="Check [tls] in the file of targets.",
             ) from error
     async with joined(Open(address=fleet.scheduler.address, tls=tls, is_trusted=fleet.trusted)) as cluster:
+        there = await cluster.members()
+        names = ", ".join(sorted(name for name, member in there.items() if member.measures)) or "none"
+        for target in fleet.targets:
+            if target.name not in there:
+                tell(target.name, TargetProblem(code="no-worker", subject=target.name, needed=names))
         yield cluster
 
 

@@ -233,7 +233,7 @@ def test_a_scheduler_that_does_not_start_is_a_line_with_a_hint(side: DaskSide, l
 
 def test_a_scheduler_that_is_not_reached_is_named(side: DaskSide):
     side.does(tells(NotOpened("timed out")))
-    with pytest.raises(IrbenchError, match="tcp://there:1 is not reached: timed out"):
+    with pytest.raises(IrbenchError, match="tcp://there:1 cannot be reached: timed out"):
         run(asked, Open(address="tcp://there:1"))
 
 

@@ -26,7 +26,7 @@ from asyncssh.constants import OPEN_RESOURCE_SHORTAGE
 
 from irbench.errors import IrbenchError
 from irbench.features.fleet import workers
-from irbench.features.fleet.dask_process import Tls
+from irbench.features.fleet.dask_process import Member, Tls
 from irbench.features.fleet.problems import TargetProblem
 from irbench.features.fleet.targets import FleetFile, SchedulerAddress, Target
 from irbench.features.fleet.worker_process import WorkerRequest
@@ -329,3 +329,40 @@ def test_a_worker_whose_coordinator_ends_before_its_scheduler_is_there_ends_too(
     command, environment = python_process("-m", "irbench.features.fleet.worker_process")
     done = subprocess.run(command, env=environment, input=lines, capture_output=True, check=False, timeout=600)
     assert (done.returncode, done.stdout) == (0, b"")
+
+
+def test_a_target_that_no_worker_of_a_running_cluster_has_the_name_of_is_told_at_once(monkeypatch: pytest.MonkeyPatch):
+    class Cluster:
+        async def members(self) -> dict[str, Member]:
+            return {
+                "xeon": Member("xeon", "tcp://a:1", measures=True),
+                "idle": Member("idle", "tcp://a:2", measures=False),
+            }
+
+    @asynccontextmanager
+    async def joined(_: object) -> AsyncIterator[Cluster]:
+        yield Cluster()
+
+    monkeypatch.setattr(workers, "joined", joined)
+    fleet = FleetFile((Target(name="xeon"), Target(name="second")), scheduler=SchedulerAddress(address="tcp://there:1"))
+    told: list[tuple[str, TargetProblem]] = []
+
+    async def join() -> None:
+        async with workers.opened(fleet, lambda *problem: told.append(problem)):
+            pass
+
+    asyncio.run(join())
+    ((name, problem),) = told
+    assert (name, problem.code, problem.lasts) == ("second", "no-worker", False)
+    assert problem.text().endswith(": xeon")
+
+
+def test_an_encrypted_scheduler_without_certificates_is_refused_before_it_is_asked():
+    fleet = FleetFile(scheduler=SchedulerAddress(address="tls://there:1"))
+
+    async def join() -> None:
+        async with workers.opened(fleet, lambda *_: None):
+            pass
+
+    with pytest.raises(IrbenchError, match="needs certificates"):
+        asyncio.run(join())
