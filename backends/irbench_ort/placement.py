@@ -64,7 +64,8 @@ def heavy_nodes(nodes: Sequence[AssignedNode], path: Path, inputs: Sequence[Tens
     """Return the operators of the nodes that compute more than shapes, with how many nodes have each.
 
     ONNX Runtime runs what computes shapes on the CPU, in whole numbers or not: that is what reads sizes of tensors
-    and constants alone. What reads and computes few elements costs as little. Products and normalisations never do.
+    and constants alone, and computes few elements as far as is known. What reads and computes few elements costs as
+    little. Products and normalisations never do.
 
     Args:
         nodes: Nodes beside the device, as they are called in the graph or in what ONNX Runtime made of it.
@@ -91,6 +92,8 @@ def _light_nodes(inventory: Inventory, sizes: Mapping[str, int | None]) -> Itera
     of_shapes = set(weights)
     for node in inventory.nodes:
         reads_shapes = node.op_type in ("Shape", "Size") or all(name in of_shapes for name in node.inputs if name)
+        # a weight that is unpacked on the CPU is copied to the GPU for each inference
+        reads_shapes = reads_shapes and all((sizes.get(name) or 0) <= _FEW_ELEMENTS for name in node.outputs)
         if reads_shapes:
             of_shapes.update(node.outputs)
         kind = operator_class(node.domain, node.op_type)

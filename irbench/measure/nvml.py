@@ -89,7 +89,8 @@ def all_gpus(nvml: Any) -> tuple[tuple[Gpu, ...], int]:
 def _gpu(nvml: Any, number: int) -> Gpu | None:
     try:
         handle = nvml.nvmlDeviceGetHandleByIndex(number)
-        return Gpu(number, str(nvml.nvmlDeviceGetUUID(handle)), nvml, handle)
+        uuid = nvml.nvmlDeviceGetUUID(handle)
+        return Gpu(number, uuid.decode() if isinstance(uuid, bytes) else str(uuid), nvml, handle)
     except nvml.NVMLError:
         return None
 

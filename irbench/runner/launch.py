@@ -406,7 +406,8 @@ class Launch:
             used_bytes = self._used_of_gpu(cell.id)
             self._warm_up(cell)
             self._progress[cell.id].take_of_gpu(used_bytes, self._used_of_gpu(cell.id))
-            taken_of_gpu.append(self._progress[cell.id].gpu_peak_bytes or 0)
+            if cell.id in self._on_nvidia:
+                taken_of_gpu.append(self._progress[cell.id].gpu_peak_bytes or 0)
             warm[cell.session] = self._progress[cell.id]
             warmed = self._progress[cell.id].warmed
             if warmed is not None:

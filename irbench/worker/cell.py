@@ -306,13 +306,14 @@ class CellHost:
         before = self._read_counters()
         window = self._driver.drive(samples, settle_calls, first)
         evidence = evidence_between(before, self._read_counters())
-        self._require_same_device()
+        if self._device not in (None, "cpu"):
+            self._require_same_device()
         part_ns = part_times_ns(self._slots, samples * self._calls_per_sample)
         return Round(block, window.issue_ns, window.completion_ns, evidence, window.open_ns, part_ns)
 
     def _require_same_device(self) -> None:
         assert self._session is not None
-        device = self._session.effective.get("device")
+        device = plain_scalar(self._session.effective.get("device"))
         if device != self._device:
             raise Refusal(
                 f"The runtime moved from {self._device} to {device} while it was measured.",

@@ -239,6 +239,7 @@ def test_the_same_operators_are_refused_on_the_cpu_where_they_compute_with_tenso
     [
         ("k = Constant<value = int64 {1}>() y = CumSum(x, k)", "CumSum"),  # two rows of 2048 are no shape
         ("few = ReduceMax<axes = [1], keepdims = 1>(x) y = Sqrt(few)", "ReduceMax"),
+        ("s = Constant<value_ints = [64, 2048]>() y = ConstantOfShape(s)", "ConstantOfShape"),
         ("s = Shape(x) f = Cast<to = 1>(s) y = Softmax(f)", "Softmax"),
         ("s = Shape(x) f = Cast<to = 1>(s) y = MatMul(f, f)", "MatMul"),
     ],

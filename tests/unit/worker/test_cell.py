@@ -245,6 +245,20 @@ def test_a_session_that_moves_to_another_device_while_it_is_measured_is_refused(
         host.take_round(1, 2, 1)
 
 
+def test_a_device_is_compared_as_it_is_told_and_only_where_it_is_not_the_processor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Device:
+        def __str__(self) -> str:
+            return "cuda:0"
+
+    host, _ = host_with(1, monkeypatch)
+    monkeypatch.setattr(Session, "effective", {"device": Device()})
+    host.prepare(with_outputs=False)
+    monkeypatch.setattr(Session, "effective", {"device": Device()})
+    host.take_round(0, 2, 1)
+
+
 def test_an_output_that_grows_cannot_be_fed_back(monkeypatch: pytest.MonkeyPatch) -> None:
     host, _ = host_with(1, monkeypatch, feeding=Feeding(feedback={"image": "answer"}))
     monkeypatch.setattr(Recorder, "fetch", lambda slot: (np.concatenate([slot.feeds[-1][0]] * 2),))
