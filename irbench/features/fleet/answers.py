@@ -12,8 +12,8 @@ from irbench.features.fleet.messages import JobOutcome, JobRequest, NotAsked, Ta
 from irbench.features.plan.expansion import SweepTable
 from irbench.requests.run_requests import LONGEST_NAME
 
-_SETTINGS = {"backends": "backends", "streams": "streams", "instances": "instances", "threads": "threads"}
-"""What a plan of a run has of the settings of a table, by the key that a plan in a file has."""
+_SETTINGS = ("backends", "streams", "instances", "threads")
+"""Of a table, which the plan of its run has under the same keys."""
 _MOST_BYTES = 1 << 16
 _OF_A_MODEL = ")"
 """What the digest of a model's file is called ends so, as in ``resnet50 (onnx)``."""
@@ -116,7 +116,7 @@ def _has_settings(document: RunDocument, table: SweepTable, key: str) -> bool:
     asked = {word.strip() for value in values for word in str(value).split(",")}
     if not asked or (key != "backends" and not all(word.isdecimal() for word in asked)):
         return True
-    sent = document.plan.get(_SETTINGS[key])
+    sent = document.plan.get(key)
     return isinstance(sent, list | tuple) and all({str(value), str(value).partition(":")[0]} & asked for value in sent)
 
 

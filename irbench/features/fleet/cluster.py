@@ -133,11 +133,8 @@ class Cluster:
         try:
             while (frame := await read_frame(self._process.stdout, LARGEST_ANSWER_BYTES + _SMALL_BYTES)) is not None:
                 self._take(msgspec.msgpack.decode(frame, type=Event))
-        except (
-            ValueError,
-            RecursionError,
-        ):  # msgspec's are ValueErrors too: it is ended, since nothing more it sends can be trusted
-            pass
+        except (ValueError, RecursionError):  # msgspec's are ValueErrors too
+            pass  # it is ended, since nothing more that it sends can be trusted
         finally:
             self._is_over = True
             self.changed.set()

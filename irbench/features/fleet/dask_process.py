@@ -377,9 +377,8 @@ def main() -> None:
     output = os.dup(1)
     os.dup2(2, 1)  # what libraries print
     _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(
-        resource.RLIMIT_NOFILE, (most_files, most_files)
-    )  # whoever reaches the port can open connections
+    # whoever reaches the port can open connections
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     # libraries of numerics start threads when they are imported, which could not be confined any more
     os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
