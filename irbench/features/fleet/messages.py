@@ -10,6 +10,7 @@ import msgspec
 from irbench.errors import IrbenchError
 from irbench.features.plan.expansion import SweepTable
 from irbench.features.tune.report import Conclusion, TunedSetting
+from irbench.store.folders import ULID
 from irbench.system.document_damage import damage_text
 
 FORMAT = 3
@@ -21,7 +22,7 @@ Name: TypeAlias = Annotated[str, msgspec.Meta(max_length=400)]
 """What is sent as a name or a version has no more characters."""
 Said: TypeAlias = Annotated[str, msgspec.Meta(max_length=1 << 16)]
 """Nor has what is sent as a reason, of which a line is shown."""
-RunId: TypeAlias = Annotated[str, msgspec.Meta(pattern="^([0-9A-HJKMNP-TV-Z]{26})?$")]
+RunId: TypeAlias = Annotated[str, msgspec.Meta(pattern=rf"\A({ULID})?\Z")]
 """A ULID, or nothing where there is no run."""
 
 T = TypeVar("T")
