@@ -18,6 +18,7 @@ from irbench.exporter.source import Source, find_module, package_files
 from irbench.options.export import ExportOptions
 from irbench.spi import install_command
 from irbench.system.file_states import digest
+from irbench.system.prepared_types import prepared
 
 _FORMAT = 2
 """Raise it when the same request must no longer be answered by a bundle of an earlier irbench."""
@@ -59,7 +60,7 @@ def options_of(stored: Mapping[str, Any]) -> ExportOptions:
     Raises:
         msgspec.ValidationError: They are of another irbench, or of nobody's.
     """
-    return msgspec.convert(dict(stored), ExportOptions, dec_hook=lambda kind, value: kind(value))
+    return msgspec.convert(dict(stored), prepared(ExportOptions), dec_hook=lambda kind, value: kind(value))
 
 
 def _stored(value: Any, folder: Path) -> Any:

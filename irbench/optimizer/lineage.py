@@ -18,6 +18,7 @@ from irbench.optimizer.recipe import Recipe
 from irbench.spec import Artifact, Disagreement
 from irbench.store import bundles
 from irbench.system.file_access import read_regular, write_atomically
+from irbench.system.prepared_types import prepared
 from irbench.worker.model_files import read_external_files
 
 _FILE, _MOST_BYTES = "lineage.json", 1 << 24
@@ -109,7 +110,7 @@ def kept_for(artifact: Artifact) -> tuple[tuple[Path, Lineage], ...]:
 def read_lineage(path: Path) -> Lineage | None:
     """Return the lineage that stands beside a graph, if one does."""
     try:
-        return msgspec.json.decode(read_regular(path.parent / _FILE, _MOST_BYTES), type=Lineage)
+        return msgspec.json.decode(read_regular(path.parent / _FILE, _MOST_BYTES), type=prepared(Lineage))
     except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
         return None
 

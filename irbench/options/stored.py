@@ -17,6 +17,7 @@ from irbench.options.kinds import Kind
 from irbench.options.option import CommandOptions
 from irbench.options.run import RUN, RunOptions
 from irbench.options.values import varied_in
+from irbench.system.prepared_types import prepared
 
 C = TypeVar("C")
 _NOT_STORED = ("all", "no_lock", "results")
@@ -63,7 +64,7 @@ def options_of(plan: Mapping[str, Any]) -> RunOptions:
     if wrong is not None:
         raise ValueError(f"it has no option {wrong!r}")
     stored = {**_shown(plan), **beside}
-    values = {name: msgspec.convert(value, types[name], dec_hook=_read) for name, value in stored.items()}
+    values = {name: msgspec.convert(value, prepared(types[name]), dec_hook=_read) for name, value in stored.items()}
     for name, value in values.items():
         _require_readable(RUN.options[name].kind, value)
     return RunOptions(**values)
@@ -78,7 +79,7 @@ def own_options_of(command: CommandOptions[C], stored: Mapping[str, Any]) -> C:
     wrong = next((name for name in stored if name not in command.own_options), None)
     if wrong is not None:
         raise ValueError(f"it has no option {wrong!r}")
-    own = msgspec.convert(stored, command.own)
+    own = msgspec.convert(stored, prepared(command.own))
     for name, declared in command.own_options.items():
         value = getattr(own, name)
         if value != declared.default:

@@ -43,6 +43,7 @@ from irbench.runner.requested_inputs import refuse_unknown_values, require_data
 from irbench.spec import Precision, Timing, WarmUpLength
 from irbench.spec.requested_sizes import refuse_unknown_names
 from irbench.system import host
+from irbench.system.prepared_types import prepared
 
 QUICK = Timing(min_launches=3, max_launches=3, blocks=6, max_blocks=9, sized_for=25.0)
 THOROUGH = Timing(
@@ -275,7 +276,7 @@ def _timing(options: RunOptions) -> Timing:
         energy=options.energy,
     )
     try:
-        return msgspec.convert(asdict(chosen), Timing)
+        return msgspec.convert(asdict(chosen), prepared(Timing))
     except msgspec.ValidationError as error:
         raise IrbenchError(
             f"The timing is not valid: {error}.", hint="Give the options the types that irbench run --help names."

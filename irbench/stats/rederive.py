@@ -25,6 +25,7 @@ from irbench.stats.run_modes.serving import derive_serving_table
 from irbench.stats.run_modes.soak import derive_soak_table
 from irbench.stats.speedups import launch_ratios
 from irbench.stats.summary import summarise
+from irbench.system.prepared_types import prepared
 
 _Kind = TypeVar("_Kind")
 
@@ -95,7 +96,7 @@ def planned_timing(plan: Mapping[str, Any]) -> Timing:
 
 def _converted(stored: Mapping[str, Any], kind: type[_Kind]) -> _Kind:
     try:
-        return msgspec.convert(stored, kind)
+        return msgspec.convert(stored, prepared(kind))
     except (TypeError, ValueError) as error:  # msgspec's are ValueErrors too
         raise _impossible(error) from error
 

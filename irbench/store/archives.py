@@ -33,6 +33,7 @@ from irbench.store.runs import read_launch
 from irbench.system.document_damage import damage_text
 from irbench.system.file_access import open_regular, replacing
 from irbench.system.file_states import exists, is_file
+from irbench.system.prepared_types import prepared
 
 _LOG = re.compile(r"(?P<worker>.+?)(-\d+)?\.log", re.ASCII)
 """Of a row, of one of its instances (``ort-2.log``), or of a process that keeps a processor busy."""
@@ -184,7 +185,7 @@ def _launches_of(folder: Path) -> Collection[str]:
     """Return the launches that a document names; none where it is damaged, which those find that check it."""
     try:
         whole = read_bytes(folder / RUN_FILE, most_bytes=LARGEST_DOCUMENT_BYTES)
-        return msgspec.json.decode(whole, type=_Named).launches
+        return msgspec.json.decode(whole, type=prepared(_Named)).launches
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return ()
 

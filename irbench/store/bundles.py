@@ -32,6 +32,7 @@ from irbench.system.file_access import move_folder, read_regular, replace_folder
 from irbench.system.file_states import FileState, digest, is_file, is_unchanged
 from irbench.system.home import home, homes
 from irbench.system.locks import temporary_folder
+from irbench.system.prepared_types import prepared
 
 ELSEWHERE = "Give another path with -o."
 __all__ = [
@@ -163,7 +164,7 @@ def _now_ns() -> int | None:
 def _read(memory: Path) -> dict[str, FileState]:
     """Return the states of files when they were last compared; of none where that is not known."""
     try:
-        return msgspec.json.decode(read_regular(memory, _MOST_INTACT_BYTES), type=dict[str, FileState])
+        return msgspec.json.decode(read_regular(memory, _MOST_INTACT_BYTES), type=prepared(dict[str, FileState]))
     except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
         return {}
 

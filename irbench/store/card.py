@@ -18,6 +18,7 @@ from irbench.system import host
 from irbench.system.document_damage import damage_text
 from irbench.system.file_access import read_regular, write_atomically
 from irbench.system.file_states import FileState, is_file
+from irbench.system.prepared_types import prepared
 
 if TYPE_CHECKING:
     from irbench.spi import Array
@@ -102,11 +103,11 @@ def load_card(directory: Path) -> Card:
         if not is_file(path):
             raise IrbenchError(f"{directory} is not a bundle: it contains no {CARD}.", hint="irbench export MODEL")
         content = read_regular(path, MOST_BYTES)
-        if msgspec.json.decode(content, type=_CardVersion).schema_version > _SCHEMA_VERSION:
+        if msgspec.json.decode(content, type=prepared(_CardVersion)).schema_version > _SCHEMA_VERSION:
             raise IrbenchError(
                 f"{path} was written by a newer version of irbench.", hint="Upgrade irbench, or export it again."
             )
-        card = msgspec.json.decode(content, type=Card, dec_hook=_decode)
+        card = msgspec.json.decode(content, type=prepared(Card), dec_hook=_decode)
         _require_sense(card.bundle)
         if card.schema_version == 2 and any(map(_had_no_zeros, card.bundle.inputs)):
             raise IrbenchError(f"{path} was written when masks were generated in another way.", hint=remedy)

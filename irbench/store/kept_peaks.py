@@ -9,6 +9,7 @@ import msgspec
 from irbench.errors import IrbenchError
 from irbench.roofline import MachinePeaks
 from irbench.system.file_access import read_regular, write_atomically
+from irbench.system.prepared_types import prepared
 
 _FOLDER, _MOST_BYTES = "peaks", 1 << 24
 
@@ -30,7 +31,7 @@ def keep_peaks(home: Path, peaks: MachinePeaks) -> Path:
 def kept_peaks(home: Path, machine: str) -> MachinePeaks | None:
     """Return the peaks of a machine; ``None`` where none were measured, or what was kept cannot be read."""
     try:
-        peaks = msgspec.json.decode(read_regular(_place(home, machine), _MOST_BYTES), type=MachinePeaks)
+        peaks = msgspec.json.decode(read_regular(_place(home, machine), _MOST_BYTES), type=prepared(MachinePeaks))
     except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
         return None
     return peaks if peaks.machine == machine else None

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from irbench.core.record import CellLaunch, LaunchRecord, ServedLoad
 from irbench.errors import IrbenchError
 from irbench.system.document_damage import damage_text
+from irbench.system.prepared_types import prepared
 
 _FAMILY = b"IRBENCH"
 _MAGIC = _FAMILY + b"1"
@@ -60,7 +61,7 @@ def decode_launch(data: bytes, name: str) -> LaunchRecord:
     try:
         header, *series = _split(body)
         values = _unpack_all(series)
-        record = msgspec.convert(json.loads(header), LaunchRecord, dec_hook=lambda _, number: values[number])
+        record = msgspec.convert(json.loads(header), prepared(LaunchRecord), dec_hook=lambda _, number: values[number])
         _require_sense(record)
     except (struct.error, zlib.error, msgspec.MsgspecError, *_NO_VALUES) as error:
         raise IrbenchError(f"{name} cannot be read: {damage_text(error)}.", hint=_DAMAGED_HINT) from error

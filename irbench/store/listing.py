@@ -23,6 +23,7 @@ from irbench.store.file_errors import unreadable
 from irbench.store.folders import RUN_FILE, Stamp, is_run, profiles_folder, results_option, run_folders
 from irbench.system.file_states import is_folder, is_utf8
 from irbench.system.locks import is_held
+from irbench.system.prepared_types import prepared
 
 LATEST = "latest"
 _VERSION = 8
@@ -213,7 +214,7 @@ class Index(Generic[Line]):
             return {}
         with self._damage_removed(), self._open() as connection:
             rows = connection.execute("select folder, size, changed_ns, entry from runs")
-            read = msgspec.json.Decoder(self._line).decode
+            read = msgspec.json.Decoder(prepared(self._line)).decode
             return {
                 folder: ((size, changed_ns), read(line))
                 for folder, size, changed_ns, line in rows

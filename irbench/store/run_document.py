@@ -16,6 +16,7 @@ from irbench.core.result import SCHEMA_VERSION, GroupResult, RunDocument
 from irbench.errors import IrbenchError
 from irbench.store.folders import is_ulid, seconds_of
 from irbench.system.document_damage import damage_text, refuse_newer
+from irbench.system.prepared_types import prepared
 
 _DEEPEST, _LARGEST = 100, 1 << 63
 _MOST_DIGITS = len(str(_LARGEST))
@@ -96,7 +97,7 @@ def _decoded(data: bytes, name: str) -> RunDocument:
         document = _decoder().decode(data)
         if document.schema_version == SCHEMA_VERSION:
             return document
-    version = msgspec.json.decode(data, type=_RunVersion).schema_version
+    version = msgspec.json.decode(data, type=prepared(_RunVersion)).schema_version
     refuse_newer(name, version, SCHEMA_VERSION)
     if version < SCHEMA_VERSION:
         raise IrbenchError(
@@ -108,7 +109,7 @@ def _decoded(data: bytes, name: str) -> RunDocument:
 
 @cache
 def _decoder() -> msgspec.json.Decoder[RunDocument]:
-    return msgspec.json.Decoder(RunDocument)
+    return msgspec.json.Decoder(prepared(RunDocument))
 
 
 def json_schema() -> bytes:

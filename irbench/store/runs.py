@@ -27,6 +27,7 @@ from irbench.store.listing import Listing, find_run, list_runs
 from irbench.store.run_document import decode_document, encode_document
 from irbench.system.file_access import write_atomically, write_synced
 from irbench.system.locks import hold, is_held
+from irbench.system.prepared_types import prepared
 
 
 class _UnreadRow(msgspec.Struct):
@@ -66,7 +67,7 @@ def _document_bytes(folder: Path) -> bytes:
 
 @cache
 def _outlines() -> msgspec.json.Decoder[Outline]:
-    return msgspec.json.Decoder(Outline)
+    return msgspec.json.Decoder(prepared(Outline))
 
 
 def check_launches(folder: Path, document: RunDocument) -> None:

@@ -34,6 +34,7 @@ from irbench.features.fleet.dask_process import (
 )
 from irbench.features.fleet.on_target.files import private_folder
 from irbench.system.locks import temporary_folder
+from irbench.system.prepared_types import prepared
 from irbench.system.programs import python_process
 
 _START_S = 60
@@ -132,7 +133,7 @@ class Cluster:
         assert self._process.stdout is not None
         try:
             while (frame := await read_frame(self._process.stdout, LARGEST_ANSWER_BYTES + _SMALL_BYTES)) is not None:
-                self._take(msgspec.msgpack.decode(frame, type=Event))
+                self._take(msgspec.msgpack.decode(frame, type=prepared(Event)))
         except (ValueError, RecursionError):  # msgspec's are ValueErrors too
             pass  # it is ended, since nothing more that it sends can be trusted
         finally:
@@ -193,7 +194,7 @@ async def joined(request: Open) -> AsyncIterator[Cluster]:
             process.stdin.write(framed(request))
             try:
                 first = await asyncio.wait_for(read_frame(process.stdout, _SMALL_BYTES), _START_S)
-                event = NotOpened("") if first is None else msgspec.msgpack.decode(first, type=Event)
+                event = NotOpened("") if first is None else msgspec.msgpack.decode(first, type=prepared(Event))
             except (TimeoutError, ValueError, RecursionError):
                 event = NotOpened("it does not answer")
             if not isinstance(event, Opened):

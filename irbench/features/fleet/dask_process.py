@@ -23,6 +23,7 @@ import msgspec
 from irbench.errors import first_line
 from irbench.features.fleet import on_target
 from irbench.system.confinement import TCP_SINCE, Confinement, confine
+from irbench.system.prepared_types import prepared
 from irbench.system.signals import die_with_parent
 
 RESOURCE = "measure"
@@ -202,7 +203,7 @@ class _Endpoint:
 
     async def _obey(self) -> None:
         while (request := await read_frame(self._reader)) is not None:
-            match msgspec.msgpack.decode(request, type=Request):
+            match msgspec.msgpack.decode(request, type=prepared(Request)):
                 case Call() as call:
                     self._calls[call.number] = (call.worker, asyncio.ensure_future(self._call(call)))
                 case Withdraw(number) if number in self._calls:
@@ -372,7 +373,7 @@ def main() -> None:
     data = b""
     while len(data) < length and (piece := os.read(0, length - len(data))):
         data += piece
-    request = msgspec.msgpack.decode(data, type=Open)
+    request = msgspec.msgpack.decode(data, type=prepared(Open))
     folder = Path(sys.argv[1])
     output = os.dup(1)
     os.dup2(2, 1)  # what libraries print

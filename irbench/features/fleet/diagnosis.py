@@ -21,6 +21,7 @@ from irbench.features.fleet.progress import problem_line
 from irbench.features.fleet.targets import FleetFile
 from irbench.measure.clock import Stopwatch
 from irbench.roofline import Bandwidth, ComputePeak
+from irbench.system.prepared_types import prepared
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -167,7 +168,7 @@ async def _looked_at(cluster: Cluster, member: Member, known: TargetDiagnosis, *
         return known
     try:
         told = await cluster.call(member, "diagnose", peak, measures=True)
-        answer = msgspec.json.decode(told, type=DoctorAnswer)
+        answer = msgspec.json.decode(told, type=prepared(DoctorAnswer))
     except TargetLost:
         return msgspec.structs.replace(known, problem=TargetProblem(code="cut"))
     except (CallFailed, ValueError, RecursionError) as error:

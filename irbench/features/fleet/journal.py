@@ -26,6 +26,7 @@ from irbench.measure.clock import utc_now
 from irbench.system.document_damage import damage_text
 from irbench.system.file_access import append_synced, read_regular, write_atomically
 from irbench.system.locks import hold
+from irbench.system.prepared_types import prepared
 
 FORMAT = 1
 _FILE = "journal.jsonl"
@@ -265,8 +266,8 @@ def read_journal(root: Path, name: str) -> JournalDocument | None:
     try:
         data = read_regular(path, _MOST_BYTES)
         first, *lines = data[: data.rfind(b"\n") + 1].splitlines() or [b""]
-        document = msgspec.json.decode(first, type=JournalDocument)
-        decode = msgspec.json.Decoder(JournalChange).decode
+        document = msgspec.json.decode(first, type=prepared(JournalDocument))
+        decode = msgspec.json.Decoder(prepared(JournalChange)).decode
         for line in lines if document.format == FORMAT else ():
             document.take(decode(line))
     except FileNotFoundError:

@@ -12,6 +12,7 @@ from irbench.features.plan.expansion import SweepTable
 from irbench.features.tune.report import Conclusion, TunedSetting
 from irbench.store.folders import ULID
 from irbench.system.document_damage import damage_text
+from irbench.system.prepared_types import prepared
 
 FORMAT = 3
 """Of the messages: a target of another format is refused."""
@@ -166,6 +167,6 @@ def unpacked(data: bytes, kind: type[T], sender: str) -> T:
         NotAsked: They are no such message.
     """
     try:
-        return msgspec.msgpack.decode(data, type=kind)
+        return msgspec.msgpack.decode(data, type=prepared(kind))
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise NotAsked(sender, damage_text(error)) from error

@@ -15,6 +15,7 @@ import msgspec
 from irbench.errors import IrbenchError
 from irbench.system.document_damage import damage_text
 from irbench.system.file_access import read_regular
+from irbench.system.prepared_types import prepared
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 _MOST_BYTES = 1 << 20
@@ -107,7 +108,7 @@ def read_targets(path: Path) -> FleetFile:
     """
     try:
         values = tomllib.loads(read_regular(path, _MOST_BYTES).decode())
-        fleet = msgspec.convert(values, FleetFile, dec_hook=_path)
+        fleet = msgspec.convert(values, prepared(FleetFile), dec_hook=_path)
     except OSError as error:
         raise IrbenchError(f"{path} cannot be read: {error.strerror or error}.", hint="Check the path.") from error
     except (msgspec.ValidationError, ValueError, RecursionError) as error:

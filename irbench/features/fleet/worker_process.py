@@ -19,6 +19,7 @@ import msgspec
 from irbench.features.fleet.dask_process import RESOURCE, SETTINGS, WORKER_PORTS, Tls, security
 from irbench.features.fleet.on_target.files import private_folder
 from irbench.system.locks import temporary_folder
+from irbench.system.prepared_types import prepared
 from irbench.system.programs import python_process
 
 _PREPARED = "--prepared"
@@ -98,7 +99,7 @@ def main() -> None:
         os.execve(command[0], command, environment)  # noqa: S606 - ourselves
     import dask.config
 
-    request = msgspec.json.decode(_line(), type=WorkerRequest)
+    request = msgspec.json.decode(_line(), type=prepared(WorkerRequest))
     with temporary_folder(private_folder("scratch"), "worker-") as scratch:
         dask.config.set(SETTINGS)
         asyncio.run(_serve(request, scratch))

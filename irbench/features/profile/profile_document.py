@@ -26,6 +26,7 @@ from irbench.spi.profiling import TensorShape
 from irbench.stats.intervals import MOST_LAUNCHES
 from irbench.store.run_document import representable, schema_of
 from irbench.system.document_damage import damage_text, refuse_newer
+from irbench.system.prepared_types import prepared
 
 CountedKind: TypeAlias = Literal["operators", "call", "model"]
 """``operators``: equal operators, of which one was counted as a model of its own; ``call``: a model that does nothing,
@@ -300,9 +301,9 @@ def encode_profile(document: ProfileDocument) -> bytes:
 def decode_profile(data: bytes, name: str) -> ProfileDocument:
     """Return the document that JSON holds; ``name`` stands for it in an error."""
     try:
-        version = msgspec.json.decode(data, type=_ProfileVersion).profile_version
+        version = msgspec.json.decode(data, type=prepared(_ProfileVersion)).profile_version
         refuse_newer(name, version, PROFILE_VERSION)
-        document = msgspec.json.decode(data, type=ProfileDocument)
+        document = msgspec.json.decode(data, type=prepared(ProfileDocument))
         _require_sense(document)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise IrbenchError(

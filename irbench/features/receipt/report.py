@@ -28,6 +28,7 @@ from irbench.errors import IrbenchError
 from irbench.notices import AnyMark, AnyWarn
 from irbench.stats.rederive import rederive
 from irbench.system.document_damage import damage_text, refuse_newer
+from irbench.system.prepared_types import prepared
 
 _FORMAT = 2
 
@@ -165,14 +166,14 @@ def encode_receipt(receipt: Receipt) -> bytes:
 def decode_receipt(data: bytes, name: str) -> Receipt:
     """Return the receipt that a file holds."""
     try:
-        version = msgspec.json.decode(data, type=_ReceiptVersion).format
+        version = msgspec.json.decode(data, type=prepared(_ReceiptVersion)).format
         refuse_newer(name, version, _FORMAT)
         if version < _FORMAT:
             raise IrbenchError(
                 f"{name} is of format {version}, which this irbench does not read (it reads format {_FORMAT}).",
                 hint="Make it again: irbench receipt RUN -o claim.irb",
             )
-        receipt = msgspec.json.decode(data, type=Receipt)
+        receipt = msgspec.json.decode(data, type=prepared(Receipt))
         digest = _digest_of_file(data)
     except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
         raise IrbenchError(

@@ -27,6 +27,7 @@ from irbench.store.listing import find_run
 from irbench.system.file_access import read_regular, replace_folder
 from irbench.system.file_states import exists
 from irbench.system.locks import temporary_folder
+from irbench.system.prepared_types import prepared
 
 MOST_RUNS = 2000
 """Of a site: each has a page and an archive, about 100 kB."""
@@ -106,7 +107,7 @@ def _files_of(folder: Path) -> frozenset[str] | None:
     """Return the files that irbench wrote to a site; ``None`` where it is none."""
     try:
         whole = read_regular(folder / MARKER, _LARGEST_MARKER_BYTES, follow=False)
-        return frozenset((*msgspec.json.decode(whole, type=Marker).files, MARKER))
+        return frozenset((*msgspec.json.decode(whole, type=prepared(Marker)).files, MARKER))
     except (OSError, msgspec.MsgspecError, ValueError):
         return None
 

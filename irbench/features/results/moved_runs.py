@@ -28,6 +28,7 @@ from irbench.system.document_damage import damage_text, named_by_archive
 from irbench.system.file_access import move_folder, sync_folder, write_synced
 from irbench.system.file_states import is_folder
 from irbench.system.locks import hold, temporary_folder, waiting_for
+from irbench.system.prepared_types import prepared
 
 MEMORY_BYTES = 1 << 31
 """A launch of the largest size is held several times over while it is unpacked."""
@@ -248,7 +249,7 @@ def _checked(folder: Path) -> _BroughtRun:
     whole = read_bytes(at, follow=False, most_bytes=LARGEST_DOCUMENT_BYTES)
     document = decode_document(whole, str(at))
     try:
-        msgspec.convert(document.plan.get("timing", {}), Timing)
+        msgspec.convert(document.plan.get("timing", {}), prepared(Timing))
         for name in document.launches:
             at = folder / name
             _require_fitting(decode_launch(read_launch(folder, name, document), str(at)), document)

@@ -21,6 +21,7 @@ from irbench.features.sweep.curve import CurveEnd, CurvePoint, RowFacts
 from irbench.system.document_damage import damage_text
 from irbench.system.file_access import append_synced, read_regular, sync_folder
 from irbench.system.locks import hold
+from irbench.system.prepared_types import prepared
 
 FORMAT = 1
 """Of the state file."""
@@ -213,10 +214,10 @@ def _whole_lines(data: bytes) -> bytes:
 
 def _read(data: bytes, path: Path) -> tuple[Header, SweepProgress]:
     lines = data.splitlines()
-    decode = msgspec.json.Decoder(TableBegun | TableDone | TableFailed | CurveEnded).decode
+    decode = msgspec.json.Decoder(prepared(TableBegun | TableDone | TableFailed | CurveEnded)).decode
     progress = SweepProgress()
     try:
-        header = msgspec.json.decode(lines[0] if lines else b"", type=Header)
+        header = msgspec.json.decode(lines[0] if lines else b"", type=prepared(Header))
         for line in lines[1:] if header.format == FORMAT else ():
             progress.take(decode(line))
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:

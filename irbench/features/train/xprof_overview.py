@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from irbench.core.training_row import StepOverview
+from irbench.system.prepared_types import prepared
 
 _STEP, _STEP_TIME = "stepnum", "stepTimeMs"
 """Columns of its table of steps: their names, and how long each took."""
@@ -49,7 +50,7 @@ def overview_of(page: str) -> StepOverview:
         ValueError: It is no such page, or says of no step.
     """
     try:
-        tables = msgspec.json.decode(page, type=tuple[_Table, ...])
+        tables = msgspec.json.decode(page, type=prepared(tuple[_Table, ...]))
         steps = next(table for table in tables if _STEP in (column.id for column in table.cols))
         advice = next(table.p for table in tables if "bottleneck" in table.p)
         if not steps.rows:

@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 
 from irbench.onnx.reading.element_types import numpy_dtype
+from irbench.system.prepared_types import prepared
 from irbench.worker.exchange.answer_encoding import ARRAY, BYTES, LENGTH
 from irbench.worker.exchange.wire import CallError, OutOfMemory, Reply, Say
 
@@ -105,7 +106,7 @@ def _tree(data: bytes) -> Any:
 
 def _of_type(value: Any, kind: Any) -> Any:
     try:
-        return msgspec.convert(value, kind, dec_hook=_own, str_keys=True)
+        return msgspec.convert(value, prepared(kind), dec_hook=_own, str_keys=True)
     except Exception as error:  # also those of the classes that read texts and numbers
         raise NotAsked(f"{type(error).__name__}: {error}") from error
 
