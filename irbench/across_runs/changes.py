@@ -143,6 +143,16 @@ class CheckedCondition:
         """Whether it is met, and nothing keeps that from being judged."""
         return self.outcome == "met" and self.unjudged is None
 
+    @property
+    def is_to_repeat(self) -> bool:
+        """Whether it is met or was not judged, and measuring again may decide it.
+
+        It may not where a side lacks the figure, or a run has one value of it only.
+        """
+        if self.unjudged is None or self.change is None:
+            return self.outcome == "met"
+        return self.change.counted != "values"
+
 
 @dataclass(frozen=True)
 class Unjudged:

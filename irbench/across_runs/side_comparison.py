@@ -90,9 +90,9 @@ class ComparedRow:
         return any(checked.is_met for checked in self.conditions)
 
     @property
-    def meets_condition(self) -> bool:
-        """Whether one of its conditions is met, also where other programs may be the reason."""
-        return any(checked.outcome == "met" for checked in self.conditions)
+    def is_to_repeat(self) -> bool:
+        """Whether one of its conditions is met or was not judged, and measuring again may decide it."""
+        return any(checked.is_to_repeat for checked in self.conditions)
 
     @property
     def may_be_regression(self) -> bool:
@@ -148,8 +148,8 @@ class RunComparison:
 
     @property
     def suspects(self) -> tuple[ComparedRow, ...]:
-        """The rows that meet a condition, also where other programs may be the reason."""
-        return tuple(row for row in self.rows if row.meets_condition)
+        """The rows with a condition that is met or was not judged, and that measuring again may decide."""
+        return tuple(row for row in self.rows if row.is_to_repeat)
 
     @property
     def undecided(self) -> bool:

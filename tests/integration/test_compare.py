@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from fake_runs import ENOUGH
 from front_door import Called, irbench
 
 import irbench as api
+from irbench.across_runs.changes import ConditionOutcome
+from irbench.across_runs.side_comparison import ComparedRow
 from irbench.errors import IrbenchError
 from irbench.features.compare.confirmed_regressions import Confirmation, ConfirmationOutcome
 from irbench.features.compare.report import ComparedRuns
@@ -42,13 +45,28 @@ def measured(model: Path, name: str, call_us: int, *arguments: object) -> str:
     return called.err.strip().splitlines()[-1].removeprefix("stored in ")
 
 
-def slower_copy(folder: str, name: str, factor: float, **environment: object) -> RunWriter:
-    """Store a run like another one whose launches were all slower, as if the machine had drifted."""
+def confirmed_as(outcome: ConfirmationOutcome, suspects: Sequence[ComparedRow]) -> Confirmation:
+    """Return a second measurement that says the same of every condition that was to be checked again."""
+    found: dict[ConfirmationOutcome, ConditionOutcome] = {"confirmed": "met", "not-confirmed": "not-met"}
+    if outcome == "not-possible":
+        return Confirmation(outcome)
+    last = found.get(outcome, "undecided")
+    rows = (
+        replace(row, conditions=tuple(replace(item, outcome=last, unjudged=None) for item in row.conditions))
+        for row in suspects
+    )
+    return Confirmation(outcome, "new", "01C", tuple(rows))
+
+
+def slower_copy(
+    folder: str, name: str, factor: float, *, launches: int | None = None, **environment: object
+) -> RunWriter:
+    """Store a run like another one whose launches were all slower, as if the machine had drifted, or the first few."""
     store_ = Store(default_root())
     source = store_.load(Path(folder))
     plan = {**source.plan, "name": name}
     writer = store_.begin({**source.environment, **environment}, plan)
-    for record in store_.launches(Path(folder)):
+    for record in store_.launches(Path(folder))[:launches]:
         cells = tuple(
             replace(
                 cell,
@@ -229,10 +247,22 @@ def test_a_regression_that_a_second_measurement_leaves_open_is_no_pass(outcome: 
     store(default_root(), {"ort": EVEN}, plan={"name": "before"})
     store(default_root(), {"ort": times(1.1)}, plan={"name": "after"})
     found = api.compare("before", "after", fail_on="p50>5%", progress=None)
-    again = ComparedRuns(found.comparison, Confirmation(outcome, "new", "01C"))
+    again = ComparedRuns(found.comparison, confirmed_as(outcome, found.comparison.suspects))
     assert again.exit_code() == code
     said = "(exit code 6): p50>5% on ort: met, but undecided when measured again"
     assert (said in " ".join(str(again).split())) is (code == 6)
+
+
+@pytest.mark.ci
+@pytest.mark.usefixtures("known_backends")
+def test_what_could_not_be_judged_is_measured_again_too(model: Path):
+    folder = measured(model, "measured", 1000)
+    slower_copy(folder, "before", 1.0)
+    slower_copy(folder, "after", 1.0, launches=2)
+    assert compared("before", "after", "--fail-on", "p50>5%").code == 6
+    called = compared("before", "after", "--fail-on", "p50>5%", "--confirm")
+    assert called.code == 0, called.err + called.out
+    assert "measured again: decided" in " ".join(called.out.split())
 
 
 def test_load_hides_and_makes_changes_where_it_was():
@@ -265,7 +295,8 @@ def test_what_load_may_have_made_is_judged_once_it_was_measured_again(outcome: C
     store(default_root(), {"ort": times(1.5)}, plan={"name": "busy"}, busy=True)
     found = api.compare("quiet", "busy", fail_on="p50>5%", progress=None)
     assert [row.name for row in found.comparison.suspects] == ["ort"]
-    assert ComparedRuns(found.comparison, Confirmation(outcome, "new", "01C")).exit_code() == code
+    confirmation = confirmed_as(outcome, found.comparison.suspects)
+    assert ComparedRuns(found.comparison, confirmation).exit_code() == code
 
 
 @pytest.mark.slow

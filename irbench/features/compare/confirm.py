@@ -1,4 +1,4 @@
-"""Measure a regression again before anybody is alarmed."""
+"""Measure again what regressed or could not be judged, before anybody is alarmed."""
 
 from __future__ import annotations
 

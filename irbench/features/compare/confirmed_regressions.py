@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from irbench.across_runs.changes import FigureChange, Unjudged, change_between, checked_condition, verdict_of
+from irbench.across_runs.changes import (
+    CheckedCondition,
+    FigureChange,
+    Unjudged,
+    change_between,
+    checked_condition,
+    verdict_of,
+)
 from irbench.across_runs.measured_cells import FIGURES, CellSamples, ComparedFigure, MeasuredCell, figure_of
 from irbench.across_runs.repetition_obstacles import RepetitionInterrupted, RepetitionObstacle
 from irbench.across_runs.side_comparison import ComparedRow, RunComparison
@@ -54,16 +61,25 @@ def unjudged_of(comparison: RunComparison, confirmation: Confirmation | None) ->
     """Return the conditions that could not be judged, as a second measurement left them where there is one."""
     if confirmation is None or confirmation.outcome == "not-possible":
         return comparison.unjudged
-    measured_once = (item for item in comparison.unjudged if item.reason not in ("base-load", "new-load"))
-    if confirmation.outcome != "undecided":
-        return tuple(measured_once)
-    open_ = (
-        Unjudged(row.name, checked.condition, "not-repeated", checked.change)
-        for row in comparison.suspects
-        for checked in row.conditions
-        if checked.outcome == "met"
-    )
-    return (*measured_once, *open_)
+    repeated = {(row.name, checked.condition) for row in comparison.suspects for checked in _to_repeat(row)}
+    left = (item for item in comparison.unjudged if (item.row, item.condition) not in repeated)
+    return (*left, *_still_open(comparison, confirmation))
+
+
+def _still_open(comparison: RunComparison, confirmation: Confirmation) -> Iterator[Unjudged]:
+    """Yield what a second measurement left open of what it was to decide; what was met first must be met or refuted."""
+    again = {(row.key, checked.condition): checked for row in confirmation.rows for checked in row.conditions}
+    for row in comparison.suspects:
+        for first in _to_repeat(row):
+            last = again.get((row.key, first.condition), first)
+            was_met = first.outcome == "met"
+            if last is first or last.unjudged is not None or (was_met and last.outcome == "undecided"):
+                reason = "not-repeated" if was_met else last.unjudged or "not-repeated"
+                yield Unjudged(row.name, first.condition, reason, last.change)
+
+
+def _to_repeat(row: ComparedRow) -> Iterator[CheckedCondition]:
+    return (checked for checked in row.conditions if checked.is_to_repeat)
 
 
 def rows_as_measured_last(comparison: RunComparison, confirmation: Confirmation | None) -> tuple[ComparedRow, ...]:
@@ -83,7 +99,7 @@ def _measured_last(row: ComparedRow, again: ComparedRow | None) -> ComparedRow:
 
 
 def judge(rows: Iterable[ComparedRow]) -> ConfirmationOutcome:
-    """Return what regressions that were measured again say together."""
+    """Return what rows that were measured again say together."""
     checked = [checked for row in rows for checked in row.conditions]
     if any(item.is_met for item in checked):
         return "confirmed"
@@ -100,20 +116,20 @@ def confirmed_row(
     within: float,
     confidence: float,
 ) -> ComparedRow | None:
-    """Return a regression as it was measured again; ``None`` where it has no figures.
+    """Return a row as it was measured again; ``None`` where it has no figures.
 
     Args:
-        row: The regression.
+        row: As it was measured before.
         base: The cell of the older side: measured again in the run of ``new``, or as it is stored.
         new: The cell of the newer side, measured again.
-        conditions: Of the comparison; those that the row met are checked again.
+        conditions: Of the comparison; those that the row met, or that were not judged, are checked again.
         within: Changes up to this fraction count as the same.
         confidence: Of the interval.
     """
     time = _change(FIGURES["time"], base, new, confidence)
     if time is None:
         return None
-    met = {checked.condition for checked in row.conditions if checked.outcome == "met"}
+    to_repeat = {checked.condition for checked in _to_repeat(row)}
     busy = any(cell.on_busy_machine for cell in base)
     checked = (
         checked_condition(
@@ -123,7 +139,7 @@ def confirmed_row(
             busy_new=new.on_busy_machine,
         )
         for condition in conditions
-        if condition.text in met
+        if condition.text in to_repeat
     )
     return ComparedRow(
         name=row.name,

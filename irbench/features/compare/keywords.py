@@ -14,8 +14,9 @@ class CompareKeywords(TypedDict, total=False):
         fail_on: Exit with 1 if a row changed by more: p50>5%, fps<-3%, peak_memory>50MB, size>0%; with 6 if that cannot
             be judged (for example ``["p50>5%", "fps<-3%"]``).
         within: Differences up to this count as the same (for example ``"2%", or 0.02``; default: 2%).
-        confirm: Measure a regression again, both models side by side where available, and exit with 1 only if it is
-            found again. Without ``fail_on``: a time that is longer by more than ``within``.
+        confirm: Measure again what regressed or could not be judged, both models side by side where available, and exit
+            with 1 only if a regression is found then. Without ``fail_on``: a time that is longer by more than
+            ``within``.
         allow_own_code: Let ``confirm`` run the code and use the files that the stored plan names.
         force: Compare although the machines differ.
         results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty

@@ -32,8 +32,8 @@ class CompareOptions:
     within: float = like("within", default=Timing().within)
     confirm: bool = option(
         kinds.FLAG,
-        "Measure a regression again, both models side by side where available, and exit with 1 only if it is found"
-        " again. Without --fail-on: a time that is longer by more than --within.",
+        "Measure again what regressed or could not be judged, both models side by side where available, and exit with 1"
+        " only if a regression is found then. Without --fail-on: a time that is longer by more than --within.",
         default=False,
     )
     allow_own_code: bool = option(

@@ -28,7 +28,7 @@ def compare(
 ) -> ComparedRuns:
     """Compare two sides of stored runs row by row, over the launches of both.
 
-    With ``confirm``, what got worse is measured again before ``regressed`` is true.
+    With ``confirm``, what got worse is measured again before ``regressed`` is true, and so is what could not be judged.
 
     Args:
         base: The older side: a run as :func:`irbench.load` takes it, a folder or archive with runs in it, or

@@ -95,10 +95,12 @@ def _headline(
     verdicts = listing(f"{counts[verdict]} {verdict}" for verdict in _ORDER if counts[verdict])
     parts = [f"{plural(len(comparison.rows), 'row')}: {verdicts}"]
     if comparison.asked:
-        regressed = comparison.regressions if confirmation is None else comparison.suspects
-        parts.append(_regressions(comparison, regressed, unjudged))
-    if confirmation is not None:
-        parts.append(f"measured again: {_CONFIRMATIONS[confirmation.outcome]}")
+        met = [row for row in comparison.rows if any(checked.outcome == "met" for checked in row.conditions)]
+        found = [row for row in rows if row.is_regression]
+        parts.append(_regressions(comparison, (met or found) if confirmation is not None else found, unjudged))
+        if confirmation is not None:
+            is_refuted = confirmation.outcome == "not-confirmed" and not met
+            parts.append(f"measured again: {'decided' if is_refuted else _CONFIRMATIONS[confirmation.outcome]}")
     return f"{'; '.join(parts)}."
 
 
