@@ -17,7 +17,7 @@ from irbench.runner import launch
 from irbench.runner.launch import Launch
 from irbench.runner.launch_state import LaunchInputs, LaunchPlan
 from irbench.runner.reference import ReferenceOutputs
-from irbench.spec import Cell, Deadline, Feeding, Group, Timing
+from irbench.spec import Cell, Deadline, Feeding, Group, Scalar, Timing
 from irbench.stats.launch_planning import Room
 from irbench.worker.cell import CellTask, PreparedSession, Warmed
 
@@ -36,6 +36,7 @@ class ScriptedCrew:
         self.started_ns = {cell.id: 1 for cell in self.cells}
         self.allowed_s: dict[tuple[str, str], float] = {}
         self._deadline = deadline
+        self.effective: dict[str, Scalar] = {}
         self.asked: list[tuple[str, str, tuple[Any, ...]]] = []
 
     def start(self) -> None: ...
@@ -45,12 +46,16 @@ class ScriptedCrew:
 
     def close(self) -> None: ...
 
+    def dismiss(self, cell: str, failure: Failure) -> None:
+        self.failures[cell] = failure
+        self.cells = tuple(each for each in self.cells if each.id != cell)
+
     def ask(self, cell: str, stage: str, method: str, *args: Any, deadline_s: float | None = None) -> Any:
         self.allowed_s[cell, method] = deadline_s or self._deadline().seconds
         self.asked.append((cell, method, args))
         match method:
             case "prepare":
-                return PreparedSession({"precision": "fp32"}, (), CALL_NS[cell] / 1e9)
+                return PreparedSession({"precision": "fp32", **self.effective}, (), CALL_NS[cell] / 1e9)
             case "warm_up":
                 return Warmed(
                     CALL_NS[cell], CALL_NS[cell], CALLS_PER_SAMPLE[cell], {}, {"load": 7, "warm_up": 5}, {"import": 3}

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+from irbench.measure import nvml
 
 
 class NVMLError(Exception): ...
@@ -18,6 +21,7 @@ QUIET = {
     "nvmlDeviceGetPowerUsage": 70_000,
     "nvmlDeviceGetClockInfo": 1_980,
     "nvmlDeviceGetMaxClockInfo": 1_980,
+    "nvmlDeviceGetNumGpuCores": 16_896,
     "nvmlDeviceGetCurrentClocksEventReasons": 0,
     "nvmlDeviceGetComputeRunningProcesses": [],
     "nvmlDeviceGetMemoryInfo": SimpleNamespace(total=80_000_000_000, free=79_000_000_000, used=1_000_000_000),
@@ -89,5 +93,6 @@ class Script:
 def put_in_place(monkeypatch: pytest.MonkeyPatch, scripted: Any) -> None:
     """Have irbench ask the scripted NVML, of which every GPU is visible to it as to ``nvidia-smi``."""
     monkeypatch.setitem(sys.modules, "pynvml", scripted)
+    monkeypatch.setattr(nvml, "_one_gpu", cache(nvml._one_gpu.__wrapped__))
     for name in ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"):
         monkeypatch.delenv(name, raising=False)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -16,7 +17,8 @@ _ORDER, _ORDER_OF_NVML = "CUDA_DEVICE_ORDER", "PCI_BUS_ID"
 
 GpuAbsence: TypeAlias = Literal["not-visible", "unknown-order", "unreadable", "no-package", "no-driver"]
 """Why GPUs cannot be read. ``not-visible``: ``CUDA_VISIBLE_DEVICES`` hides all; ``unknown-order``: it names some by
-numbers, which CUDA counts from the fastest GPU and NVML by their place on the bus, or it names parts of a GPU;
+numbers, which CUDA counts from the fastest of different GPUs and NVML by their place on the bus, or it names parts of a
+GPU;
 ``unreadable``: NVML failed; ``no-package``: the binding is missing."""
 
 
@@ -96,7 +98,7 @@ def _gpu(nvml: Any, number: int) -> Gpu | None:
 
 
 def gpus_of_rows() -> tuple[tuple[Gpu, ...], GpuAbsence | None]:
-    """Return the GPUs that rows may use, and why any is missing: the first one, unless the user names others.
+    """Return the GPUs that rows may use, and why any is missing: the fastest one, unless the user names others.
 
     ``CUDA_VISIBLE_DEVICES`` names them; see :func:`one_gpu`.
     """
@@ -108,15 +110,17 @@ def gpus_of_rows() -> tuple[tuple[Gpu, ...], GpuAbsence | None]:
         return (), "no-driver"
     except OSError:
         return (), "unreadable"
-    by_number = {gpu.number: gpu for gpu in gpus}
-    visible = _visible({gpu.number: gpu.uuid for gpu in gpus}, count)
-    if visible is None:
-        return (), "unknown-order"
     if not count:
         return (), "no-driver"
+    named = os.environ.get(VISIBLE)
+    if named is None:
+        return ((max(gpus, key=_speed),), None) if gpus else ((), "unreadable")
+    visible = _visible(named, gpus, count)
+    if visible is None:
+        return (), "unknown-order"
     if not visible:
         return (), "not-visible" if len(gpus) == count else "unreadable"
-    chosen = tuple(by_number[number] for number in visible if number in by_number)
+    chosen = tuple(gpu for gpu in gpus if gpu.number in visible)
     return chosen, None if len(chosen) == len(visible) else "unreadable"
 
 
@@ -126,14 +130,24 @@ def one_gpu() -> dict[str, str]:
     Some runtimes take memory of all GPUs that they see, and others spread over them. The GPU is named by its UUID,
     since NVML and CUDA count in other orders. The parts of a GPU (MIG) are left to CUDA, which shows one of them.
     """
-    if VISIBLE in os.environ:
-        return {}
+    return {} if VISIBLE in os.environ else _one_gpu()
+
+
+@cache  # NVML takes tens of milliseconds to start, which no start of a worker contains
+def _one_gpu() -> dict[str, str]:
     gpus, absence = gpus_of_rows()
     if absence == "no-package":
         return {VISIBLE: "0"}
-    if not gpus or is_divided(gpus[0]):
+    if not gpus or is_divided(gpus[0]) or not gpus[0].uuid.startswith("GPU-"):
         return {}
     return {VISIBLE: gpus[0].uuid}
+
+
+def _speed(gpu: Gpu) -> int:
+    """Return how many cores of a GPU compute how often, at its highest clock; 0 where NVML does not tell."""
+    cores = gpu.ask_or_none("nvmlDeviceGetNumGpuCores")
+    clock = gpu.ask_or_none("nvmlDeviceGetMaxClockInfo", gpu.nvml.NVML_CLOCK_SM)
+    return int(cores or 0) * int(clock or 0)
 
 
 def is_divided(gpu: Gpu) -> bool:
@@ -160,29 +174,35 @@ def free_memory_bytes(gpus: Sequence[Gpu]) -> int | None:
     return min((int(each.free) for each in memory if each is not None), default=None)
 
 
-def _visible(uuids: Mapping[int, str], count: int) -> Sequence[int] | None:
-    """Return NVML's numbers of the GPUs that rows may use; ``None`` where the variable does not tell which these are.
+def _visible(named: str, gpus: Sequence[Gpu], count: int) -> frozenset[int] | None:
+    """Return NVML's numbers of the GPUs that a variable names; ``None`` where it does not tell which these are.
 
     It names GPUs by CUDA's number or by the beginning of their UUID, and ends at the first that is none.
     """
-    named = os.environ.get(VISIBLE)
-    if named is None:
-        return range(min(count, 1))
-    numbers: list[int] = []
+    numbers: set[int] = set()
     by_number = False
     for name in (part.strip() for part in named.split(",")):
+        matching = [gpu.number for gpu in gpus if name.startswith("GPU-") and gpu.uuid.startswith(name)]
         if name.startswith("MIG-"):
             return None
         if name.isdecimal() and int(name) < count:
             by_number = True
-            numbers.append(int(name))
-        elif name.startswith("GPU-") and (number := _number_of(name, uuids)) is not None:
-            numbers.append(number)
+            numbers.add(int(name))
+        elif matching:
+            numbers.add(matching[0])
         else:
             break
-    is_same_order = os.environ.get(_ORDER) == _ORDER_OF_NVML or len(set(numbers)) == count
-    return sorted(set(numbers)) if is_same_order or not by_number else None
+    is_same_order = os.environ.get(_ORDER) == _ORDER_OF_NVML or len(numbers) == count or _are_alike(gpus)
+    return frozenset(numbers) if is_same_order or not by_number else None
 
 
-def _number_of(name: str, uuids: Mapping[int, str]) -> int | None:
-    return next((number for number, uuid in uuids.items() if uuid.startswith(name)), None)
+def _are_alike(gpus: Sequence[Gpu]) -> bool:
+    """Whether all GPUs are of one model: CUDA then has none to put first, and counts by the bus as NVML does."""
+    models = {model_of(gpu) for gpu in gpus}
+    return len(models) == 1 and None not in models
+
+
+def model_of(gpu: Gpu) -> str | None:
+    """Return the name of a card, ``NVIDIA H200`` for example."""
+    name = gpu.ask_or_none("nvmlDeviceGetName")
+    return name.decode() if isinstance(name, bytes) else name

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, Union
 
 from irbench.core.quantities import plural
+from irbench.notices.absent_readings import ABSENCE_TEXTS, AbsenceReason
 from irbench.notices.base import ExampleFacts, Notice
 from irbench.notices.conversions import disagreement_text
 from irbench.spec import Disagreement, Scalar
@@ -303,6 +304,35 @@ class ClocksNotLocked(Mark):
             f"the GPU's clock was not locked: {self.lowest_mhz:,} to {self.highest_mhz:,} MHz"
             f" (sudo nvidia-smi -lgc {self.lowest_mhz} locks it)"
         )
+
+
+class GpuThrottled(Mark):
+    code = "gpu-throttled"
+    says = (
+        "heat or a lack of power slowed the row's GPU down in blocks that count: it did so in more than half of them"
+        " ([devices.md](devices.md#clocks))"
+    )
+
+    rounds: int
+    throttled: int
+    limits: tuple[str, ...]
+    example_facts: ClassVar[ExampleFacts] = {"rounds": 42, "throttled": 31, "limits": ("software-thermal",)}
+
+    def text(self) -> str:
+        named = ", ".join(limit.replace("-", " ") for limit in self.limits)
+        rounds = f"{self.throttled} of {self.rounds} rounds"
+        return f"the GPU was throttled in {rounds} ({named}): cool it, or lock a lower clock"
+
+
+class GpuNotRead(Mark):
+    code = "gpu-not-read"
+    says = "clock, power and memory of the row's GPU were not read ([devices.md](devices.md#clocks))"
+
+    reason: AbsenceReason
+    example_facts: ClassVar[ExampleFacts] = {"reason": "no-package"}
+
+    def text(self) -> str:
+        return f"clock, power and memory of the GPU were not read: {ABSENCE_TEXTS[self.reason]}"
 
 
 if TYPE_CHECKING:

@@ -7,42 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, Union
 
 from irbench.core.quantities import error_size, listing, plural, ratio
+from irbench.notices.absent_readings import ABSENCE_TEXTS, AbsenceReason
 from irbench.notices.base import Context, ExampleFacts, Notice, RowId
 from irbench.notices.conversions import NOT_FINITE, distribution_text
 from irbench.spec import Distribution, Scalar
 
 EnergySource: TypeAlias = Literal["processors", "gpus"]
-AbsenceReason: TypeAlias = Literal[
-    "no-counters",
-    "not-permitted",
-    "not-counting",
-    "no-package",
-    "no-driver",
-    "not-visible",
-    "unknown-order",
-    "unreadable",
-]
-"""Why a source of energy has no counters: ``not-counting`` is one that stands still, as in some virtual machines;
-``no-package`` is a missing Python package beside GPUs that are here; those from ``not-visible`` on are of GPUs, see
-:data:`irbench.measure.nvml.GpuAbsence`."""
 
 _GRAPHS = {"tf-graph": "the TensorFlow graph", "own-code": "code that does not read the model's file"}
 """What readers call a kind of artifact."""
 _SOURCES: Mapping[EnergySource, str] = {"processors": "of the processors", "gpus": "of the GPUs"}
-_REASONS: Mapping[AbsenceReason, str] = {
-    "no-counters": "they have no counters",
-    "not-permitted": "only root may read /sys/class/powercap",
-    "not-counting": "the counters stand still",
-    "no-package": "pip install nvidia-ml-py",
-    "no-driver": "there is no driver",
-    "not-visible": "CUDA_VISIBLE_DEVICES hides them",
-    "unknown-order": (
-        "CUDA_VISIBLE_DEVICES uses CUDA's own numbering, or names parts of a GPU, which NVML cannot match; name GPUs by"
-        " UUID (nvidia-smi -L), or set"
-        " CUDA_DEVICE_ORDER=PCI_BUS_ID"
-    ),
-    "unreadable": "NVML, the driver's library, cannot read them; see nvidia-smi",
-}
 
 
 @dataclass(frozen=True)
@@ -423,7 +397,7 @@ class EnergyIncomplete(Note):
     example_facts: ClassVar[ExampleFacts] = {"source": "processors", "reason": "not-permitted"}
 
     def text(self, context: Context) -> str:
-        return f"energy without that {_SOURCES[self.source]}: {_REASONS[self.reason]}"
+        return f"energy without that {_SOURCES[self.source]}: {ABSENCE_TEXTS[self.reason]}"
 
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from irbench.errors import IrbenchError
 from irbench.measure.energy import EnergyAccess, find_energy_counters
 from irbench.notices import Note
-from irbench.notices.notes import AbsenceReason, EnergyIncomplete
+from irbench.notices.absent_readings import AbsenceReason
+from irbench.notices.notes import EnergyIncomplete
 
 _COUNTERS = "/sys/class/powercap/intel-rapl:*/energy_uj"
 

@@ -106,6 +106,7 @@ JOINED: Mapping[str, Callable[[Sequence[Any]], Any]] = {
     "responses": joined_answers,
     "peak_memory_bytes": joined_memory,
     "private_memory_bytes": joined_memory,
+    "require_same_device": lambda _: None,
 }
 """By method of :class:`irbench.worker.cell_hosts.RunHost`: makes one answer of those of all processes."""
 

@@ -29,7 +29,7 @@ from irbench.measure.disturbances import (
 )
 from irbench.measure.energy import NVIDIA_GPU, EnergyMeter, find_energy_counters
 from irbench.measure.gpu_evidence import read_gpus
-from irbench.measure.nvml import free_memory_bytes, gpus_of_rows, used_memory_bytes
+from irbench.measure.nvml import free_memory_bytes, gpus_of_rows, model_of, used_memory_bytes
 from irbench.runner.launch_size import Forecast, Starts, Tempo, choose_tempo
 from irbench.runner.launch_state import (
     CellProgress,
@@ -43,7 +43,7 @@ from irbench.runner.neighbours import Neighbours
 from irbench.runner.plan import GraphRefused, other_form
 from irbench.runner.reference import changed, fallback, require_answers, worse, worst_error, wrongness
 from irbench.runner.workers import Workers
-from irbench.spec import Cell, Deadline, Objective, Timing
+from irbench.spec import Cell, Deadline, Objective, Scalar, Timing
 from irbench.spec.training import BEGINNING_CALLS, BEGINNINGS, TrainingArtifact
 from irbench.spi import Outputs
 from irbench.stats.blocks import processors_in_use
@@ -187,12 +187,12 @@ class LaunchEnergy:
         """Return the energy of the protocol's idle time, in which all workers are frozen; ``None`` where not asked."""
         return self._meter.during(partial(sleep, self._idle_s))[1] if self._meter is not None else None
 
-    def while_alone(self, cell: Cell, action: Callable[[], T]) -> tuple[T, EnergyReading | None]:
+    def while_alone(self, action: Callable[[], T], *, on_nvidia: bool) -> tuple[T, EnergyReading | None]:
         """Let a cell run alone, and return what it returned, with the energy that its parts of the machine used."""
         if self._meter is None:
             return action(), None
         result, reading = self._meter.during(action)
-        return result, reading if _is_on_nvidia_gpu(cell) else _without_nvidia_gpus(reading)
+        return result, reading if on_nvidia else _without_nvidia_gpus(reading)
 
 
 def _is_on_nvidia_gpu(cell: Cell) -> bool:
@@ -240,6 +240,11 @@ def block_evidence(
 
 Say = Callable[[Activity], None]
 
+_FREE_ON_A_GPU = Failure(
+    "device",
+    "`--objective cost` is processor time, and this code computes on a GPU: the row would look free",
+    "Leave --objective out to compare their speed, or leave the row out.",
+)
 _SLOWDOWN = 3.0
 """A request may take so many times as long as the warm-up foretells, and the protocol's deadline on top."""
 _WARM_UP_SHARE = 0.25
@@ -271,7 +276,8 @@ class Launch:
         self._energy = LaunchEnergy(plan.timing)
         self._on_gpu = frozenset(cell.id for cell in inputs.cells if is_gpu(cell.device))
         self._on_nvidia = frozenset(cell.id for cell in inputs.cells if _is_on_nvidia_gpu(cell))
-        self._gpus = gpus_of_rows()[0] if self._on_nvidia else ()
+        may_use_gpus = self._on_nvidia or any(cell.program is not None for cell in inputs.cells)
+        self._gpus, self._gpu_absence = gpus_of_rows() if may_use_gpus else ((), None)
         self._check = LaunchCheck(plan, inputs.new, self._workers, self._progress, inputs.number)
 
     def measure(self) -> tuple[LaunchRecord, Tempo]:
@@ -299,6 +305,8 @@ class Launch:
         for cell in self._workers.cells:
             self._progress[cell.id].run_peak_bytes = self._workers.ask(cell.id, "measure", "peak_memory_bytes")
             self._progress[cell.id].run_private_bytes = self._workers.ask(cell.id, "measure", "private_memory_bytes")
+            if cell.id in self._on_gpu:
+                self._workers.ask(cell.id, "device", "require_same_device")
             self._check.again(cell)
         return replace(self._record(blocks, sustained), idle_energy=idle_energy), tempo
 
@@ -351,7 +359,8 @@ class Launch:
             plan, patience_s = runs[cell.id], self._patience_s(runs[cell.id].expected_s)
             arguments = (plan.seconds, plan.samples, plan.first)
             run, energy = self._energy.while_alone(
-                cell, partial(self._workers.ask, cell.id, "sustained run", "alone", *arguments, deadline_s=patience_s)
+                partial(self._workers.ask, cell.id, "sustained run", "alone", *arguments, deadline_s=patience_s),
+                on_nvidia=cell.id in self._on_nvidia,
             )
             if run is not None:
                 runs_taken.append(replace(run, cell=cell.id, energy=energy))
@@ -403,10 +412,11 @@ class Launch:
                 continue
             if self._inputs.new and self._needs_split(cell, peaks, taken_of_gpu):
                 raise GroupTooLarge(tuple(cell.id for cell in cells[:index]))
-            used_bytes = self._used_of_gpu(cell.id)
+            used_bytes = used_memory_bytes(self._gpus)
             self._warm_up(cell)
-            self._progress[cell.id].take_of_gpu(used_bytes, self._used_of_gpu(cell.id))
+            self._learn_gpu(cell)
             if cell.id in self._on_nvidia:
+                self._progress[cell.id].take_of_gpu(used_bytes, used_memory_bytes(self._gpus))
                 taken_of_gpu.append(self._progress[cell.id].gpu_peak_bytes or 0)
             warm[cell.session] = self._progress[cell.id]
             warmed = self._progress[cell.id].warmed
@@ -418,6 +428,22 @@ class Launch:
             return True
         on_nvidia = cell.id in self._on_nvidia
         return on_nvidia and needs_split_on_gpu(cell, taken_of_gpu, free_memory_bytes(self._gpus))
+
+    def _learn_gpu(self, cell: Cell) -> None:
+        """Learn whether code of the user's computes on a GPU, and note which one, or why it cannot be read."""
+        progress = self._progress[cell.id]
+        if progress.prepared is None:
+            return
+        if progress.prepared.effective.get("uses_cuda"):
+            self._on_gpu, self._on_nvidia = self._on_gpu | {cell.id}, self._on_nvidia | {cell.id}
+            if self._plan.group.objective == "cost":
+                self._workers.dismiss(cell.id, _FREE_ON_A_GPU)
+                return
+        if cell.id not in self._on_nvidia:
+            return
+        known: dict[str, Scalar] = {"gpu": ", ".join(sorted({model_of(gpu) or "unknown" for gpu in self._gpus}))}
+        facts = known if self._gpus else {"gpu_unread": self._gpu_absence}
+        progress.prepared = replace(progress.prepared, effective={**progress.prepared.effective, **facts})
 
     def _used_of_gpu(self, cell: str) -> int | None:
         return used_memory_bytes(self._gpus) if cell in self._on_nvidia else None

@@ -94,6 +94,12 @@ class Description:
     files: tuple[str, ...] | None = None
     variables: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not all(isinstance(options, Mapping) for options in self.tunable.values()):
+            raise TypeError(
+                f'Description.tunable of {self.name} must have options by device: {{"cpu": {dict(self.tunable)}}}'
+            )
+
     def may_name_file(self, key: str) -> bool:
         """Whether the value of an option may name a file or a folder."""
         return self.files is None or key in (*self.cache_folders, *self.files)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
-from irbench.core.record import BlockEvidence, GpuLimit, Round
+from irbench.core.record import BlockEvidence, GpuLimit, GpuReading, Round
 from irbench.spec import Cell, Timing
 
 BRAKES: frozenset[GpuLimit] = frozenset({"hardware-slowdown", "software-thermal", "hardware-thermal", "power-brake"})
@@ -27,8 +27,9 @@ def dirty_blocks(
     (2.7 standard deviations of shares that scatter normally). Beside a busy neighbour of irbench's own waiting is what
     is to be measured, and makes no block dirty.
 
-    On a GPU a block is also dirty when heat or a lack of power slowed the GPU down, or when its clock was lower by
-    ``timing.dirty_gpu_clock`` than it usually is for the cell in this launch.
+    On a GPU a block is also dirty when heat or a lack of power slowed the GPU down, unless that is usual for the cell:
+    in more than half of its blocks of this launch. So it is when the clock was lower by ``timing.dirty_gpu_clock`` than
+    it usually is for the cell in this launch.
     """
     most = timing.dirty_foreign_share * processors
     dirty = {block.block for block in blocks if block.throttled_ns > 0 or block.foreign_cpu_ns > most * block.wall_ns}
@@ -43,10 +44,17 @@ def dirty_blocks(
 
 def _slowed_down(rounds: Sequence[Round], most_below: float) -> set[int]:
     read = {round_.block: round_.gpu for round_ in rounds if round_.gpu is not None}
-    braked = {block for block, readings in read.items() if any(BRAKES.intersection(one.limits) for one in readings)}
+    braked = {block for block, readings in read.items() if brakes_of(readings)}
+    if len(braked) > len(read) / 2:
+        braked = set()
     clocks = {block: after.sm_mhz for block, (_, after) in read.items() if after.sm_mhz is not None}
     least = (1 - most_below) * statistics.median(clocks.values()) if clocks else 0.0
     return braked | {block for block, clock in clocks.items() if clock < least}
+
+
+def brakes_of(readings: Iterable[GpuReading]) -> frozenset[GpuLimit]:
+    """Return how heat or a lack of power slowed a GPU down, before a round or after it."""
+    return BRAKES.intersection(limit for reading in readings for limit in reading.limits)
 
 
 def processors_in_use(cells: Iterable[Cell], measured: int) -> int:

@@ -37,9 +37,11 @@ from irbench.measure.kernel_evidence import (
     read_counters,
     with_descendants,
 )
+from irbench.measure.ledger import Window
 from irbench.spec import Artifact, Cell, Feeding, Io, Scalar, Timing, Workload
 from irbench.spi import Array, Backend, Feed, Refusal, Session, Slot
 from irbench.stats.launch_planning import calls_per_sample, fewest_warm_up_calls
+from irbench.worker.cuda_contexts import CudaContexts, cuda_contexts
 from irbench.worker.feed_turns import feeds_of_samples, require_loop, takes_turns, turns_of_streams
 from irbench.worker.generation import generating_if_decoder
 from irbench.worker.inference import Retries, fetched, infer, token_memory_bytes
@@ -76,6 +78,10 @@ def backend_of(cell: Cell, feeding: Feeding, feed: Callable[[], Feed]) -> Backen
 
 _CALLS_OF_OTHERS = 3
 """How often each other shape is called before a new one: idle threads are awake then, and its memory is allocated."""
+_UNFINISHED_NS, _UNFINISHED_SHARE = 500_000, 0.5
+"""How long a GPU may go on after a call has returned, and of how much of a call if that is longer: memory that is given
+back, or an input that is copied ahead, are no part of the answer."""
+
 _PLAIN = (str, int, float, bool, type(None))
 
 
@@ -187,6 +193,7 @@ class CellHost:
         self._other_feeds: Sequence[Feed] = ()
         self._calls_per_sample = 1
         self._device: Scalar = None
+        self._cuda: CudaContexts | None = None
 
     def import_runtime(self) -> None:
         """Import the backend and its runtime: the phase that workers may run side by side."""
@@ -221,6 +228,7 @@ class CellHost:
         self._driver = self._make_driver()
         effective = {str(name): plain_scalar(value) for name, value in self._session.effective.items()}
         self._device = effective.get("device")
+        self._cuda = cuda_contexts() if cell.program is not None else None
         memory_bytes = token_memory_bytes(self._slots[0])
         return PreparedSession(effective, answers, self._first_inference_s, part_names(self._slots), memory_bytes)
 
@@ -306,12 +314,13 @@ class CellHost:
         before = self._read_counters()
         window = self._driver.drive(samples, settle_calls, first)
         evidence = evidence_between(before, self._read_counters())
-        if self._device not in (None, "cpu"):
-            self._require_same_device()
+        if self._cuda is not None:
+            _require_finished(self._cuda.unfinished_ns(), window, self._calls_per_sample)
         part_ns = part_times_ns(self._slots, samples * self._calls_per_sample)
         return Round(block, window.issue_ns, window.completion_ns, evidence, window.open_ns, part_ns)
 
-    def _require_same_device(self) -> None:
+    def require_same_device(self) -> None:
+        """Refuse a session that runs on another device than it said when it had answered first."""
         assert self._session is not None
         device = plain_scalar(self._session.effective.get("device"))
         if device != self._device:
@@ -430,6 +439,22 @@ class CellHost:
     def _read_counters(self) -> KernelCounters:
         own = read_counters()
         return with_descendants(own) if self._is_command else own
+
+
+def _require_finished(unfinished_ns: int, window: Window, calls_per_sample: int) -> None:
+    """Refuse code that had returned from its last call long before the GPU had computed it.
+
+    Args:
+        unfinished_ns: How long the GPU went on after the last call.
+        window: What was timed.
+        calls_per_sample: Calls of each of its samples.
+    """
+    calls = window.completion_ns.size * calls_per_sample
+    if unfinished_ns > max(_UNFINISHED_NS, _UNFINISHED_SHARE * window.completion_ns[-1] / calls):
+        raise Refusal(
+            f"The code returns before the GPU is done: {unfinished_ns / 1e6:.1f} ms of work were left after a round.",
+            hint="Wait for the GPU in each call: torch.cuda.synchronize(), or return the outputs as arrays of NumPy.",
+        )
 
 
 def plain_scalar(value: Any) -> Scalar:

@@ -22,6 +22,7 @@ from irbench.measure.nvml import (
     all_gpus,
     gpus_of_rows,
     load_nvml,
+    model_of,
     processes_on,
 )
 
@@ -137,7 +138,7 @@ def _state(gpu: Gpu, *, is_for_rows: bool) -> GpuState:
     )
     return GpuState(
         number=gpu.number,
-        name=str(gpu.ask_or_none("nvmlDeviceGetName") or "unknown"),
+        name=model_of(gpu) or "unknown",
         capability=None if capability is None else ".".join(map(str, capability)),
         memory_bytes=None if memory is None else int(memory.total),
         free_bytes=None if memory is None else int(memory.free),

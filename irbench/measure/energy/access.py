@@ -10,7 +10,8 @@ from irbench.measure.clock import sleep
 from irbench.measure.energy.meter import EnergyCounter
 from irbench.measure.energy.nvml import counter_of
 from irbench.measure.nvml import gpus_of_rows
-from irbench.notices.notes import AbsenceReason, EnergySource
+from irbench.notices.absent_readings import AbsenceReason
+from irbench.notices.notes import EnergySource
 
 POWERCAP = Path("/sys/class/powercap")
 _PACKAGE, _DRAM = "package", "dram"

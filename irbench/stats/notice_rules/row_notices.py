@@ -7,15 +7,19 @@ import math
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
+from typing import cast
 
 from irbench.core.output_check import judge
 from irbench.core.record import LaunchRecord
 from irbench.notices import Mark, Note
+from irbench.notices.absent_readings import AbsenceReason
 from irbench.notices.marks import (
     AnswersDiffer,
     BeyondTolerance,
     ChangesOverLaunches,
     ClocksNotLocked,
+    GpuNotRead,
+    GpuThrottled,
     LossNotCompared,
     NodesElsewhere,
     NoOutputs,
@@ -31,6 +35,7 @@ from irbench.notices.marks import (
 )
 from irbench.notices.notes import BusyNeighbour, IrVersionLowered, SlowerThanExported, TailRange
 from irbench.spec import Cell
+from irbench.stats.blocks import brakes_of
 from irbench.stats.eligibility import Eligibility, changing, first_launch
 from irbench.stats.figures import tail_percentiles_ms
 from irbench.stats.notice_rules.machine_warnings import starving
@@ -69,18 +74,26 @@ _SAME_CLOCK = 0.99
 
 
 def _clocks(cell: Cell, records: Sequence[LaunchRecord], launches: Sequence[Observed]) -> Iterator[Mark]:
-    """Say that a GPU's clock was not the same after all rounds that count."""
-    clocks = [
-        round_.gpu[1].sm_mhz
+    """Say that a GPU's clock differed between the rounds that count, what slowed it down, or that none was read."""
+    first = first_launch(records, cell.id)
+    unread = None if first is None else first.effective.get("gpu_unread")
+    if unread is not None:
+        yield GpuNotRead(reason=cast("AbsenceReason", unread))
+    read = [
+        round_.gpu
         for record, seen in zip(records, launches, strict=True)
         for own in record.cells
         if own.cell == cell.id
         for round_ in own.rounds
         if round_.block in seen.counted and round_.gpu is not None
     ]
-    known = [clock for clock in clocks if clock is not None]
-    if known and min(known) < _SAME_CLOCK * max(known):
-        yield ClocksNotLocked(lowest_mhz=min(known), highest_mhz=max(known))
+    brakes = [brakes_of(readings) for readings in read]
+    braked = sum(map(bool, brakes))
+    if braked:
+        yield GpuThrottled(rounds=len(read), throttled=braked, limits=tuple(sorted(frozenset().union(*brakes))))
+    clocks = [after.sm_mhz for _, after in read if after.sm_mhz is not None]
+    if clocks and min(clocks) < _SAME_CLOCK * max(clocks):
+        yield ClocksNotLocked(lowest_mhz=min(clocks), highest_mhz=max(clocks))
 
 
 def _oversubscribed(cell: Cell, records: Sequence[LaunchRecord]) -> Iterator[Mark]:

@@ -180,6 +180,7 @@ def expected_of(method: str) -> ExpectedReply:
         "prepare": ExpectedReply(PreparedSession, lambda prepared: 0 <= prepared.first_inference_s < math.inf),
         "warm_up": ExpectedReply(Warmed, _is_warm_up),
         "take_round": ExpectedReply(Round, _is_round),
+        "require_same_device": ExpectedReply(type(None)),
         "take_share": ExpectedReply(Share, lambda share: _are_shared(share.times_ns)),
         "take_paced_share": ExpectedReply(np.ndarray, lambda times_ns: _are_times(times_ns, columns=3)),
         "tail": ExpectedReply(np.ndarray, _are_times),

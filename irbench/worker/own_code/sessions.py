@@ -15,6 +15,7 @@ from irbench.onnx.reading.element_types import numpy_dtype
 from irbench.spec import Artifact, Io, Load, Scalar, TensorSpec
 from irbench.spec.generation import GenerationArtifact, new_tokens_of
 from irbench.spi import Array, Feed, Outputs, Session, Slot
+from irbench.worker.cuda_contexts import uses_cuda
 from irbench.worker.own_code.generated_tokens import generated_tokens
 
 Inference: TypeAlias = Callable[[dict[str, Array]], Any]
@@ -184,7 +185,8 @@ def _facts(artifact: Artifact, load: Load, device: str, said: Mapping[str, Scala
     """Return what the user's code says of itself, what nobody knows where it says nothing, and what was asked of it."""
     new_tokens = new_tokens_of(artifact)
     generates = {} if new_tokens is None else {"new_tokens": new_tokens}
-    return {"precision": None, "threads": None, "streams": load.streams, "device": device, **said, **generates}
+    gpu = {"uses_cuda": True} if uses_cuda() else {}
+    return {"precision": None, "threads": None, "streams": load.streams, "device": device, **said, **generates, **gpu}
 
 
 def output_names(artifact: Artifact) -> tuple[str, ...]:

@@ -56,6 +56,12 @@ def test_a_row_has_the_same_time_whatever_its_run_was_to_find(tmp_path: Path, ob
     assert (row.verdict, row.time.base, row.time.new) == ("same", pytest.approx(10.01), pytest.approx(10.01))
 
 
+def test_rows_on_other_cards_are_not_compared(tmp_path: Path):
+    cards = [{"row": {"effective": {"gpu": name}}} for name in ("NVIDIA H100 80GB HBM3", "NVIDIA H200")]
+    found = compared(tmp_path, {"ort": EVEN}, {"ort": EVEN}, base_facts=cards[0], new_facts=cards[1])
+    assert [(each.kind, each.name, each.blocks) for each in found.differences] == [("machine", "GPU of ort", True)]
+
+
 def test_a_difference_as_large_as_the_scatter_is_undecided(tmp_path: Path):
     (row,) = compared(tmp_path, {"ort": (10, 12, 9, 11)}, {"ort": (11, 13, 8, 12)}).rows
     assert row.verdict == "undecided"

@@ -8,7 +8,7 @@ import onnx.parser
 import onnxruntime
 import pytest
 
-from irbench.spec import Artifact, Io, Load, TensorSpec
+from irbench.spec import Artifact, Io, Load, Scalar, TensorSpec
 from irbench.spi import Refusal
 from irbench_ort import backend
 from irbench_ort.devices import libraries_hint, providers, read_back, require, uses_tf32
@@ -282,3 +282,16 @@ def test_a_cuda_graph_is_refused_where_it_would_answer_with_other_memory(
     with pytest.raises(Refusal, match=reason) as caught:
         session.open_slots(slots, io)
     assert "ort.cuda.enable_cuda_graph" in caught.value.hint
+
+
+def test_a_cuda_graph_is_refused_where_nodes_run_on_the_cpu():
+    """It repeats what the GPU did: what a node on the CPU made of an input of the first run stays for ever."""
+
+    class Replaying(FakeSession):
+        def get_provider_options(self) -> dict[str, dict[str, str]]:
+            return {CUDA: {"enable_cuda_graph": "1"}}
+
+    artifact = Artifact("onnx", Path(), (), (TensorSpec("y", "float32", (2,)),))
+    facts: dict[str, Scalar] = {"nodes": 9, "nodes_elsewhere": 1, "operators_elsewhere": "CumSum"}
+    with pytest.raises(Refusal, match="the CPU computes some nodes"):
+        OrtSession(Replaying([CUDA, CPU]), artifact, "cuda", facts).open_slots(1, "bound")

@@ -87,6 +87,13 @@ def test_a_broken_plugin_asked_for_by_name_is_an_error_that_names_its_distributi
     assert "irbench-shaky" in caught.value.hint
 
 
+def test_a_description_with_tunable_options_of_no_device_is_an_error_that_shows_the_form(plant: Plant):
+    flat = PLUGIN.replace('"pip install abacus-runtime"', 'tunable={"beads": ("1", "2")}')
+    plant("irbench-abacus", "abacus = planted_flat_abacus:abacus", flat)
+    with pytest.raises(IrbenchError, match=r'options by device: \{"cpu": \{.beads.: '):
+        registry.describe(registry.BACKENDS, "abacus")
+
+
 def test_two_plugins_of_one_name_are_a_warning_that_names_both(plant: Plant):
     plant("irbench-abacus", "abacus = planted_abacus:abacus", PLUGIN)
     plant("irbench-rival", "abacus = planted_rival:abacus", PLUGIN)

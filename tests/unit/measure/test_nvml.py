@@ -19,7 +19,7 @@ from irbench.worker import call_in_worker
 
 @pytest.fixture
 def two(monkeypatch: pytest.MonkeyPatch) -> ScriptedNvml:
-    scripted = ScriptedNvml({}, {})
+    scripted = ScriptedNvml({}, {"nvmlDeviceGetName": b"NVIDIA T4"})
     put_in_place(monkeypatch, scripted)
     return scripted
 
@@ -39,7 +39,7 @@ def two(monkeypatch: pytest.MonkeyPatch) -> ScriptedNvml:
         ("-1", None, [], "not-visible"),
     ],
 )
-def test_rows_use_the_first_gpu_unless_the_user_names_others(
+def test_rows_use_one_gpu_unless_the_user_names_others(
     two: ScriptedNvml,
     monkeypatch: pytest.MonkeyPatch,
     visible: str | None,
@@ -52,6 +52,35 @@ def test_rows_use_the_first_gpu_unless_the_user_names_others(
             monkeypatch.setenv(name, value)
     gpus, missing = gpus_of_rows()
     assert ([gpu.number for gpu in gpus], missing) == (numbers, absence)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "fastest"),
+    [
+        ([{"nvmlDeviceGetNumGpuCores": 2_560}, {"nvmlDeviceGetNumGpuCores": 16_896}], 1),
+        ([{"nvmlDeviceGetMaxClockInfo": 1_590}, {}], 1),
+        ([{}, {}], 0),
+        ([{"nvmlDeviceGetNumGpuCores": NVMLError("Not Supported")}] * 2, 0),
+    ],
+)
+def test_rows_use_the_gpu_whose_cores_compute_most_and_of_equal_ones_the_first(
+    monkeypatch: pytest.MonkeyPatch, gpus: list[dict[str, Any]], fastest: int
+) -> None:
+    put_in_place(monkeypatch, ScriptedNvml(*gpus))
+    assert [gpu.number for gpu in gpus_of_rows()[0]] == [fastest]
+    assert one_gpu() == {"CUDA_VISIBLE_DEVICES": f"GPU-{fastest}abc"}
+
+
+def test_numbers_of_equal_gpus_are_those_of_nvml(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in_place(monkeypatch, ScriptedNvml({}, {}, {}))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert [gpu.number for gpu in gpus_of_rows()[0]] == [1]
+
+
+def test_nvml_is_started_for_the_first_worker_alone(two: ScriptedNvml, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert one_gpu() == {"CUDA_VISIBLE_DEVICES": "GPU-0abc"}
+    monkeypatch.delattr(nvml, "load_nvml")
+    assert one_gpu() == {"CUDA_VISIBLE_DEVICES": "GPU-0abc"}
 
 
 def test_the_number_of_the_only_gpu_is_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,12 +125,20 @@ def test_a_divided_gpu_is_left_to_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     assert one_gpu() == {}
 
 
+def test_a_gpu_that_cuda_does_not_know_by_its_uuid_is_left_to_cuda(
+    two: ScriptedNvml, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(two, "nvmlDeviceGetUUID", lambda handle: f"vGPU-{handle}", raising=False)
+    assert one_gpu() == {}
+
+
 def test_without_the_binding_a_worker_sees_the_first_gpu_of_cuda(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(nvml, "NVIDIA_DRIVER", tmp_path / "version")
+    monkeypatch.setattr(nvml, "_one_gpu", nvml._one_gpu.__wrapped__)
     assert one_gpu() == {}
     (tmp_path / "version").touch()
     assert one_gpu() == {"CUDA_VISIBLE_DEVICES": "0"}

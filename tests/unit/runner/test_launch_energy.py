@@ -62,7 +62,8 @@ def test_the_energy_of_nvidia_gpus_belongs_to_rows_that_run_on_one(
     found = EnergyAccess((EachReadingMore(), gpu), {})
     monkeypatch.setattr(launch, "find_energy_counters", lambda: found)
     cell = replace(launches.group("row").cells[0], backend=backend, device=device)
-    _, reading = launch.LaunchEnergy(Timing(energy=True)).while_alone(cell, lambda: None)
+    on_nvidia = launch._is_on_nvidia_gpu(cell)
+    _, reading = launch.LaunchEnergy(Timing(energy=True)).while_alone(lambda: None, on_nvidia=on_nvidia)
     assert reading is not None
     assert set(reading.microjoules) == ({"package-0", "gpu-0"} if counts else {"package-0"})
 

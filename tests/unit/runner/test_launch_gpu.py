@@ -16,7 +16,7 @@ from irbench.core.record import CellLaunch, GpuReading
 from irbench.measure.core_to_core import CoreLink
 from irbench.runner.launch import Launch
 from irbench.runner.launch_state import GroupTooLarge, LaunchInputs, LaunchPlan, needs_split_on_gpu
-from irbench.spec import Artifact, Cell, Load, Timing
+from irbench.spec import Artifact, Cell, Goal, Load, Objective, Program, Timing
 from irbench.stats.launch_planning import Room
 
 
@@ -30,13 +30,16 @@ def gpu(monkeypatch: pytest.MonkeyPatch, **answers: Any) -> None:
 
 
 def measured(folder: Path, device: str, backend: str = "ort") -> CellLaunch:
+    return launched(folder, backend=backend, device=device).measure()[0].cells[0]
+
+
+def launched(folder: Path, objective: Objective = "latency", **changes: Any) -> Launch:
     group = launches.group("short")
-    group = replace(group, cells=(replace(group.cells[0], backend=backend, device=device),))
+    group = replace(group, goal=Goal(objective), cells=(replace(group.cells[0], **changes),))
     timing = Timing(deadline=DEADLINE_S)
     plan = LaunchPlan(group, 0, timing, seed=0, logs=folder, expected=(NOTHING,), cpus=(0,))
     inputs = LaunchInputs(0, group.cells, Room(timing.budget, timing.min_launches), new=all_of(group))
-    record, _ = Launch(plan, inputs, CoreLink((0,)), lambda _: None).measure()
-    return record.cells[0]
+    return Launch(plan, inputs, CoreLink((0,)), lambda _: None)
 
 
 def rounds_of(crew: ScriptedCrew) -> list[tuple[int, int]]:
@@ -118,3 +121,52 @@ def test_a_launch_tells_which_rows_fit_into_the_gpu(
     with pytest.raises(GroupTooLarge) as refused:
         Launch(plan, inputs, CoreLink((0,)), lambda _: None).measure()
     assert len(refused.value.fitting) == 2
+
+
+def test_own_code_that_uses_cuda_is_timed_and_told_as_a_row_on_a_gpu(
+    tmp_path: Path, crews: list[ScriptedCrew], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu(monkeypatch)
+    launch = launched(tmp_path, backend="torch", program=Program("callable", "torch_model.py:load"))
+    crews[0].effective = {"uses_cuda": True}
+    own = launch.measure()[0].cells[0]
+    assert all(samples * 10 * 5e-6 >= 0.1 and calls * 5e-6 >= 0.3 for samples, calls in rounds_of(crews[0]))
+    assert all(round_.gpu is not None for round_ in own.rounds)
+    assert (own.effective["gpu"], "gpu" in own.peak_memory_bytes) == ("NVIDIA H100 80GB HBM3", True)
+
+
+def test_own_code_on_the_cpu_is_timed_as_any_row_on_the_cpu(
+    tmp_path: Path, crews: list[ScriptedCrew], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu(monkeypatch)
+    own = launched(tmp_path, backend="mine", program=Program("callable", "mine.py:load")).measure()[0].cells[0]
+    assert all(calls * 5e-6 <= 0.02 for _, calls in rounds_of(crews[0]))
+    assert "gpu" not in own.effective
+
+
+def test_a_row_whose_gpu_cannot_be_read_keeps_the_reason(
+    tmp_path: Path, crews: list[ScriptedCrew], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_in_place(monkeypatch, ScriptedNvml({}, {"nvmlDeviceGetName": "NVIDIA T4"}))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert measured(tmp_path, "cuda").effective["gpu_unread"] == "unknown-order"
+
+
+def test_a_row_on_a_gpu_is_asked_at_the_end_where_it_ran(
+    tmp_path: Path, crews: list[ScriptedCrew], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu(monkeypatch)
+    measured(tmp_path, "cuda")
+    methods = [method for _, method, _ in crews[0].asked]
+    assert methods.index("require_same_device") > max(at for at, name in enumerate(methods) if name == "take_round")
+    measured(tmp_path, "cpu")
+    assert "require_same_device" not in [method for _, method, _ in crews[1].asked]
+
+
+def test_own_code_on_a_gpu_has_no_cost(
+    tmp_path: Path, crews: list[ScriptedCrew], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu(monkeypatch)
+    launch = launched(tmp_path, objective="cost", backend="torch", program=Program("callable", "torch_model.py:load"))
+    crews[0].effective = {"uses_cuda": True}
+    assert launch.measure()[0].failures["short"].message.endswith("the row would look free")

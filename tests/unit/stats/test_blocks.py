@@ -146,3 +146,8 @@ def test_a_block_is_dirty_when_a_gpu_ran_a_tenth_slower_than_it_usually_does():
 def test_clocks_that_nobody_tells_make_no_block_dirty():
     rounds = rounds_on_gpu(under_load(None), under_load(None))
     assert dirty_blocks([block(index) for index in range(2)], {"a": rounds}, Timing(), 2) == set()
+
+
+def test_a_brake_in_most_of_a_row_s_rounds_is_usual_for_it_and_makes_no_block_dirty():
+    hot = rounds_on_gpu(*(under_load(1_700, "software-thermal") for _ in range(3)), under_load(1_700))
+    assert dirty_blocks([block(index) for index in range(4)], {"a": hot}, Timing(), 2) == set()

@@ -12,7 +12,7 @@ from irbench.core.record import Failure, GpuReading, LaunchRecord, OutputError, 
 from irbench.core.result import GroupResult
 from irbench.core.row import CellResult
 from irbench.notices import Context, Reference
-from irbench.notices.marks import ClocksNotLocked, NodesElsewhere, Oversubscribed
+from irbench.notices.marks import ClocksNotLocked, GpuNotRead, GpuThrottled, NodesElsewhere, Oversubscribed
 from irbench.notices.warnings import Unverified
 from irbench.render.footer import footer
 from irbench.spec import Artifact, Cell, Feeding, Load, TensorSpec, Timing
@@ -430,3 +430,17 @@ def test_a_speedup_over_a_baseline_that_was_not_verified_is_not_verified():
         replace(item, cells=(item.cells[0], replace(item.cells[1], output_error=EXACT))) for item in even(LEVELS_MS)
     ]
     assert quick(verified_table(records)).speedup.verified is False
+
+
+def test_a_gpu_that_heat_slows_down_in_most_rounds_is_marked():
+    hot = GpuReading(1_700, None, ("software-thermal", "power-cap"))
+    rounds = [replace(synchronous(place, [MS] * 3), gpu=(hot, hot)) for place in range(3)]
+    (mark,) = alone(rounds).marks
+    assert mark == GpuThrottled(rounds=3, throttled=3, limits=("software-thermal",))
+    assert "throttled in 3 of 3 rounds (software thermal)" in mark.text()
+
+
+def test_a_row_whose_gpu_could_not_be_read_says_why():
+    (mark,) = alone([synchronous(0, [MS] * 3)], effective={"precision": "fp32", "gpu_unread": "unknown-order"}).marks
+    assert mark == GpuNotRead(reason="unknown-order")
+    assert "CUDA_DEVICE_ORDER=PCI_BUS_ID" in mark.text()

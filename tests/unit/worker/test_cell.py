@@ -22,6 +22,7 @@ from irbench.spec.serving import OfferedLoad, Queueing
 from irbench.spi import Feed, Outputs, Refusal
 from irbench.worker.cell import CellTask
 from irbench.worker.cell_hosts import RunHost, ServingHost, SoakHost
+from irbench.worker.cuda_contexts import CudaContexts
 from irbench.worker.feed_turns import turns_of_streams
 from irbench.worker.inference import Retries
 from irbench.worker.warming import WarmUpRequest, median_completion_ns
@@ -239,15 +240,39 @@ def test_a_session_that_moves_to_another_device_while_it_is_measured_is_refused(
     host, _ = host_with(1, monkeypatch)
     monkeypatch.setattr(Session, "effective", {"precision": "fp32", "device": "cuda"})
     host.prepare(with_outputs=False)
-    host.take_round(0, 2, 1)
+    host.require_same_device()
     monkeypatch.setattr(Session, "effective", {"precision": "fp32", "device": "cpu"})
     with pytest.raises(Refusal, match="moved from cuda to cpu"):
-        host.take_round(1, 2, 1)
+        host.require_same_device()
 
 
-def test_a_device_is_compared_as_it_is_told_and_only_where_it_is_not_the_processor(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+class Unfinished(CudaContexts):
+    """A GPU that goes on for so long after each round."""
+
+    def __init__(self, nanoseconds: int) -> None:
+        self.nanoseconds = nanoseconds
+
+    def unfinished_ns(self) -> int:
+        return self.nanoseconds
+
+
+def test_own_code_that_returns_before_the_gpu_is_done_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    host, _ = host_with(1, monkeypatch)
+    host.prepare(with_outputs=False)
+    host._cuda = Unfinished(3_000_000)
+    with pytest.raises(Refusal, match="before the GPU is done: 3\\.0 ms of work") as caught:
+        host.take_round(0, 2, 1)
+    assert "torch.cuda.synchronize()" in caught.value.hint
+
+
+def test_own_code_may_leave_the_gpu_what_no_answer_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    host, _ = host_with(1, monkeypatch)
+    host.prepare(with_outputs=False)
+    host._cuda = Unfinished(20_000)
+    assert host.take_round(0, 2, 1).completion_ns.size == 2
+
+
+def test_a_device_is_compared_as_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     class Device:
         def __str__(self) -> str:
             return "cuda:0"
@@ -256,7 +281,7 @@ def test_a_device_is_compared_as_it_is_told_and_only_where_it_is_not_the_process
     monkeypatch.setattr(Session, "effective", {"device": Device()})
     host.prepare(with_outputs=False)
     monkeypatch.setattr(Session, "effective", {"device": Device()})
-    host.take_round(0, 2, 1)
+    host.require_same_device()
 
 
 def test_an_output_that_grows_cannot_be_fed_back(monkeypatch: pytest.MonkeyPatch) -> None:
