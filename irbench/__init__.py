@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from irbench.features.soak.run import soak
     from irbench.features.sweep.report import Sweep
     from irbench.features.sweep.run import sweep
+    from irbench.features.sweep.stored import load_sweep
     from irbench.features.train.keywords import TrainKeywords
     from irbench.features.train.run import train
     from irbench.features.tune.keywords import TuneKeywords
@@ -141,6 +142,7 @@ __all__ = [
     "inspect",
     "load",
     "load_profile",
+    "load_sweep",
     "models",
     "optimize",
     "plan",
@@ -227,6 +229,7 @@ _MODULES = {
     "inspect": "features.inspect.run",
     "load": "features.results.run",
     "load_profile": "features.profile.run",
+    "load_sweep": "features.sweep.stored",
     "models": "features.models.run",
     "optimize": "features.optimize.run",
     "plan": "features.run.run",

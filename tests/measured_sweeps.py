@@ -42,7 +42,7 @@ class Measured:
     def __call__(self, table: SweepTable, setup: SweepSetup, destination: Any, *_: Any) -> StoredRun:
         self.batches.append(table.batch)
         self.unfinished.append(destination.unfinished)
-        writer = Store(self.results).begin({}, {"models": ["net"], "name": setup.name})
+        writer = Store(self.results).begin({}, {"models": ["net"], "name": f"{setup.name} {table.label}"})
         destination.begun(writer.document.run_id)
         answer = self.answer(table)
         found, records = answer if isinstance(answer, tuple) else (answer, ())

@@ -38,7 +38,7 @@ from irbench.core.row import Verdict
 from irbench.errors import IrbenchError
 from irbench.options.conditions import Condition
 from irbench.store.folders import RUN_FILE, Unsearched, folders_of_runs, is_run, run_folders
-from irbench.store.listing import find_run
+from irbench.store.listing import find_runs
 from irbench.system.document_damage import named_by_archive
 from irbench.system.file_states import is_file, is_folder
 
@@ -405,7 +405,7 @@ def _folders(name: str, root: Path, scratch: Path, unpack: Unpack, unsearched: l
         )
     if is_folder(path) and not is_run(path):
         return _below(path, name, unsearched)
-    return (find_run(root, name),)
+    return find_runs(root, name)
 
 
 def _below(folder: Path, name: str, unsearched: list[Unsearched]) -> list[Path]:

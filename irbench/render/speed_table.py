@@ -178,11 +178,11 @@ def _row(cell: CellResult, result: GroupResult, columns: _Columns, *, intervals:
     if cell.latency_ms is None and cell.state != "ok":
         before = takewhile(lambda item: item[0].name != "verdict", columns)
         cells = tuple(column.text("speed", shown, cell, result) for column, shown in before)
-        return Row(cells, reason(cell, whole=whole), _state_style(cell))
+        return Row(cells, reason(cell, whole=whole), style_of_row(cell))
     texts = (
         (intervals and _interval(shown, cell)) or column.text("speed", shown, cell, result) for column, shown in columns
     )
-    return Row(tuple(texts), style=_style(cell))
+    return Row(tuple(texts), style=style_of_row(cell))
 
 
 def _interval(shown: ShownSpeed, cell: CellResult) -> str:
@@ -191,14 +191,11 @@ def _interval(shown: ShownSpeed, cell: CellResult) -> str:
     return "" if spans is None else f"{significant(spans.value)}{ends_text(spans.ends, marks_ranges=True)}"
 
 
-def _style(cell: CellResult) -> str:
+def style_of_row(cell: CellResult) -> str:
+    """Return the style of a row's line: that of its verdict, or of its state where its outputs are not valid."""
     if cell.state != "ok":
-        return _state_style(cell)
+        return style_of(cell.state) or _WITHOUT_FIGURES_STYLE
     return style_of(cell.speedup.verdict) if cell.speedup is not None else ""
-
-
-def _state_style(cell: CellResult) -> str:
-    return style_of(cell.state) or _WITHOUT_FIGURES_STYLE
 
 
 def headline(result: GroupResult, context: Context) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -30,7 +30,7 @@ class Sentence:
     """
 
     text: str
-    role: Literal["title", "verdict", "text", "note", "warning"] = "text"
+    role: Literal["title", "verdict", "heading", "text", "note", "warning"] = "text"
     whole: str = ""
 
 
@@ -170,6 +170,11 @@ class Document:
             shown = ListingTable(part) if isinstance(part, TextTable) else part
             lines += ["", *(_paragraph(shown, options.max_width) if isinstance(shown, str) else (shown,))]
         yield Group(*lines[1:])
+
+
+def document_of(blocks: Iterable[Block]) -> Document:
+    """Return the parts of a view one below the other."""
+    return Document(tuple(block.text if isinstance(block, Sentence) else block for block in blocks))
 
 
 def _paragraph(text: str, width: int) -> Iterator[Text]:

@@ -102,7 +102,7 @@ class RunTable(Displayable):
         self.number = number
         self.result: GroupResult = document.groups[number]
         self._sources = tuple(source for source in row_sources(document) if source.table is self.result)
-        self.rows: tuple[RunRow, ...] = tuple(map(_row_of, self._sources))
+        self.rows: tuple[RunRow, ...] = tuple(map(run_row, self._sources))
 
     @property
     def model(self) -> str:
@@ -357,7 +357,8 @@ class Run(Plottable, Displayable):
         return DocumentView(self.document, call=_WHOLE)
 
 
-def _row_of(source: RowSource) -> RunRow:
+def run_row(source: RowSource) -> RunRow:
+    """Return a row as Python has it."""
     values = row_values(source)
     return RunRow(**{column.name: values[column.name] for column in fields(RunRow)})
 

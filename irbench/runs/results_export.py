@@ -13,7 +13,7 @@ from irbench.render.formats.export_formats import FORMATS, ExportFormat, format_
 from irbench.render.formats.exported_run import Export, ExportedRun, UnreadRuns, read_run
 from irbench.render.formats.row_table import check_columns
 from irbench.store.file_errors import explained
-from irbench.store.listing import find_run
+from irbench.store.listing import find_runs
 from irbench.system.file_access import replacing
 
 
@@ -73,7 +73,7 @@ def export_named(root: Path, names: Sequence[str | Path], form: ExportFormat, co
 
     Args:
         root: The folder of results.
-        names: Folders, or what :func:`irbench.store.listing.find_run` takes; a run named twice is exported once.
+        names: Folders, or what :func:`irbench.store.listing.find_runs` takes; a run named twice is exported once.
         form: Says whether raw samples are needed.
         columns: That were chosen.
     """
@@ -88,7 +88,7 @@ def export_named(root: Path, names: Sequence[str | Path], form: ExportFormat, co
 def _found(root: Path, names: Iterable[str | Path], problems: list[IrbenchError]) -> Iterator[Path]:
     for name in names:
         try:
-            yield name if isinstance(name, Path) else find_run(root, name)
+            yield from (name,) if isinstance(name, Path) else find_runs(root, name)
         except IrbenchError as error:
             problems.append(error)
 

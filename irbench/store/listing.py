@@ -21,6 +21,7 @@ from irbench.errors import IrbenchError
 from irbench.store.entries import RunEntry
 from irbench.store.file_errors import unreadable
 from irbench.store.folders import RUN_FILE, Stamp, is_run, profiles_folder, results_option, run_folders
+from irbench.store.sweeps import StateFile
 from irbench.system.file_states import is_folder, is_utf8
 from irbench.system.locks import is_held
 from irbench.system.prepared_types import prepared
@@ -132,6 +133,31 @@ def find_run(root: Path, name: str | None) -> Path:
         return folder
     folders = _folders_by_id(root, name.upper())
     return _of_id(folders, name) or _called(root, name) or _beginning_with(root, folders, name)
+
+
+def sweep_called(root: Path, name: str) -> StateFile | None:
+    """Return the sweep that a name stands for where it names no run: a run of the same name or folder goes first."""
+    if name == LATEST or _of_path(name) is not None or runs_called(root, name):
+        return None
+    return StateFile.read(root, name)
+
+
+def find_runs(root: Path, name: str | None) -> tuple[Path, ...]:
+    """Return the folders of the runs that a name stands for.
+
+    They are those of the sweep that :func:`sweep_called` returns, in the order in which they were begun and without
+    those that were removed; otherwise the run that :func:`find_run` returns.
+    """
+    state = None if name is None else sweep_called(root, name)
+    if state is None:
+        return (find_run(root, name),)
+    by_id = {folder.rpartition("/")[2]: root / folder for folder, _ in run_folders(root)}
+    folders = tuple(by_id[run] for run in state.progress.runs if run in by_id)
+    if not folders:
+        raise IrbenchError(
+            f"The sweep {name} has no stored run.", hint=f"List the stored runs: irbench results{results_option(root)}"
+        )
+    return folders
 
 
 def _require_possible(root: Path) -> None:

@@ -125,7 +125,8 @@ def _runs(context: click.Context, _begun: str) -> list[str]:
 
     root = context.params.get("results") or default_root()
     names = (os.path.basename(folder) for folder, _ in run_folders(Path(root)))  # noqa: PTH119 - it is a text
-    return ["latest", *sorted(names, reverse=True)]
+    sweeps = (path.name for path in Path(root).glob("sweeps/*"))
+    return ["latest", *sorted(names, reverse=True), *sorted(sweeps)]
 
 
 def _profiles(context: click.Context, _begun: str) -> list[str]:

@@ -186,7 +186,7 @@ def _card(folder: Path, chance: random.Random) -> Sequence[Call]:
 
 
 def _sweep_state(folder: Path, chance: random.Random) -> Sequence[Call]:
-    from irbench.features.sweep.state import StateFile, sweep_of_run
+    from irbench.store.sweeps import StateFile, sweep_of_run
 
     root = folder / "results"
     state = root / "sweeps" / "night" / "state.jsonl"

@@ -21,8 +21,8 @@ from irbench.errors import IrbenchError
 from irbench.features.fleet.job_queue import GivenUp
 from irbench.features.fleet.messages import TableOutcome
 from irbench.features.fleet.problems import TargetProblem
-from irbench.features.sweep.state import require_name
 from irbench.measure.clock import utc_now
+from irbench.store.sweeps import require_name
 from irbench.system.document_damage import damage_text
 from irbench.system.file_access import append_synced, read_regular, write_atomically
 from irbench.system.locks import hold

@@ -30,9 +30,9 @@ Examples:
 def command(runs: tuple[str, ...], results: Path | None, **options: Any) -> None:
     """Write a page with the verdict, the tables and the charts of results: one file that opens in any browser, offline.
 
-    RESULT is a run as `irbench show` takes it, the id of a profile, or a model, whose history is shown; without it, the
-    newest run in which at least one row was measured. Two runs are also compared; with a run that `irbench tune` made
-    stands its search.
+    RESULT is a run or a sweep as `irbench show` takes it, the id of a profile, or a model, whose history is shown;
+    without it, the newest run in which at least one row was measured. Two runs are also compared; with a run that
+    `irbench tune` made stands its search.
 
     The page asks for nothing outside of it, and can be read without scripts and printed. With another --format, each
     chart is a file of its own. With --site, a folder of pages compares the machines of all stored runs, or of those

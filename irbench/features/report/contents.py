@@ -31,7 +31,7 @@ class Contents:
 
 
 def contents_of(root: Path, names: Sequence[str | HasPage | None]) -> Contents:
-    """Return what names stand for: a run, else a profile, else a model, whose history it is.
+    """Return what names stand for: a run, else a sweep, a profile, or a model, whose history it is.
 
     Two runs that have rows in common are also compared. What holds or confirms a search is shown with the search.
 
@@ -46,6 +46,10 @@ def contents_of(root: Path, names: Sequence[str | HasPage | None]) -> Contents:
 
 
 def _found(root: Path, name: str | None) -> StoredRun | HasPage:
+    from irbench.features.sweep.stored import stored_sweep
+
+    if name is not None and (sweep := stored_sweep(root, name)) is not None:
+        return sweep
     try:
         folder = find_run(root, name)
     except IrbenchError as error:

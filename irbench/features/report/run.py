@@ -33,7 +33,7 @@ def report(*runs: RunName | HasPage, progress: ProgressOption = "auto", **option
     machines and can be searched; what irbench wrote there before is replaced.
 
     Args:
-        runs: Names, ids or folders of stored runs, ids of stored profiles, names of models, whose history is shown,
+        runs: Names, ids or folders of stored runs, names of sweeps, ids of profiles, names of models (their history),
             or what :func:`irbench.profile`, ``tune``, ``history`` and ``compare`` returned; the newest run that was
             measured where there are none. Of a site, stored runs; all of them where there are none.
         progress: As :func:`irbench.run` takes it.

@@ -23,7 +23,7 @@ from irbench.render.formats.exported_run import Export, ExportedRun
 from irbench.spec import Timing
 from irbench.store.archives import write_archive
 from irbench.store.folders import run_folders
-from irbench.store.listing import find_run
+from irbench.store.listing import find_runs
 from irbench.system.file_access import read_regular, replace_folder
 from irbench.system.file_states import exists
 from irbench.system.locks import temporary_folder
@@ -115,7 +115,7 @@ def _files_of(folder: Path) -> frozenset[str] | None:
 def _folders(root: Path, runs: Sequence[str]) -> tuple[list[Path], int]:
     """Return the folders of the newest runs, and how many others there are."""
     if runs:
-        found = list(dict.fromkeys(find_run(root, run) for run in runs))
+        found = list(dict.fromkeys(folder for run in runs for folder in find_runs(root, run)))
     else:
         found = [root / name for name, _ in run_folders(root)]
         if not found:

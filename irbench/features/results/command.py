@@ -24,6 +24,7 @@ from irbench.terminal.run_hints import say_which_are_unfinished
 from irbench.terminal.stderr import say
 
 if TYPE_CHECKING:
+    from irbench.features.results.report import SweepEntry
     from irbench.store.entries import RunEntry
 
 _MOST_LINES = 100
@@ -58,7 +59,8 @@ def command(
     """List the stored runs, newest first.
 
     The outcome is the winner and its lead, the leader of a preview, or that nothing was measured. On a terminal the
-    newest 100 runs are listed unless `--limit` says otherwise; files, pipes and other formats hold all.
+    newest 100 runs are listed unless `--limit` says otherwise; files, pipes and other formats hold all. Sweeps that
+    measured a listed run follow in a table of their own; JSON has them as well.
     """
     options = [param for param in context.params if context.get_parameter_source(param) is ParameterSource.COMMANDLINE]
     if context.invoked_subcommand is not None:
@@ -107,7 +109,7 @@ def _rebuild(root: Path, others: list[str]) -> None:
 
 
 def _list(root: Path, form: str, output: Path | None, run_filter: RunFilter) -> None:
-    from irbench.features.results.run import chosen_entries
+    from irbench.features.results.run import chosen_entries, listed_sweeps
     from irbench.store.listing import list_runs
     from irbench.terminal.console import print_data
 
@@ -118,8 +120,9 @@ def _list(root: Path, form: str, output: Path | None, run_filter: RunFilter) -> 
         say(f"No stored run in {root} matches." if listing.entries else f"No runs are stored in {root}.")
     is_cut = form == "table" and run_filter.limit is None and output is None and sys.stdout.isatty()
     shown = matches[:_MOST_LINES] if is_cut else matches
+    sweeps = listed_sweeps(root, matches)
     if matches or form != "table":
-        print_data(_as_text(shown, listing.entries, form, to_file=output is not None), output)
+        print_data(_as_text(shown, listing.entries, sweeps, form, to_file=output is not None), output)
     if len(shown) < len(matches):
         say(f"{plural(len(matches) - len(shown), 'older run')} not shown; --limit {len(matches)} shows all")
     if form == "table":
@@ -131,14 +134,16 @@ def _warn(problems: Sequence[str]) -> None:
         say(f"warning: {problem}")
 
 
-def _as_text(entries: Sequence[RunEntry], stored: Sequence[RunEntry], form: str, *, to_file: bool) -> str:
+def _as_text(
+    entries: Sequence[RunEntry], stored: Sequence[RunEntry], sweeps: Sequence[SweepEntry], form: str, *, to_file: bool
+) -> str:
     from msgspec import to_builtins
 
     if form == "json":
-        return json.dumps({"runs": to_builtins(entries)}, indent=2)
+        return json.dumps({"runs": to_builtins(entries), "sweeps": to_builtins(sweeps)}, indent=2)
     if form == "jsonl":
         return "".join(json.dumps(to_builtins(entry)) + "\n" for entry in entries)
-    from irbench.features.results.view import run_table
+    from irbench.features.results.view import run_table, sweep_table
     from irbench.measure.clock import utc_now
 
     table = run_table(entries, utc_now(), stored)
@@ -149,7 +154,10 @@ def _as_text(entries: Sequence[RunEntry], stored: Sequence[RunEntry], form: str,
     from irbench.render.table import ListingTable
     from irbench.terminal.console import to_text
 
-    return to_text(ListingTable(table), to_file=to_file)
+    text = to_text(ListingTable(table), to_file=to_file)
+    if not sweeps:
+        return text
+    return f"{text}\n{to_text(ListingTable(sweep_table(sweeps, utc_now())), to_file=to_file)}"
 
 
 @command.command(
@@ -163,20 +171,24 @@ def _as_text(entries: Sequence[RunEntry], stored: Sequence[RunEntry], form: str,
 def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
     """Delete stored runs.
 
-    RUN is a run's name, its id or the beginning of its id, its folder, or `latest`. If any RUN is not found, or is
-    the name of several runs, nothing is deleted. A run that is still being measured is not deleted. One that another
-    call deletes meanwhile is not an error.
+    RUN is a run's name, its id or the beginning of its id, its folder, or `latest`, or the name of a sweep, which is
+    deleted with all of its runs. If any RUN is not found, or is the name of several runs, nothing is deleted. A run
+    that is still being measured is not deleted. One that another call deletes meanwhile is not an error.
     """
-    from irbench.features.results.run import find_runs, remove_folders
+    from irbench.features.results.run import find_runs, named_sweeps, remove_folders
     from irbench.store.folders import default_root
+    from irbench.store.sweeps import remove_sweep
     from irbench.terminal.console import print_lines
 
     root = results or default_root()
     _refuse_doubtful_names(root, runs)
-    folders = find_runs(root, runs)
+    folders, sweeps = find_runs(root, runs), named_sweeps(root, runs)
     if yes or _confirmed(root, folders):
         for folder in remove_folders(root, folders, lambda folder: print_lines(f"removed {folder.name}")):
             say(f"{folder.name} is gone already: somebody else removed it")
+        for name in sweeps:
+            remove_sweep(root, name)
+            print_lines(f"removed the sweep {name}")
     else:
         say("Nothing was deleted.")
 

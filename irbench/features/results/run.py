@@ -13,7 +13,7 @@ from irbench.api.arguments import given_path, results_folder
 from irbench.errors import ExitCode, IrbenchError
 from irbench.features.results.keywords import ResultsKeywords
 from irbench.features.results.options import RESULTS, RunFilter
-from irbench.features.results.report import RunListing
+from irbench.features.results.report import RunListing, SweepEntry
 from irbench.options.option import names_keywords
 from irbench.options.values import RunName, run_name
 
@@ -86,21 +86,58 @@ def remove_runs(runs: RunName | Sequence[RunName], *, results: Folder = None) ->
     """Remove stored runs for good. Every run is found before the first is removed.
 
     Args:
-        runs: As :func:`load` takes them.
+        runs: As :func:`load` takes them; the name of a sweep removes it with all of its runs.
         results: The folder where runs are kept; ``None`` for the usual place.
 
     Raises:
         IrbenchError: There is no such run, or it is being measured; nothing was removed.
     """
+    from irbench.store.sweeps import remove_sweep
+
     root = results_folder(results)
-    remove_folders(root, find_runs(root, _names(runs)), lambda _folder: None)
+    folders, sweeps = find_runs(root, _names(runs)), named_sweeps(root, _names(runs))
+    remove_folders(root, folders, lambda _folder: None)
+    for sweep in sweeps:
+        remove_sweep(root, sweep)
+
+
+def listed_sweeps(root: Path, entries: Sequence[RunEntry]) -> tuple[SweepEntry, ...]:
+    """Return the sweeps that measured one of these runs, newest first."""
+    from irbench.store.sweeps import stored_sweeps
+
+    listed = {entry.run_id: entry for entry in entries}
+    found = (
+        SweepEntry(
+            name=state.header.name,
+            created=state.header.created,
+            models=tuple(dict.fromkeys(model for entry in own for model in entry.models)),
+            tables=len(state.progress.done),
+            failed=len(state.progress.failed),
+            rows=sum(len(done.rows) for done in state.progress.done.values()),
+            runs=state.progress.runs,
+        )
+        for state in stored_sweeps(root)
+        if (own := [listed[run] for run in state.progress.runs if run in listed])
+    )
+    return tuple(sorted(found, key=lambda sweep: sweep.created, reverse=True))
+
+
+def named_sweeps(root: Path, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names that stand for sweeps."""
+    from irbench.store.listing import sweep_called
+
+    return tuple(name for name in dict.fromkeys(names) if sweep_called(root, name) is not None)
 
 
 def find_runs(root: Path, names: Sequence[str]) -> tuple[Path, ...]:
-    """Return the folders of runs, each once, as absolute paths without links; raises as :func:`load` does."""
-    from irbench.store.listing import find_run
+    """Return the folders of runs and of the runs of sweeps, each once, as absolute paths without links.
 
-    return tuple(dict.fromkeys(find_run(root, name).resolve() for name in names))
+    Raises:
+        IrbenchError: There is no such run or sweep, or several are meant.
+    """
+    from irbench.store import listing
+
+    return tuple(dict.fromkeys(folder.resolve() for name in names for folder in listing.find_runs(root, name)))
 
 
 def remove_folders(root: Path, folders: Sequence[Path], removed: Callable[[Path], None]) -> tuple[Path, ...]:
@@ -128,7 +165,7 @@ def export_runs(
     """Write runs to one file: an archive with raw samples and logs for another machine, or a file for another program.
 
     Args:
-        runs: As :func:`load` takes them.
+        runs: As :func:`load` takes them, or names of sweeps, which stand for all of their runs.
         output: The file; an archive replaces only an archive.
         format: docs/exports.md lists them; ``None`` for that which the name of the file tells, otherwise an archive.
         columns: Names of columns, of the formats that are tables; ``None`` for all.

@@ -9,6 +9,7 @@ from itertools import pairwise, takewhile
 from operator import eq
 
 from irbench.core.quantities import age, shortened
+from irbench.features.results.report import SweepEntry
 from irbench.render.outcome_texts import outcomes_text
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.store.entries import RunEntry
@@ -44,6 +45,37 @@ def run_table(entries: Sequence[RunEntry], now: datetime, stored: Sequence[RunEn
     return TextTable((replace(run, shortens_to=length), *others), tuple(map(Row, rows)))
 
 
+def sweep_table(sweeps: Sequence[SweepEntry], now: datetime) -> TextTable:
+    """Return a row for each sweep."""
+    columns = (
+        TableColumn("sweep", words=True),
+        TableColumn("age", drops=2),
+        TableColumn("when (UTC)", words=True, drops=3),
+        TableColumn("models", words=True, folds=True, drops=1),
+        TableColumn("tables"),
+        TableColumn("failed"),
+        TableColumn("rows"),
+    )
+    rows = (
+        Row(
+            (
+                sweep.name,
+                age(sweep.created, now),
+                minute_text(sweep.created),
+                ", ".join(sweep.models),
+                *map(str, (sweep.tables, sweep.failed, sweep.rows)),
+            )
+        )
+        for sweep in sweeps
+    )
+    return TextTable(columns, tuple(rows))
+
+
+def minute_text(created: str) -> str:
+    """Return when something was created, to the minute."""
+    return created[: len("yyyy-mm-ddThh:mm")].replace("T", " ")
+
+
 def unique_beginning(ids: Iterable[str]) -> int:
     """Return the least number of characters, 10 or more, that tell different ids apart.
 
@@ -64,7 +96,7 @@ _FIELDS = (
     _Field(TableColumn("age", drops=3), lambda entry, now: age(entry.created, now)),
     _Field(
         TableColumn("when (UTC)", words=True, drops=5),
-        lambda entry, _: entry.created[: len("yyyy-mm-ddThh:mm")].replace("T", " "),
+        lambda entry, _: minute_text(entry.created),
     ),
     _Field(TableColumn("models", words=True, folds=True, drops=1), lambda entry, _: ", ".join(entry.models)),
     _Field(TableColumn("batch", drops=6), lambda entry, _: _joined(entry.batches)),

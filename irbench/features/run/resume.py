@@ -13,7 +13,6 @@ from irbench.core.result import RunDocument
 from irbench.core.run_kinds import run_kind
 from irbench.environments.runtime_sources import INSTALLED
 from irbench.errors import IrbenchError
-from irbench.features.sweep.state import sweep_of_run
 from irbench.features.train.begun_run import BegunRun, begun_run
 from irbench.features.train.run import measure_training
 from irbench.measure.lock import measuring
@@ -50,6 +49,7 @@ from irbench.runs.stored_plan import (
 from irbench.store.folders import default_root, results_option
 from irbench.store.listing import find_run, list_runs, resumable_runs
 from irbench.store.runs import RunWriter, Store
+from irbench.store.sweeps import sweep_of_run
 from irbench.system import host
 from irbench.worker.requested_confinement import require_confinement
 from irbench.worker.scratch import scratch_folder

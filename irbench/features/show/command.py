@@ -14,7 +14,10 @@ from irbench.terminal.formats import COLUMNS, OUTPUT, RESULTS, ROOFLINE, RUN_FOR
 from irbench.terminal.stderr import say
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from irbench.core.result import RunDocument
+    from irbench.features.sweep.report import Sweep
 
 _EXAMPLES = """\b
 Examples:
@@ -23,6 +26,7 @@ Examples:
   irbench show --format csv --columns label,p50_ms,speedup
   irbench show --plot
   irbench show latest --samples -o samples.csv
+  irbench show night --format csv -o night.csv
 """
 
 
@@ -59,7 +63,8 @@ def command(
     """Show a stored run again, or its raw samples.
 
     RUN is a run's name, its id or the beginning of its id, its folder, or `latest`, the default: the newest run in
-    which at least one row was measured. A name of several runs means the newest of them, by the same rule.
+    which at least one row was measured. A name of several runs means the newest of them, by the same rule. The name of
+    a sweep shows its tables, and all of their rows as one table; formats such as csv have the rows of all its runs.
 
     --samples prints for each sample its table (group), model, row, launch and block, whether the block was disturbed
     and whether it counts, when the sample was issued and completed in nanoseconds from the start of its round, its
@@ -77,6 +82,11 @@ def command(
         _write_samples(*_found(run, results), sample_format, output)
         return
     refuse_impossible(form, output, columns)
+    if run is not None and (swept := _sweep(run, results)) is not None:
+        options = {"intervals": intervals, "warnings": warnings, "memory": memory, "plot": plot, "roofline": roofline}
+        _refuse_options_of_runs(swept, options)
+        _write_sweep(swept, form, output, columns)
+        return
     folder, document = _found(run, results)
     if form == "table":
         _refuse_memory_of_others(document, memory=memory)
@@ -87,6 +97,40 @@ def command(
         say_how_to_resume(document, results)
     else:
         write_run(document, folder, form, output, columns)
+
+
+def _sweep(name: str, results: Path | None) -> Sweep | None:
+    from irbench.features.sweep.stored import stored_sweep
+    from irbench.store.folders import default_root
+
+    return stored_sweep(results or default_root(), name)
+
+
+def _refuse_options_of_runs(sweep: Sweep, options: Mapping[str, bool]) -> None:
+    run = next((table.run for table in sweep.overview.tables if table.run), "RUN")
+    for option, is_given in options.items():
+        if is_given:
+            raise IrbenchError(
+                f"--{option} applies to a run, and {sweep.name} is a sweep.",
+                hint=f"Show one of its tables: irbench show {run} --{option}",
+            )
+
+
+def _write_sweep(sweep: Sweep, form: str, output: Path | None, columns: tuple[str, ...]) -> None:
+    from irbench.render.formats.export_formats import FORMATS
+    from irbench.runs.results_export import export_named
+    from irbench.terminal.console import print_data, to_text
+    from irbench.terminal.run_output import write_export
+
+    if form == "table":
+        print_data(to_text(sweep.__rich__(), to_file=output is not None), output)
+    elif form == "json" or (form == "md" and not columns):
+        print_data(sweep.to_text("json" if form == "json" else "md"), output)
+    else:
+        folders = [table.entry.folder for table in sweep.overview.tables if table.entry is not None]
+        report = export_named(sweep.folder.parents[1], list(map(Path, folders)), FORMATS[form], columns)
+        write_export(FORMATS[form], report.export, output)
+        report.raise_problems(output or Path("-"))
 
 
 def _found(run: str | None, results: Path | None) -> tuple[Path, RunDocument]:

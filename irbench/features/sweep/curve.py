@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, TypeAlias
 
-from irbench.core.row import State
+from irbench.store.sweeps import BatchGain, CurveEnd, CurvePoint, StopReason
 
-StopReason: TypeAlias = Literal["saturated", "memory", "failed"]
-"""The last step gained too little in every row; a row would not fit into memory at the next one; no row has figures."""
 CURVE_END_TEXTS: Mapping[StopReason, str] = {
     "saturated": "ended at batch {batch}: doubling gained less than {stop_gain} in every row that ran",
     "memory": "ended at batch {batch}: {row} would need {needed_gb:.1f} GB at twice that, and {available_gb:.1f} GB are"
@@ -20,81 +17,11 @@ CURVE_END_TEXTS: Mapping[StopReason, str] = {
 
 
 @dataclass(frozen=True)
-class BatchGain:
-    """What a batch adds to the throughput of the batch before it, both measured in one table.
-
-    Attributes:
-        value: As a share of what the batch before had.
-        low: Lower end of the interval, at 95 % for this gain alone; ``None`` where there are too few launches for one.
-        high: Upper end; ``None`` likewise.
-        fps_before: Samples per second of the batch before, in the same table.
-    """
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-    fps_before: float | None = None
-
-
-@dataclass(frozen=True)
 class Knee:
     """Between which batches the one lies beyond which every doubling gains too little."""
 
     low: int
     high: int
-
-
-@dataclass(frozen=True)
-class RowFacts:
-    """What is kept of a row of a finished table.
-
-    Attributes:
-        fps: Samples per second; ``None`` without figures.
-        gain: What its batch adds; ``None`` for the first of a curve, outside curves, and where one of the two has no
-            figures.
-        peak_bytes: The most memory that its process had; ``None`` where that is unknown.
-        reason: Why it failed; empty where it did not.
-    """
-
-    name: str
-    state: State
-    fps: float | None = None
-    peak_bytes: int | None = None
-    reason: str = ""
-    gain: BatchGain | None = None
-
-    @property
-    def counts(self) -> bool:
-        """Whether it has a throughput that is one of right answers."""
-        return self.state == "ok" and self.fps is not None
-
-
-@dataclass(frozen=True)
-class CurvePoint:
-    """One batch size of a curve."""
-
-    batch: int
-    rows: tuple[RowFacts, ...]
-
-    def row(self, name: str) -> RowFacts | None:
-        """Return the row of this name, if it has figures."""
-        return next((row for row in self.rows if row.name == name and row.counts), None)
-
-
-@dataclass(frozen=True)
-class CurveEnd:
-    """Why a curve has no further point.
-
-    Attributes:
-        row: The row that would not fit into memory at the next batch; empty for another reason.
-    """
-
-    curve: str
-    batch: int
-    reason: StopReason
-    row: str = ""
-    needed_bytes: int | None = None
-    available_bytes: int | None = None
 
 
 def curve_end(

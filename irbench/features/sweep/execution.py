@@ -8,12 +8,12 @@ from irbench.api.progress import Reporter
 from irbench.errors import IrbenchError
 from irbench.features.plan.expansion import SweepTable
 from irbench.features.plan.table_options import SweepSetup
-from irbench.features.sweep.curve import CurvePoint, curve_end
-from irbench.features.sweep.state import CurveEnded, StateFile, TableBegun, TableFailed
+from irbench.features.sweep.curve import curve_end
 from irbench.features.sweep.swept_tables import measure_table, table_done
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.runs.measurement import StoredRun
 from irbench.runs.run_destination import RunDestination
+from irbench.store.sweeps import CurveEnded, CurvePoint, StateFile, TableBegun, TableFailed
 from irbench.system import host
 from irbench.system.signals import signals_deferred
 

@@ -6,27 +6,39 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
 from irbench.api.display import Displayable
+from irbench.charts.plots import Plottable
 from irbench.errors import ExitCode
 from irbench.features.plan.expansion import AXES, SweepTable, setting_text
-from irbench.features.sweep.curve import CurveEnd, CurvePoint
 from irbench.features.sweep.execution import curve_points, is_left_out
 from irbench.features.sweep.options import SWEEP
-from irbench.features.sweep.state import StateFile
-from irbench.runs.results import Run
+from irbench.options.values import ReportForm
+from irbench.pages.result import PageResult
+from irbench.render.columns.declaration import RowSource
+from irbench.render.formats.row_table import row_sources
+from irbench.render.outcome_texts import best_text
+from irbench.render.views import Sentence, document_of
+from irbench.runs.results import Run, run_row
+from irbench.runs.run_row import RunRow
 from irbench.spec import AskedObjective, Objective, asked_objective
 from irbench.store.entries import RunEntry
+from irbench.store.folders import results_option
 from irbench.store.listing import find_run, list_runs
 from irbench.store.runs import load_document
+from irbench.store.sweeps import CurveEnd, CurvePoint, StateFile
 from irbench.store.table_outcomes import BestOfTables, TableLeader, best_of_tables, has_leader
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from irbench.charts.figure import Figure
+    from irbench.features.sweep.view import SweepView
 
 TableStatus: TypeAlias = Literal["done", "failed", "interrupted", "left-out", "waiting"]
 """``left-out`` lies beyond the end of its curve, and ``waiting`` was not begun."""
@@ -195,11 +207,11 @@ def _curves(tables: Sequence[SweepTable], state: StateFile) -> Iterator[CurveOve
             yield CurveOverview(label, points, table.step.stop_gain, state.progress.ends.get(curve))
 
 
-class Sweep(Displayable):
+class Sweep(Plottable, Displayable):
     """A sweep, as far as it was measured.
 
     Attributes:
-        name: Its name.
+        name: Its name; commands that show, export, report or compare runs take it.
         folder: Where its state is kept.
         overview: Its tables and curves, and how they ended.
     """
@@ -239,6 +251,23 @@ class Sweep(Displayable):
         folders = (find_run(root, table.run) for table in self.overview.tables if table.run and table.status == "done")
         return tuple(Run(load_document(folder), folder) for folder in folders)
 
+    @property
+    def rows(self) -> tuple[RunRow, ...]:
+        """The rows of speeds of all tables, in the order of the tables; in a curve each batch once."""
+        return tuple(map(run_row, self._sources))
+
+    @cached_property
+    def _sources(self) -> tuple[RowSource, ...]:
+        """The same with their tables and documents, without those of runs that are gone."""
+        tables = (shown for shown in self.overview.tables if shown.entry is not None)
+        read = ((shown.table, load_document(Path(shown.entry.folder))) for shown in tables if shown.entry is not None)
+        return tuple(
+            source
+            for table, document in read
+            for source in row_sources(document)
+            if source.kind == "speed" and (table.batch_before is None or source.row.batch == table.batch)
+        )
+
     def to_json(self) -> str:
         """Return its tables with their runs and cells, and its curves with their points, as JSON."""
         from irbench.render.text_formats import json_text
@@ -249,6 +278,26 @@ class Sweep(Displayable):
             shown["cells"] = [{"id": cell.id, "settings": cell.settings} for cell in table.table.cells]
         return json_text(plain, indent=2)
 
+    def to_text(self, form: ReportForm = "table") -> str:
+        """Return what ``irbench show`` prints of it, as JSON, or as Markdown."""
+        if form == "json":
+            return self.to_json()
+        return document_of(self._view.blocks()).as_markdown() if form == "md" else str(self)
+
+    def page_result(self) -> PageResult:
+        """Return what a page shows of it."""
+        title, *parts = self._view.blocks()
+        assert isinstance(title, Sentence)
+        verdict = " ".join(map(best_text, self.overview.best))
+        command = f"irbench show {self.name}{results_option(self.folder.parents[1])}"
+        shown = (part for part in parts if not (isinstance(part, Sentence) and part.text in verdict))
+        return PageResult(self.name, title.text, verdict, tuple(shown), command=command, figures=self._figures)
+
+    def _figures(self) -> Iterator[Figure]:
+        from irbench.features.sweep.charts import figures_of_sweep
+
+        return figures_of_sweep(self._sources)
+
     def __repr__(self) -> str:
         """Return its name and how far it is."""
         done = sum(table.status == "done" for table in self.overview.tables)
@@ -256,6 +305,10 @@ class Sweep(Displayable):
 
     def __rich__(self) -> RenderableType:
         """Return the overview as ``irbench sweep`` prints it; called by rich."""
+        return self._view
+
+    @property
+    def _view(self) -> SweepView:
         from irbench.features.sweep.view import SweepView
 
-        return SweepView(self.overview)
+        return SweepView(self.overview, self._sources)

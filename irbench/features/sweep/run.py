@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Unpack
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from irbench import __version__
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.errors import IrbenchError
-from irbench.features.plan.expansion import in_order, select
+from irbench.features.plan.expansion import SweepTable, in_order, select
 from irbench.features.plan.problems import problems_here
 from irbench.features.plan.reading import PlanSource, SweepPlan, plan_error, read_plan
 from irbench.features.plan.table_options import SweepSetup
@@ -17,12 +18,12 @@ from irbench.features.sweep.execution import measure_tables
 from irbench.features.sweep.keywords import SweepKeywords
 from irbench.features.sweep.options import SWEEP, SweepOptions
 from irbench.features.sweep.report import Sweep, overview_of
-from irbench.features.sweep.state import Header, StateFile
 from irbench.measure.clock import utc_now
 from irbench.options.option import names_keywords
 from irbench.runner.continuation import confinement_change, confinement_remedy
 from irbench.runs.results import Interrupted
 from irbench.store.folders import default_root
+from irbench.store.sweeps import Header, StateFile, TablesAsked
 from irbench.system import host
 from irbench.worker.requested_confinement import is_confinement_asked_for, require_confinement
 
@@ -65,7 +66,7 @@ def run_sweep(plan: SweepPlan, call: SweepOptions, reporter: Reporter) -> tuple[
     problems = tuple(problems_here(expansion.tables, setup))
     if problems:
         raise plan_error(f"The plan {name}", problems)
-    state = _state(plan, call, setup, reporter)
+    state = _state(plan, expansion.tables, call, setup, reporter)
     try:
         tables = in_order(expansion.tables, state.header.seed)
         ended = measure_tables(tables, state, setup, reporter)
@@ -74,8 +75,10 @@ def run_sweep(plan: SweepPlan, call: SweepOptions, reporter: Reporter) -> tuple[
         state.close()
 
 
-def _state(plan: SweepPlan, call: SweepOptions, setup: SweepSetup, reporter: Reporter) -> StateFile:
-    root, name = setup.results, setup.name
+def _state(
+    plan: SweepPlan, tables: Sequence[SweepTable], call: SweepOptions, setup: SweepSetup, reporter: Reporter
+) -> StateFile:
+    root, name, asked = setup.results, setup.name, msgspec.to_builtins(tuple(tables))
     state = StateFile.open(root, name)
     if state is not None:
         if not call.resume:
@@ -87,21 +90,21 @@ def _state(plan: SweepPlan, call: SweepOptions, setup: SweepSetup, reporter: Rep
             )
         _require_confinement_as_begun(state)
         _say_other_seed(state.header.seed, call.seed, reporter)
+        if asked not in state.progress.asked[-1:]:
+            state.add(TablesAsked(asked))
         return state
     if call.resume:
         reporter.say(f"no sweep {name} was begun: beginning it")
-    return StateFile.begin(root, _header(plan, call, name))
-
-
-def _header(plan: SweepPlan, call: SweepOptions, name: str) -> Header:
-    return Header(
+    header = Header(
         name=name,
         created=utc_now().isoformat(timespec="seconds"),
         irbench_version=__version__,
         seed=plan.expansion.seed if call.seed is None else call.seed,
         plan=msgspec.to_builtins(plan.document, enc_hook=str),
+        tables=asked,
         confined=is_confinement_asked_for(),
     )
+    return StateFile.begin(root, header)
 
 
 def _require_confinement_as_begun(state: StateFile) -> None:

@@ -12,8 +12,6 @@ from irbench.core.result import GroupResult
 from irbench.core.row import CellResult, distinguish, name_of
 from irbench.features.plan.expansion import DEFAULTS, Settings, SweepTable
 from irbench.features.plan.table_options import SweepSetup, table_options
-from irbench.features.sweep.curve import BatchGain, RowFacts
-from irbench.features.sweep.state import TableDone
 from irbench.measure.lock import MeasurementLock
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.requests.run_requests import refuse_contradictions, requested
@@ -26,6 +24,7 @@ from irbench.runs.run_destination import RunDestination
 from irbench.spec import Bundle, Cell
 from irbench.stats.rederive import planned_timing, ratio_of_rows
 from irbench.store.runs import read_launches
+from irbench.store.sweeps import BatchGain, RowFacts, TableDone
 from irbench.worker.scratch import scratch_folder
 
 

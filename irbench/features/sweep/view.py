@@ -10,31 +10,51 @@ from rich.text import Text
 
 from irbench.across_runs.texts import signed_percent, signed_percent_end
 from irbench.core.quantities import percent, plural, significant
-from irbench.features.sweep.curve import CURVE_END_TEXTS, BatchGain, CurvePoint, gain, knee
+from irbench.features.sweep.curve import CURVE_END_TEXTS, gain, knee
 from irbench.features.sweep.report import STATUS_TEXTS, CurveOverview, SweepOverview, TableOverview, TableStatus
+from irbench.render.columns.declaration import RowSource
 from irbench.render.outcome_texts import best_text, outcomes_text
 from irbench.render.table import ListingTable, Row, TableColumn, TextTable
+from irbench.render.views import Block, Sentence
+from irbench.render.wide_table import wide_table
+from irbench.store.sweeps import BatchGain, CurvePoint
 
 _NONE = "-"
 
 
 @dataclass(frozen=True)
 class SweepView:
-    """A sweep: a line for each table, and a table for each curve."""
+    """A sweep: a line for each table, all rows in one table, and a table for each curve.
+
+    Attributes:
+        sources: The rows of its tables.
+    """
 
     overview: SweepOverview
+    sources: Sequence[RowSource] = ()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines; called by rich."""
-        yield Text(_counts(self.overview), style="bold")
-        yield ListingTable(_tables(self.overview))
+        for block in self.blocks():
+            if isinstance(block, TextTable):
+                yield ListingTable(block)
+            elif isinstance(block, Sentence):
+                if block.role == "heading":
+                    yield Text()
+                yield Text(block.text, style="bold" if block.role in ("title", "heading") else "")
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the parts, whatever draws them."""
+        yield Sentence(_counts(self.overview), "title")
+        yield _tables(self.overview)
+        if self.sources:
+            yield Sentence("all rows; a speedup is over the baseline of its own table", "heading")
+            yield wide_table(self.sources)
         for curve in self.overview.curves:
-            yield Text()
-            yield Text(f"{curve.label or 'curve'}: throughput by batch size", style="bold")
-            yield ListingTable(_points(curve))
-            yield from map(Text, _conclusions(curve))
-        for best in self.overview.best:
-            yield Text(best_text(best))
+            yield Sentence(f"{curve.label or 'curve'}: throughput by batch size", "heading")
+            yield _points(curve)
+            yield from map(Sentence, _conclusions(curve))
+        yield from (Sentence(best_text(best)) for best in self.overview.best)
 
 
 def _counts(overview: SweepOverview) -> str:

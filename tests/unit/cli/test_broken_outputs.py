@@ -170,7 +170,7 @@ def test_an_error_has_its_exit_code_where_nobody_hears_of_it(monkeypatch: pytest
 def test_runs_are_removed_although_nobody_reads_which(monkeypatch: pytest.MonkeyPatch):
     with unread() as out:
         assert called(monkeypatch, "results", "rm", "before", "latest", "--yes", out=out)[0] == 0
-    assert called(monkeypatch, "results", "--format", "json")[1] == '{\n  "runs": []\n}\n'
+    assert called(monkeypatch, "results", "--format", "json")[1] == '{\n  "runs": [],\n  "sweeps": []\n}\n'
 
 
 @pytest.mark.usefixtures("stored")

@@ -186,7 +186,7 @@ def test_results_speak_to_programs_too(tmp_path: Path):
 def test_nothing_stored_is_said_on_stderr_and_is_an_empty_list_for_programs():
     assert "No runs are stored" in listed().stderr
     assert listed().stdout == ""
-    assert json.loads(listed("--format", "json").stdout) == {"runs": []}
+    assert json.loads(listed("--format", "json").stdout) == {"runs": [], "sweeps": []}
     assert listed("--format", "jsonl").stdout == ""
 
 

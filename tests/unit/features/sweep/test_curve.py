@@ -8,16 +8,8 @@ from itertools import pairwise
 
 import pytest
 
-from irbench.features.sweep.curve import (
-    BatchGain,
-    CurvePoint,
-    Knee,
-    RowFacts,
-    curve_end,
-    expected_bytes,
-    gain,
-    knee,
-)
+from irbench.features.sweep.curve import Knee, curve_end, expected_bytes, gain, knee
+from irbench.store.sweeps import BatchGain, CurvePoint, RowFacts
 
 GB = 10**9
 

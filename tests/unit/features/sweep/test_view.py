@@ -10,10 +10,10 @@ from golden_files import check_golden
 from rich.console import Console
 
 from irbench.features.plan.expansion import Doubling, Matrix, SweepTable, expand
-from irbench.features.sweep.curve import BatchGain, CurveEnd, CurvePoint, RowFacts
 from irbench.features.sweep.report import CurveOverview, SweepOverview, TableOverview, TableStatus
 from irbench.features.sweep.view import SweepView
 from irbench.store.entries import Outcome, RunEntry
+from irbench.store.sweeps import BatchGain, CurveEnd, CurvePoint, RowFacts
 
 LISTS = {"models": ("resnet50",), "backends": ("ort", "openvino"), "threads": (2,), "budget": 60.0, "quick": True}
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from irbench.errors import IrbenchError
-from irbench.features.sweep.curve import CurveEnd, RowFacts
-from irbench.features.sweep.state import (
+from irbench.store.sweeps import (
+    CurveEnd,
     CurveEnded,
     Event,
     Header,
+    RowFacts,
     StateFile,
     TableBegun,
     TableDone,
@@ -122,7 +123,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path, line: bytes):
 
 def test_a_file_of_a_newer_format_is_refused(tmp_path: Path):
     path = begun(tmp_path, DONE)
-    path.write_bytes(path.read_bytes().replace(b'"format":1', b'"format":2'))
+    path.write_bytes(path.read_bytes().replace(b'"format":2', b'"format":3'))
     with pytest.raises(IrbenchError, match="newer irbench"):
         StateFile.open(tmp_path, "night")
 
