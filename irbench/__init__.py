@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from irbench.features.fleet.keywords import FleetKeywords, FleetServeKeywords, FleetTuneKeywords
     from irbench.features.fleet.report import Fleet
     from irbench.features.fleet.run import fleet, fleet_serve, fleet_tune
+    from irbench.features.gate.keywords import GateKeywords
+    from irbench.features.gate.report import Gate
+    from irbench.features.gate.run import gate
     from irbench.features.history.report import RunHistory
     from irbench.features.history.run import history
     from irbench.features.inspect.report import GraphDifference, GraphInspection
@@ -92,6 +95,8 @@ __all__ = [
     "FleetKeywords",
     "FleetServeKeywords",
     "FleetTuneKeywords",
+    "Gate",
+    "GateKeywords",
     "GraphCost",
     "GraphDifference",
     "GraphInspection",
@@ -137,6 +142,7 @@ __all__ = [
     "fleet",
     "fleet_serve",
     "fleet_tune",
+    "gate",
     "history",
     "import_runs",
     "inspect",
@@ -180,6 +186,8 @@ _MODULES = {
     "FleetKeywords": "features.fleet.keywords",
     "FleetServeKeywords": "features.fleet.keywords",
     "FleetTuneKeywords": "features.fleet.keywords",
+    "Gate": "features.gate.report",
+    "GateKeywords": "features.gate.keywords",
     "GraphCost": "features.cost.report",
     "GraphDifference": "features.inspect.report",
     "GraphInspection": "features.inspect.report",
@@ -224,6 +232,7 @@ _MODULES = {
     "fleet": "features.fleet.run",
     "fleet_serve": "features.fleet.run",
     "fleet_tune": "features.fleet.run",
+    "gate": "features.gate.run",
     "history": "features.history.run",
     "import_runs": "features.results.run",
     "inspect": "features.inspect.run",

@@ -30,7 +30,7 @@ _FENCE = re.compile(
 )
 _FILE = re.compile(r"# (\S*[.]\w+|Dockerfile)")
 _NEVER_HERE = {"network", "gpu"}
-_GATES = {"compare": {1, 4, 6}, "history": {1, 4, 6}, "receipt": {2}, "replay": {1, 2, 4}}
+_GATES = {"compare": {1, 4, 6}, "gate": {1, 6}, "history": {1, 4, 6}, "receipt": {2}, "replay": {1, 2, 4}}
 """Exit codes of commands that judge a machine, besides 0: which of them it is depends on the machine.
 
 A short run on a busy one decides nothing, and then no receipt is written.

@@ -23,6 +23,7 @@ _LESS = {
     "irbench serve": "--backends ort --for 1s --budget 20s",
     "irbench corun": "--backends ort --intensity 100 --quick --budget 20s",
     "irbench profile": "--launches 1",
+    "irbench gate": "--budget 5s",
     "irbench replay": "--quick --budget 5s",
     "irbench tune-training": "--samples 200 --budget 10s",
 }

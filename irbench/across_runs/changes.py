@@ -25,13 +25,25 @@ launches in which both sides took turns."""
 ConditionOutcome = Literal["met", "not-met", "undecided", "not-measured"]
 """``undecided``: the change is beyond the limit, and its interval includes no change."""
 UnjudgedReason = Literal[
-    "too-few", "no-figure", "base-busy", "new-busy", "base-load", "new-load", "row-missing", "not-repeated"
+    "too-few",
+    "no-figure",
+    "base-busy",
+    "new-busy",
+    "base-load",
+    "new-load",
+    "row-missing",
+    "not-repeated",
+    "uneven-load",
+    "unknown-load",
+    "blocks-disagree",
 ]
 """Why a condition could not be judged. ``too-few``: launches or runs for an interval; ``no-figure``: a side does not
 have it; ``base-busy``, ``new-busy``: other programs disturbed most blocks of that side, which may hide the change;
 ``base-load``, ``new-load``: they did, and the condition is met, which may be for that reason alone;
 ``row-missing``: the older side has the row, and the newer one has no figures of it; ``not-repeated``: it is met, and a
-second measurement neither confirmed nor refuted it."""
+second measurement neither confirmed nor refuted it. Of rows that took turns: ``uneven-load``: other programs were
+busier in the turns of one row than in those of another; ``unknown-load``: most blocks were disturbed, and it is not
+known in whose turns; ``blocks-disagree``: it is met, and the newer row is the faster one once other blocks count."""
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,9 @@ class ComparedFigure:
     Attributes:
         by_launch: Its value in each launch; nothing where a run has one value only.
         depends_on_load: Whether other programs change it: times do, memory and errors do not.
+        by_start: Its value in each launch where both of two rows are started in it, and one counts as much as another;
+            ``None`` where that is the same.
+        is_repeatable: Whether equal inputs give equal values, so that rows of one run need no interval of it.
     """
 
     name: str
@@ -72,6 +75,12 @@ class ComparedFigure:
     by_launch: Callable[[CellSamples], Sequence[float]] = _no_launches
     exact: bool = False
     depends_on_load: bool = True
+    by_start: Callable[[CellSamples], Sequence[float]] | None = None
+    is_repeatable: bool = False
+
+    def in_pairs(self, samples: CellSamples) -> Sequence[float]:
+        """Return its value in each launch, for rows that shared all of these."""
+        return (self.by_start or self.by_launch)(samples)
 
     @property
     def unit(self) -> Unit:
@@ -148,8 +157,14 @@ def _latency(name: str) -> Callable[[CellResult], float | None]:
     return lambda row: getattr(row.latency_ms, name, None)
 
 
-def _phase(name: str) -> Callable[[CellResult], float | None]:
-    return lambda row: getattr(row.phases_ms, name, None)
+def _phase(name: str) -> ComparedFigure:
+    """Return a phase of starting a row: of a run that of its first launch, in which no other row starts beside it."""
+    attribute = "import_" if name == "import" else name
+
+    def by_start_ms(samples: CellSamples) -> Sequence[float]:
+        return [launch.phases_ns[name] / 1e6 for launch in samples.measured if name in launch.phases_ns]
+
+    return ComparedFigure(name, lambda row: getattr(row.phases_ms, attribute, None), by_start=by_start_ms)
 
 
 _ALL = (
@@ -172,12 +187,9 @@ _ALL = (
         "max_err",
         lambda row: row.output_error.max_rel if row.output_error else None,
         depends_on_load=False,
+        is_repeatable=True,
     ),
-    ComparedFigure("ready", _phase("ready")),
-    ComparedFigure("import", _phase("import_")),
-    ComparedFigure("load", _phase("load")),
-    ComparedFigure("compile", _phase("compile")),
-    ComparedFigure("first_inference", _phase("first_inference")),
+    *map(_phase, ("ready", "import", "load", "compile", "first_inference")),
     ComparedFigure(
         "peak_memory",
         lambda row: (row.peak_memory_bytes or {}).get("process"),

@@ -56,6 +56,9 @@ _UNJUDGED: Mapping[UnjudgedReason, str] = {
     "new-load": _LOAD.format(side="the newer side"),
     "row-missing": "no figures on the newer side",
     "not-repeated": "met, but undecided when measured again",
+    "uneven-load": "other programs were busier in the turns of one row than in those of another",
+    "unknown-load": "the machine was busy, and it is not known in whose turns",
+    "blocks-disagree": "met, but the other blocks say that the newer side is faster",
 }
 """Why a condition could not be judged."""
 _FEWEST_DIGITS = 3

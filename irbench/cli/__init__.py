@@ -43,8 +43,8 @@ Examples:
 EXIT_CODES = {
     "0": "success",
     "1": "outputs do not match, soak found growing memory, verify --between found changed operators, doctor --aa found"
-    " a difference between equals, compare or history found a regression, replay refuted a claim, or reduce found that"
-    " the whole graph does not show what is expected",
+    " a difference between equals, gate, compare or history found a regression, replay refuted a claim, or reduce found"
+    " that the whole graph does not show what is expected",
     "2": "invalid arguments, nothing that can be measured, or a result or output that cannot be written",
     "3": "at least one row failed, or a run could not be exported or imported; the others are stored,"
     " exported or imported",
@@ -52,7 +52,7 @@ EXIT_CODES = {
     " doctor --aa, replay, reduce)",
     "5": "a requested backend or model is not installed",
     "6": "a condition of --fail-on could not be judged: too few launches or runs, a row or figure that is missing, or a"
-    " busy machine (compare and history)",
+    " busy machine (compare and history); or a gate was not decided",
     str(_INTERNAL_ERROR): "internal error in irbench",
     "130": "interrupted; finished launches are stored",
     "141": "a command that only prints, whose reader went away",

@@ -38,7 +38,7 @@ def run_kind(plan: Mapping[str, Any]) -> RunKind | None:
     return next((kind for kind in RUN_KINDS if plan.get(kind.asked_by)), None)
 
 
-_COMMANDS_OF_PARTS = {"reduce": "irbench reduce", "peak": "irbench doctor --peak"}
+_COMMANDS_OF_PARTS = {"reduce": "irbench reduce", "gate": "irbench gate", "peak": "irbench doctor --peak"}
 
 
 def command_of_part(plan: Mapping[str, Any]) -> str:

@@ -74,6 +74,8 @@ class RunRequest:
         note: What is to be remembered of it.
         inputs: Data and constants for inputs.
         apart: Whether each model and batch has a table of its own.
+        side_by_side: Whether all models share tables, though their outputs may differ: each is verified against its own
+            reference.
         goal: What rows are compared by; ``None`` where nothing was asked for.
         environments: Pythons whose runtimes are compared, a row in each; none for the one that irbench runs in.
         rows: Ids of the rows that are measured of all combinations; ``None`` for all.
@@ -97,6 +99,7 @@ class RunRequest:
     threads: tuple[int | None, ...] = (1,)
     divides_threads: bool = False
     apart: bool = False
+    side_by_side: bool = False
     goal: Goal | None = None
     cpus: tuple[int, ...] | None = None
     io: Io = "copy"

@@ -20,7 +20,7 @@ from irbench.spi import Description
 
 DYNAMIC = "-dynamic"
 """How the id of a cell ends that runs the same graph with dynamic shapes."""
-_CONDITIONS = ("streams", "instances", "precision", "batch", "threads", "optimize", "model")
+CONDITIONS = ("streams", "instances", "precision", "batch", "threads", "optimize", "model")
 """What may be said of a row besides its name."""
 _AS_IT_IS: tuple[Mapping[str, str], ...] = ({},)
 """The only alternative where no option is varied."""
@@ -141,7 +141,7 @@ def named_baseline(label: str, cells: Sequence[Cell], workloads: Sequence[Worklo
     criteria = [_condition(part, label, cells[0].backend) for part in conditions.split(",") if part]
     for cell in cells:
         model = workloads[cell.workload].bundle
-        if name in (cell.label, str(cell.address)) and all(_meets(cell, model, *condition) for condition in criteria):
+        if name in (cell.label, str(cell.address)) and all(meets(cell, model, *condition) for condition in criteria):
             return cell.id
     rows = dict.fromkeys(_names_of_rows(cells, workloads))
     raise IrbenchError(f"`--baseline {label}` does not match any row.", hint=f"The rows are: {', '.join(rows)}")
@@ -204,40 +204,42 @@ def _axes(request: RunRequest, models: Sequence[SizedModel], place: int, threads
 
 def _condition(text: str, baseline: str, example: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
-    if key not in _CONDITIONS or not equals:
+    if key not in CONDITIONS or not equals:
         raise IrbenchError(
             f"`--baseline {baseline}` is not a valid row.",
-            hint=f"Give a backend, or one with settings, as {example}@streams=1. Settings: {', '.join(_CONDITIONS)}.",
+            hint=f"Give a backend, or one with settings, as {example}@streams=1. Settings: {', '.join(CONDITIONS)}.",
         )
     return key, value
 
 
-def _meets(cell: Cell, model: Bundle, key: str, value: str) -> bool:
+def meets(cell: Cell, model: Bundle, key: str, value: str) -> bool:
+    """Whether a row has a value of one of :data:`CONDITIONS`, as texts name it."""
     if key == "optimize":
         return is_at_level(cell, value)
     if key == "model":
         return value in (model.name, Path(model.source).name) or str(Path(value).absolute()) == model.source
-    return _facts(cell, model)[key] == value
+    return settings_of(cell, model)[key] == value
 
 
 def _level(cell: Cell) -> str:
     return (cell.artifact.variant if cell.artifact is not None else "") or UNOPTIMIZED
 
 
-def _facts(cell: Cell, model: Bundle) -> dict[str, str]:
+def settings_of(cell: Cell, model: Bundle) -> dict[str, str]:
+    """Return the value of a row for each of :data:`CONDITIONS`, as texts name it."""
     load = cell.load
     threads = str(load.threads or "native")
     counts = str(load.streams), str(load.instances), load.precision, str(load.batch), threads
-    return dict(zip(_CONDITIONS, (*counts, _level(cell), model.name), strict=True))
+    return dict(zip(CONDITIONS, (*counts, _level(cell), model.name), strict=True))
 
 
 def _names_of_rows(cells: Sequence[Cell], workloads: Sequence[Workload]) -> Iterator[str]:
     """Yield what names each row: its label where no other has it, or its backend with the settings that differ."""
     labels = Counter(cell.label for cell in cells)
-    facts = {cell.id: _facts(cell, workloads[cell.workload].bundle) for cell in cells}
+    facts = {cell.id: settings_of(cell, workloads[cell.workload].bundle) for cell in cells}
     for cell in cells:
         alike = [facts[other.id] for other in cells if other.address == cell.address]
-        differing = [key for key in _CONDITIONS if len({each[key] for each in alike}) > 1]
+        differing = [key for key in CONDITIONS if len({each[key] for each in alike}) > 1]
         settings = ",".join(f"{key}={facts[cell.id][key]}" for key in differing)
         yield cell.label if labels[cell.label] == 1 or not settings else f"{cell.address}@{settings}"
 

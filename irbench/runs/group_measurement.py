@@ -153,13 +153,17 @@ class GroupMeasurement:
         return self.planned.group
 
     def _expect_outputs(self) -> None:
-        """Get the expected outputs of each workload; those that are fed the same share the first one's."""
+        """Get the expected outputs of each workload; those that are fed the same share the first one's.
+
+        Where models may answer differently, each has its own.
+        """
         self._say(Activity("expected-outputs"))
         scratch, workloads = self.scratch, self._group.workloads
         scratch.mkdir(parents=True, exist_ok=True)
         expected: list[ReferenceOutputs] = []
         for place, workload in enumerate(workloads):
-            known = next((other for other in range(place) if same_inputs(workloads[other], workload)), None)
+            fed_alike = (other for other in range(place) if same_inputs(workloads[other], workload))
+            known = None if self.request.side_by_side else next(fed_alike, None)
             if known is not None:
                 expected.append(expected[known])
                 continue

@@ -74,7 +74,7 @@ def measure(
     host.require_linux()
     refuse_within_a_worker()
     require_confinement()
-    request = _in_mode(_checked(options, reporter.say), mode)
+    request = _in_mode(checked_request(options, reporter.say), mode)
     # exports, optimising and probing disturb whoever measures, too
     with measuring(_what(options), insist=options.no_lock) as lock, scratch_folder() as folder:
         request, groups = plan_run(request, options, folder, reporter, keep)
@@ -133,7 +133,7 @@ def measure_planned(
     return StoredRun(document, writer.folder)
 
 
-def _checked(options: RunOptions, say: Say) -> RunRequest:
+def checked_request(options: RunOptions, say: Say) -> RunRequest:
     """Return what is asked for, once all that is known without exporting or reading a model is checked."""
     refuse_contradictions(options)
     request = requested(options)
@@ -151,7 +151,7 @@ def describe_plan(options: RunOptions, say: Say) -> str:
     Models are exported and graphs optimised for that; nothing is measured.
     """
     host.require_linux()
-    request = _checked(options, say)
+    request = checked_request(options, say)
     with scratch_folder() as folder:
         request, groups = planned(request, options, folder, say)
     _warn(groups, say)

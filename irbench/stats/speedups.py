@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from irbench.core.row import Speedup, Verdict
 from irbench.spec import Timing
 from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.observed import Observed, log_ratio_of_launch
 
+Claim = TypeVar("Claim")
+"""What names one of several ratios."""
 _LEVELS = (0.8, 0.9, 0.95, 0.98, 0.99, 0.999)
 
 
@@ -47,7 +50,7 @@ def speedups(
     }
 
 
-def holm_intervals(ratios: Mapping[str, Sequence[float]], timing: Timing) -> dict[str, Interval]:
+def holm_intervals(ratios: Mapping[Claim, Sequence[float]], timing: Timing) -> dict[Claim, Interval]:
     """Return an interval for each of several ratios, so that all that is claimed of them holds together.
 
     The one that is clearest has to be clear at ``1 - miss / m`` for m ratios, the next at ``1 - miss / (m - 1)``, and
@@ -55,7 +58,7 @@ def holm_intervals(ratios: Mapping[str, Sequence[float]], timing: Timing) -> dic
     confidence at which its ratio was judged. What is claimed is that a ratio leaves 0 out, and on which side.
     Source: Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scand. J. Statist. 6 (1979).
     """
-    decided: dict[str, Interval] = {}
+    decided: dict[Claim, Interval] = {}
     left = dict(ratios)
     while left:
         tried = {name: _nested(values, len(left), timing) for name, values in left.items()}

@@ -151,4 +151,4 @@ def test_the_steps_of_the_workflow_work_one_after_the_other(reader: Reader) -> N
     kept = [name for step in steps() for name in step.get("with", {}).get("path", "").split() if "." in name]
     assert kept
     assert all((reader.folder / name).stat().st_size for name in kept)
-    assert [call["arguments"][0] for call in reader.calls] == ["run", "run", "results", "compare"]
+    assert [call["arguments"][0] for call in reader.calls] == ["gate", "results"]

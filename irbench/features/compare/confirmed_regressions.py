@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -15,13 +14,12 @@ from irbench.across_runs.changes import (
     checked_condition,
     verdict_of,
 )
-from irbench.across_runs.measured_cells import FIGURES, CellSamples, ComparedFigure, MeasuredCell, figure_of
+from irbench.across_runs.measured_cells import FIGURES, ComparedFigure, MeasuredCell, figure_of
+from irbench.across_runs.paired_changes import change_in_pairs, log_ratios
 from irbench.across_runs.repetition_obstacles import RepetitionInterrupted, RepetitionObstacle
 from irbench.across_runs.side_comparison import ComparedRow, RunComparison
 from irbench.options.conditions import Condition
 from irbench.stats.intervals import interval_at, looks_of
-from irbench.stats.speedups import launch_ratios
-from irbench.stats.two_samples import Shift
 
 ConfirmationOutcome = Literal["confirmed", "not-confirmed", "undecided", "not-possible"]
 Method = Literal["both", "new"]
@@ -159,46 +157,10 @@ def _change(
     figure: ComparedFigure, base: Sequence[MeasuredCell], new: MeasuredCell, confidence: float
 ) -> FigureChange | None:
     """Return a change: in pairs where both were measured side by side, which no drift of the machine can pretend."""
-    independent = change_between(figure, base, [new], confidence)
-    paired = _paired(figure, base[-1], new, confidence)
-    if paired is None or independent is None:
-        return independent
-    unit = independent.base
-    difference = Shift(unit * paired.value, unit * paired.low, unit * paired.high, paired.confidence)
-    count = independent.new_count
-    return replace(
-        independent, relative=paired, difference=difference, counted="pairs", base_count=count, new_count=count
-    )
-
-
-def _paired(figure: ComparedFigure, base: MeasuredCell, new: MeasuredCell, confidence: float) -> Shift | None:
-    """Return the relative change of a figure over launches in which both cells took turns; ``None`` without any."""
     for mine in new.samples:
-        for other in base.samples:
+        for other in base[-1].samples:
             together = bool(mine.records) and mine.records[0] is other.records[0]
-            ratios = _log_ratios(figure, mine, other) if together else ()
+            ratios = log_ratios(figure, other, mine) if together else ()
             if ratios:
-                interval = interval_at(ratios, looks_of(mine.timing), confidence)
-                value, low, high = map(math.expm1, (interval.value, interval.low, interval.high))
-                return Shift(value, low, high, interval.confidence)
-    return None
-
-
-def _log_ratios(figure: ComparedFigure, mine: CellSamples, other: CellSamples) -> Sequence[float]:
-    """Return ln(new / base) of each launch that measured both; of times block by block."""
-    if figure.name == "time":
-        return launch_ratios(mine.launches, mine.row.id, other.row.id)
-    both = {mine.row.id, other.row.id}
-    common = [place for place, record in enumerate(mine.records) if both <= {cell.cell for cell in record.cells}]
-    new, base = (figure.by_launch(_of_launches(samples, common)) for samples in (mine, other))
-    if len(new) != len(base) or min((*new, *base), default=0) <= 0:
-        return ()
-    return [math.log(after / before) for before, after in zip(base, new, strict=True)]
-
-
-def _of_launches(samples: CellSamples, places: Sequence[int]) -> CellSamples:
-    return replace(
-        samples,
-        records=[samples.records[place] for place in places],
-        launches=[samples.launches[place] for place in places],
-    )
+                return change_in_pairs(figure, other, mine, interval_at(ratios, looks_of(mine.timing), confidence))
+    return change_between(figure, base, [new], confidence)

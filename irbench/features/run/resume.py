@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from irbench.api.progress import ProgressOption, Reporter, Say, reporting
 from irbench.core.quantities import plural
 from irbench.core.result import RunDocument
-from irbench.core.run_kinds import run_kind
+from irbench.core.run_kinds import command_of_part, run_kind
 from irbench.environments.runtime_sources import INSTALLED
 from irbench.errors import IrbenchError
 from irbench.features.train.begun_run import BegunRun, begun_run
@@ -151,7 +151,7 @@ def _require_resumable(document: RunDocument, root: Path) -> None:
         )
     begin_again = f"Begin it again: {measuring_command(plan)}"
     if plan.get("is_part_of"):
-        raise IrbenchError(f"{run} is a part of a search for the best setting.", hint=begin_again)
+        raise IrbenchError(f"{run} was measured by {command_of_part(plan)}, which is not continued.", hint=begin_again)
     kind = run_kind(plan)
     if kind is not None and not kind.is_continued:
         raise IrbenchError(

@@ -1,0 +1,227 @@
+"""Whether the rows of a gate regressed, and when that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from irbench.across_runs.changes import CheckedCondition, FigureChange, change_of_values, checked_condition
+from irbench.across_runs.measured_cells import CellSamples, ComparedFigure, figure_of
+from irbench.across_runs.paired_changes import change_in_pairs, log_ratios
+from irbench.core.record import Failure, LaunchRecord
+from irbench.core.result import GroupResult, StoppedBy
+from irbench.core.row import CellResult, RowName, distinguish
+from irbench.features.gate.sides import Pair, Sides
+from irbench.options.conditions import Condition
+from irbench.spec import Group, Timing
+from irbench.stats.eligibility import Admission
+from irbench.stats.launch_planning import parts_of
+from irbench.stats.observed import Observed, observe, observe_otherwise
+from irbench.stats.speedups import holm_intervals
+from irbench.stats.stopping_rule import Next, Pace, forecast_s
+from irbench.stats.summary import summarise
+from irbench.stats.winner import LeadEstimate, contradiction
+
+RowOutcome: TypeAlias = Literal["passed", "regression", "wrong-outputs", "undecided", "not-measured"]
+"""``wrong-outputs``: NEW's outputs are not those of its reference, or not accurate enough, and BASE's are;
+``not-measured``: a row of the pair has no figures."""
+
+
+@dataclass(frozen=True)
+class GatedRow:
+    """A row of NEW, held against that of BASE.
+
+    Attributes:
+        name: What both have in common, or both names.
+        base: The id of BASE's row.
+        new: The id of NEW's row.
+        conditions: Each as it was checked; none where a row has no figures.
+        failure: Why a row has none, NEW's first.
+    """
+
+    name: str
+    base: str
+    new: str
+    outcome: RowOutcome
+    conditions: tuple[CheckedCondition, ...] = ()
+    failure: Failure | None = None
+
+    @property
+    def time(self) -> FigureChange | None:
+        """The change of its time, which the first condition is about; ``None`` where it was not measured."""
+        return self.conditions[0].change if self.conditions else None
+
+    @property
+    def needs_launches(self) -> bool:
+        """Whether another launch may decide one of its conditions."""
+        return self.outcome == "undecided" and any(not _is_closed(checked) for checked in self.conditions)
+
+
+@dataclass(frozen=True)
+class GatedTable:
+    """What a table of a gate is judged by.
+
+    Attributes:
+        table: Its figures.
+        timing: The protocol's numbers, with the confidence of this table.
+    """
+
+    group: Group
+    table: GroupResult
+    records: Sequence[LaunchRecord]
+    timing: Timing
+
+
+def gated_rows(gated: GatedTable, pairs: Sequence[Pair], conditions: Sequence[Condition]) -> tuple[GatedRow, ...]:
+    """Return what the launches of a table say of each pair.
+
+    All claims of a table hold together (:func:`irbench.stats.speedups.holm_intervals`), whenever it ends.
+    """
+    launches = observe(gated.group, gated.records, gated.timing)
+    samples = {row.id: CellSamples(row, gated.records, launches, gated.timing) for row in gated.table.cells}
+    compared = [pair for pair in pairs if all(samples[row].row.state == "ok" for row in (pair.base, pair.new))]
+    ratios = {
+        (pair, figure.name): values
+        for pair in compared
+        for figure in dict.fromkeys(figure_of(condition.figure, samples[pair.new].row) for condition in conditions)
+        if (values := log_ratios(figure, samples[pair.base], samples[pair.new]))
+    }
+    intervals = holm_intervals(ratios, gated.timing)
+
+    def change(figure: ComparedFigure, pair: Pair) -> FigureChange | None:
+        base, new = samples[pair.base], samples[pair.new]
+        interval = intervals.get((pair, figure.name))
+        if interval is not None:
+            return change_in_pairs(figure, base, new, interval)
+        before, after = figure.of_row(base.row), figure.of_row(new.row)
+        if before is None or after is None:
+            return None
+        once = change_of_values(figure, [before], [after], "values", gated.timing.confidence)
+        return replace(once, exact=figure.exact or figure.is_repeatable)
+
+    def checked(condition: Condition, pair: Pair) -> CheckedCondition:
+        figure = figure_of(condition.figure, samples[pair.new].row)
+        found = checked_condition(condition, change(figure, pair))
+        return _with_load(found, gated, launches, pair) if figure.depends_on_load else found
+
+    names = _names(gated.group, pairs)
+    return tuple(
+        _judged(GatedRow(names[pair], pair.base, pair.new, "undecided", tuple(checked(c, pair) for c in conditions)))
+        if pair in compared
+        else _without_figures(names[pair], pair, samples[pair.base].row, samples[pair.new].row)
+        for pair in pairs
+    )
+
+
+def _judged(row: GatedRow) -> GatedRow:
+    if any(checked.is_met for checked in row.conditions):
+        return replace(row, outcome="regression")
+    is_passed = all(checked.excluded and checked.unjudged is None for checked in row.conditions)
+    return replace(row, outcome="passed") if is_passed else row
+
+
+def _is_closed(checked: CheckedCondition) -> bool:
+    """Whether launches decide no more of a condition: it is excluded, or there is one value of its figure or none."""
+    if checked.unjudged is None:
+        return checked.excluded
+    return checked.change is None or checked.change.counted == "values"
+
+
+def _without_figures(name: str, pair: Pair, base: CellResult, new: CellResult) -> GatedRow:
+    is_wrong = base.state == "ok" and (
+        new.state == "mismatch" or (new.failure is not None and new.failure.stage == "accuracy")
+    )
+    failure = new.failure or base.failure
+    # before the first launch no row has figures, and each may get some
+    is_open = failure is None and "not-measured" in (base.state, new.state)
+    outcome: RowOutcome = "wrong-outputs" if is_wrong else "undecided" if is_open else "not-measured"
+    return GatedRow(name, pair.base, pair.new, outcome, failure=failure)
+
+
+def _with_load(
+    checked: CheckedCondition, gated: GatedTable, launches: Sequence[Observed], pair: Pair
+) -> CheckedCondition:
+    """Return a condition that is not judged where other programs may be the reason for a change.
+
+    Rows take turns, so that a load that does not look at them is the same for both. It is not where more of it fell
+    into the turns of one row, and that is not known on machines that do not tell.
+    """
+    if checked.unjudged is not None:
+        return checked
+    if gated.table.uneven_load is not None:
+        return replace(checked, unjudged="uneven-load")
+    if gated.table.is_mostly_disturbed and launches[0].reduction == "usual":
+        return replace(checked, unjudged="unknown-load")
+    if checked.outcome == "met":
+        otherwise = observe_otherwise(gated.group, gated.records, launches, gated.timing)
+        if contradiction(LeadEstimate(pair.base, pair.new), launches, otherwise, gated.timing) is not None:
+            return replace(checked, unjudged="blocks-disagree")
+    return checked
+
+
+def _names(group: Group, pairs: Sequence[Pair]) -> dict[Pair, str]:
+    rows = {
+        cell.id: RowName(cell.label, "", cell.load.precision, cell.load.batch, cell.load.threads)
+        for cell in group.cells
+    }
+    names = distinguish(rows)
+    both = {pair: dict.fromkeys((names[pair.base], names[pair.new])) for pair in pairs}
+    return {pair: " → ".join(of_pair) for pair, of_pair in both.items()}
+
+
+@dataclass(frozen=True)
+class UntilDecided:
+    """Launches pairs until one of them regressed, or all have passed; what is decided is not launched again.
+
+    Attributes:
+        tables: How many tables share what may be claimed wrongly.
+    """
+
+    sides: Sides
+    conditions: tuple[Condition, ...]
+    tables: int = 1
+    measures_all: bool = True
+
+    def following(
+        self, group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission, pace: Pace, /
+    ) -> Next:
+        """Return the pairs of the next launch, those with the fewest first, or why there is none."""
+        pairs = self.sides.pairs_of(group)
+        if not records:
+            return self._next(group, [pair for pair in pairs if not {pair.base, pair.new} & admission.absent.keys()])
+        table = summarise(group, records, timing, admission, stopped_by="unfinished", seconds=pace.elapsed_s)
+        rows = gated_rows(GatedTable(group, table, records, self.timing_of_table(timing)), pairs, self.conditions)
+        open_ = [pair for pair, row in zip(pairs, rows, strict=True) if row.needs_launches or not _is_begun(row)]
+        outcomes = {row.outcome for row in rows}
+        if "regression" in outcomes or "wrong-outputs" in outcomes or not open_:
+            return Next(stopped_by="failures" if outcomes == {"not-measured"} else "target")
+        if len(records) >= timing.max_launches * parts_of(len(group.cells), timing.most_cells):
+            return Next(stopped_by="launches")
+        following = self._next(group, open_, records, timing)
+        ended_s = pace.elapsed_s + forecast_s(records, pace.launches_s, following.cells, timing) + pace.closing_s
+        stopped_by: StoppedBy | None = "budget" if ended_s > timing.budget else None
+        return Next(stopped_by=stopped_by) if stopped_by else following
+
+    def timing_of_table(self, timing: Timing) -> Timing:
+        """Return the protocol's numbers with the confidence that one of several tables has."""
+        return replace(timing, confidence=1 - (1 - timing.confidence) / self.tables)
+
+    def _next(
+        self, group: Group, pairs: Sequence[Pair], records: Sequence[LaunchRecord] = (), timing: Timing | None = None
+    ) -> Next:
+        if not pairs:
+            return Next(stopped_by="failures")
+        most = (timing or Timing()).most_cells // 2
+        launched = {pair: sum(_is_in(record, pair) for record in records) for pair in pairs}
+        chosen = sorted(pairs, key=lambda pair: launched[pair])[:most]
+        rows = {row for pair in chosen for row in (pair.base, pair.new)}
+        return Next(tuple(cell.id for cell in group.cells if cell.id in rows))
+
+
+def _is_begun(row: GatedRow) -> bool:
+    return row.outcome != "undecided" or bool(row.conditions)
+
+
+def _is_in(record: LaunchRecord, pair: Pair) -> bool:
+    return {pair.base, pair.new} <= {cell.cell for cell in record.cells}

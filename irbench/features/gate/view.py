@@ -1,0 +1,160 @@
+"""A gate in words: for the terminal, and as Markdown for a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from irbench.across_runs.changes import Unjudged
+from irbench.across_runs.texts import checked_text, signed_percent, signed_percent_end, unjudged_text
+from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
+from irbench.core.result import STOPPED_TEXTS
+from irbench.features.gate.decision import GatedRow, RowOutcome
+from irbench.features.gate.report import GateReport
+from irbench.render.table import Row, TableColumn, TextTable
+from irbench.render.table_title import SEPARATOR
+from irbench.render.views import PlainView
+from irbench.store.folders import results_option
+
+ROW_TEXTS: Mapping[RowOutcome, str] = {
+    "passed": "pass",
+    "regression": "regression",
+    "wrong-outputs": "wrong outputs",
+    "undecided": "undecided",
+    "not-measured": "not measured",
+}
+
+
+def gate_view(report: GateReport) -> PlainView:
+    """Return what was decided, a row for each that was held against another, and what kept others from being judged."""
+    return PlainView(
+        title=SEPARATOR.join((f"{report.base} → {report.new}", f"limit {_percent(report.limit)}")),
+        headline=_headline(report),
+        table=_table(report),
+        notes=tuple(_notes(report)),
+        warnings=tuple(_warnings(report)),
+    )
+
+
+def _headline(report: GateReport) -> str:
+    if report.outcome == "regression":
+        return f"Regression: {listing(map(_regression, _of(report, 'regression', 'wrong-outputs')))}."
+    if report.outcome == "passed":
+        return f"No regression{_in_rows(report)}: {_excluded(report)}."
+    why = "interrupted" if report.outcome == "interrupted" else _why_undecided(report)
+    known = f" So far {_excluded(report)}." if report.excluded_above is not None else ""
+    return f"Not decided{_in_rows(report)}: {why}.{known}"
+
+
+def _regression(row: GatedRow) -> str:
+    if row.outcome == "wrong-outputs":
+        return f"{row.name} has wrong outputs" + (f" ({row.failure.message})" if row.failure is not None else "")
+    met = [checked for checked in row.conditions if checked.is_met]
+    if met[0] is row.conditions[0] and row.time is not None and row.time.relative is not None:
+        shift = row.time.relative
+        interval = f"[{signed_percent_end(shift.low)}, {signed_percent_end(shift.high)}]"
+        return f"{row.name} is slower by {_percent(shift.value)} {interval}"
+    return f"{row.name} meets {listing(checked.condition for checked in met)}"
+
+
+def _excluded(report: GateReport) -> str:
+    """Return ``slowdowns above 4.1 % are excluded (95 %)``."""
+    above = report.excluded_above
+    assert above is not None, "a row that passed has an interval"
+    each = " in every row" if len(report.rows) > 1 else ""
+    known = f"({100 * report.confidence:g} %{', all rows together' if len(report.rows) > 1 else ''})"
+    return f"slowdowns above {_percent(max(0.0, above))} are excluded{each} {known}"
+
+
+def _in_rows(report: GateReport) -> str:
+    """Return `` in 2 of 3 rows``: how many passed, or are open; nothing where there is one row."""
+    of_all = plural(len(report.rows), "row")
+    if len(report.rows) < 2 or report.outcome == "passed":
+        return f" in {of_all}" if len(report.rows) > 1 else ""
+    return f" in {sum(row.outcome != 'passed' for row in report.rows)} of {of_all}"
+
+
+def _why_undecided(report: GateReport) -> str:
+    unmeasured = [f"{row.name} was not measured" for row in _of(report, "not-measured")]
+    stopped = dict.fromkeys(STOPPED_TEXTS[reason] for reason in report.stopped_by)
+    return listing(unmeasured) if unmeasured else f"{listing(stopped)} after {report.seconds:.0f} s"
+
+
+def _of(report: GateReport, *outcomes: RowOutcome) -> Iterator[GatedRow]:
+    return (row for row in report.rows if row.outcome in outcomes)
+
+
+def _table(report: GateReport) -> TextTable:
+    columns = (
+        TableColumn("row", words=True, folds=True),
+        TableColumn("base ms", drops=2),
+        TableColumn("new ms", drops=1),
+        TableColumn("change"),
+        TableColumn(f"{100 * report.confidence:g} % interval"),
+        TableColumn("result", words=True),
+        TableColumn("launches", drops=3),
+    )
+    return TextTable(columns, tuple(map(_row, report.rows)))
+
+
+def _row(row: GatedRow) -> Row:
+    outcome = ROW_TEXTS[row.outcome]
+    time = row.time
+    if time is None or time.relative is None:
+        return Row((row.name, *[NOT_MEASURED] * 4, outcome, NOT_MEASURED))
+    shift = time.relative
+    interval = f"[{signed_percent_end(shift.low)}, {signed_percent_end(shift.high)}]"
+    cells = (
+        row.name,
+        significant(time.base),
+        significant(time.new),
+        signed_percent(shift.value),
+        interval if shift.confidence else NOT_MEASURED,
+        outcome,
+        str(time.new_count),
+    )
+    return Row(cells)
+
+
+def _notes(report: GateReport) -> Iterator[str]:
+    yield (
+        "change: the median over launches in which both took turns, which need not be that of the two times beside it;"
+        f" both are rows of run {report.run} (irbench show {report.run}{_results_option(report)})."
+    )
+    for row in report.rows:
+        yield from (checked_text(row.name, checked) for checked in row.conditions[1:])
+        if row.failure is not None and row.outcome == "not-measured":
+            yield f"{row.name}: {row.failure.message}"
+    if report.is_as_loaded:
+        yield (
+            "Other programs disturbed most blocks. Both took turns beside them: the change is that of mean times under"
+            " that load."
+        )
+
+
+def _results_option(report: GateReport) -> str:
+    """Return the option that says where the run is kept; empty for the usual place."""
+    return "" if report.results is None else results_option(Path(report.results))
+
+
+def _warnings(report: GateReport) -> Iterator[str]:
+    if report.outcome not in ("undecided", "interrupted"):
+        return
+    unjudged = (
+        Unjudged(row.name, checked.condition, checked.unjudged, checked.change)
+        for row in report.rows
+        for checked in row.conditions
+        if checked.unjudged is not None
+    )
+    text = unjudged_text(unjudged, regressed=False)
+    if text:
+        yield text
+    if "budget" in report.stopped_by:
+        yield (
+            "warning: not decided, so this is not a pass (exit code 6). Give it more time with --budget, or a higher"
+            " --limit."
+        )
+
+
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.1f} %" if fraction >= 0.001 or fraction == 0 else f"{100 * fraction:.2g} %"

@@ -1,0 +1,144 @@
+"""What the launches of a gate decide, and when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import launches as made
+import pytest
+
+from irbench.core.record import Failure, LaunchRecord
+from irbench.features.gate.decision import GatedRow, GatedTable, UntilDecided, gated_rows
+from irbench.features.gate.run import TIMING as GATE_TIMING
+from irbench.features.gate.sides import Pair, Side, Sides
+from irbench.options.conditions import read_condition
+from irbench.spec import Group
+from irbench.stats.eligibility import Admission
+from irbench.stats.stopping_rule import Next, Pace
+from irbench.stats.summary import summarise
+
+TIMING = replace(GATE_TIMING, burn_in_blocks=0, budget=100.0)
+EVEN = (10.0, 10.1, 9.9, 10.05, 9.95, 10.02)
+LIMIT = read_condition("time>5%")
+PAIR = Pair("old", "new")
+
+
+def times(factor: float, count: int = 6) -> tuple[float, ...]:
+    return tuple(factor * value for value in EVEN[:count])
+
+
+def judged(
+    new: Sequence[float],
+    *conditions: str,
+    base: Sequence[float] = EVEN,
+    records: Sequence[LaunchRecord] = (),
+    **table: object,
+) -> GatedRow:
+    """Return what launches of these milliseconds say of the newer row."""
+    group = made.group("old", "new")
+    records = records or made.even({"old": base, "new": new})
+    found = summarise(group, records, TIMING, Admission(), stopped_by="target", seconds=1.0)
+    gated = GatedTable(group, replace(found, **table), records, TIMING)  # type: ignore[arg-type]
+    (row,) = gated_rows(gated, [PAIR], [read_condition(text) for text in conditions or ("time>5%",)])
+    return row
+
+
+@pytest.mark.parametrize(
+    ("factor", "outcome"),
+    [(1.0, "passed"), (0.5, "passed"), (1.03, "passed"), (1.1, "regression")],
+)
+def test_what_is_slower_by_the_limit_regressed_and_what_excludes_it_passes(factor: float, outcome: str):
+    assert judged(times(factor)).outcome == outcome
+
+
+def test_an_interval_around_the_limit_decides_nothing_and_wants_more_launches():
+    row = judged((9.0, 12.0, 10.0, 11.5, 9.5, 12.5))
+    assert (row.outcome, row.needs_launches) == ("undecided", True)
+
+
+def test_a_slowdown_that_is_sure_and_smaller_than_the_limit_is_no_regression():
+    row = judged(times(1.04))
+    assert row.time is not None
+    assert row.time.relative is not None
+    assert row.time.relative.low > 0
+    assert row.outcome == "passed"
+
+
+def test_drift_that_both_met_decides_nothing():
+    drifting = (10.0, 14.0, 9.0, 16.0, 12.0, 20.0)
+    assert judged(drifting, base=drifting).outcome == "passed"
+    assert judged([1.1 * value for value in drifting], base=drifting).outcome == "regression"
+
+
+def test_five_launches_decide_nothing():
+    row = judged(times(2.0, 5), base=EVEN[:5])
+    assert (row.outcome, row.needs_launches) == ("undecided", True)
+    assert row.conditions[0].unjudged == "too-few"
+
+
+def test_load_in_the_turns_of_one_row_is_no_regression():
+    from irbench.core.result import UnevenLoad
+
+    row = judged(times(2.0), uneven_load=UnevenLoad("new", "old", 1.0, 0.1))
+    assert (row.outcome, row.conditions[0].unjudged) == ("undecided", "uneven-load")
+
+
+def test_memory_and_times_to_get_ready_are_compared_launch_by_launch():
+    def launch(number: int, peak: int, ready: int) -> LaunchRecord:
+        rounds = [made.synchronous(block, [10 * made.MS] * 3) for block in range(5)]
+        worse = {"peak_memory_bytes": {"process": peak}, "phases_ns": {"ready": ready * made.MS}}
+        return made.launch(number, [made.measured("old", rounds), made.measured("new", rounds, **worse)])
+
+    records = [launch(number, 1300, 22) for number in range(6)]
+    asked = ("time>5%", "peak_memory>20%", "ready>50%", "size>0%")
+    row = judged((), *asked, records=records)
+    assert row.outcome == "regression"
+    assert [(checked.condition, checked.is_met) for checked in row.conditions] == [
+        ("time>5%", False),
+        ("peak_memory>20%", True),
+        ("ready>50%", True),
+        ("size>0%", False),
+    ]
+    assert row.conditions[3].unjudged == "no-figure"
+
+
+def test_a_figure_that_nobody_measured_is_no_pass_and_no_reason_to_go_on():
+    row = judged(times(1.0), "time>5%", "energy>5%")
+    assert (row.outcome, row.needs_launches) == ("undecided", False)
+
+
+SIDES = Sides(Side("tiny", {"backend": "old"}), Side("tiny", {"backend": "new"}))
+
+
+def following(
+    levels: Mapping[str, Sequence[float]], *, seconds: float = 1.0, failures: Mapping[str, Failure] | None = None
+) -> Next:
+    group: Group = made.group("old", "new")
+    records = made.even(levels) if levels else []
+    admission = Admission(mismatches=failures or {})
+    pace = Pace(seconds, [1.0] * len(records))
+    return UntilDecided(SIDES, (LIMIT,)).following(group, records, TIMING, admission, pace)
+
+
+def test_both_rows_are_launched_until_it_is_decided():
+    wide = (9.0, 12.0, 10.0, 11.5, 9.5, 12.5)
+    assert following({}).cells == ("old", "new")
+    assert following({"old": EVEN[:3], "new": times(1.0, 3)}).cells == ("old", "new")
+    assert following({"old": EVEN, "new": wide}).cells == ("old", "new")
+    assert following({"old": EVEN, "new": times(1.0)}).stopped_by == "target"
+    assert following({"old": EVEN, "new": times(1.1)}).stopped_by == "target"
+
+
+def test_no_launch_begins_that_would_end_after_the_budget():
+    wide = (9.0, 12.0, 10.0, 11.5, 9.5, 12.5)
+    assert following({"old": EVEN, "new": wide}, seconds=99.5).stopped_by == "budget"
+    most = [value for _ in range(8) for value in wide][: TIMING.max_launches]
+    assert following({"old": [10.0] * len(most), "new": most}).stopped_by == "launches"
+
+
+def test_wrong_outputs_end_it_at_once():
+    wrong = {"new": Failure("verify", "its outputs are wrong")}
+    assert following({"old": EVEN[:1], "new": times(1.0, 1)}, failures=wrong).stopped_by == "target"
+    both = {**wrong, "old": Failure("verify", "its outputs are wrong")}
+    assert following({"old": EVEN[:1], "new": times(1.0, 1)}, failures=both).stopped_by == "failures"
