@@ -17,7 +17,7 @@ PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15
 TURN ?= $(shell if [ "$$(git rev-parse --is-shallow-repository 2>/dev/null)" = false ]; \
 	then git rev-list --count HEAD; else echo $$(( $$(date +%s) / 86400 )); fi)
 
-.PHONY: help setup demo test test-ci test-real test-laws test-all test-long test-gpu-lock test-turn test-zoo picture bench bench-truth bench-serving bench-corun bench-busy bench-fusions bench-backbones bench-optimizers bench-real zoo zoo-keras-hub site lint types pyright generated docs lock clean
+.PHONY: help setup demo test test-ci test-real test-laws test-all test-long test-gpu-lock test-turn test-zoo picture bench bench-truth bench-serving bench-corun bench-busy bench-gates bench-fusions bench-backbones bench-optimizers bench-real zoo zoo-keras-hub site lint types pyright generated docs lock clean
 
 # Tests start hundreds of processes. Each would compile what it imports, TensorFlow in five seconds, where nothing
 # keeps bytecode: it is kept within the environment, also on machines where Python is told to write none.
@@ -79,6 +79,9 @@ bench-serving: $(LOADGEN)/.installed ## Check what requests wait against queues 
 bench-busy: $(STAMP) ## Check what is claimed on a busy machine beside real programs, on an otherwise quiet one; 45 minutes
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation --upgrade --target $(KNOWN_SPEED) ./tests/known_speed
 	PYTHONPATH=$(CURDIR)/$(KNOWN_SPEED) $(BIN)/python -m benchmarks.busy $(ARGUMENTS)
+
+bench-gates: $(STAMP) ## Check on a loaded machine whether gates of equal models fail, and slower ones are found; up to 80 minutes
+	$(BIN)/python -m benchmarks.gates $(ARGUMENTS)
 
 picture: $(STAMP) ## Draw the picture of the README again, from the run in docs/demo.json, and those of docs/protocol.md
 	$(BIN)/python -m benchmarks.picture

@@ -17,7 +17,7 @@ Each prints Markdown. The model of the noise is in ``simulation/regimes.py``, th
 from __future__ import annotations
 
 import click
-from simulation import busy_machine, served_streams, soaks, tables, two_runs, warm_ups
+from simulation import busy_machine, gates, served_streams, soaks, tables, two_runs, warm_ups
 
 _DRAWS = 200_000
 
@@ -32,6 +32,7 @@ _DRAWS = 200_000
 @click.option("--soaks", "soaked", is_flag=True, help="Verdicts on the memory of a process whose leak is known.")
 @click.option("--warm-ups", "warmed", is_flag=True, help="Ends of warm-ups, and streams that starve.")
 @click.option("--two-runs", "compared", is_flag=True, help="Alarms of two stored runs, and of a history.")
+@click.option("--gates", "gated", is_flag=True, help="Gates that fail and pass, by the real slowdown.")
 @click.option("--busy", is_flag=True, help="Claims on a busy machine, and other ways to make them.")
 def main(
     runs: int | None,
@@ -42,6 +43,7 @@ def main(
     soaked: bool,
     warmed: bool,
     compared: bool,
+    gated: bool,
     busy: bool,
 ) -> None:
     """Print how estimators keep the promise of their intervals under noise whose truth is known."""
@@ -57,9 +59,11 @@ def main(
         click.echo(f"{warm_ups.as_table(runs or 2000)}\n\n{served_streams.as_table((runs or 2000) // 10)}")
     if compared:
         click.echo(two_runs.as_table(runs or 4000))
+    if gated:
+        click.echo(gates.as_table(runs or 400))
     if busy:
         click.echo(f"{busy_machine.as_table(runs or 1000)}\n\n{busy_machine.mutations_table(runs or 1000)}")
-    if not (any_time or mutations or designs or soaked or warmed or compared or busy):
+    if not (any_time or mutations or designs or soaked or warmed or compared or gated or busy):
         click.echo(f"{tables.regimes(runs or 4000)}\n\n{tables.dependence(runs or 4000)}")
 
 

@@ -64,17 +64,20 @@ def measure(
     reporter: Reporter,
     mode: ModePlan | None = None,
     keep: RowFilter | None = None,
+    *,
+    side_by_side: bool = False,
 ) -> StoredRun:
     """Measure what was asked for: plan it, then run the plan.
 
-    A mode is of what no option of a run asks for: soaks, loads of requests, and rows beside neighbours.
+    A mode is of what no option of a run asks for: soaks, loads of requests, and rows beside neighbours; so is that
+    models share tables whose outputs may differ.
 
     An interrupt ends the run; every finished launch is in the document, whose last group says so.
     """
     host.require_linux()
     refuse_within_a_worker()
     require_confinement()
-    request = _in_mode(checked_request(options, reporter.say), mode)
+    request = replace(_in_mode(checked_request(options, reporter.say), mode), side_by_side=side_by_side)
     # exports, optimising and probing disturb whoever measures, too
     with measuring(_what(options), insist=options.no_lock) as lock, scratch_folder() as folder:
         request, groups = plan_run(request, options, folder, reporter, keep)

@@ -69,14 +69,10 @@ def confirm(
 
 
 def _measured(repetition: _Repetition, results: Path | None, reporter: Reporter) -> StoredRun:
-    """Measure both models in one table; apart where their outputs differ, as they do after training."""
+    """Measure again; both models in one table, each verified against its own reference: one may have been trained."""
     same_graphs = requires_graphs([graph for run in repetition.documents for graph in measured_graphs(run)])
     options = replace(repetition.options, results=results)
-    stored = measure(options, reporter, keep=same_graphs)
-    differ = any(row.state == "mismatch" for table in stored.document.groups for row in table.cells)
-    if repetition.method == "both" and differ:
-        return measure(replace(options, apart=True), reporter, keep=same_graphs)
-    return stored
+    return measure(options, reporter, keep=same_graphs, side_by_side=repetition.method == "both")
 
 
 def other_software(measured: Mapping[str, str]) -> tuple[str, ...]:

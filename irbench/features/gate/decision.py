@@ -107,14 +107,15 @@ def gated_rows(gated: GatedTable, pairs: Sequence[Pair], conditions: Sequence[Co
 
     names = _names(gated.group, pairs)
     return tuple(
-        _judged(GatedRow(names[pair], pair.base, pair.new, "undecided", tuple(checked(c, pair) for c in conditions)))
+        judged(GatedRow(names[pair], pair.base, pair.new, "undecided", tuple(checked(c, pair) for c in conditions)))
         if pair in compared
         else _without_figures(names[pair], pair, samples[pair.base].row, samples[pair.new].row)
         for pair in pairs
     )
 
 
-def _judged(row: GatedRow) -> GatedRow:
+def judged(row: GatedRow) -> GatedRow:
+    """Return a row with its outcome, as its conditions have it."""
     if any(checked.is_met for checked in row.conditions):
         return replace(row, outcome="regression")
     is_passed = all(checked.excluded and checked.unjudged is None for checked in row.conditions)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -114,24 +113,20 @@ def test_a_plan_that_cannot_be_repeated_is_no_error(monkeypatch: pytest.MonkeyPa
     assert found.obstacle.code == "not-repeatable"
 
 
-@pytest.mark.parametrize(("state", "apart"), [("ok", [False]), ("mismatch", [False, True])])
-def test_models_whose_outputs_differ_are_measured_apart(monkeypatch: pytest.MonkeyPatch, state: str, apart: list[bool]):
+def test_models_are_measured_side_by_side_whether_or_not_their_outputs_differ(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(host, "describe", lambda *_: MACHINE)
     root, asked = default_root(), []
     store(root, {"ort": EVEN}, plan={"name": "before", "models": ["old"]}, table={"model": "old"})
     store(root, {"ort": times(2)}, plan={"name": "after", "models": ["new"]}, table={"model": "new"})
 
-    def measure(options: RunOptions, *_: object, **__: object) -> StoredRun:
-        asked.append(options)
+    def measure(options: RunOptions, *_: object, side_by_side: bool, **__: object) -> StoredRun:
+        asked.append((options.models, side_by_side))
         writer = store(root, {"ort": times(2)}, table={"model": "new"})
-        (table,) = writer.document.groups
-        rows = tuple(replace(row, state=state) for row in table.cells)
-        return StoredRun(replace(writer.document, groups=(replace(table, cells=rows),)), writer.folder)
+        return StoredRun(writer.document, writer.folder)
 
     monkeypatch.setattr(confirmation, "measure", measure)
     irbench.compare("before", "after", fail_on="p50>5%", confirm=True, progress=None)
-    assert [options.apart for options in asked] == apart
-    assert asked[0].models == ("old", "new")
+    assert asked == [(("old", "new"), True)]
 
 
 def test_files_of_one_name_are_not_measured_in_one_run(monkeypatch: pytest.MonkeyPatch, asked: list[RunOptions]):
