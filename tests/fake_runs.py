@@ -13,12 +13,13 @@ FASTEST = ("--quick", "--budget", "0.01s")
 ENOUGH = ("--budget", "60m")
 """Scripted backends end a run by what their launches showed, on a machine however slow: none takes that long."""
 FASTEST_PLAN = """
+compare = ["backends", "streams"]
 [defaults]
 models = "mlp.onnx"
 quick = true
 budget = "0.01s"
 """
-"""The beginning of a plan whose tables end as soon."""
+"""The beginning of a plan whose tables end as soon, one for each batch."""
 
 
 def run(model: Path, *arguments: object) -> Called:

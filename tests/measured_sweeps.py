@@ -62,8 +62,10 @@ def install(results: Path, patch: pytest.MonkeyPatch) -> Measured:
 
 
 def plan(**matrix: Any) -> dict[str, Any]:
+    """Return a plan with a table for each batch."""
     return {
         "name": "night",
+        "compare": ["backends"],
         "defaults": {"models": "net", "backends": "fake-a"},
         "matrix": [{"batch": [1, 2, 4], **matrix}],
     }

@@ -26,8 +26,8 @@ Comparable: TypeAlias = Literal[
 COMPARABLE: tuple[Comparable, ...] = get_args(Comparable)
 """Keys whose values may be rows of one table."""
 
-USUAL_ROWS: tuple[Comparable, ...] = ("backends", "streams", "instances", "precision", "optimize")
-"""Those that are, unless a plan says otherwise."""
+USUAL_ROWS: tuple[Comparable, ...] = COMPARABLE[1:]
+"""Those that are, unless a plan says otherwise: what is compared is interleaved, and models are different questions."""
 
 AXES = (
     "models",

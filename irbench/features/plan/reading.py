@@ -180,11 +180,19 @@ def _matrix(plan: PlanDocument, matrix: MatrixDocument) -> Matrix:
         doubling = Doubling(matrix.smallest_batch, matrix.largest_batch, matrix.stop_gain)
     return Matrix(
         lists=lists,
-        compare=plan.compare if matrix.compare is None else matrix.compare,
+        compare=_compared(plan, matrix, doubling),
         exclude=tuple(map(_lists, matrix.exclude)),
         include=tuple({**_single(lists), **_lists(settings)} for settings in matrix.include),
         doubling=doubling,
     )
+
+
+def _compared(plan: PlanDocument, matrix: MatrixDocument, doubling: Doubling | None) -> tuple[str, ...]:
+    """Return the keys whose values are rows of one table; a curve has a table for each batch, unless it is named."""
+    named = matrix.compare or (plan.compare if "compare" in plan.model_fields_set else None)
+    if named is not None:
+        return named
+    return tuple(key for key in plan.compare if doubling is None or key != "batch")
 
 
 def _single(lists: Lists) -> Lists:

@@ -146,6 +146,23 @@ def test_a_batch_that_doubles_is_a_curve():
     assert {table.step.stop_gain for table in plan.expansion.tables if table.step} == {0.1}
 
 
+def test_batches_and_threads_take_turns_in_one_table_unless_a_plan_says_otherwise():
+    plan = {"defaults": {"models": "net"}, "matrix": [{"batch": [1, 8], "threads": [1, "native"]}]}
+    (table,) = read_plan(plan).expansion.tables
+    assert table.row_count == 4
+    assert len(read_plan({**plan, "compare": ["backends"]}).expansion.tables) == 4
+    assert len(read_plan({**plan, "defaults": {"models": ["net", "other"]}}).expansion.tables) == 2
+
+
+def test_threads_are_rows_of_each_table_of_a_curve():
+    plan = read_plan({"matrix": [{"models": "net", "batch": "doubling", "largest-batch": 4, "threads": [1, 2]}]})
+    assert [(table.batch, table.values("threads")) for table in plan.expansion.tables] == [
+        (1, (1, 2)),
+        (2, (1, 2)),
+        (4, (1, 2)),
+    ]
+
+
 @pytest.mark.parametrize("name", shipped_plans())
 def test_every_plan_that_is_shipped_is_valid_and_says_what_it_is_for(name: str):
     plan = read_plan(name)

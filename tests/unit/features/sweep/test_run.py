@@ -64,7 +64,7 @@ def test_a_strict_sweep_exits_with_4_where_something_is_undecided(
     undecided = replace(decided, winner=None, lead=replace(decided.lead, reason="undecided"))
     measured.answer = lambda table: replace(undecided, batch=table.batch)
     (tmp_path / "night.toml").write_text(
-        '[defaults]\nmodels = "net"\nbackends = "fake-a"\n[[matrix]]\nbatch = [1, 2]\n'
+        'compare = ["backends"]\n[defaults]\nmodels = "net"\nbackends = "fake-a"\n[[matrix]]\nbatch = [1, 2]\n'
     )
     called = front_door.irbench("sweep", tmp_path / "night.toml", *options)
     assert called.code == code, called.err
