@@ -182,9 +182,3 @@ def spoken(records: Sequence[Record]) -> str:
 def names_of(records: Sequence[Any]) -> str:
     """Return what the rows of records are called, each once."""
     return ", ".join(dict.fromkeys(str(row["row"]) for row in records))
-
-
-def number_of(value: object) -> float:
-    """Return a value of a record that is a number."""
-    assert isinstance(value, int | float)
-    return float(value)

@@ -22,6 +22,12 @@ Record: TypeAlias = dict[str, str | float | int | bool | None]
 """What a mark stands for: ``key`` is the row that it belongs to, and ``text`` what it says to a screen reader."""
 Setting: TypeAlias = Literal["batch", "threads", "streams", "instances"]
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
+SETTING_TITLES: Mapping[Setting, str] = {
+    "batch": "batch size",
+    "threads": "threads of each process",
+    "streams": "concurrent inferences",
+    "instances": "processes",
+}
 
 MOST_LINES = 12
 """Rows of a chart with a line or a colour for each."""
@@ -294,6 +300,12 @@ def ends_of(figure: WithEnds | None, value: float | None) -> Record:
     if ends is None:
         return {"low": value, "high": value, "is_interval": False}
     return {"low": ends.low, "high": ends.high, "is_interval": not ends.is_range}
+
+
+def number_of(value: object) -> float:
+    """Return a value of a record that is a number."""
+    assert isinstance(value, int | float)
+    return float(value)
 
 
 def _setting(row: CellResult, setting: Setting) -> int | None:

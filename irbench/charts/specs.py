@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,13 +20,12 @@ from irbench.charts.figure import (
     described,
     log_axis,
     names_of,
-    number_of,
     row_axis,
     row_colour,
     row_dash,
     spoken,
 )
-from irbench.charts.records import Record, Setting
+from irbench.charts.records import SETTING_TITLES, Record, Setting, number_of
 from irbench.core.quantities import significant
 from irbench.core.row import Ends, Verdict
 from irbench.render.interval_plot import BEYOND, speedup_figures, speedup_span
@@ -36,12 +35,6 @@ _STATE_COLOURS = {
     "disturbed": "#d9580d",
     "burn-in, excluded": "#6b7280",
     "disturbed, excluded": "#8f7512",
-}
-_SETTING_TITLES: Mapping[Setting, str] = {
-    "batch": "batch size",
-    "threads": "threads of each process",
-    "streams": "concurrent inferences",
-    "instances": "processes",
 }
 
 
@@ -153,7 +146,7 @@ def load_figure(records: Sequence[Record], setting: Setting, words: CallWords = 
     """Return FPS against a setting, a line for what else rows have in common."""
     shown = described(records, lambda row: f"{row['row']}: {significant(number_of(row['value']))} {words.rate}")
     where = alt.X(
-        "setting:O", title=_SETTING_TITLES[setting], sort=_settings(records), axis=alt.Axis(labelAngle=0, format="d")
+        "setting:O", title=SETTING_TITLES[setting], sort=_settings(records), axis=alt.Axis(labelAngle=0, format="d")
     )
     colour = alt.Color("series:N", title=None, scale=alt.Scale(range=list(PALETTE)))
     base = alt.Chart(data_of(shown)).encode(x=where, xOffset=alt.XOffset("series:N"), color=colour)
@@ -167,7 +160,7 @@ def load_figure(records: Sequence[Record], setting: Setting, words: CallWords = 
     )
     return Figure(
         f"fps-{setting}",
-        f"{words.rate} against {_SETTING_TITLES[setting]}",
+        f"{words.rate} against {SETTING_TITLES[setting]}",
         "Rows on one line differ in nothing else. A bar is the interval over launches, cut where it leaves the chart.",
         chart.properties(height=USUAL_HEIGHT),
         spoken(shown),

@@ -1,4 +1,4 @@
-"""Speedups with their intervals as lines of text, for a terminal."""
+"""Figures with their intervals as lines of text, for a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from irbench.core.result import GroupResult
-from irbench.core.row import Ends, Speedup, row_names
+from irbench.core.row import Ends, row_names
 from irbench.render.figure_texts import ratio_with_ends
 from irbench.render.line_wrapping import cell_count, shorten_middle
 from irbench.render.verdicts import style_of
@@ -53,24 +53,57 @@ def interval_plot(result: GroupResult, width: int, *, unicode: bool = True) -> I
         unicode: Whether the terminal shows more than ASCII.
     """
     names = row_names(result.cells)
-    rows = [(names[cell.id], cell.speedup) for cell in result.cells if cell.speedup is not None]
+    speedups = [(names[cell.id], cell.speedup) for cell in result.cells if cell.speedup is not None]
+    rows = [
+        PlottedFigure(name, one.value, one.ends, speedup_figures(one.value, one.ends), style_of(one.verdict))
+        for name, one in speedups
+    ]
+    baseline = names.get(result.baseline or "", "the baseline")
+    yield from figures_plot(rows, width, one=f"1 = {baseline}", unicode=unicode)
+
+
+@dataclass(frozen=True)
+class PlottedFigure:
+    """A line of a plot.
+
+    Attributes:
+        value: Above 0.
+        ends: Of its interval or range; ``None`` where it has neither.
+        text: The same in figures.
+    """
+
+    label: str
+    value: float
+    ends: Ends | None
+    text: str
+    style: str = ""
+
+
+def figures_plot(rows: Sequence[PlottedFigure], width: int, *, one: str = "", unicode: bool = True) -> Iterator[Text]:
+    """Yield a line for each figure, on a common logarithmic scale; nothing where there is none.
+
+    Args:
+        rows: The figures.
+        width: Of the lines, in cells.
+        one: What 1 means, where the figures are ratios; empty where they are not.
+        unicode: Whether the terminal shows more than ASCII.
+    """
     if not rows:
         return
     marks = UNICODE if unicode else ASCII
-    labels = [shorten_middle(name, _LONGEST_NAME, _LONGEST_NAME // 2) for name, _ in rows]
-    texts = [speedup_figures(speedup.value, speedup.ends) for _, speedup in rows]
-    left, right = max(map(cell_count, labels)), max(map(len, texts))
+    labels = [shorten_middle(row.label, _LONGEST_NAME, _LONGEST_NAME // 2) for row in rows]
+    left, right = max(map(cell_count, labels)), max(len(row.text) for row in rows)
     plot = max(_NARROWEST, width - left - right - 4)
-    values = [speedup.value for _, speedup in rows]
-    ends = [end for _, speedup in rows if speedup.ends for end in speedup.ends[:2]]
-    scale = _Scale(*speedup_span(values, ends), plot)
-    for label, text, (_, speedup) in zip(labels, texts, rows, strict=True):
+    values = [*([1.0] if one else []), *(row.value for row in rows)]
+    ends = [end for row in rows if row.ends for end in row.ends[:2]]
+    scale = _Scale(*_span(values, ends), plot)
+    for label, row in zip(labels, rows, strict=True):
         line = Text(f" {label}{' ' * (left - cell_count(label))} ")
-        line.append(_line(speedup, scale, marks), style=style_of(speedup.verdict))
-        line.append(f" {text}")
+        line.append(_line(row, scale, marks, shows_one=bool(one)), style=row.style)
+        line.append(f" {row.text}")
         yield line
-    baseline = names.get(result.baseline or "", "the baseline")
-    yield Text(f" {' ' * left} {' ' * scale.place(1.0)}1 = {baseline}", style="dim")
+    if one:
+        yield Text(f" {' ' * left} {' ' * scale.place(1.0)}{one}", style="dim")
 
 
 @dataclass(frozen=True)
@@ -85,23 +118,28 @@ class _Scale:
         return min(self.width - 1, max(0, round(share * (self.width - 1))))
 
 
-def _line(speedup: Speedup, scale: _Scale, marks: Marks) -> str:
+def _line(row: PlottedFigure, scale: _Scale, marks: Marks, *, shows_one: bool) -> str:
     cells = [" "] * scale.width
-    cells[scale.place(1.0)] = marks.one
-    if speedup.ends is not None:
-        first, last = scale.place(speedup.ends.low), scale.place(speedup.ends.high)
+    if shows_one:
+        cells[scale.place(1.0)] = marks.one
+    if row.ends is not None:
+        first, last = scale.place(row.ends.low), scale.place(row.ends.high)
         cells[first : last + 1] = marks.line * (last + 1 - first)
-        if speedup.ends.low < scale.low:
+        if row.ends.low < scale.low:
             cells[0] = marks.cut_left
-        if speedup.ends.high > scale.high:
+        if row.ends.high > scale.high:
             cells[-1] = marks.cut_right
-    cells[scale.place(speedup.value)] = marks.value
+    cells[scale.place(row.value)] = marks.value
     return "".join(cells)
 
 
 def speedup_span(values: Sequence[float], ends: Sequence[float]) -> tuple[float, float]:
     """Return between which ratios a plot lies: all values, 1, and of wide intervals a part."""
-    low, high = min(1.0, *values), max(1.0, *values)
+    return _span([1.0, *values], ends)
+
+
+def _span(values: Sequence[float], ends: Sequence[float]) -> tuple[float, float]:
+    low, high = min(values), max(values)
     known = [end for end in ends if end > 0]
     return max(low / BEYOND, min([low, *known]) / _MARGIN), min(high * BEYOND, max([high, *known]) * _MARGIN)
 

@@ -9,6 +9,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.text import Text
 
+from irbench.charts.records import chart_rows
+from irbench.charts.terminal_curves import curve_plots
 from irbench.core.quantities import NOT_MEASURED
 from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult, row_names
@@ -50,7 +52,7 @@ class DocumentView:
         intervals: Whether latencies and FPS are shown with their intervals over launches.
         warnings: Whether warnings are shown whole, with their remedies; otherwise each has one line.
         memory: Whether the memory of rows is shown in place of their speed.
-        plot: Whether speedups are drawn below their table.
+        plot: Whether speedups are drawn below their table, and throughput against each setting in which rows differ.
         roofline: Whether rows are compared with the peaks of the machine.
         call: What shows the warnings whole; by default the command.
     """
@@ -103,6 +105,8 @@ class DocumentView:
             yield from group.as_lines(width)
             if number < len(self._plots):
                 yield from interval_plot(self._plots[number], width, unicode=unicode)
+                rows = chart_rows(self._plots[number], number)
+                yield from curve_plots(rows, self._plots[number].throughput_unit, width, unicode=unicode)
         for sentence in self._below():
             yield from (Text(line) for line in wrap(sentence, width))
         if whole := self._whole(width):

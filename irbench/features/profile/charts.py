@@ -14,11 +14,10 @@ from irbench.charts.figure import (
     Figure,
     data_of,
     described,
-    number_of,
     row_axis,
     spoken,
 )
-from irbench.charts.records import Record
+from irbench.charts.records import Record, number_of
 from irbench.core.quantities import percent, significant
 from irbench.features.profile.profile_document import ProfileDocument
 from irbench.features.profile.report import CellSummary, PartRow, ProfileReport

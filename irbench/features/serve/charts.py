@@ -13,11 +13,10 @@ from irbench.charts.figure import (
     data_of,
     described,
     log_axis,
-    number_of,
     row_colour,
     spoken,
 )
-from irbench.charts.records import MOST_LINES, Record, ends_of
+from irbench.charts.records import MOST_LINES, Record, ends_of, number_of
 from irbench.core.quantities import significant
 from irbench.core.serving_row import LoadFigures, OverLaunches, ServingTable, serving_names
 from irbench.features.serve.view import limit_text

@@ -38,7 +38,11 @@ Examples:
 @click.option(
     "--memory", is_flag=True, help="Show the memory of the rows instead: peak, private, and what added to it."
 )
-@click.option("--plot", is_flag=True, help="Draw speedups with their confidence intervals below the table.")
+@click.option(
+    "--plot",
+    is_flag=True,
+    help="Draw speedups with their intervals below the table, and FPS against each setting in which rows differ.",
+)
 @ROOFLINE
 @RUN_FORMAT
 @COLUMNS
@@ -83,9 +87,10 @@ def command(
         return
     refuse_impossible(form, output, columns)
     if run is not None and (swept := _sweep(run, results)) is not None:
-        options = {"intervals": intervals, "warnings": warnings, "memory": memory, "plot": plot, "roofline": roofline}
-        _refuse_options_of_runs(swept, options)
-        _write_sweep(swept, form, output, columns)
+        _refuse_options_of_runs(
+            swept, {"intervals": intervals, "warnings": warnings, "memory": memory, "roofline": roofline}
+        )
+        _write_sweep(swept, form, output, columns, plot=plot)
         return
     folder, document = _found(run, results)
     if form == "table":
@@ -116,14 +121,14 @@ def _refuse_options_of_runs(sweep: Sweep, options: Mapping[str, bool]) -> None:
             )
 
 
-def _write_sweep(sweep: Sweep, form: str, output: Path | None, columns: tuple[str, ...]) -> None:
+def _write_sweep(sweep: Sweep, form: str, output: Path | None, columns: tuple[str, ...], *, plot: bool) -> None:
     from irbench.render.formats.export_formats import FORMATS
     from irbench.runs.results_export import export_named
     from irbench.terminal.console import print_data, to_text
     from irbench.terminal.run_output import write_export
 
     if form == "table":
-        print_data(to_text(sweep.__rich__(), to_file=output is not None), output)
+        print_data(to_text(sweep.shown(plot=plot), to_file=output is not None), output)
     elif form == "json" or (form == "md" and not columns):
         print_data(sweep.to_text("json" if form == "json" else "md"), output)
     else:

@@ -282,11 +282,11 @@ class Sweep(Plottable, Displayable):
         """Return what ``irbench show`` prints of it, as JSON, or as Markdown."""
         if form == "json":
             return self.to_json()
-        return document_of(self._view.blocks()).as_markdown() if form == "md" else str(self)
+        return document_of(self.shown().blocks()).as_markdown() if form == "md" else str(self)
 
     def page_result(self) -> PageResult:
         """Return what a page shows of it."""
-        title, *parts = self._view.blocks()
+        title, *parts = self.shown().blocks()
         assert isinstance(title, Sentence)
         verdict = " ".join(map(best_text, self.overview.best))
         command = f"irbench show {self.name}{results_option(self.folder.parents[1])}"
@@ -305,10 +305,10 @@ class Sweep(Plottable, Displayable):
 
     def __rich__(self) -> RenderableType:
         """Return the overview as ``irbench sweep`` prints it; called by rich."""
-        return self._view
+        return self.shown()
 
-    @property
-    def _view(self) -> SweepView:
+    def shown(self, *, plot: bool = False) -> SweepView:
+        """Return what ``irbench show`` prints; with ``plot``, also throughput against each setting that varies."""
         from irbench.features.sweep.view import SweepView
 
-        return SweepView(self.overview, self._sources)
+        return SweepView(self.overview, self._sources, plot)

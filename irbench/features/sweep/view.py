@@ -9,9 +9,11 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from irbench.across_runs.texts import signed_percent, signed_percent_end
+from irbench.charts.terminal_curves import curve_plots
 from irbench.core.quantities import percent, plural, significant
 from irbench.features.sweep.curve import CURVE_END_TEXTS, gain, knee
 from irbench.features.sweep.report import STATUS_TEXTS, CurveOverview, SweepOverview, TableOverview, TableStatus
+from irbench.features.sweep.swept_rows import rows_by_model
 from irbench.render.columns.declaration import RowSource
 from irbench.render.outcome_texts import best_text, outcomes_text
 from irbench.render.table import ListingTable, Row, TableColumn, TextTable
@@ -28,10 +30,12 @@ class SweepView:
 
     Attributes:
         sources: The rows of its tables.
+        plot: Whether throughput is drawn against each setting in which rows differ.
     """
 
     overview: SweepOverview
     sources: Sequence[RowSource] = ()
+    plot: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines; called by rich."""
@@ -42,6 +46,9 @@ class SweepView:
                 if block.role == "heading":
                     yield Text()
                 yield Text(block.text, style="bold" if block.role in ("title", "heading") else "")
+        for model, (table, rows) in rows_by_model(self.sources if self.plot else ()).items():
+            title = f"{model}: {table.throughput_unit}"
+            yield from curve_plots(rows, title, options.max_width, unicode=not options.ascii_only)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the parts, whatever draws them."""

@@ -8,8 +8,8 @@ from pathlib import Path
 import altair as alt
 
 from irbench.charts import records, specs
-from irbench.charts.figure import INK, PALETTE, USUAL_HEIGHT, Figure, data_of, described, number_of, spoken
-from irbench.charts.records import ChartRow, Record, chart_rows, ends_of
+from irbench.charts.figure import INK, PALETTE, USUAL_HEIGHT, Figure, data_of, described, spoken
+from irbench.charts.records import ChartRow, Record, chart_rows, ends_of, number_of
 from irbench.charts.tables import words_of
 from irbench.core.quantities import significant
 from irbench.core.record import LaunchRecord

@@ -128,6 +128,15 @@ def test_a_sweep_is_reported_with_its_rows_and_a_chart_of_each_setting(measured:
     assert [plot.name for plot in irbench.load_sweep("night").plots()] == ["fps-batch"]
 
 
+def test_the_throughput_of_a_sweep_is_drawn_against_each_setting_that_varies(measured: Measured):
+    sweep(plan())
+    drawn = front_door.irbench("show", "night", "--plot").out.partition("FPS against batch size")[2].splitlines()
+    assert [line.split()[0] for line in drawn if line.strip() and "intervals" not in line] == [
+        *("fake-a", "1", "2", "4"),
+        *("fake-b", "1", "2", "4"),
+    ]
+
+
 def test_sweeps_are_listed_below_the_runs(measured: Measured):
     sweep(plan())
     Store(measured.results).begin({}, {"models": ["other"]})
@@ -159,7 +168,7 @@ def test_a_run_that_is_called_as_a_sweep_is_goes_first(measured: Measured):
     assert len(find_runs(measured.results, "night")) == 3
 
 
-@pytest.mark.parametrize("option", ["--plot", "--memory", "--intervals", "--warnings"])
+@pytest.mark.parametrize("option", ["--roofline", "--memory", "--intervals", "--warnings"])
 def test_options_of_runs_are_refused_with_the_command_that_takes_them(measured: Measured, option: str):
     sweep(plan())
     called = front_door.irbench("show", "night", option)
