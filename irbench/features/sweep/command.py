@@ -15,7 +15,7 @@ from irbench.terminal.stderr import plugin_warnings_shown, say
 
 _EXAMPLES = """\b
 Examples:
-  irbench sweep resnet152-threads
+  irbench sweep inference-table
   irbench sweep plan.toml --only batch=8 --skip backends=tf
   irbench sweep plan.toml --resume
 """

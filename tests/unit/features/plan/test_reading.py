@@ -171,6 +171,18 @@ def test_every_plan_that_is_shipped_is_valid_and_says_what_it_is_for(name: str):
     assert summary(name)
 
 
+def test_the_shipped_table_has_every_runtime_batch_and_thread_count_and_calls_of_both_modes():
+    tables = read_plan("inference-table").expansion.tables
+    assert len(tables) == 5
+    for table in tables:
+        assert table.row_count == 24
+        assert table.values("backends") == ("tf", "ort", "openvino")
+        assert {(cell.settings["threads"], cell.settings["streams"]) for cell in table.cells} == {
+            *((1, 1), (2, 1), (4, 1)),
+            (4, 4),
+        }
+
+
 def test_a_file_goes_before_a_shipped_plan_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     name = shipped_plans()[0]
