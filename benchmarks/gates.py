@@ -63,6 +63,8 @@ def _gate(base: Path, new: Path, folder: Path, budget: str) -> int:
     change = row["conditions"][0]["change"] if row["conditions"] else None
     shift = change["relative"] if change else {"value": np.nan, "low": np.nan, "high": np.nan}
     told = f"{100 * shift['value']:+.1f} % [{100 * shift['low']:+.1f} %, {100 * shift['high']:+.1f} %]"
+    if shift.get("confidence") is None:
+        told = f"{told} (the range, too few for an interval)"
     launches = change["new_count"] if change else 0
     load = "as loaded" if document["gate"]["is_as_loaded"] else "usual"
     click.echo(

@@ -40,7 +40,7 @@ CONDITION_TEXTS: Mapping[ConditionOutcome, str] = {
 _FEWEST_LAUNCHES = Timing().min_launches
 _WITHOUT_INTERVAL: Mapping[Counted, str] = {
     "launches": f"an interval takes {_FEWEST_LAUNCHES} launches on both sides",
-    "pairs": f"an interval takes {_FEWEST_LAUNCHES} launches of both side by side",
+    "pairs": "there are too few launches of both side by side for an interval",
     "runs": f"it takes {2 * FEWEST_RUNS} runs, of which the oldest and the newest {FEWEST_RUNS} are compared",
     "values": f"there is one value a run, and an interval takes {FEWEST_RUNS} runs on both sides",
 }

@@ -49,6 +49,8 @@ from irbench.worker.scratch import scratch_folder
 TIMING = Timing(min_launches=6, max_launches=40, most_blocks=30)
 """Intervals from six launches on rest on no assumption, and no later look is paid for by an early one that is wide.
 What scatters on a busy machine are blocks, of which launches may therefore have many."""
+_SIZED_FOR = 0.75
+"""Of the budget, what launches are sized for: where the load of the machine grows, six must still fit."""
 _NOT_FROM_PLANS = ("quick", "thorough", "name", "note", "baseline")
 """What a stored run was asked for that says nothing of its model and settings."""
 
@@ -100,6 +102,8 @@ def gate_with(options: GateOptions, reporter: Reporter) -> Gate:
     what = " and ".join(Path(model).name for model in asked.run.models)
     with measuring(what, insist=asked.run.no_lock) as lock, scratch_folder() as folder:
         request, groups = plan_run(request, asked.run, folder, reporter, keep=partial(_paired, asked))
+        timing = request.timing
+        request = replace(request, timing=replace(timing, sized_for=_SIZED_FOR * timing.budget))
         sides = asked.sides(request)
         schedule = UntilDecided(sides, options.conditions, tables=sum(group.can_run for group in groups))
         destination = RunDestination(asked.run.results)
