@@ -104,13 +104,13 @@ def _with_unit(read: Callable[[str], float]) -> Callable[[str], float]:
     return checked
 
 
-def _contradiction(flag: str, name: str, first: str, second: str) -> IrbenchError:
-    return IrbenchError(
-        f"{flag} {name}={first} and {flag} {name}={second} cannot be combined.", hint="Leave one of them out."
-    )
+def _contradiction(flag: str, name: str, first: str, second: str, remedy: str) -> IrbenchError:
+    return IrbenchError(f"{flag} {name}={first} and {flag} {name}={second} cannot be combined.", hint=remedy)
 
 
-def _by_name(written: Callable[[Any], str]) -> Callable[[str, Iterable[Any]], dict[str, Any]]:
+def _by_name(
+    written: Callable[[Any], str], remedy: str = "Leave one of them out."
+) -> Callable[[str, Iterable[Any]], dict[str, Any]]:
     """Return what collects values by name; ``written`` writes one as the user did.
 
     What it returns raises :class:`IrbenchError` where a name is given two values.
@@ -121,7 +121,7 @@ def _by_name(written: Callable[[Any], str]) -> Callable[[str, Iterable[Any]], di
         for name, value in pairs:
             before = values_by_name.setdefault(name, value)
             if before != value:
-                raise _contradiction(flag, name, written(before), written(value))
+                raise _contradiction(flag, name, written(before), written(value), remedy)
         return values_by_name
 
     return collect
@@ -253,7 +253,10 @@ SWEEP = Kind(
 )
 SHAPES = Kind(
     '{"tokens": (1, 128)}', "Mapping[str, str | int | Iterable[int]]", values.shapes, "name=1x128",
-    entry=values.shape_of_text, collect=_by_name(shape_text),
+    entry=values.shape_of_text,
+    collect=_by_name(
+        shape_text, "Leave one of them out; irbench run --shapes NAME=SIZE,SIZE measures a table for each."
+    ),
     written=lambda value: {name: shape_text(sizes) for name, sizes in value.items()},
     placeholder="NAME=NxN",
 )  # fmt: skip

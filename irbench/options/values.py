@@ -281,10 +281,19 @@ def shapes(value: Mapping[str, str | int | Iterable[int]]) -> Shapes:
 
 
 def shape_of_text(text: str) -> tuple[str, tuple[int, ...]]:
-    """Return the name and the sizes of ``tokens=1x128`` or ``length=128``."""
+    """Return the name and the sizes of ``tokens=1x128`` or ``length=128``.
+
+    Raises:
+        IrbenchError: There are several shapes, which another option takes.
+    """
     name, equals, sizes = text.rpartition("=")
     if not (equals and name):
         raise ValueError(f"{text!r} names no input or dimension")
+    if "," in sizes:
+        raise IrbenchError(
+            f"--shape {text} gives several sizes, and --shape takes one.",
+            hint=f"irbench run --shapes {text} measures a table for each.",
+        )
     return name, _sizes(sizes)
 
 

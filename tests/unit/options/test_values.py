@@ -143,3 +143,9 @@ def test_anything_else_is_refused(wrong: Any) -> None:
     with pytest.raises(IrbenchError, match=f"A value of type {type(wrong).__name__} is not a run") as caught:
         irbench.load(wrong)
     assert caught.value.hint.startswith("Give its name")
+
+
+def test_several_sizes_of_a_shape_are_refused_with_the_option_that_takes_them():
+    with pytest.raises(IrbenchError, match="gives several sizes") as caught:
+        values.shape_of_text("tokens=16,64")
+    assert caught.value.hint == "irbench run --shapes tokens=16,64 measures a table for each."
