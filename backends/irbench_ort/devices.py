@@ -7,10 +7,13 @@ compute shapes, and refused otherwise; the OpenVINO provider shares the CPU with
 
 from __future__ import annotations
 
+import ctypes
+import os
 import re
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,7 +22,13 @@ from irbench.onnx.probe_graph import computed_precision, matmul
 from irbench.spec import Artifact, Load, Precision, Scalar
 from irbench.spi import Availability, Backend, Refusal, install_command
 from irbench_ort import openvino_provider
-from irbench_ort.placement import CPU_PROVIDER, assigned_nodes, heavy_nodes, placement_facts
+from irbench_ort.placement import (
+    CPU_PROVIDER,
+    assigned_nodes,
+    heavy_nodes,
+    nodes_reading_values,
+    placement_facts,
+)
 
 DEVICES = ("cpu", "cuda", "openvino")
 
@@ -27,6 +36,9 @@ CONVERTING = ("openvino",)
 """Devices whose provider computes a graph in another precision than it holds, if it is asked to."""
 
 _CUDA = "CUDAExecutionProvider"
+_COMPUTE_CAPABILITY_MAJOR = 75
+"""CUDA Driver API: ``CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR``."""
+_FIRST_WITH_TF32 = 8
 _DISTRIBUTION = re.compile(r"[\w.-]+")
 _PROVIDERS = {"cpu": CPU_PROVIDER, "cuda": _CUDA, "openvino": openvino_provider.PROVIDER}
 _BUILT_WITH = {"cuda": "CUDA", "openvino": "the OpenVINO provider"}
@@ -91,6 +103,8 @@ def read_back(session: Any, device: str, artifact: Artifact) -> dict[str, Scalar
     if device == "cuda":
         on_cpu = [node for node in nodes or () if node.provider == CPU_PROVIDER]
         refuse_fallback(active, heavy_nodes(on_cpu, artifact.path, artifact.inputs) if on_cpu else Counter())
+        if on_cpu and replays(session):
+            _refuse_stale_values(nodes_reading_values(on_cpu, artifact.path, artifact.inputs))
     else:
         openvino_provider.refuse_fallback(active, nodes)
     return {"provider": active[0], **placement_facts(nodes, _PROVIDERS[device])}
@@ -113,6 +127,15 @@ def refuse_fallback(active: tuple[str, ...], strays: Counter[str]) -> None:
         raise Refusal(
             f"ONNX Runtime has no CUDA kernel for {strays.total()} nodes ({listed}) and would run them on the CPU.",
             hint="Export the model with another opset, or compare it on the CPU: `--backends ort`",
+        )
+
+
+def _refuse_stale_values(nodes: Counter[str]) -> None:
+    if nodes:
+        raise Refusal(
+            "A CUDA graph repeats what the GPU computed first, and on the CPU nodes compute with values of inputs"
+            f" ({', '.join(sorted(nodes))}).",
+            hint="Leave ort.cuda.enable_cuda_graph out.",
         )
 
 
@@ -162,8 +185,17 @@ def _install_cuda(cudnn_wheels: Collection[str]) -> str:
 
 
 def uses_tf32(session: Any) -> bool:
-    """Whether the CUDA provider may round fp32 products to TF32, as the session itself reports."""
-    return str(session.get_provider_options().get(_CUDA, {}).get("use_tf32", "1")) != "0"
+    """Whether the CUDA provider rounds fp32 products to TF32: as the session reports, where the GPU can."""
+    allowed = str(session.get_provider_options().get(_CUDA, {}).get("use_tf32", "1")) != "0"
+    return allowed and os.environ.get("NVIDIA_TF32_OVERRIDE") != "0" and _capability_major() >= _FIRST_WITH_TF32
+
+
+def _capability_major() -> int:
+    """Return the first number of the compute capability of the GPU that CUDA computes on; the newest where unknown."""
+    major = ctypes.c_int(_FIRST_WITH_TF32)
+    with suppress(OSError):
+        ctypes.CDLL("libcuda.so.1").cuDeviceGetAttribute(ctypes.byref(major), _COMPUTE_CAPABILITY_MAJOR, 0)
+    return major.value
 
 
 def replays(session: Any) -> bool:

@@ -72,12 +72,8 @@ def heavy_nodes(nodes: Sequence[AssignedNode], path: Path, inputs: Sequence[Tens
         path: The graph.
         inputs: Of the graph, with their sizes.
     """
-    from irbench.onnx.reading.value_shapes import shapes_of_file  # NumPy, which listing backends does without
-
     inventory = take_inventory(path)
-    sizes = {spec.name: _elements(spec.shape) for spec in inputs}
-    sizes |= {value.name: _elements(value.shape) for value in shapes_of_file(path, inputs)}
-    light = frozenset(_light_nodes(inventory, sizes))
+    light = frozenset(_light_nodes(inventory, _sizes(path, inputs)))
     named = {node.name: node in light for node in inventory.nodes if node.name}
     # of nodes without a name, or with a new one, there may be as many as the graph has light ones of their operator
     found = [node for node in nodes if named.get(node.name)]
@@ -87,19 +83,43 @@ def heavy_nodes(nodes: Sequence[AssignedNode], path: Path, inputs: Sequence[Tens
     return heavy + (others - free)
 
 
-def _light_nodes(inventory: Inventory, sizes: Mapping[str, int | None]) -> Iterator[NodeEntry]:
-    weights = {weight.name for weight in inventory.weights}
-    of_shapes = set(weights)
+def nodes_reading_values(nodes: Sequence[AssignedNode], path: Path, inputs: Sequence[TensorSpec]) -> Counter[str]:
+    """Return the operators of the nodes that read more than sizes and constants, with how many nodes have each.
+
+    Args are those of :func:`heavy_nodes`. A node that the graph does not have counts too.
+    """
+    inventory = take_inventory(path)
+    names = {node.name for node in _shape_nodes(inventory, _sizes(path, inputs)) if node.name}
+    return Counter(node.op_type for node in nodes if node.name not in names)
+
+
+def _sizes(path: Path, inputs: Sequence[TensorSpec]) -> dict[str, int | None]:
+    """Return how many elements the values of a graph have, as far as that is known."""
+    from irbench.onnx.reading.value_shapes import shapes_of_file  # NumPy, which listing backends does without
+
+    sizes = {spec.name: _elements(spec.shape) for spec in inputs}
+    return sizes | {value.name: _elements(value.shape) for value in shapes_of_file(path, inputs)}
+
+
+def _shape_nodes(inventory: Inventory, sizes: Mapping[str, int | None]) -> Iterator[NodeEntry]:
+    """Yield the nodes that read sizes of tensors and constants alone."""
+    of_shapes = {weight.name for weight in inventory.weights}
     for node in inventory.nodes:
         reads_shapes = node.op_type in ("Shape", "Size") or all(name in of_shapes for name in node.inputs if name)
         # a weight that is unpacked on the CPU is copied to the GPU for each inference
-        reads_shapes = reads_shapes and all((sizes.get(name) or 0) <= _FEW_ELEMENTS for name in node.outputs)
-        if reads_shapes:
+        if reads_shapes and all((sizes.get(name) or 0) <= _FEW_ELEMENTS for name in node.outputs):
             of_shapes.update(node.outputs)
+            yield node
+
+
+def _light_nodes(inventory: Inventory, sizes: Mapping[str, int | None]) -> Iterator[NodeEntry]:
+    weights = {weight.name for weight in inventory.weights}
+    of_shapes = frozenset(_shape_nodes(inventory, sizes))
+    for node in inventory.nodes:
         kind = operator_class(node.domain, node.op_type)
         values = {name for name in (*node.inputs, *node.outputs) if name} - weights
         is_few = (node.inner and kind in _SIMPLE) or all(_is_few(sizes.get(name)) for name in values)
-        if kind not in _HEAVY and (reads_shapes or is_few):
+        if kind not in _HEAVY and (node in of_shapes or is_few):
             yield node
 
 

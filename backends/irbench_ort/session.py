@@ -119,13 +119,6 @@ class OrtSession:
                 "A CUDA graph reads and writes the same memory in each run: that of one bound slot.",
                 hint="Use `--io bound` and `--streams 1`, or leave ort.cuda.enable_cuda_graph out.",
             )
-        elsewhere = self.effective.get("nodes_elsewhere")
-        if elsewhere:
-            raise Refusal(
-                "A CUDA graph repeats what the GPU computed, and the CPU computes some nodes"
-                f" ({self.effective.get('operators_elsewhere')}).",
-                hint="Leave ort.cuda.enable_cuda_graph out.",
-            )
         dynamic = [spec.name for spec in self._artifact.outputs if spec.dynamic_dimensions]
         if dynamic:
             raise Refusal(

@@ -302,8 +302,8 @@ def _of_cell(match: _Match, name: str) -> Iterator[RunDifference]:
     if precisions[0] != precisions[1]:
         yield RunDifference("settings", f"effective precision of {name}", (precisions[0],), (precisions[1],))
     cards = [str(cell.row.effective.get("gpu", "")) for cell in (before, after)]
-    if all(cards) and cards[0] != cards[1]:
-        yield RunDifference("machine", f"GPU of {name}", (cards[0],), (cards[1],))
+    if cards[0] != cards[1]:
+        yield RunDifference("machine", f"GPU of {name}", (cards[0] or "unknown",), (cards[1] or "unknown",))
     programs = [cell.row.program.target if cell.row.program is not None else "" for cell in (before, after)]
     if programs[0] != programs[1]:
         yield RunDifference("settings", f"program of {name}", (programs[0],), (programs[1],))

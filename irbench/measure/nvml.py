@@ -15,11 +15,11 @@ NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 _ORDER, _ORDER_OF_NVML = "CUDA_DEVICE_ORDER", "PCI_BUS_ID"
 
-GpuAbsence: TypeAlias = Literal["not-visible", "unknown-order", "unreadable", "no-package", "no-driver"]
+GpuAbsence: TypeAlias = Literal["not-visible", "unknown-order", "divided", "unreadable", "no-package", "no-driver"]
 """Why GPUs cannot be read. ``not-visible``: ``CUDA_VISIBLE_DEVICES`` hides all; ``unknown-order``: it names some by
-numbers, which CUDA counts from the fastest of different GPUs and NVML by their place on the bus, or it names parts of a
-GPU;
-``unreadable``: NVML failed; ``no-package``: the binding is missing."""
+numbers, which CUDA counts from the fastest of different GPUs and NVML by their place on the bus, or it names parts of
+a GPU; ``divided``: the GPU is (MIG), and NVML's figures are those of the whole card; ``unreadable``: NVML failed;
+``no-package``: the binding is missing."""
 
 
 class NvmlUnavailable(Exception):
@@ -98,7 +98,7 @@ def _gpu(nvml: Any, number: int) -> Gpu | None:
 
 
 def gpus_of_rows() -> tuple[tuple[Gpu, ...], GpuAbsence | None]:
-    """Return the GPUs that rows may use, and why any is missing: the fastest one, unless the user names others.
+    """Return the GPUs that rows may use, and why any is missing: the best one, unless the user names others.
 
     ``CUDA_VISIBLE_DEVICES`` names them; see :func:`one_gpu`.
     """
@@ -113,15 +113,21 @@ def gpus_of_rows() -> tuple[tuple[Gpu, ...], GpuAbsence | None]:
     if not count:
         return (), "no-driver"
     named = os.environ.get(VISIBLE)
+    if named is None and not gpus:
+        return (), "unreadable"
     if named is None:
-        return ((max(gpus, key=_speed),), None) if gpus else ((), "unreadable")
+        return _undivided((max(gpus, key=_rank),))
     visible = _visible(named, gpus, count)
     if visible is None:
         return (), "unknown-order"
     if not visible:
         return (), "not-visible" if len(gpus) == count else "unreadable"
     chosen = tuple(gpu for gpu in gpus if gpu.number in visible)
-    return chosen, None if len(chosen) == len(visible) else "unreadable"
+    return _undivided(chosen) if len(chosen) == len(visible) else (chosen, "unreadable")
+
+
+def _undivided(gpus: tuple[Gpu, ...]) -> tuple[tuple[Gpu, ...], GpuAbsence | None]:
+    return ((), "divided") if any(map(is_divided, gpus)) else (gpus, None)
 
 
 def one_gpu() -> dict[str, str]:
@@ -138,16 +144,15 @@ def _one_gpu() -> dict[str, str]:
     gpus, absence = gpus_of_rows()
     if absence == "no-package":
         return {VISIBLE: "0"}
-    if not gpus or is_divided(gpus[0]) or not gpus[0].uuid.startswith("GPU-"):
-        return {}
-    return {VISIBLE: gpus[0].uuid}
+    return {VISIBLE: gpus[0].uuid} if gpus and gpus[0].uuid.startswith("GPU-") else {}
 
 
-def _speed(gpu: Gpu) -> int:
-    """Return how many cores of a GPU compute how often, at its highest clock; 0 where NVML does not tell."""
+def _rank(gpu: Gpu) -> tuple[tuple[int, ...], int]:
+    """Return the compute capability of a GPU, and its cores times its highest clock; 0 where NVML does not tell."""
+    capability = gpu.ask_or_none("nvmlDeviceGetCudaComputeCapability")
     cores = gpu.ask_or_none("nvmlDeviceGetNumGpuCores")
     clock = gpu.ask_or_none("nvmlDeviceGetMaxClockInfo", gpu.nvml.NVML_CLOCK_SM)
-    return int(cores or 0) * int(clock or 0)
+    return tuple(map(int, capability or ())), int(cores or 0) * int(clock or 0)
 
 
 def is_divided(gpu: Gpu) -> bool:

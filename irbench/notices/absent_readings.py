@@ -13,6 +13,7 @@ AbsenceReason: TypeAlias = Literal[
     "no-driver",
     "not-visible",
     "unknown-order",
+    "divided",
     "unreadable",
 ]
 """Why processors or GPUs are not read: ``not-counting`` is one that stands still, as in some virtual machines;
@@ -31,5 +32,6 @@ ABSENCE_TEXTS: Mapping[AbsenceReason, str] = {
         " UUID (nvidia-smi -L), or set"
         " CUDA_DEVICE_ORDER=PCI_BUS_ID"
     ),
+    "divided": "the GPU is divided (MIG), and NVML counts the whole card",
     "unreadable": "NVML, the driver's library, cannot read them; see nvidia-smi",
 }

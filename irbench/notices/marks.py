@@ -309,8 +309,8 @@ class ClocksNotLocked(Mark):
 class GpuThrottled(Mark):
     code = "gpu-throttled"
     says = (
-        "heat or a lack of power slowed the row's GPU down in blocks that count: it did so in more than half of them"
-        " ([devices.md](devices.md#clocks))"
+        "heat or a lack of power slowed the row's GPU down in blocks that count: where it does so in more than half of"
+        " a launch's blocks, none is left out ([devices.md](devices.md#clocks))"
     )
 
     rounds: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -277,7 +278,7 @@ class Launch:
         self._on_gpu = frozenset(cell.id for cell in inputs.cells if is_gpu(cell.device))
         self._on_nvidia = frozenset(cell.id for cell in inputs.cells if _is_on_nvidia_gpu(cell))
         may_use_gpus = self._on_nvidia or any(cell.program is not None for cell in inputs.cells)
-        self._gpus, self._gpu_absence = gpus_of_rows() if may_use_gpus else ((), None)
+        self._gpus, self._gpu_absence = gpus_of_rows() if may_use_gpus else ((), "no-driver")
         self._check = LaunchCheck(plan, inputs.new, self._workers, self._progress, inputs.number)
 
     def measure(self) -> tuple[LaunchRecord, Tempo]:
@@ -398,7 +399,10 @@ class Launch:
         """
         if self._inputs.peak_bytes is not None and self._inputs.peak_bytes > host.available_memory_bytes():
             return frozenset()
-        return frozenset(cell.id for cell in self._inputs.cells if cell.device == "cpu")
+        has_gpus = self._gpu_absence != "no-driver"  # which code of the user's may use
+        return frozenset(
+            cell.id for cell in self._inputs.cells if cell.device == "cpu" and not (has_gpus and cell.program)
+        )
 
     def _warm_up_all(self) -> None:
         cells = list(self._workers.cells)
@@ -409,6 +413,7 @@ class Launch:
         for index, cell in enumerate(cells):
             if cell.session in warm:
                 self._progress[cell.id].share(warm[cell.session])
+                self._learn_gpu(cell)
                 continue
             if self._inputs.new and self._needs_split(cell, peaks, taken_of_gpu):
                 raise GroupTooLarge(tuple(cell.id for cell in cells[:index]))
@@ -441,8 +446,9 @@ class Launch:
                 return
         if cell.id not in self._on_nvidia:
             return
-        known: dict[str, Scalar] = {"gpu": ", ".join(sorted({model_of(gpu) or "unknown" for gpu in self._gpus}))}
-        facts = known if self._gpus else {"gpu_unread": self._gpu_absence}
+        cards = Counter(model_of(gpu) or "unknown" for gpu in self._gpus)
+        named = ", ".join(name if count == 1 else f"{count} x {name}" for name, count in sorted(cards.items()))
+        facts: dict[str, Scalar] = {"gpu": named} if cards else {"gpu_unread": self._gpu_absence}
         progress.prepared = replace(progress.prepared, effective={**progress.prepared.effective, **facts})
 
     def _used_of_gpu(self, cell: str) -> int | None:

@@ -279,6 +279,8 @@ def fallback(cell: Cell, effective: Mapping[str, Scalar]) -> Failure | None:
     Where the whole graph must run there, single nodes elsewhere are such a reason too, and so is not knowing of them.
     """
     device = effective.get("device", cell.device)
+    if cell.program is not None:  # runs where its author lets it, and says so
+        return None
     if device != cell.device:
         hint = "See what is here: irbench backends --probe"
         return Failure("device", f"it runs on {device}, not on {cell.device}", hint)

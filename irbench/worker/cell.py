@@ -37,7 +37,6 @@ from irbench.measure.kernel_evidence import (
     read_counters,
     with_descendants,
 )
-from irbench.measure.ledger import Window
 from irbench.spec import Artifact, Cell, Feeding, Io, Scalar, Timing, Workload
 from irbench.spi import Array, Backend, Feed, Refusal, Session, Slot
 from irbench.stats.launch_planning import calls_per_sample, fewest_warm_up_calls
@@ -78,9 +77,11 @@ def backend_of(cell: Cell, feeding: Feeding, feed: Callable[[], Feed]) -> Backen
 
 _CALLS_OF_OTHERS = 3
 """How often each other shape is called before a new one: idle threads are awake then, and its memory is allocated."""
-_UNFINISHED_NS, _UNFINISHED_SHARE = 500_000, 0.5
-"""How long a GPU may go on after a call has returned, and of how much of a call if that is longer: memory that is given
-back, or an input that is copied ahead, are no part of the answer."""
+_LEFT_NS, _LEFT_CALLS, _LEFT_SHARE = 5_000_000, 2, 0.1
+"""Beyond all of these the GPU is behind: what is left of calls that do not wait grows with their number, while inputs
+that are copied ahead and memory that is given back take as long as a call or two."""
+_MOST_BEHIND = 3
+"""Rounds in a row, of which each may have been interrupted by another program."""
 
 _PLAIN = (str, int, float, bool, type(None))
 
@@ -194,6 +195,7 @@ class CellHost:
         self._calls_per_sample = 1
         self._device: Scalar = None
         self._cuda: CudaContexts | None = None
+        self._rounds_behind = 0
 
     def import_runtime(self) -> None:
         """Import the backend and its runtime: the phase that workers may run side by side."""
@@ -314,10 +316,28 @@ class CellHost:
         before = self._read_counters()
         window = self._driver.drive(samples, settle_calls, first)
         evidence = evidence_between(before, self._read_counters())
-        if self._cuda is not None:
-            _require_finished(self._cuda.unfinished_ns(), window, self._calls_per_sample)
+        self._require_finished(int(window.completion_ns[-1]), samples * self._calls_per_sample)
         part_ns = part_times_ns(self._slots, samples * self._calls_per_sample)
         return Round(block, window.issue_ns, window.completion_ns, evidence, window.open_ns, part_ns)
+
+    def _require_finished(self, window_ns: int, calls: int) -> None:
+        """Refuse own code that returns before the GPU is done, from which the GPU is behind after round by round.
+
+        Args:
+            window_ns: Length of the window that was timed.
+            calls: How many calls it has.
+        """
+        if self._cuda is None:
+            return
+        left_ns = self._cuda.unfinished_ns()
+        is_behind = left_ns > max(_LEFT_NS, _LEFT_CALLS * window_ns / calls, _LEFT_SHARE * window_ns)
+        self._rounds_behind = self._rounds_behind + 1 if is_behind else 0
+        if self._rounds_behind == _MOST_BEHIND:
+            raise Refusal(
+                f"The code returns before the GPU is done: {left_ns / 1e6:.1f} ms of work were left after"
+                f" {window_ns / 1e6:.1f} ms of calls, in {_MOST_BEHIND} rounds.",
+                hint="Wait for the GPU in each call: torch.cuda.synchronize(), or return the outputs as NumPy arrays.",
+            )
 
     def require_same_device(self) -> None:
         """Refuse a session that runs on another device than it said when it had answered first."""
@@ -439,22 +459,6 @@ class CellHost:
     def _read_counters(self) -> KernelCounters:
         own = read_counters()
         return with_descendants(own) if self._is_command else own
-
-
-def _require_finished(unfinished_ns: int, window: Window, calls_per_sample: int) -> None:
-    """Refuse code that had returned from its last call long before the GPU had computed it.
-
-    Args:
-        unfinished_ns: How long the GPU went on after the last call.
-        window: What was timed.
-        calls_per_sample: Calls of each of its samples.
-    """
-    calls = window.completion_ns.size * calls_per_sample
-    if unfinished_ns > max(_UNFINISHED_NS, _UNFINISHED_SHARE * window.completion_ns[-1] / calls):
-        raise Refusal(
-            f"The code returns before the GPU is done: {unfinished_ns / 1e6:.1f} ms of work were left after a round.",
-            hint="Wait for the GPU in each call: torch.cuda.synchronize(), or return the outputs as arrays of NumPy.",
-        )
 
 
 def plain_scalar(value: Any) -> Scalar:

@@ -227,6 +227,7 @@ class InstanceHost(ServingHost):
         evidence = evidence_between(before, read_counters())
         times_ns = ledger.times_ns()
         times_ns = times_ns[np.argsort(times_ns[:, 1], kind="stable")]
+        self._require_finished(int(times_ns[-1, 1] - times_ns[0, 0]), len(times_ns))
         part_ns = part_times_ns(self._slots, len(times_ns)).reshape(len(times_ns), -1)
         return Share(np.hstack([times_ns, part_ns]), evidence)
 

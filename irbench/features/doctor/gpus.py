@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
 import psutil
@@ -25,9 +24,8 @@ from irbench.measure.nvml import (
     model_of,
     processes_on,
 )
+from irbench.worker.cuda_contexts import OPENED_BY_CUDA
 
-UNIFIED_MEMORY = Path("/dev/nvidia-uvm")
-"""Without it CUDA finds no GPU, though ``nvidia-smi`` shows one."""
 _SHARING = "nvidia-cuda-mps"
 """How the names of the processes of MPS begin."""
 _BUILDS = ("", "-cpu", "-gpu", "-openvino", "-directml", "-training")
@@ -52,7 +50,7 @@ class GpuState:
         most_mhz: Their highest clock.
         limits: Why the clock is not higher at present.
         others: Programs that compute on it; irbench's own do not while the doctor looks.
-        is_for_rows: Whether rows see it: the first one, unless ``CUDA_VISIBLE_DEVICES`` names others.
+        is_for_rows: Whether rows see it: the best one, unless ``CUDA_VISIBLE_DEVICES`` names others.
     """
 
     number: int
@@ -103,7 +101,7 @@ def describe_gpus() -> GpuFacts:
     around: dict[str, Any] = {
         **packages,
         "shared": _is_shared(),
-        "unified_memory": UNIFIED_MEMORY.exists(),
+        "unified_memory": any(device.exists() for device in OPENED_BY_CUDA),
         "visible": os.environ.get(VISIBLE),
     }
     try:

@@ -17,7 +17,6 @@ from irbench.core.feeds import storable
 from irbench.errors import IrbenchError
 from irbench.measure.clock import Stopwatch
 from irbench.measure.durations import BadDurations, Durations, parse_durations, require_within, window_of
-from irbench.measure.kernel_evidence import descendant_folders
 from irbench.measure.ledger import Window
 from irbench.spec import Artifact, Io, Load, Program, Scalar
 from irbench.spi import Availability, Description, Feed, Outputs, Phases
@@ -207,7 +206,7 @@ class CommandSession:
             "device": self._device,
             **(said if isinstance(said, Mapping) else {}),
             "returns_outputs": self._returns_outputs,
-            **({"uses_cuda": True} if uses_cuda(descendant_folders()) else {}),
+            **({"uses_cuda": True} if uses_cuda() else {}),
         }
 
     def open_slots(self, count: int, io: Io) -> Sequence[_CommandSlot]:  # noqa: ARG002 - it decides what it copies

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import onnx.parser
 import onnxruntime
 import pytest
 
-from irbench.spec import Artifact, Io, Load, Scalar, TensorSpec
+from irbench.spec import Artifact, Io, Load, TensorSpec
 from irbench.spi import Refusal
-from irbench_ort import backend
+from irbench_ort import backend, devices
 from irbench_ort.devices import libraries_hint, providers, read_back, require, uses_tf32
 from irbench_ort.options import parse_options
 from irbench_ort.session import OrtSession, create_session
@@ -251,9 +252,18 @@ def test_large_tensors_products_and_normalisations_are_refused_on_the_cpu(tmp_pa
         read_back(FakeSession([CUDA, CPU], FakeSubgraph(CPU, *everything)), "cuda", artifact)
 
 
-def test_tf32_is_read_back_from_the_session():
+def test_tf32_is_read_back_from_the_session(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("NVIDIA_TF32_OVERRIDE", raising=False)
     assert uses_tf32(FakeSession([CUDA], tf32="1"))
     assert not uses_tf32(FakeSession([CUDA], tf32="0"))
+
+
+def test_what_nvidias_libraries_or_the_gpu_do_not_round_is_no_tf32(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "0")
+    assert not uses_tf32(FakeSession([CUDA], tf32="1"))
+    monkeypatch.delenv("NVIDIA_TF32_OVERRIDE")
+    monkeypatch.setattr(devices, "_capability_major", lambda: 7)
+    assert not uses_tf32(FakeSession([CUDA], tf32="1"))
 
 
 GRAPH = {"cuda.enable_cuda_graph": "1"}
@@ -273,10 +283,6 @@ def test_a_cuda_graph_is_refused_where_inferences_run_side_by_side():
 def test_a_cuda_graph_is_refused_where_it_would_answer_with_other_memory(
     io: Io, slots: int, shape: tuple[int | str, ...], reason: str
 ):
-    class Replaying(FakeSession):
-        def get_provider_options(self) -> dict[str, dict[str, str]]:
-            return {CUDA: {"enable_cuda_graph": "1"}}
-
     artifact = Artifact("onnx", Path(), (), (TensorSpec("y", "float32", shape),))
     session = OrtSession(Replaying([CUDA, CPU]), artifact, "cuda", {})
     with pytest.raises(Refusal, match=reason) as caught:
@@ -284,14 +290,21 @@ def test_a_cuda_graph_is_refused_where_it_would_answer_with_other_memory(
     assert "ort.cuda.enable_cuda_graph" in caught.value.hint
 
 
-def test_a_cuda_graph_is_refused_where_nodes_run_on_the_cpu():
+class Replaying(FakeSession):
+    """A session that repeats a CUDA graph."""
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        return {CUDA: {"enable_cuda_graph": "1"}}
+
+
+def test_a_cuda_graph_is_refused_where_the_cpu_computes_with_values_of_inputs(tmp_path: Path):
     """It repeats what the GPU did: what a node on the CPU made of an input of the first run stays for ever."""
-
-    class Replaying(FakeSession):
-        def get_provider_options(self) -> dict[str, dict[str, str]]:
-            return {CUDA: {"enable_cuda_graph": "1"}}
-
-    artifact = Artifact("onnx", Path(), (), (TensorSpec("y", "float32", (2,)),))
-    facts: dict[str, Scalar] = {"nodes": 9, "nodes_elsewhere": 1, "operators_elsewhere": "CumSum"}
-    with pytest.raises(Refusal, match="the CPU computes some nodes"):
-        OrtSession(Replaying([CUDA, CPU]), artifact, "cuda", facts).open_slots(1, "bound")
+    graph = "(float[4] x, int64 a) => (float[4] y, int64[1] s) { s = Shape(x) y = CumSum(x, a) }"
+    artifact = replace(
+        written(tmp_path, graph), inputs=(TensorSpec("x", "float32", (4,)), TensorSpec("a", "int64", ()))
+    )
+    shape, cumulative = [node.name for node in onnx.load(artifact.path).graph.node]
+    with pytest.raises(Refusal, match=r"values of inputs \(CumSum\)") as caught:
+        read_back(Replaying([CUDA, CPU], FakeSubgraph(CPU, cumulative)), "cuda", artifact)
+    assert "ort.cuda.enable_cuda_graph" in caught.value.hint
+    assert read_back(Replaying([CUDA, CPU], FakeSubgraph(CPU, shape)), "cuda", artifact)["nodes_elsewhere"] == 1

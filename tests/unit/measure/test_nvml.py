@@ -59,11 +59,12 @@ def test_rows_use_one_gpu_unless_the_user_names_others(
     [
         ([{"nvmlDeviceGetNumGpuCores": 2_560}, {"nvmlDeviceGetNumGpuCores": 16_896}], 1),
         ([{"nvmlDeviceGetMaxClockInfo": 1_590}, {}], 1),
+        ([{"nvmlDeviceGetMaxClockInfo": 3_105, "nvmlDeviceGetCudaComputeCapability": [8, 9]}, {}], 1),
         ([{}, {}], 0),
         ([{"nvmlDeviceGetNumGpuCores": NVMLError("Not Supported")}] * 2, 0),
     ],
 )
-def test_rows_use_the_gpu_whose_cores_compute_most_and_of_equal_ones_the_first(
+def test_rows_use_the_newest_gpu_whose_cores_compute_most_and_of_equal_ones_the_first(
     monkeypatch: pytest.MonkeyPatch, gpus: list[dict[str, Any]], fastest: int
 ) -> None:
     put_in_place(monkeypatch, ScriptedNvml(*gpus))
@@ -120,9 +121,15 @@ def test_a_worker_sees_what_the_user_lets_it_see(two: ScriptedNvml, monkeypatch:
     assert call_in_worker("os:getenv", "CUDA_VISIBLE_DEVICES", deadline_s=60.0) == "0,1"
 
 
-def test_a_divided_gpu_is_left_to_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("visible", [None, "0"])
+def test_a_divided_gpu_is_left_to_cuda_and_not_read_as_a_whole_one(
+    monkeypatch: pytest.MonkeyPatch, visible: str | None
+) -> None:
     put_in_place(monkeypatch, ScriptedNvml({"nvmlDeviceGetMigMode": [1, 1]}))
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert one_gpu() == {}
+    assert gpus_of_rows() == ((), "divided")
 
 
 def test_a_gpu_that_cuda_does_not_know_by_its_uuid_is_left_to_cuda(

@@ -144,6 +144,12 @@ def test_own_code_on_the_cpu_is_timed_as_any_row_on_the_cpu(
     assert "gpu" not in own.effective
 
 
+def test_several_cards_are_counted(tmp_path: Path, crews: list[ScriptedCrew], monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in_place(monkeypatch, ScriptedNvml({}, {}))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    assert measured(tmp_path, "cuda").effective["gpu"] == "2 x NVIDIA H100 80GB HBM3"
+
+
 def test_a_row_whose_gpu_cannot_be_read_keeps_the_reason(
     tmp_path: Path, crews: list[ScriptedCrew], monkeypatch: pytest.MonkeyPatch
 ) -> None:

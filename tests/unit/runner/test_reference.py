@@ -28,6 +28,7 @@ from irbench.spec import (
     Feeding,
     InputSpec,
     Load,
+    Program,
     TensorSpec,
     Workload,
 )
@@ -259,6 +260,8 @@ def test_a_runtime_on_another_device_is_not_timed() -> None:
     (cell,) = launches.group("one").cells
     assert fallback(cell, {"device": "cpu"}) is None
     assert fallback(cell, {}) is None
+    own_code = replace(cell, program=Program("callable", "stages.py:make"))
+    assert fallback(own_code, {"device": "openvino:gpu"}) is None
     found = fallback(cell, {"device": "npu"})
     assert found is not None
     assert (found.stage, found.message) == ("device", "it runs on npu, not on cpu")

@@ -246,30 +246,37 @@ def test_a_session_that_moves_to_another_device_while_it_is_measured_is_refused(
         host.require_same_device()
 
 
-class Unfinished(CudaContexts):
+class Behind(CudaContexts):
     """A GPU that goes on for so long after each round."""
 
-    def __init__(self, nanoseconds: int) -> None:
-        self.nanoseconds = nanoseconds
+    def __init__(self, *left_ns: int) -> None:
+        self.left_ns = iter(left_ns)
 
     def unfinished_ns(self) -> int:
-        return self.nanoseconds
+        return next(self.left_ns)
 
 
-def test_own_code_that_returns_before_the_gpu_is_done_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_code_that_returns_before_the_gpu_is_done_is_refused_after_three_such_rounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     host, _ = host_with(1, monkeypatch)
     host.prepare(with_outputs=False)
-    host._cuda = Unfinished(3_000_000)
-    with pytest.raises(Refusal, match="before the GPU is done: 3\\.0 ms of work") as caught:
-        host.take_round(0, 2, 1)
+    host._cuda = Behind(10**10, 10**10, 10**10)
+    for block in range(2):
+        host.take_round(block, 2, 1)
+    with pytest.raises(Refusal, match=r"before the GPU is done: 10000\.0 ms of work") as caught:
+        host.take_round(2, 2, 1)
     assert "torch.cuda.synchronize()" in caught.value.hint
 
 
-def test_own_code_may_leave_the_gpu_what_no_answer_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("left_ns", [(4_000_000,) * 4, (10**10, 10**10, 0, 10**10)], ids=["little", "interrupted"])
+def test_own_code_may_leave_little_work_and_be_interrupted(
+    left_ns: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     host, _ = host_with(1, monkeypatch)
     host.prepare(with_outputs=False)
-    host._cuda = Unfinished(20_000)
-    assert host.take_round(0, 2, 1).completion_ns.size == 2
+    host._cuda = Behind(*left_ns)
+    assert [host.take_round(block, 2, 1).completion_ns.size for block in range(4)] == [2] * 4
 
 
 def test_a_device_is_compared_as_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Whether a process computes with CUDA, as its open files tell, and what of it is left when its code returns."""
+"""Whether a process computes with CUDA, and what of that is left when its code returns, as a scripted driver tells."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from irbench.worker import cuda_contexts
-from irbench.worker.cuda_contexts import CudaContexts, uses_cuda
+from irbench.worker.cuda_contexts import CudaContexts, active_devices, has_started_cuda, uses_cuda
 
 
 def process(folder: Path, *devices: str) -> Path:
@@ -19,12 +19,11 @@ def process(folder: Path, *devices: str) -> Path:
     return folder
 
 
-def test_a_process_uses_cuda_once_it_has_opened_unified_memory(tmp_path: Path) -> None:
+def test_cuda_has_started_in_a_process_that_has_opened_unified_memory(tmp_path: Path) -> None:
     nvml = process(tmp_path / "nvml", "/dev/nvidiactl", "/dev/nvidia0")
     torch = process(tmp_path / "torch", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0")
-    assert not uses_cuda([nvml, tmp_path / "ended"])
-    assert uses_cuda([nvml, torch])
-    assert not uses_cuda()
+    assert not has_started_cuda([nvml, tmp_path / "ended"])
+    assert has_started_cuda([nvml, torch])
 
 
 class Driver:
@@ -59,12 +58,28 @@ class Driver:
         return 0
 
 
-def test_only_contexts_that_the_code_made_are_waited_for() -> None:
+class NotStarted(Driver):
+    """A driver that is loaded, and that nothing has started."""
+
+    def cuDeviceGetCount(self, count: Any) -> int:  # noqa: N802
+        return 3
+
+
+def test_a_context_that_the_code_made_counts_and_a_driver_that_is_only_loaded_does_not() -> None:
+    assert list(active_devices(Driver())) == [1]
+    assert list(active_devices(NotStarted())) == []
+
+
+def test_what_is_left_is_what_takes_longer_than_waiting_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     driver = Driver()
-    assert CudaContexts(driver).unfinished_ns() >= 0
-    assert driver.called == ["retain 1", "push 101", "synchronize", "pop"]
+    contexts = CudaContexts(driver, [1])
+    assert contexts.unfinished_ns() >= 0
+    assert driver.called == ["retain 1", *["push 101", "synchronize", "pop"] * 2]
+    taken = iter([7_020_000, 20_000])
+    monkeypatch.setattr(contexts, "_wait_ns", lambda: next(taken))
+    assert contexts.unfinished_ns() == 7_000_000
 
 
-def test_the_driver_is_not_loaded_for_code_that_does_not_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(cuda_contexts.ctypes, "CDLL")
+def test_code_without_cuda_uses_no_gpu_and_loads_no_driver() -> None:
     assert cuda_contexts.cuda_contexts() is None
+    assert not uses_cuda()

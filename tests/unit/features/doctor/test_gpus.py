@@ -44,7 +44,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     for name in ("version", "nvidia-uvm"):
         (tmp_path / name).touch()
     monkeypatch.setattr(gpus, "NVIDIA_DRIVER", tmp_path / "version")
-    monkeypatch.setattr(gpus, "UNIFIED_MEMORY", tmp_path / "nvidia-uvm")
+    monkeypatch.setattr(gpus, "OPENED_BY_CUDA", (tmp_path / "nvidia-uvm",))
     return tmp_path
 
 
