@@ -27,10 +27,23 @@ _LONGEST_HINT = 160
 
 
 def footer(
-    result: GroupResult, context: Context, hidden: Collection[str] = (), told: Collection[Note] = ()
+    result: GroupResult,
+    context: Context,
+    hidden: Collection[str] = (),
+    told: Collection[Note] = (),
+    more_columns: int = 0,
 ) -> Iterator[str]:
-    """Yield how it was measured, what the columns mean, what marks the rows, and notes that are not ``told`` yet."""
-    yield SEPARATOR.join(_protocol(result))
+    """Yield how it was measured, what the columns mean, what marks the rows, and notes that are not ``told`` yet.
+
+    Args:
+        result: The table.
+        context: What its rows are called.
+        hidden: Headings of columns that the table does not show.
+        told: Notes that stand below another table.
+        more_columns: How many columns only a table with all of them has.
+    """
+    more = (f"--all-columns shows {more_columns} more",) if more_columns else ()
+    yield SEPARATOR.join((*_protocol(result), *more))
     legend = SEPARATOR.join(_legend(result, context, hidden))
     if legend:
         yield legend

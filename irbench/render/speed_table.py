@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
@@ -44,6 +44,8 @@ _WITHOUT_FIGURES_STYLE = "dim"
 _BRIEF_WIDTH = 120
 """Warnings of fewer characters are shown whole where the others can be opened."""
 _Columns: TypeAlias = Sequence[tuple[Column[Any], ShownSpeed]]
+WhichColumns: TypeAlias = Literal["usual", "all"] | Sequence[str]
+"""``usual``: those that answer which row to choose; or names of columns, as exports have them."""
 
 
 class GroupView:
@@ -53,6 +55,7 @@ class GroupView:
         result: The group.
         environment: The machine, from the run's document; says how many cores there were.
         plan: What was asked for, from the run's document; says which processors were named and the confidence.
+        columns: Which of them the table has.
         intervals: Whether latencies and FPS are shown with their intervals over launches.
         warnings: Whether warnings are shown whole, with their remedies, and reasons of rows without figures as well;
             otherwise a warning is a short sentence, and a long reason is cut.
@@ -66,6 +69,7 @@ class GroupView:
         environment: Mapping[str, Any] | None = None,
         plan: Mapping[str, Any] | None = None,
         *,
+        columns: WhichColumns = "usual",
         intervals: bool = False,
         warnings: bool = False,
         told: Collection[Note] = (),
@@ -77,7 +81,10 @@ class GroupView:
         self._plan = plan or {}
         self._context = context_of(result, self._environment, self._plan)
         self._whole_warnings, self._intervals = warnings, intervals
-        self._table = group_table(result, confidence_of(self._plan), intervals=intervals, whole_reasons=warnings)
+        self._table = group_table(
+            result, confidence_of(self._plan), columns, intervals=intervals, whole_reasons=warnings
+        )
+        self._left_out, self._is_usual = _left_out(result, columns), columns == "usual"
         self._below = tables_below(result, confidence_of(self._plan))
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
@@ -96,7 +103,9 @@ class GroupView:
         for below in self._below:
             yield Text("")
             yield from table_lines(below, width)
-        for note in footer(self._result, self._context, hidden_columns(self._table, width), self._told):
+        hidden = (*self._left_out, *hidden_columns(self._table, width))
+        more = len(self._left_out) if self._is_usual else 0
+        for note in footer(self._result, self._context, hidden, self._told, more):
             yield from paragraph(note, width, "dim")
         for mismatch in (*mismatches(self._result, self._context), *not_applicable(self._result, self._context)):
             yield from paragraph(mismatch, width, "yellow", hanging="  ")
@@ -160,12 +169,33 @@ def confidence_of(plan: Mapping[str, Any]) -> float:
 
 
 def group_table(
-    result: GroupResult, confidence: float = 0.95, *, intervals: bool = False, whole_reasons: bool = True
+    result: GroupResult,
+    confidence: float = 0.95,
+    columns: WhichColumns = "all",
+    *,
+    intervals: bool = False,
+    whole_reasons: bool = True,
 ) -> TextTable:
     """Return the group's rows in their order, as text."""
-    columns = [(column, shown) for column, shown in IN_SPEEDS if shown.is_shown(result)]
-    rows = (_row(cell, result, columns, intervals=intervals, whole=whole_reasons) for cell in result.cells)
-    return TextTable(tuple(heading(shown, result, confidence) for _, shown in columns), tuple(rows))
+    chosen = _chosen(result, columns)
+    rows = (_row(cell, result, chosen, intervals=intervals, whole=whole_reasons) for cell in result.cells)
+    return TextTable(tuple(heading(shown, result, confidence) for _, shown in chosen), tuple(rows))
+
+
+def _left_out(result: GroupResult, columns: WhichColumns) -> tuple[str, ...]:
+    """Return the headings of the columns that a table has, and that were not chosen."""
+    chosen = _chosen(result, columns)
+    return tuple(str(shown.heading) for column, shown in _chosen(result, "all") if (column, shown) not in chosen)
+
+
+def _chosen(result: GroupResult, columns: WhichColumns) -> _Columns:
+    known = [(column, shown) for column, shown in IN_SPEEDS if shown.is_shown(result)]
+    if columns == "all":
+        return known
+    if columns == "usual":
+        return [(column, shown) for column, shown in known if shown.is_usual(result)]
+    by_name = {column.name: (column, shown) for column, shown in known}
+    return [by_name[name] for name in columns if name in by_name]
 
 
 def heading(shown: ShownColumn[R, T], table: T, confidence: float) -> TableColumn:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from irbench.charts.figure import Figure
     from irbench.render.formats.export_formats import FormatName
     from irbench.render.sample_lines import SampleLine
+    from irbench.render.speed_table import WhichColumns
     from irbench.runs.measurement import StoredRun
 
 _WHOLE = "print(run.to_text(warnings=True))"
@@ -324,12 +325,19 @@ class Run(Plottable, Displayable):
         return figures_of_table(self.document, table, rows, list(read_launches(self.folder, self.document)))
 
     def to_text(
-        self, form: TextFormat = "table", *, warnings: bool = False, memory: bool = False, roofline: bool = False
+        self,
+        form: TextFormat = "table",
+        *,
+        columns: WhichColumns = "usual",
+        warnings: bool = False,
+        memory: bool = False,
+        roofline: bool = False,
     ) -> str:
         """Return the run as text: the tables as people read them, JSON, JSON lines, CSV or Markdown.
 
         Args:
             form: Which of them.
+            columns: Of the tables: ``"usual"``, those that answer which row to choose; ``"all"``; or names of columns.
             warnings: Whether the tables have every warning in full, with its remedy; other forms always hold them all.
             memory: Whether the tables show the memory of rows in place of their speed; other forms always hold both.
             roofline: Whether the tables compare rows with the peaks of the machine (``irbench doctor --peak``), where
@@ -339,10 +347,10 @@ class Run(Plottable, Displayable):
         from irbench.runs.run_view import DocumentView
 
         if form == "table":
-            if not (warnings or memory or roofline):
+            if columns == "usual" and not (warnings or memory or roofline):
                 return str(self)
             shows = {"warnings": warnings, "memory": memory, "roofline": roofline}
-            return as_text(DocumentView(self.document, call=_WHOLE, **shows))
+            return as_text(DocumentView(self.document, call=_WHOLE, columns=columns, **shows))
         return render_document(self.document, form)
 
     def __repr__(self) -> str:

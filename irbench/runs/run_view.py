@@ -20,7 +20,7 @@ from irbench.render.interval_plot import interval_plot
 from irbench.render.line_wrapping import wrap, wrap_message
 from irbench.render.neighbour_texts import slowdown_matrix
 from irbench.render.outcome_texts import best_text
-from irbench.render.speed_table import GroupView, confidence_of
+from irbench.render.speed_table import GroupView, WhichColumns, confidence_of
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import title
 from irbench.render.views import Block, PlainView, Sentence
@@ -49,6 +49,7 @@ class DocumentView:
 
     Args:
         document: The run.
+        columns: Which columns the tables of speeds have.
         intervals: Whether latencies and FPS are shown with their intervals over launches.
         warnings: Whether warnings are shown whole, with their remedies; otherwise each has one line.
         memory: Whether the memory of rows is shown in place of their speed.
@@ -61,6 +62,7 @@ class DocumentView:
         self,
         document: RunDocument,
         *,
+        columns: WhichColumns = "usual",
         intervals: bool = False,
         warnings: bool = False,
         memory: bool = False,
@@ -75,7 +77,12 @@ class DocumentView:
         self._groups: list[GroupView | PlainView] = []
         told = list[Note]()
         for group in document.groups:
-            shows: dict[str, Any] = {"intervals": intervals, "warnings": warnings, "roofline": roofline}
+            shows: dict[str, Any] = {
+                "columns": columns,
+                "intervals": intervals,
+                "warnings": warnings,
+                "roofline": roofline,
+            }
             self._groups.append(
                 memory_view(group, *facts) if memory else GroupView(group, *facts, **shows, told=tuple(told))
             )

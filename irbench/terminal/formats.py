@@ -69,7 +69,8 @@ COLUMNS = click.option(
     "--columns",
     type=Parsed("a,b", values.names, partial(offer_list, _columns)),
     default=(),
-    help="Columns of csv, md, jsonl, parquet and arrow, in this order; docs/exports.md lists them. [default: all]",
+    help="Columns of csv, md, jsonl, parquet and arrow, in this order; docs/exports.md lists them. [default: all]"
+    " The table of `irbench show` takes them too.",
 )
 OUTPUT = click.option(
     "-o", "--output", type=OutputFile(path_type=Path), metavar="FILE", help="Write to FILE instead of standard output."

@@ -15,12 +15,15 @@ from irbench.terminal.stderr import say
 if TYPE_CHECKING:
     from irbench.core.result import RunDocument
     from irbench.render.formats.exported_run import Export
+    from irbench.render.speed_table import WhichColumns
 
 
 def refuse_impossible(form: str, output: Path | None, columns: Sequence[str] = ()) -> None:
     """Refuse a format that cannot be written, before anything is read or measured."""
     if form not in FORMATS:
-        if columns:
+        if columns and form == "table":
+            _require_in_table(columns)
+        elif columns:
             raise IrbenchError(
                 f"--columns does not apply to --format {form}.", hint="Add --format csv, or leave it out."
             )
@@ -34,7 +37,20 @@ def refuse_impossible(form: str, output: Path | None, columns: Sequence[str] = (
         )
 
 
+def _require_in_table(columns: Sequence[str]) -> None:
+    from irbench.render.columns import IN_SPEEDS
+
+    known = [column.name for column, _ in IN_SPEEDS]
+    for name in columns:
+        if name not in known:
+            raise IrbenchError(
+                f"The table has no column {name}.",
+                hint=f"--format csv has more columns than the table, which has: {', '.join(known)}",
+            )
+
+
 _FIELDS_OF_OPTIONS = {
+    "all-columns": "all columns",
     "intervals": "p50_over_launches, ...",
     "warnings": "groups[].warnings in JSON",
     "memory": "private_memory_bytes, peak_memory_bytes",
@@ -106,6 +122,7 @@ def write_document(
     form: str,
     output: Path | None,
     *,
+    columns: WhichColumns = "usual",
     intervals: bool = False,
     warnings: bool = False,
     memory: bool = False,
@@ -114,8 +131,8 @@ def write_document(
 ) -> None:
     """Write a run to ``output`` or stdout in one of the formats, a table on demand with intervals or whole warnings.
 
-    With ``memory`` the table is about that in place of speed; with ``plot`` speedups are drawn below it; with
-    ``roofline`` rows are compared with the peaks of the machine.
+    ``columns`` says which ones the table has. With ``memory`` it is about that in place of speed; with ``plot``
+    speedups are drawn below it; with ``roofline`` rows are compared with the peaks of the machine.
     """
     from irbench.runs.document_text import render_document
     from irbench.runs.run_view import DocumentView
@@ -125,7 +142,7 @@ def write_document(
     if form == "table":
         call = f"irbench show {run_argument(folder)} --warnings"
         shows = {"intervals": intervals, "warnings": warnings, "memory": memory, "plot": plot, "roofline": roofline}
-        view = DocumentView(document, call=call, **shows)
+        view = DocumentView(document, call=call, columns=columns, **shows)
         print_data(to_text(view, to_file=output is not None, crop=False), output)
     else:
         print_data(render_document(document, form), output)

@@ -24,6 +24,7 @@ Examples:
   irbench show
   irbench show 01KAJ3WQ --format json -o run.json
   irbench show --format csv --columns label,p50_ms,speedup
+  irbench show --all-columns
   irbench show --plot
   irbench show latest --samples -o samples.csv
   irbench show night --format csv -o night.csv
@@ -37,6 +38,9 @@ Examples:
 @click.option("--warnings", is_flag=True, help="Show warnings with their remedies, and why rows failed, in full.")
 @click.option(
     "--memory", is_flag=True, help="Show the memory of the rows instead: peak, private, and what added to it."
+)
+@click.option(
+    "--all-columns", is_flag=True, help="Show all columns of the table: spread, errors, start-up and memory as well."
 )
 @click.option(
     "--plot",
@@ -57,6 +61,7 @@ def command(
     intervals: bool,
     warnings: bool,
     memory: bool,
+    all_columns: bool,
     plot: bool,
     roofline: bool,
     form: str,
@@ -79,17 +84,17 @@ def command(
     from irbench.terminal.run_hints import say_how_to_resume
     from irbench.terminal.run_output import refuse_impossible, refuse_options_of_the_table, write_document, write_run
 
+    shows = {"intervals": intervals, "warnings": warnings, "memory": memory, "plot": plot, "roofline": roofline}
+    of_table = {**shows, "all-columns": all_columns}
     if samples or form != "table":
-        refuse_options_of_the_table(intervals=intervals, warnings=warnings, memory=memory, plot=plot, roofline=roofline)
+        refuse_options_of_the_table(**of_table)
     if samples:
         sample_format = _sample_format(context, form, columns)
         _write_samples(*_found(run, results), sample_format, output)
         return
     refuse_impossible(form, output, columns)
     if run is not None and (swept := _sweep(run, results)) is not None:
-        _refuse_options_of_runs(
-            swept, {"intervals": intervals, "warnings": warnings, "memory": memory, "roofline": roofline}
-        )
+        _refuse_options_of_runs(swept, {name: given for name, given in of_table.items() if name != "plot"})
         _write_sweep(swept, form, output, columns, plot=plot)
         return
     folder, document = _found(run, results)
@@ -97,8 +102,7 @@ def command(
         _refuse_memory_of_others(document, memory=memory)
         _refuse_plots_of_others(document, plot=plot)
         _refuse_unknown_roofs(document, roofline=roofline)
-        shows = {"intervals": intervals, "warnings": warnings, "memory": memory, "plot": plot, "roofline": roofline}
-        write_document(document, folder, form, output, **shows)
+        write_document(document, folder, form, output, columns="all" if all_columns else columns or "usual", **shows)
         say_how_to_resume(document, results)
     else:
         write_run(document, folder, form, output, columns)

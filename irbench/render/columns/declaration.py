@@ -94,6 +94,11 @@ def _always(_table: object) -> bool:
     return True
 
 
+def never(_table: object) -> bool:
+    """Return ``False``: of a column that is shown on request."""
+    return False
+
+
 @dataclass(frozen=True)
 class ShownColumn(Generic[R, T]):
     """How a table for people shows a column.
@@ -103,6 +108,8 @@ class ShownColumn(Generic[R, T]):
         spread: How uncertain a row's value is, relative to it, which decides how many digits are shown.
         words: Whether it holds words, which stand to the left; numbers stand to the right.
         drops: Columns are left out where the table is too wide, that with the largest number first; 0 never.
+        is_shown: Whether a table has it at all.
+        is_usual: Whether a table shows it where no columns were asked for: those that answer which row to choose.
     """
 
     place: int
@@ -113,6 +120,7 @@ class ShownColumn(Generic[R, T]):
     words: bool = False
     drops: int = 0
     is_shown: Callable[[T], bool] = _always
+    is_usual: Callable[[T], bool] = _always
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ GENERATION = (
         speed=_value(lambda of: of.fixed_ms)),
     Column("tokens_per_s", NUMBER, "Tokens per second, of all samples and streams together.",
         speed=_generation(lambda of: of.tokens_per_s.value), in_python=True,
-        in_speeds=ShownSpeed(128, "tokens/s", spread=_spread, drops=1, spans=_RATE.spans, is_shown=generates,
+        in_speeds=ShownSpeed(128, "tokens/s", spread=_spread, spans=_RATE.spans, is_shown=generates,
             when=_WHEN, legend=Legend(42, _legend),
             explained="generated tokens / wall time, of all samples of a batch and all streams together, "
             "reading prompts included")),

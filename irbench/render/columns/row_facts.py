@@ -37,6 +37,20 @@ def computed_precision(row: AnyRow) -> str:
     return str(row.effective.get("precision") or NOT_MEASURED)
 
 
+def precisions_differ(table: GroupResult) -> bool:
+    """Whether rows with figures computed in other precisions."""
+    return len({computed_precision(cell) for cell in table.cells if cell.latency_ms is not None}) > 1
+
+
+def _is_precision_news(table: GroupResult) -> bool:
+    """Whether the title, which has what was asked for, does not say what all rows computed in."""
+    return precisions_differ(table) or any(
+        computed_precision(cell) not in (NOT_MEASURED, cell.requested.precision)
+        for cell in table.cells
+        if cell.latency_ms is not None
+    )
+
+
 def _differ(fact: Callable[[CellResult], object]) -> Callable[[GroupResult], bool]:
     return lambda result: len({fact(cell) for cell in result.cells}) > 1
 
@@ -159,6 +173,7 @@ ROW = (
     Column("precision", TEXT_ALWAYS, "What the runtime computed in, or was asked to where it did not run.",
         any_row=lambda row: str(row.effective.get("precision", row.requested.precision)), in_python=True,
         in_speeds=ShownSpeed(10, "prec", text=lambda cell, _: computed_precision(cell), words=True,
+            is_usual=_is_precision_news, when="if rows differ, or computed in another than was asked for",
             explained="the precision that the runtime computed in, as it reported it"),
         in_cold_starts=ShownColumn(10, "prec", text=lambda row, _: computed_precision(row), words=True, drops=6),
         in_soaks=ShownColumn(10, "prec", text=lambda row, _: computed_precision(row), words=True, drops=3)),

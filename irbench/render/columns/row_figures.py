@@ -27,10 +27,11 @@ from irbench.render.columns.declaration import (
     RowPart,
     ShownColumn,
     ShownSpeed,
+    never,
 )
 from irbench.render.columns.generation import generates
 from irbench.render.columns.neighbours import has_neighbours
-from irbench.render.columns.row_facts import row_counters
+from irbench.render.columns.row_facts import precisions_differ, row_counters
 from irbench.render.figure_texts import are_ranges, ends_heading, ends_text, percent, seconds, speedup_cell
 from irbench.spec import Accuracy, InferenceWork
 from irbench.stats.figures import calls_to_bound
@@ -250,7 +251,7 @@ LATENCY = (
 )  # fmt: skip
 THROUGHPUT = (
     Column("fps", NUMBER, "Samples per second.", speed=lambda cell: cell.fps, in_python=True,
-        in_speeds=ShownSpeed(130, "FPS", spread=_spread, drops=1, spans=_FPS.spans,
+        in_speeds=ShownSpeed(130, "FPS", spread=_spread, spans=_FPS.spans,
             is_shown=lambda result: not generates(result), when="without `--generate`",
             explained="batch x completions / wall time of the timed windows, slow calls included")),
     *_FPS.columns,
@@ -304,6 +305,7 @@ MORE_LATENCY = (
     Column("launch_spread", NUMBER, "Half the range of launch medians, as a fraction of their median.",
         speed=lambda cell: cell.launch_spread, in_python=True,
         in_speeds=ShownSpeed(60, "spread", percent, drops=2, legend=Legend(10, _spread_legend),
+            is_usual=lambda table: len(table.cells) == 1, when="with one row, or `--all-columns`",
             explained="half the range of the launch medians, relative to their median: how much restarting the "
             "same program changes the result")),
 )  # fmt: skip
@@ -360,7 +362,8 @@ COMPARISON = (
     Column("max_rel_error", NUMBER, "Largest difference from the reference, relative to the largest reference value.",
         any_row=_error(lambda error: error.max_rel), in_python=True,
         in_speeds=ShownSpeed(240, "max err", error_size, drops=6, legend=Legend(90, _error_legend),
-            is_shown=lambda result: not result.is_training, when="except for training steps",
+            is_shown=lambda result: not result.is_training, is_usual=precisions_differ,
+            when="if precisions differ, or with `--all-columns`; never for training steps",
             explained="largest absolute difference from the reference / largest absolute reference value (of "
             "[very small outputs](#degenerate-outputs): / a thousandth of the largest input); `0` is "
             "exact agreement")),
@@ -382,6 +385,7 @@ PHASES = (
     Column("ready_ms", NUMBER, "Process start to first output; of a cold start the median over launches.",
         speed=_first_phase(lambda phases: phases.ready), cold=ready_time(lambda spans: spans.value), in_python=True,
         in_speeds=ShownSpeed(250, "ready s", seconds, drops=7, legend=Legend(20, _ready_legend),
+            is_usual=never, when="with `--all-columns`",
             explained="from process start to the first output, in the first launch, where each row starts alone"),
         in_cold_starts=ShownColumn(70,
             lambda table, confidence: ends_heading("ready ms", (row.ready_ms for row in table.rows), confidence),
@@ -467,7 +471,7 @@ WORK = (
 MEMORY = (
     Column("peak_memory_bytes", COUNT, "Resident peak of the process.",
         speed=lambda cell: (cell.peak_memory_bytes or {}).get("process"), in_python=True,
-        in_speeds=ShownSpeed(260, "GB", gigabytes, drops=8,
+        in_speeds=ShownSpeed(260, "GB", gigabytes, drops=8, is_usual=never, when="with `--all-columns`",
             explained="peak resident memory of the row's process, in 10^9 bytes; the largest of all launches. "
             "With `--instances` the sum of all processes, in which memory that they share counts "
             "several times")),
@@ -475,7 +479,7 @@ MEMORY = (
         speed=lambda cell: (cell.peak_memory_bytes or {}).get("gpu"), in_python=True,
         in_speeds=ShownSpeed(265, "GPU GB", gigabytes, drops=8,
             is_shown=lambda table: any("gpu" in (row.peak_memory_bytes or {}) for row in table.cells),
-            when="with a row on an NVIDIA GPU",
+            is_usual=never, when="with `--all-columns` and a row on an NVIDIA GPU",
             explained="what the row takes of the GPU's memory at most, in 10^9 bytes, as NVML tells: what was in use "
             "after its turns, less what was before them; the largest of all launches")),
     Column("peak_memory_by_phase_bytes", FACTS, "Resident peak of each phase.",

@@ -17,7 +17,7 @@ from irbench.notices.doubts import PacedDiffers, RatioRow, ReversedPair, SlowRow
 from irbench.notices.marks import LateCalls, OtherPrecision, Oversubscribed
 from irbench.notices.warnings import ManyDirtyBlocks, Unverified
 from irbench.render.footer import footer
-from irbench.render.speed_table import GroupView
+from irbench.render.speed_table import GroupView, WhichColumns, group_table
 from irbench.runs.document_text import render_document
 from irbench.spec import Accuracy, AccuracyLimit
 
@@ -283,8 +283,8 @@ BAD = replace(
 )
 
 
-def shown(table: GroupResult) -> str:
-    return "\n".join(line.plain for line in GroupView(table).as_lines(200))
+def shown(table: GroupResult, columns: WhichColumns = "usual") -> str:
+    return "\n".join(line.plain for line in GroupView(table, columns=columns).as_lines(200))
 
 
 def test_a_table_has_the_accuracy_of_its_rows_and_the_limit_below():
@@ -358,7 +358,7 @@ def threaded(number: int, asked: int, used: int) -> CellResult:
 
 
 def names(*rows: CellResult) -> list[str]:
-    lines = shown(group(*rows)).splitlines()
+    lines = shown(group(*rows), "all").splitlines()
     return [line.partition("fp32")[0].strip() for line in lines if line.strip().startswith("ort x2")]
 
 
@@ -368,3 +368,34 @@ def test_rows_that_used_the_same_threads_are_told_apart_by_those_that_were_asked
 
 def test_rows_that_the_column_of_threads_tells_apart_need_no_more():
     assert names(threaded(1, 1, 1), threaded(2, 2, 2)) == ["ort x2", "ort x2"]
+
+
+def headings(table: GroupResult, columns: WhichColumns = "usual") -> list[str]:
+    return [column.heading for column in group_table(table, columns=columns).columns]
+
+
+def test_a_table_has_the_columns_that_answer_which_row_to_choose():
+    table = group(cell("ort"), cell("tf"))
+    assert headings(table) == ["backend", "p50 ms", "p90 ms", "FPS", "speedup", "verdict"]
+    assert "--all-columns shows 5 more" in shown(table)
+    assert "--all-columns" not in shown(table, "all")
+
+
+def test_all_columns_are_shown_on_request():
+    added = ["prec", "spread", "max err", "ready s", "GB"]
+    table = group(cell("ort"), cell("tf"))
+    assert sorted(set(headings(table, "all")) - set(headings(table))) == sorted(added)
+
+
+def test_columns_are_those_that_were_named_in_their_order_without_legends_of_others():
+    table = group(cell("ort"), cell("tf"))
+    assert headings(table, ("label", "max_rel_error", "p50_ms")) == ["backend", "max err", "p50 ms"]
+    assert "spread: " not in shown(table, ("label", "max_rel_error", "p50_ms"))
+
+
+def test_precisions_and_what_they_cost_have_columns_where_rows_differ_in_them():
+    assert {"prec", "max err"} <= set(headings(group(cell("ort"), cell("ort", id="b", precision="bf16"))))
+
+
+def test_a_single_row_has_its_spread():
+    assert "spread" in headings(group(cell("ort")))

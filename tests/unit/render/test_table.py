@@ -21,15 +21,15 @@ from irbench.core.result import RunDocument
 from irbench.core.row import Requested
 from irbench.notices.notes import NativePrecision
 from irbench.render.line_wrapping import wrap
-from irbench.render.speed_table import GroupView
+from irbench.render.speed_table import GroupView, WhichColumns
 from irbench.render.table import ListingTable, Row, TableColumn, TextTable
 from irbench.runs.document_text import render_document
 
 HOSTILE = "[red]x[/red] [bold] pip install 'irbench[openvino]' \x1b[2Jgone\r\nnext | pipe"
 
 
-def shown(result: Any, width: int = 200) -> str:
-    return "\n".join(line.plain for line in GroupView(result).as_lines(width))
+def shown(result: Any, width: int = 200, columns: WhichColumns = "usual") -> str:
+    return "\n".join(line.plain for line in GroupView(result, columns=columns).as_lines(width))
 
 
 def hostile() -> RunDocument:
@@ -62,8 +62,9 @@ def test_every_row_comes_out_at_every_width(width: int):
 
 
 def test_columns_that_have_no_room_are_named():
-    assert "hidden, the terminal is too narrow: max err, ready s, GB" in shown(example(), 80)
-    assert "hidden, the terminal" not in shown(example(), 100)
+    assert "hidden, the terminal is too narrow: max err, ready s, GB" in shown(example(), 80, "all")
+    assert "hidden, the terminal" not in shown(example(), 100, "all")
+    assert "hidden, the terminal" not in shown(example(), 80)
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=300), st.integers(20, 140))
@@ -197,7 +198,7 @@ def test_rows_of_several_models_batches_and_thread_counts_have_columns_for_what_
     rows = (cell("ort", model="fp32"), cell("ort", model="int8", id="b", batch=8, threads=4))
     text = shown(group(*rows, model="fp32"))
     head = next(line for line in text.splitlines() if "p50 ms" in line)
-    assert head.split()[:5] == ["backend", "prec", "model", "batch", "threads"]
+    assert head.split()[:4] == ["backend", "model", "batch", "threads"]
     assert "fp32, int8  " in text
     assert "batches 1, 8" in text
     assert "compared by FPS" in text
@@ -205,4 +206,4 @@ def test_rows_of_several_models_batches_and_thread_counts_have_columns_for_what_
 
 def test_a_table_of_one_model_and_batch_has_no_columns_for_them() -> None:
     head = next(line for line in shown(group(cell("ort"), cell("tf"))).splitlines() if "p50 ms" in line)
-    assert head.split()[:3] == ["backend", "prec", "p50"]
+    assert head.split()[:2] == ["backend", "p50"]

@@ -16,7 +16,7 @@ from irbench.runs.document_text import render_document
 
 
 def shown(result: Any, width: int = 200) -> str:
-    return "\n".join(line.plain for line in GroupView(result).as_lines(width))
+    return "\n".join(line.plain for line in GroupView(result, columns="all").as_lines(width))
 
 
 def test_what_was_not_measured_is_a_dash_in_tables_null_in_json_and_empty_in_csv():

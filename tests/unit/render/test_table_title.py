@@ -22,7 +22,7 @@ from irbench.spec.serving import ServiceLevel
 
 
 def shown(result: Any, width: int = 200) -> str:
-    return "\n".join(line.plain for line in GroupView(result).as_lines(width))
+    return "\n".join(line.plain for line in GroupView(result, columns="all").as_lines(width))
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_outside_a_terminal_no_column_is_cut():
 
 def test_columns_decides_the_width_where_it_is_set(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("COLUMNS", "80")
-    text = to_text(GroupView(example()))
+    text = to_text(GroupView(example(), columns="all"))
     assert max(map(len, text.splitlines())) <= 80
     assert "hidden, the terminal is too narrow" in text
 
