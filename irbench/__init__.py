@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from irbench.features.corun.run import corun
     from irbench.features.cost.report import GraphCost
     from irbench.features.cost.run import cost
+    from irbench.features.deploy.run import deploy
     from irbench.features.doctor.report import Diagnosis
     from irbench.features.doctor.run import doctor
     from irbench.features.export.run import ExportedModel, export
@@ -135,6 +136,7 @@ __all__ = [
     "compare",
     "corun",
     "cost",
+    "deploy",
     "diff",
     "doctor",
     "export",
@@ -225,6 +227,7 @@ _MODULES = {
     "compare": "features.compare.run",
     "corun": "features.corun.run",
     "cost": "features.cost.run",
+    "deploy": "features.deploy.run",
     "diff": "features.inspect.run",
     "doctor": "features.doctor.run",
     "export": "features.export.run",

@@ -42,45 +42,6 @@ from irbench_openvino.properties import (
 )
 from irbench_openvino.runtime import probe
 
-
-def usage(model: UsedModel, load: Load, target: str) -> Usage:
-    """Return Python that compiles a model and calls it."""
-    lines = [f"    {key!r}: {value!r}," for key, value in {**pinned_properties(load), **load.options}.items()]
-    compiled = "\n".join(
-        (
-            "import openvino",
-            "",
-            "core = openvino.Core()",
-            f"model = core.read_model({model.path!r})",
-            *([f"model.reshape({_shapes(model)!r})"] if model.shapes else []),
-            f"compiled = core.compile_model(model, {target!r}, {{",
-            *lines,
-            "})",
-        )
-    )
-    concurrent = _CONCURRENT.format(streams=load.streams) if load.streams > 1 else ""
-    return Usage(compiled, "outputs = request.infer(inputs)", "request = compiled.create_infer_request()", concurrent)
-
-
-def _shapes(model: UsedModel) -> dict[str, list[int]]:
-    return {name: list(shape) for name, shape in model.shapes.items()}
-
-
-_CONCURRENT = """\
-outputs = [None] * len(batches)
-
-
-def keep(request, number):
-    outputs[number] = [array.copy() for array in request.results.values()]
-
-
-queue = openvino.AsyncInferQueue(compiled, {streams})
-queue.set_callback(keep)
-for number, inputs in enumerate(batches):
-    queue.start_async(inputs, number)
-queue.wait_all()"""
-
-
 _KINDS: Mapping[OperatorClass, str] = {
     OperatorClass.MATRIX: """
         BinaryConvolution Convolution ConvolutionBackpropData Deconvolution DeformableConvolution FullyConnected
@@ -241,7 +202,9 @@ class OpenVinoBackend:
         return int(compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
 
     def usage(self, model: UsedModel, load: Load, device: str) -> Usage:
-        """Return how OpenVINO is called for a load."""
+        """Return how OpenVINO is used for a load."""
+        from irbench_openvino.usage import usage
+
         return usage(model, load, _DEVICES[device])
 
 

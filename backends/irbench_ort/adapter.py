@@ -9,7 +9,7 @@ whether operations between quantisers became integer operations.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -34,7 +34,7 @@ from irbench.spi import (
     install_command,
 )
 from irbench_ort import devices, openvino_provider
-from irbench_ort.devices import computes, probe, providers
+from irbench_ort.devices import computes, probe
 from irbench_ort.options import BOUND, KNOWN, RESERVED, TUNABLE, OrtOptions, parse_options
 
 if TYPE_CHECKING:
@@ -98,56 +98,6 @@ def read_back(graph: GraphPrecision, written: Path | None) -> str:
         return graph.narrowest
     computed = read_precision(written)
     return "fp32" if graph.quantised and not computed.multiplies_integers else computed.dominant
-
-
-_LEVELS = {
-    "disabled": "ORT_DISABLE_ALL",
-    "basic": "ORT_ENABLE_BASIC",
-    "extended": "ORT_ENABLE_EXTENDED",
-    "all": "ORT_ENABLE_ALL",
-}
-
-
-def usage(model: UsedModel, load: Load, device: str, options: OrtOptions) -> Usage:
-    """Return Python that makes a session and calls it."""
-    settings = (*_sizes(model), *_settings(load, options, device))
-    session = _session(model.path, providers(device, load, options.provider))
-    setup = (*_imports(load), "", "options = onnxruntime.SessionOptions()", *settings, *session)
-    concurrent = _CONCURRENT.format(streams=load.streams) if load.streams > 1 else ""
-    return Usage("\n".join(setup), "outputs = session.run(None, inputs)", concurrent=concurrent)
-
-
-_CONCURRENT = """\
-with ThreadPoolExecutor({streams}) as callers:
-    outputs = list(callers.map(lambda inputs: session.run(None, inputs), batches))"""
-
-
-def _imports(load: Load) -> Iterator[str]:
-    if load.streams > 1:
-        yield "from concurrent.futures import ThreadPoolExecutor"
-        yield ""
-    yield "import onnxruntime"
-
-
-def _sizes(model: UsedModel) -> Iterator[str]:
-    for name, size in model.sizes.items():
-        yield f"options.add_free_dimension_override_by_name({name!r}, {size})"
-
-
-def _settings(load: Load, options: OrtOptions, device: str) -> Iterator[str]:
-    if load.threads is not None:
-        pool = max(1, load.threads - load.streams + 1)
-        yield f"options.intra_op_num_threads = {pool}"
-    if options.level is not None:
-        yield f"options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.{_LEVELS[options.level]}"
-    for name, value in options.attributes:
-        yield f"options.{name} = {value}"
-    for key, text in (*options.config_entries, *_entries_of(device, options).items()):
-        yield f"options.add_session_config_entry({key!r}, {text!r})"
-
-
-def _session(model: str, providers: list[Any]) -> Iterator[str]:
-    yield f"session = onnxruntime.InferenceSession({model!r}, options, providers={providers!r})"
 
 
 _DOMAINS = ("com.microsoft",)  # its own operators, beside those of ONNX
@@ -287,8 +237,11 @@ class OrtBackend:
         return session, effective
 
     def usage(self, model: UsedModel, load: Load, device: str) -> Usage:
-        """Return how ONNX Runtime is called for a load."""
-        return usage(model, load, device, parse_options(load.options, device, load.precision))
+        """Return how ONNX Runtime is used for a load."""
+        from irbench_ort.usage import usage
+
+        options = parse_options(load.options, device, load.precision)
+        return usage(model, load, device, options, options.level or self._default_level, _entries_of(device, options))
 
     def _description(self, distribution: str, installed: str | None) -> Description:
         return Description(

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 from irbench.onnx.operator_classes import OperatorClass
 from irbench.spec import Artifact, Load
-from irbench.spi import Availability, Description, Phases, ProfiledSession, Refusal, Session, install_command
+from irbench.spi import (
+    Availability,
+    Description,
+    Phases,
+    ProfiledSession,
+    Refusal,
+    Session,
+    Usage,
+    UsedModel,
+    install_command,
+)
 from irbench_tf import precision
 from irbench_tf.options import KNOWN, apply_environment, environment_for, parse_options
 from irbench_tf.session import import_full, import_lean, installed
@@ -232,6 +242,12 @@ class TensorFlowBackend:
         if device != "cpu":
             raise Refusal(f"{self.name} can be profiled on the CPU alone.", hint="Profile it on the CPU.")
         return ProfiledGraphSession(*self._compile(artifact, load, device, phases))
+
+    def usage(self, model: UsedModel, load: Load, device: str, /) -> Usage:
+        """Return how TensorFlow is used for a load."""
+        from irbench_tf.usage import usage
+
+        return usage(model, load, device, parse_options(load.options, self.name), jit=self._jit)
 
     def describe_model(self, model: TrainedModel, /) -> ModelFacts:
         """Load a model that is to be trained, and say what it is."""

@@ -141,8 +141,8 @@ class ThreadPlan:
     total: int
 
 
-def plan_threads(load: Load, options: TensorFlowOptions) -> ThreadPlan:
-    """Return the pools for a load.
+def plan_threads(load: Load, options: TensorFlowOptions, pools: dict[str, int]) -> ThreadPlan:
+    """Return the pools for a load; ``pools`` are those that its process has, which new ones are added to.
 
     The thread that runs an operation takes one share of its work and the intra-op pool the others. One stream therefore
     keeps ``threads`` busy with a pool of as many; with several streams the callers come on top of the pool, which
@@ -150,16 +150,16 @@ def plan_threads(load: Load, options: TensorFlowOptions) -> ThreadPlan:
     """
     if load.threads is None:
         inter_op = options.inter_op_threads or 0
-        intra_op = pool_of_process.setdefault("intra_op", 0)
+        intra_op = pools.setdefault("intra_op", 0)
         return ThreadPlan(intra_op, inter_op, on_caller=False, total=intra_op or len(os.sched_getaffinity(0)))
     runners = load.streams if options.inter_op_threads is None else options.inter_op_threads
     pool = load.threads if runners == 1 else max(1, load.threads - runners)
-    intra_op = pool_of_process.setdefault("intra_op", pool)
+    intra_op = pools.setdefault("intra_op", pool)
     total = intra_op if runners == 1 else runners if intra_op == 1 else runners + intra_op
     return ThreadPlan(intra_op, runners, on_caller=options.inter_op_threads is None, total=total)
 
 
-_FUNCTIONAL = frozenset({"Case", "If", "StatelessCase", "StatelessIf", "StatelessWhile", "While"})
+FUNCTIONAL = frozenset({"Case", "If", "StatelessCase", "StatelessIf", "StatelessWhile", "While"})
 
 
 def lower(graph_def: Any) -> None:
@@ -169,7 +169,7 @@ def lower(graph_def: Any) -> None:
     """
     for nodes in (graph_def.node, *(function.node_def for function in graph_def.library.function)):
         for node in nodes:
-            if node.op in _FUNCTIONAL:
+            if node.op in FUNCTIONAL:
                 node.attr["_lower_using_switch_merge"].b = True
 
 
@@ -193,10 +193,15 @@ class Job:
 
     @property
     def rewriting(self) -> Grappler:
-        """Which of TensorFlow's rewriters run; those for GPUs did not run at export, so all run there."""
-        if self.jit or self.options.grappler == "off":
-            return "off"
-        return self.options.grappler if self.device == "cpu" else "all"
+        """Which of TensorFlow's rewriters run."""
+        return rewriting(self.options, self.device, jit=self.jit)
+
+
+def rewriting(options: TensorFlowOptions, device: str, *, jit: bool) -> Grappler:
+    """Return which of TensorFlow's rewriters run; those for GPUs did not run at export, so all run there."""
+    if jit or options.grappler == "off":
+        return "off"
+    return options.grappler if device == "cpu" else "all"
 
 
 @dataclass(frozen=True)
@@ -236,7 +241,7 @@ def compile_graph(job: Job, loaded: LoadedGraph) -> GraphSession:
     from tensorflow.python.client import session as tf_session
     from tensorflow.python.framework import errors
 
-    plan = plan_threads(job.load, job.options)
+    plan = plan_threads(job.load, job.options, pool_of_process)
     if job.device == "gpu" and job.load.precision != "native":
         pin_tensor_float_32()
     session = tf_session.Session(graph=loaded.graph, config=_session_config(job, plan))

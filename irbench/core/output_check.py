@@ -157,8 +157,7 @@ def judge(error: OutputError, precision: str, graph_precision: str = "") -> Fail
         precision: What the runtime read back, not what was asked for.
         graph_precision: What the graph holds; empty where that is unknown.
     """
-    known = [name for name in (precision, graph_precision) if name in TOLERANCES] or [_UNKNOWN_PRECISION]
-    precision = max(known, key=tolerance)
+    precision = _loosest(precision, graph_precision)
     allowed = tolerance(precision)
     if error.max_rel <= allowed:
         return None
@@ -167,6 +166,26 @@ def judge(error: OutputError, precision: str, graph_precision: str = "") -> Fail
         f"wrong outputs: max_rel {error.max_rel:.2g} is above {allowed:g}, the tolerance of {precision}",
         f"A tolerance of {_round_up(error.max_rel):g} would pass; the cosine is {error.cosine:.4f}.",
     )
+
+
+def _loosest(*precisions: str) -> str:
+    """Return the precision with the largest tolerance; that of an unknown one where none is known."""
+    known = [name for name in precisions if name in TOLERANCES] or [_UNKNOWN_PRECISION]
+    return max(known, key=tolerance)
+
+
+def allowed_error(precision: str, graph_precision: str, accuracy: Accuracy | None) -> float:
+    """Return the largest ``max_rel`` that passes: the tolerance, or more where outputs are good enough by a measure.
+
+    Args:
+        precision: As :func:`judge` is given it.
+        graph_precision: As :func:`judge` is given it.
+        accuracy: By the user's measure; ``None`` where no limit was given.
+    """
+    allowed = tolerance(_loosest(precision, graph_precision))
+    if accuracy is None or accuracy.max_rel is None or not accuracy.is_within_limit:
+        return allowed
+    return max(allowed, _EXCUSED * accuracy.max_rel)
 
 
 def is_excused(error: OutputError | None, accuracy: Accuracy | None) -> bool:

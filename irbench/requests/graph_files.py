@@ -87,7 +87,7 @@ def _original(name: str) -> StoredGraph | None:
     path = Path(name)
     if path.suffix == ".onnx":
         return _file(path)
-    folder = path if is_file(path / bundles.CARD) else bundles.find(name) or _exported_from(name)
+    folder = path if is_file(path / bundles.CARD) else bundles.find(name) or exported_from(name)
     if folder is None:
         return None
     bundle = bundles.load_intact(folder)
@@ -97,7 +97,7 @@ def _original(name: str) -> StoredGraph | None:
     return StoredGraph(bundle.name, artifact.path, bundle, artifact, outdated=find_outdated(folder))
 
 
-def _exported_from(name: str) -> Path | None:
+def exported_from(name: str) -> Path | None:
     """Return the bundle that was exported last from what a name means as a source, ``None`` where there is none."""
     source = Source(name)
     if source.is_zoo or not is_exportable(source):

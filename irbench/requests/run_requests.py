@@ -36,11 +36,11 @@ from irbench.requests.resolve import able_backends, disambiguate, resolve_backen
 from irbench.requests.user_code import accuracy_limit, require_found
 from irbench.runner.conditions import with_conditions
 from irbench.runner.plan import PlannedGroup, plan
-from irbench.runner.prepare import prepare, with_files_of_graphs
+from irbench.runner.prepare import Report, prepare, with_files_of_graphs
 from irbench.runner.request import RunRequest, as_asked
 from irbench.runner.requested_cells import environment_notes
 from irbench.runner.requested_inputs import refuse_unknown_values, require_data
-from irbench.spec import Precision, Timing, WarmUpLength
+from irbench.spec import Bundle, Precision, Timing, WarmUpLength
 from irbench.spec.requested_sizes import refuse_unknown_names
 from irbench.system import host
 from irbench.system.prepared_types import prepared
@@ -171,6 +171,9 @@ def requested(options: RunOptions) -> RunRequest:
     )
 
 
+def _silent(_line: str) -> None: ...
+
+
 def planned(
     request: RunRequest,
     options: RunOptions,
@@ -193,8 +196,33 @@ def planned(
         tells_notes: Whether notes are reported; not where they are shown below the tables.
     """
     say = once(say)
-    bundles = disambiguate(resolve_bundles(options.models, everything=options.all, say=say, imports=options.imports))
-    bundles = with_classes(bundles, options.classes)
+    bundles = resolve_bundles(options.models, everything=options.all, say=say, imports=options.imports)
+    report = in_words(say, status or _silent)
+    said = say if tells_refused else _silent
+    return planned_models(request, options, bundles, scratch, report, said, say if tells_notes else _silent)
+
+
+def planned_models(
+    request: RunRequest,
+    options: RunOptions,
+    bundles: Sequence[Bundle],
+    scratch: Path,
+    report: Report,
+    say_refused: Say = _silent,
+    say_notes: Say = _silent,
+) -> tuple[RunRequest, tuple[PlannedGroup, ...]]:
+    """Return what :func:`planned` does, of models that were found already.
+
+    Args:
+        request: What :func:`requested` returned.
+        options: What it was made from.
+        bundles: The models, in their order.
+        scratch: A folder that is gone after the run.
+        report: Called with each step of a graph that is optimised, because none is kept.
+        say_refused: Receives rows that are known to be impossible.
+        say_notes: Receives the notes.
+    """
+    bundles = with_classes(disambiguate(bundles), options.classes)
     if request.generate is not None:
         prompt = request.prompt or (DEFAULT_PROMPT,)
         inputs = request.inputs
@@ -207,9 +235,7 @@ def planned(
     refuse_unknown_values(request.inputs, bundles)
     backends = request.backends if options.backends else able_backends(request.backends, bundles)
     request = replace(request, bundles=tuple(map(with_files_of_graphs, bundles)), backends=backends)
-    groups = without_refused_rows(
-        plan(request, prepare(request, scratch, in_words(say, status or _silent))), say if tells_refused else _silent
-    )
+    groups = without_refused_rows(plan(request, prepare(request, scratch, report)), say_refused)
     if request.corun is not None:
         named = dict(zip(options.models, (bundle.name for bundle in request.bundles), strict=True))
         groups = with_conditions(groups, request, named)
@@ -217,8 +243,8 @@ def planned(
         _refuse_several_samples(groups)
     levels, layouts = tuple(ineffective_levels(request, groups)), tuple(ineffective_layouts(groups))
     notes = (*request.notes, *levels, *layouts, *graph_notes(groups))
-    for note in notes if tells_notes else ():
-        say(note.text(Context()))
+    for note in notes:
+        say_notes(note.text(Context()))
     passes = 1 if request.counting is None else 2  # rows are launched once more to be counted
     return replace(request, notes=notes).with_budget_for(1, passes * sum(group.weight for group in groups)), groups
 
@@ -233,9 +259,6 @@ def once(say: Say) -> Say:
             say(line)
 
     return say_new
-
-
-def _silent(_line: str) -> None: ...
 
 
 def _refuse_several_samples(groups: Sequence[PlannedGroup]) -> None:

@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from irbench.spec import Artifact, Io, Load, Scalar
+from irbench.spec import Artifact, Io, Load, Scalar, TensorSpec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray  # listing backends and models takes a third less time without it
@@ -228,57 +228,57 @@ class StreamAdvisor(Protocol):
 
 @dataclass(frozen=True)
 class UsedModel:
-    """A model as code that uses it names it.
+    """A model as a program that uses it knows it.
 
     Attributes:
-        path: Of its file.
-        shapes: The shapes that inputs are to have, by name; none where the file has them.
-        sizes: Of dynamic dimensions, by name.
+        inputs: Its inputs, with the shapes that they have in every call; a dimension that differs has a name.
+        outputs: Its outputs, in their order.
+        io: Whether buffers stay bound from call to call.
     """
 
-    path: str
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
-    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    io: Io = "copy"
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Python that uses a runtime without irbench.
+    """Python that uses a runtime without irbench: the pieces that are the same for every program.
 
     Attributes:
-        setup: Compiles the model.
-        call: A single call, in statements: it reads ``inputs``, arrays by input name, and leaves ``outputs``, a
-            sequence or a mapping in the order of the model's outputs, which can be indexed by their places.
-        caller: What each thread that calls needs for itself, before its first call.
-        concurrent: With several streams, statements that make all calls: they read ``batches``, of which each is such
-            inputs. Empty with one.
+        imports: Import statements.
+        load: Definition of the function ``load(path)``, which compiles the file of a model and returns what ``Caller``
+            is made of.
+        caller: Definition of the class ``Caller``, made of that, whose methods are those of a :class:`Slot`: ``stage``
+            takes arrays by input name, ``run`` runs one inference, and ``fetch`` returns a list of the outputs, which
+            stay valid. Each thread makes one for itself.
+        run_all: With several streams, the definition of ``run_all(model, batches)``, which runs all of ``batches``,
+            each such inputs, and returns their outputs in the same order. Empty where ``STREAMS`` threads do that, each
+            with a ``Caller``.
+        environment: Variables that must be set before the runtime is imported.
     """
 
-    setup: str
-    call: str
-    caller: str = ""
-    concurrent: str = ""
-
-    @property
-    def program(self) -> str:
-        """All of it, one after the other."""
-        if self.concurrent:
-            return f"{self.setup}\n# batches: of each, arrays by input name\n{self.concurrent}"
-        parts = (self.setup, self.caller, "# inputs: arrays by input name", self.call)
-        return "\n".join(part for part in parts if part)
+    imports: str
+    load: str
+    caller: str
+    run_all: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @runtime_checkable
 class UsageWriter(Protocol):
-    """A backend that can say how its runtime is called without irbench."""
+    """A backend that can tell how its runtime is used without irbench."""
 
     def usage(self, model: UsedModel, load: Load, device: str, /) -> Usage:
-        """Return Python that compiles a model as a load asks for, and calls it.
+        """Return Python that compiles a model as a load asks for, and runs it. Imports no runtime.
 
         Args:
             model: What is compiled.
             load: How it is driven; what several processes share is the caller's.
             device: Where.
+
+        Raises:
+            Refusal: There is no such program, for tensors that NumPy has no type for, for example.
         """
         ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from irbench.core import registry
@@ -9,8 +10,8 @@ from irbench.core.address import BackendAddress
 from irbench.features.reduce.expectation import SlowerThan
 from irbench.features.reduce.options import ReduceOptions
 from irbench.features.reduce.report import Criterion, TensorFacts
-from irbench.spec import Load
-from irbench.spi import Usage, UsageWriter, UsedModel
+from irbench.spec import Load, TensorSpec
+from irbench.spi import Refusal, Usage, UsageWriter, UsedModel
 
 MODEL_FILE = "reduced.onnx"
 INPUTS_FILE = "inputs.npz"
@@ -35,28 +36,32 @@ def script(usage: Usage, criterion: Criterion, outputs: Sequence[TensorFacts] = 
         outputs: Of the graph, where the expected ones are stored.
         p50_ms: How long a call takes; decides how many are timed.
     """
-    head = [*(["import timeit", ""] if criterion == "slower" else []), "import numpy", ""]
-    inputs = [f'inputs = dict(numpy.load("{INPUTS_FILE}"))', ""]
+    variables = ["import os", "", f"os.environ.update({dict(usage.environment)!r})", ""] if usage.environment else []
+    imports = [*(["import timeit", ""] if criterion == "slower" else []), "import numpy", usage.imports]
+    staged = [
+        f'caller = Caller(load("{MODEL_FILE}"))',
+        f'caller.stage(dict(numpy.load("{INPUTS_FILE}")))',
+    ]
     if criterion == "slower":
-        shown = _timing(usage.call, p50_ms)
+        shown = _timing(p50_ms)
     elif criterion == "wrong" and outputs:
-        shown = [usage.call, *_difference(outputs)]
+        shown = ["caller.run()", *_difference(outputs)]
     else:
-        shown = [usage.call]
-    setup = [part for part in (usage.setup, usage.caller) if part]
-    return "\n".join((*head, *inputs, *setup, *shown))
+        shown = ["caller.run()"]
+    definitions = [f"\n\n{usage.load}", f"\n\n{usage.caller}\n\n"]
+    return "\n".join((*variables, *imports, *definitions, *staged, *shown))
 
 
-def _timing(call: str, p50_ms: float | None) -> list[str]:
+def _timing(p50_ms: float | None) -> list[str]:
     calls = _MOST_CALLS if not p50_ms else min(_MOST_CALLS, max(_FEWEST_CALLS, round(1e3 * _TIMED_S / p50_ms)))
     return [
-        f"seconds = timeit.repeat({call!r}, number=1, repeat={calls}, globals=globals())",
+        f"seconds = timeit.repeat(caller.run, number=1, repeat={calls})",
         f'print(f"median of {calls} calls: {{1e3 * numpy.median(seconds):.4g}} ms")',
     ]
 
 
 def _difference(outputs: Sequence[TensorFacts]) -> list[str]:
-    """Return lines that compare outputs, a sequence or a mapping in the order of the expected ones."""
+    """Return lines that compare outputs with the expected ones."""
     are_numbers = all(tensor.dtype != "string" for tensor in outputs)
     shown = (
         """\
@@ -67,8 +72,7 @@ def _difference(outputs: Sequence[TensorFacts]) -> list[str]:
         print(f"{name}: {(value != right).sum()} of {right.size} values differ")"""
     )
     return [
-        'answers = outputs.values() if hasattr(outputs, "values") else outputs',
-        f'for (name, right), value in zip(numpy.load("{EXPECTED_FILE}").items(), map(numpy.asarray, answers)):',
+        f'for (name, right), value in zip(numpy.load("{EXPECTED_FILE}").items(), map(numpy.asarray, caller.fetch())):',
         "    if value.shape != right.shape:",
         '        print(f"{name}: shape {value.shape} instead of {right.shape}")',
         "    else:",
@@ -92,9 +96,17 @@ def repeat_command(options: ReduceOptions) -> tuple[str, ...]:
     return ("irbench", "run", *files, *words)
 
 
-def code_without_irbench(loads: Mapping[BackendAddress, Load]) -> Iterator[tuple[str, Usage]]:
-    """Yield each backend that describes its use, with Python that runs the reduced graph as it was run."""
+def code_without_irbench(
+    loads: Mapping[BackendAddress, Load], inputs: Sequence[TensorFacts], outputs: Sequence[TensorFacts]
+) -> Iterator[tuple[str, Usage]]:
+    """Yield each backend that tells how its runtime is used, with Python that runs the reduced graph as it was run."""
+    model = UsedModel(tuple(map(_spec, inputs)), tuple(map(_spec, outputs)))
     for address, load in loads.items():
         backend = registry.backend(address.name)
         if isinstance(backend, UsageWriter):
-            yield str(address), backend.usage(UsedModel(MODEL_FILE), load, address.device)
+            with contextlib.suppress(Refusal):  # NumPy has no such type
+                yield str(address), backend.usage(model, load, address.device)
+
+
+def _spec(tensor: TensorFacts) -> TensorSpec:
+    return TensorSpec(tensor.name, tensor.dtype, tensor.shape)

@@ -16,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
+from irbench.core.address import BackendAddress
 from irbench.core.graph_record import Uncuttable
 from irbench.core.record import Failure
 from irbench.errors import IrbenchError
@@ -45,6 +46,7 @@ from irbench.features.reduce.search_facts import (
 )
 from irbench.features.reduce.speed import interval_seconds, longest_interval_seconds
 from irbench.measure.clock import Stopwatch
+from irbench.spec import Load
 from irbench.spi import Usage
 from irbench.system.signals import signals_deferred
 
@@ -222,7 +224,7 @@ class Reducer:
         self._scratch = scratch
         self._tell = tell
         self._watch = Stopwatch()
-        self._usage: dict[str, Usage] = {}
+        self._loads: Mapping[BackendAddress, Load] = {}
         self._report = ReductionReport(
             model=options.model,
             expected=expected_difference(options.expectation),
@@ -248,7 +250,7 @@ class Reducer:
     def _whole(self) -> tuple[GraphSource | None, GraphDecision]:
         whole = self._judge.whole(self._for_whole_s(), self._folder("whole"))
         decision = self._judge.decide(whole.evidence)
-        self._usage = dict(code_without_irbench(whole.loads))
+        self._loads = whole.loads
         self._report = replace(self._report, full=whole.evidence)
         self._tell(WholeTried(whole.evidence, decision.verdict))
         if decision.verdict == "other":
@@ -333,7 +335,8 @@ class Reducer:
             has_expected=part.has_expected,
         )
         repeat, folder = repeat_command(self._options), str(part.model.parent)
-        code = {backend: self._script(backend, usage, part, shown) for backend, usage in self._usage.items()}
+        usages = code_without_irbench(self._loads, part.inputs, part.outputs)
+        code = {backend: self._script(backend, usage, part, shown) for backend, usage in usages}
         return self._finished(replace(report, reduced=reduced, repeat=repeat, folder=folder, code=code))
 
     def _script(self, backend: str, usage: Usage, part: GraphPart, shown: ShowingPart) -> str:

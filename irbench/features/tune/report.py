@@ -385,9 +385,7 @@ class TuningReport:
         search_run: The id of the run that holds the search; null where it did not begin.
         confirmation_run: The id of the run that holds the confirmation; null where there was none.
         command: What measures the recommended setting again, as words of a command line.
-        graph_command: What writes the optimised graph that ``code`` reads, as words of a command line; empty where
-            ``code`` reads one that is there.
-        code: Python that runs the model with it, without irbench; empty where its backend does not say.
+        code: Python that runs its graph with it, without irbench; empty where its backend does not tell how.
         flips: The recommended setting against its rival under other conditions, the nearest first; empty where they
             were not asked for, or no other setting could be measured.
         is_flip_map_interrupted: Whether an interrupt ended the measurement of ``flips``.
@@ -414,7 +412,6 @@ class TuningReport:
     search_run: str | None = None
     confirmation_run: str | None = None
     command: tuple[str, ...] = ()
-    graph_command: tuple[str, ...] = ()
     code: str = ""
     flips: tuple[Flip, ...] = ()
     is_flip_map_interrupted: bool = False
@@ -436,6 +433,12 @@ class TuningReport:
     def is_generation(self) -> bool:
         """Whether calls generate tokens, so that throughput is in tokens per second."""
         return self.new_tokens is not None
+
+    @property
+    def can_be_deployed(self) -> bool:
+        """Whether its confirmation holds a row that ``irbench deploy`` writes, with inputs that are stored."""
+        is_of_calls = not self.is_training and self.level is None
+        return is_of_calls and self.setting is not None and self.confirmation_run is not None and bool(self.command)
 
     def throughput(self, fps: float) -> float:
         """Return samples per second, or the tokens per second of generations."""

@@ -11,10 +11,9 @@ from typing import TypeAlias, Unpack
 
 from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Reporter, reporting
-from irbench.core import registry
 from irbench.core.address import BackendAddress
 from irbench.core.result import SEARCH_RUN
-from irbench.errors import ExitCode
+from irbench.errors import ExitCode, IrbenchError
 from irbench.features.serve.options import SERVE
 from irbench.features.tune.decision import (
     Confirmed,
@@ -25,7 +24,6 @@ from irbench.features.tune.decision import (
     whole_search_s,
     with_one_budget,
 )
-from irbench.features.tune.decoder_program import decoder_program
 from irbench.features.tune.flip_map import FlipMapMeans, with_flips
 from irbench.features.tune.keywords import TuneKeywords
 from irbench.features.tune.least_budget import warn_of_small_budget
@@ -43,7 +41,7 @@ from irbench.features.tune.service_level import (
 from irbench.features.tune.tuning_rows import TuningRows, excluded, random_inputs, tuning_rows, within_accuracy
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import MeasurementLock, measuring
-from irbench.optimizer import UNOPTIMIZED, command_options, variant
+from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.options.option import flag_of, names_keywords
 from irbench.options.run import RunOptions
 from irbench.render.columns.serving import level_text
@@ -56,10 +54,9 @@ from irbench.runner.request import RunRequest
 from irbench.runs.measurement import StoredRun, measure_planned, refuse_within_a_worker
 from irbench.runs.results import Interrupted, Run
 from irbench.runs.run_destination import RunDestination
-from irbench.spec import BATCH, BATCH_IN_FILE, Artifact, Cell, Load, Workload, shape_text
-from irbench.spec.generation import GenerationArtifact
+from irbench.runs.stored_rows import program_of_cell
+from irbench.spec import shape_text
 from irbench.spec.serving import ServingPlan
-from irbench.spi import UsageWriter, UsedModel
 from irbench.stats.run_modes.training import is_training
 from irbench.system import host
 from irbench.worker.scratch import scratch_folder
@@ -68,9 +65,8 @@ MOST_CONFIRMED = 3
 """How many settings of a search are confirmed, where there is time for them."""
 MOST_VETTING = 0.4
 """Of the budget, what is kept for finding out whether the best may be used."""
-UseOf: TypeAlias = Callable[[TunedSetting], tuple[tuple[str, ...], tuple[str, ...], str]]
-"""Returns the words of a command line that measures a setting again, of one that writes its graph, and Python that uses
-it."""
+UseOf: TypeAlias = Callable[[TunedSetting], tuple[tuple[str, ...], str]]
+"""Returns the words of a command line that measures a setting again, and Python that uses it."""
 Vetting: TypeAlias = Callable[[TuningRows, Sequence[str], float], TuningRows]
 """Returns the rows of a search once it is known which of the best may not be used, which are absent then; it is given
 how many seconds that may take."""
@@ -266,7 +262,7 @@ class Tuner:
         setting = None if decision.row is None else settings[decision.row]
         notes = (*confirmed.notes, *self._batch_notes(setting), *report.notes)
         deciding_s, notes = with_one_budget(confirmed.deciding_budget_s, notes)
-        command, graph_command, code = ((), (), "") if setting is None else self._use_of(setting)
+        command, code = ((), "") if setting is None else self._use_of(setting)
         return replace(
             report,
             conclusion=decision.conclusion,
@@ -277,7 +273,6 @@ class Tuner:
             leader=None if decision.leader is None else settings[decision.leader],
             alternatives=confirmed.alternatives,
             command=command,
-            graph_command=graph_command,
             code=code,
             notes=notes,
         )
@@ -338,16 +333,16 @@ def _milliseconds(seconds: float | None) -> float | None:
     return None if seconds is None else 1e3 * seconds
 
 
-def use_of(
-    rows: TuningRows, options: TuneOptions, setting: TunedSetting
-) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+def use_of(rows: TuningRows, options: TuneOptions, setting: TunedSetting) -> tuple[tuple[str, ...], str]:
     """Return how a setting of a search is used: see :data:`UseOf`."""
     group = rows.planned.group
     (cell,) = (cell for cell in group.cells if cell.id == setting.row)
     workload = group.workload_of(cell)
-    graph_command = graph_command_of(cell, workload, options.run)
-    code = code_of(setting, cell, workload, options.run.cpus, graph_command[-1] if graph_command else "")
-    return command_of(setting, options), graph_command if code else (), code
+    try:
+        code = program_of_cell(cell, workload, f"Run {workload.bundle.name} as {setting.label}, without irbench.")
+    except IrbenchError:  # its backend does not tell how
+        code = ""
+    return command_of(setting, options), code
 
 
 def command_of(setting: TunedSetting, options: TuneOptions) -> tuple[str, ...]:
@@ -362,81 +357,6 @@ def command_of(setting: TunedSetting, options: TuneOptions) -> tuple[str, ...]:
     asked = tuple(pair for pair in asked if pair[0] in served)  # no setting depends on the others
     level = options_of_level(options.slo, options.batch_wait if setting.batch > 1 else None)
     return ("irbench", "serve", *run.models, *chain.from_iterable((*asked, *level)))
-
-
-def graph_command_of(cell: Cell, workload: Workload, run: RunOptions) -> tuple[str, ...]:
-    """Return the command line that writes the optimised graph of a row to the file that its last word names.
-
-    It asks for what the graph was made from, so that it is the one that was measured. Empty where there is none: the
-    graph is as it was exported; its samples are in memory; or it was made with sizes that ``irbench optimize`` is not
-    given, as those of decoders, or with dynamic shapes since a runtime refused others.
-    """
-    artifact = cell.artifact
-    if artifact is None or not artifact.variant or cell.dynamic or isinstance(artifact, GenerationArtifact):
-        return ()
-    if run.data is not None and not run.inputs.source:
-        return ()
-    asked = chain.from_iterable((("--batch", str(cell.load.batch)), *_input_options(run)))
-    output = f"{workload.bundle.name.replace('/', '-')}.{artifact.variant}.onnx"
-    words = ("irbench", "optimize", *run.models, *command_options(artifact.variant).split())
-    return (*words, *asked, "-o", output)
-
-
-def code_of(
-    setting: TunedSetting, cell: Cell, workload: Workload, cpus: Sequence[int] | None, written: str = ""
-) -> str:
-    """Return Python that runs a model with a setting, without irbench; empty where the backend does not support it.
-
-    Args:
-        setting: What is used.
-        cell: Its row.
-        workload: What the row runs.
-        cpus: Processors that were asked for.
-        written: The file of the optimised graph where a command writes one; else the graph that was measured is named.
-    """
-    backend = registry.backend(cell.backend)
-    artifact = cell.artifact
-    if not isinstance(backend, UsageWriter) or artifact is None:
-        return ""
-    load = Load(
-        batch=setting.batch,
-        threads=setting.threads,
-        streams=setting.streams,
-        precision=setting.precision,
-        options=setting.options,
-        precision_required=setting.precision_required,
-    )
-    affinity = tuple(_affinity_comments(setting, cpus))
-    if isinstance(artifact, GenerationArtifact):
-        models = [
-            UsedModel(str(graph.artifact.path)) for graph in artifact.graphs
-        ]  # their sizes change from call to call
-        usages = [backend.usage(model, load, cell.device) for model in models]
-        return "\n".join((*affinity, decoder_program(artifact, workload.sizes, usages, setting.streams)))
-    model = UsedModel(written) if written else _graph_that_was_measured(cell, artifact, workload)
-    return "\n".join((*affinity, backend.usage(model, load, cell.device).program))
-
-
-def _graph_that_was_measured(cell: Cell, artifact: Artifact, workload: Workload) -> UsedModel:
-    """Return the exported graph with its sizes, as those were bound in a copy of it; or an optimised one."""
-    exported = workload.bundle.artifact(registry.backend(cell.backend).consumes)
-    if exported is None or (artifact.variant and not cell.dynamic):
-        return UsedModel(str(artifact.path))
-    dynamic = [spec for spec in exported.inputs if spec.dynamic_dimensions]
-    shapes = {spec.name: tuple(map(int, spec.bind(workload.sizes).shape)) for spec in dynamic}
-    names = {name for spec in dynamic for name in spec.dynamic_dimensions}
-    sizes = {name: size for name, size in workload.sizes.items() if name in names}
-    called = workload.bundle.details.get(BATCH_IN_FILE)
-    if called and BATCH in sizes:
-        sizes = {str(called): sizes.pop(BATCH), **sizes}
-    return UsedModel(str(artifact.path if artifact.variant else exported.path), shapes, sizes)
-
-
-def _affinity_comments(setting: TunedSetting, cpus: Sequence[int] | None) -> Iterator[str]:
-    if setting.instances > 1:
-        yield f"# in each of {setting.instances} processes, with processors of its own: os.sched_setaffinity(0, share)"
-        if cpus is not None:
-            yield f"# of the processors {', '.join(map(str, cpus))}"
 
 
 def _own_options(setting: TunedSetting) -> Iterator[tuple[str, str]]:

@@ -34,6 +34,7 @@ from irbench.render.figure_texts import are_ranges, ends_heading, ratio_with_end
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import SEPARATOR
 from irbench.render.views import CodeBlock, Document
+from irbench.runs.stored_rows import deploy_command
 from irbench.spec import AccuracyLimit, Objective, Timing
 from irbench.store.folders import results_option
 
@@ -153,13 +154,19 @@ def _parts(report: TuningReport) -> Iterator[str | TextTable | CodeBlock]:
     if report.command:
         yield f"Measure {_named(report)} again:"
         yield CodeBlock(shlex.join(report.command), "sh")
-    if report.graph_command:
-        yield f"Write the graph of {_named(report)}:"
-        yield CodeBlock(shlex.join(report.graph_command), "sh")
+    if report.code and report.can_be_deployed:
+        yield f"Write the program below with the graph of {_named(report)}, and a check of both:"
+        yield CodeBlock(_deploy_command(report), "sh")
     if report.code:
         yield f"Use {_named(report)}:"
         yield CodeBlock(report.code, "python")
     yield from _runs(report)
+
+
+def _deploy_command(report: TuningReport) -> str:
+    assert report.confirmation_run is not None
+    assert report.setting is not None
+    return deploy_command(report.confirmation_run, report.setting.row, results_option(report.results))
 
 
 def _named(report: TuningReport) -> str:

@@ -93,9 +93,9 @@ def tune_training_with(
         if options.budget < least_s:
             reporter.say(small_budget_text(options.budget, least_s))
 
-        def use_of(setting: TunedSetting) -> tuple[tuple[str, ...], tuple[str, ...], str]:
+        def use_of(setting: TunedSetting) -> tuple[tuple[str, ...], str]:
             (cell,) = (cell for cell in rows.planned.group.cells if cell.id == setting.row)
-            return command_of(cell, options, run), (), program_of(cell)
+            return command_of(cell, options, run), program_of(cell)
 
         unchecked: list[str] = []
 

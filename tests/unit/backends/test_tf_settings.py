@@ -23,7 +23,8 @@ def fresh_pool(monkeypatch: pytest.MonkeyPatch):
 
 
 def plan(wanted: int | None, streams: int = 1, **options: str) -> compiler.ThreadPlan:
-    return compiler.plan_threads(Load(threads=wanted, streams=streams), parse_options(options, "tf"))
+    load = Load(threads=wanted, streams=streams)
+    return compiler.plan_threads(load, parse_options(options, "tf"), compiler.pool_of_process)
 
 
 def test_importing_the_backends_imports_no_tensorflow():

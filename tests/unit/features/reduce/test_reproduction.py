@@ -11,18 +11,39 @@ import onnx
 import onnx.parser
 import pytest
 
-from irbench.core import registry
+from irbench.core.address import BackendAddress
 from irbench.features.reduce.cutting import write_arrays
 from irbench.features.reduce.expectation import SlowerThan, WrongAnswers
 from irbench.features.reduce.options import ReduceOptions
 from irbench.features.reduce.report import TensorFacts
-from irbench.features.reduce.reproduction import EXPECTED_FILE, INPUTS_FILE, MODEL_FILE, repeat_command, script
+from irbench.features.reduce.reproduction import (
+    EXPECTED_FILE,
+    INPUTS_FILE,
+    MODEL_FILE,
+    code_without_irbench,
+    repeat_command,
+    script,
+)
 from irbench.options.run import RunOptions
 from irbench.spec import Load
-from irbench.spi import Usage, UsageWriter, UsedModel
+from irbench.spi import Usage
 
 RACE = SlowerThan("fake-a", "fake-b", 1.5)
-USAGE = Usage("session = make()  # of arrays", "outputs = session.run(None, inputs)")
+LOAD = "def load(path):\n    return path"
+CALLER = """\
+class Caller:
+    def __init__(self, model):
+        self.model = model
+
+    def stage(self, inputs):
+        self.inputs = inputs
+
+    def run(self):
+        ran(self.inputs)
+
+    def fetch(self):
+        return answers()"""
+USAGE = Usage("", LOAD, CALLER)
 OUTPUT = (TensorFacts("y", "float32", (2,)),)
 GRAPH = '<ir_version: 10, opset_import: ["" : 20]> net (float[2] x) => (float[2] y) { y = Neg(x) }'
 
@@ -32,32 +53,27 @@ GRAPH = '<ir_version: 10, opset_import: ["" : 20]> net (float[2] x) => (float[2]
 )
 def test_a_median_is_of_as_many_calls_as_take_a_few_seconds(p50_ms: float | None, calls: int):
     text = script(USAGE, "slower", OUTPUT, p50_ms)
-    assert f"timeit.repeat('outputs = session.run(None, inputs)', number=1, repeat={calls}, globals=globals())" in text
+    assert f"timeit.repeat(caller.run, number=1, repeat={calls})" in text
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        'outputs = run({"x": inputs["x"]})',
-        "outputs = run({'x': inputs[\"x\"]})",
-        'outputs = run("a  # b")',
-        "for number in range(2):\n    outputs = run(number)",
-    ],
-)
-def test_a_median_is_printed_whatever_the_call_looks_like(
-    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_median_is_printed_of_calls_that_are_given_the_stored_inputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.chdir(tmp_path)
     write_arrays(tmp_path / INPUTS_FILE, {"x": np.zeros(2)})
     called: list[object] = []
-    exec(script(Usage("run = called.append", call), "slower", OUTPUT, 1e3), {"called": called})
+    exec(script(USAGE, "slower", OUTPUT, 1e3), {"ran": called.append})
     assert capsys.readouterr().out.startswith("median of 11 calls: ")
-    assert len(called) in (11, 22)
+    assert [list(inputs) for inputs in called] == [["x"]] * 11  # type: ignore[call-overload]
 
 
 def test_a_failure_needs_the_call_alone():
-    *_, setup, call = script(USAGE, "failing", OUTPUT).splitlines()
-    assert (setup, call) == (USAGE.setup, USAGE.call)
+    assert script(USAGE, "failing", OUTPUT).splitlines()[-1] == "caller.run()"
+
+
+def test_variables_are_set_before_the_runtime_is_imported():
+    text = script(Usage("import runtime", LOAD, CALLER, environment={"RUNTIME_LEVEL": "1"}), "failing")
+    assert text.index("RUNTIME_LEVEL") < text.index("import runtime")
 
 
 def test_nothing_is_compared_where_the_expected_outputs_are_not_stored():
@@ -91,11 +107,9 @@ def test_the_difference_is_that_to_what_the_reference_answers(
     write_arrays(tmp_path / INPUTS_FILE, {"x": np.zeros(2)})
     write_arrays(tmp_path / EXPECTED_FILE, {"y": np.asarray(right)})
     kind = "string" if len(value) and isinstance(value[0], str) else "float32"
-    for outputs in ([np.asarray(value)], {"any key": np.asarray(value)}):
-        exec(
-            script(Usage("made = made", "outputs = made"), "wrong", (TensorFacts("y", kind, (2,)),)), {"made": outputs}
-        )
-        assert capsys.readouterr().out.strip() == said
+    text = script(USAGE, "wrong", (TensorFacts("y", kind, (2,)),))
+    exec(text, {"ran": lambda _inputs: None, "answers": lambda: [np.asarray(value)]})
+    assert capsys.readouterr().out.strip() == said
 
 
 @pytest.mark.ci
@@ -107,9 +121,8 @@ def test_each_runtime_runs_it_without_irbench(backend: str, criterion: str, said
     onnx.save(onnx.parser.parse_model(GRAPH), tmp_path / MODEL_FILE)
     write_arrays(tmp_path / INPUTS_FILE, {"x": np.array([1, -2], np.float32)})
     write_arrays(tmp_path / EXPECTED_FILE, {"y": np.array([-1, 2], np.float32)})
-    found = registry.backend(backend)
-    assert isinstance(found, UsageWriter)
-    usage = found.usage(UsedModel(MODEL_FILE), Load(batch=1, threads=1), "cpu")
+    loads = {BackendAddress(backend): Load(batch=1, threads=1)}
+    ((_, usage),) = code_without_irbench(loads, (TensorFacts("x", "float32", (2,)),), OUTPUT)
     text = script(usage, criterion, OUTPUT)  # type: ignore[arg-type]
     assert "irbench" not in text
     ran = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, check=False)

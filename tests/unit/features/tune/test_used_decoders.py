@@ -8,10 +8,11 @@ from decoders import write_decoder
 
 from irbench.features.tune.options import TuneOptions
 from irbench.features.tune.report import TunedSetting
-from irbench.features.tune.run import code_of, command_of
+from irbench.features.tune.run import command_of
 from irbench.onnx.reading.signature import read
 from irbench.options.run import RunOptions
 from irbench.requests.generation import GenerationRequest, generations
+from irbench.runs.stored_rows import program_of_cell
 from irbench.spec import Artifact, Bundle, Cell, InputSpec, Load, Workload
 
 SETTING = TunedSetting("ort", "ort", "ort", 1, 2, 1, 1, "fp32")
@@ -23,10 +24,11 @@ def test_code_binds_no_size_of_a_prompt_since_steps_read_one_token(tmp_path: Pat
     bundle = Bundle("decoder", tuple(map(InputSpec, artifact.inputs)), (artifact,))
     (made,) = generations([bundle], GenerationRequest(3, [4]))
     cell = Cell("ort", made.artifact(("onnx",)), "ort", "cpu", Load(threads=2))
-    code = code_of(SETTING, cell, Workload(made, {"batch": 1, "prompt": 4}), None)
-    assert "decoder.onnx" in code
+    code = program_of_cell(cell, Workload(made, {"batch": 1, "prompt": 4}), "Run it.")
+    compile(code, "infer.py", "exec")
     assert "free_dimension" not in code
     assert "while len(tokens) < 3:" in code
+    assert "'input_ids': ('int64', (1, 4))" not in code.partition("def load")[2], "only the prompt has that size"
 
 
 def test_the_command_generates_as_much_again() -> None:

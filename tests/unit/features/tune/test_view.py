@@ -56,7 +56,6 @@ REPORT = TuningReport(
     search_run="01S",
     confirmation_run="01C",
     command=("irbench", "run", "net.onnx", "--optimize", "extended" * 9),
-    graph_command=("irbench", "optimize", "net.onnx", "--level", "extended", "--data", "my photos", "-o", "a.onnx"),
     code=CODE,
     figures={"found": RowFigures(13.1, 305.4), "default": RowFigures(4.2, 239.1)},
     results="my results",
