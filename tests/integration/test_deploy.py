@@ -64,6 +64,12 @@ def test_rows_of_onnx_runtime_and_openvino_run_without_irbench_as_they_were_meas
         said = deploy(row, folder)
         assert f"python {folder}/check.py" in said.out
         require_agreement(folder)
+    shown = irbench("show", "latest", "--code", "openvino x2")
+    assert shown.code == 0, shown.err
+    assert shown.out == (folder / "infer.py").read_text()
+    assert "irbench deploy" in shown.err
+    without_code = irbench("show", "latest", "openvino")
+    assert without_code.code == 2
     listed = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert listed >= {
         "README.md",

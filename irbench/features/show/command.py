@@ -27,12 +27,15 @@ Examples:
   irbench show --all-columns
   irbench show --plot
   irbench show latest --samples -o samples.csv
+  irbench show latest --code "openvino x4"
   irbench show night --format csv -o night.csv
 """
 
 
 @click.command("show", epilog=_EXAMPLES)
 @click.argument("run", required=False, type=RUN)
+@click.argument("row", required=False)
+@click.option("--code", is_flag=True, help="Print the program that runs ROW, or the winner, without irbench.")
 @click.option("--samples", is_flag=True, help="Print the raw samples instead, as CSV or JSON Lines.")
 @click.option("--intervals", is_flag=True, help="Show medians over launches with confidence intervals.")
 @click.option("--warnings", is_flag=True, help="Show warnings with their remedies, and why rows failed, in full.")
@@ -57,6 +60,8 @@ def command(
     context: click.Context,
     /,
     run: str | None,
+    row: str | None,
+    code: bool,
     samples: bool,
     intervals: bool,
     warnings: bool,
@@ -75,6 +80,9 @@ def command(
     which at least one row was measured. A name of several runs means the newest of them, by the same rule. The name of
     a sweep shows its tables, and all of their rows as one table; formats such as csv have the rows of all its runs.
 
+    --code prints the program that runs a row with its settings and without irbench, of the graph that `irbench deploy`
+    writes beside it. ROW is what the table calls the row.
+
     --samples prints for each sample its table (group), model, row, launch and block, whether the block was disturbed
     and whether it counts, when the sample was issued and completed in nanoseconds from the start of its round, its
     latency, and its number of calls. The kind is `round` for the calls that are compared, `tail` for the consecutive
@@ -86,8 +94,13 @@ def command(
 
     shows = {"intervals": intervals, "warnings": warnings, "memory": memory, "plot": plot, "roofline": roofline}
     of_table = {**shows, "all-columns": all_columns}
-    if samples or form != "table":
+    if row is not None and not code:
+        raise IrbenchError(f"Only --code is of one row, {row}.", hint="Add --code, or leave the row out.")
+    if samples or code or form != "table":
         refuse_options_of_the_table(**of_table)
+    if code:
+        _write_code(_found(run, results)[1], row, output, results)
+        return
     if samples:
         sample_format = _sample_format(context, form, columns)
         _write_samples(*_found(run, results), sample_format, output)
@@ -196,6 +209,21 @@ def _introduce(document: RunDocument, folder: Path) -> None:
     say(f"run {document.run_id}{called} of {document.created}, in {folder}")
     if note:
         say(f"note: {note}")
+
+
+def _write_code(document: RunDocument, name: str | None, output: Path | None, results: Path | None) -> None:
+    from irbench.runs.stored_rows import deploy_command, find_row, planned_row, program_of_row
+    from irbench.store.folders import results_option
+    from irbench.terminal.console import print_data
+    from irbench.worker.scratch import scratch_folder
+
+    stored = find_row(document, name)
+    with scratch_folder() as scratch:
+        program = program_of_row(stored, planned_row(stored, scratch))
+    if stored.choice == "fastest":
+        say(f"no winner is decided: {stored.name} looks fastest")
+    print_data(program, output)
+    say(f"with its graph and a check: {deploy_command(document.run_id, stored.name, results_option(results))}")
 
 
 def _sample_format(context: click.Context, form: str, columns: tuple[str, ...]) -> str:

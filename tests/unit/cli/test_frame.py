@@ -111,7 +111,7 @@ def test_no_command_shows_the_help_as_a_wrong_call(capsys: pytest.CaptureFixture
         (("run", "--budget"), "requires an argument", "See irbench run --help."),
         (("results", "rm", "--results"), "requires an argument", "See irbench results rm --help."),
         (("results", "--since", "0"), "write it like 90s or 5m", "See irbench results --help."),
-        (("show", "a", "b"), "unexpected extra argument", "See irbench show --help."),
+        (("show", "a", "b", "c"), "unexpected extra argument", "See irbench show --help."),
         (("show", "01NOPE"), "There is no run '01NOPE'", "irbench results"),
         (("export",), "Missing argument", "See irbench export --help."),
     ],
