@@ -226,7 +226,7 @@ class GroupResult(MeasuredTable):
 
     @property
     def unverified(self) -> bool:
-        """Whether some speedup is of answers that nothing was held against."""
+        """Whether some speedup is of answers that nothing was compared with."""
         return any(cell.speedup is not None and cell.speedup.verified is False for cell in self.cells)
 
 

@@ -258,7 +258,7 @@ class Speedup(WithEnds, Estimated):
         all_blocks_value: The same value over every block, disturbed ones included.
         reason: Why the value is marked, for example that precisions differ.
         all_blocks_verdict: What the interval over every block says; null where it was not derived.
-        verified: Whether the answers of both rows were held against a reference; null in older documents.
+        verified: Whether the answers of both rows were compared with a reference; null in older documents.
         launches: How many measured both; null in older documents.
         confidence: Of the interval, at which the row was tested: by Holm's procedure above ``table_confidence`` where
             several rows are. Null without an interval, and in older documents.

@@ -72,7 +72,7 @@ def range_note(speedup: Speedup) -> str:
 def speedup_cell(speedup: Speedup | None, *, is_baseline: bool, marks_ranges: bool = False) -> str:
     """Return ``1.31 [1.29, 1.33]``, or ``1 baseline``; without brackets where a single launch gives no range.
 
-    A question mark behind the value says that nothing was held against the answers.
+    A question mark behind the value says that nothing was compared with the answers.
     """
     if is_baseline:
         return "1 baseline"

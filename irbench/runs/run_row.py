@@ -80,7 +80,7 @@ class RunRow:
             `compute` are means of all steps; `host`, `forward`, `backward` and `optimizer` are of steps on a batch in
             memory; `beside` is by how much compute takes longer while the input pipeline works.
         loss: How the loss went before training steps were timed: of each step, the means of the `first` and the `last`
-            quarter, and what that was held against.
+            quarter, and what that was compared with.
         environment: What the table calls the Python whose runtime was measured; ``None`` for the one that irbench ran
             in.
         energy_per_inference_j: Energy of one inference of one batch while the row runs alone, with ``energy``.

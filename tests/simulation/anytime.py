@@ -112,7 +112,7 @@ def _union(found: Mapping[int, Bound], looks: Looks) -> float:
 def _first_misses(found: Mapping[int, Bound], looks: Looks) -> Iterator[tuple[int, float]]:
     """Yield each look with the probability that a run misses there for the first time.
 
-    Recomputed from its definition over all sequences of sides, because it is what the shipped sum is held against.
+    Recomputed from its definition over all sequences of sides, because it is what the shipped sum is compared with.
     """
     alive = np.ones(1)
     for count in range(1, looks.last + 1):

@@ -30,7 +30,7 @@ RowOutcome: TypeAlias = Literal["passed", "regression", "wrong-outputs", "undeci
 
 @dataclass(frozen=True)
 class GatedRow:
-    """A row of NEW, held against that of BASE.
+    """A row of NEW, compared with that of BASE.
 
     Attributes:
         name: What both have in common, or both names.

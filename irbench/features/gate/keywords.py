@@ -22,13 +22,13 @@ class GateKeywords(TypedDict, total=False):
         budget: Time limit for the whole gate (for example ``"90s", or 90``; default: 2m).
         backends: Backends to compare, with an optional device: ort:cuda; none for the rows of --cell alone (for example
             ``["ort", "openvino:gpu"]``; default: all installed that can read the model).
-        batch: Batch sizes; each is held against the same one (for example ``[1, 8]``; default: 1, or the model's own).
+        batch: Batch sizes; each is compared with the same one (for example ``[1, 8]``; default: 1, or the model's own).
         streams: Concurrent inferences (for example ``[1, 8]``; default: 1).
         threads: Threads per process in total, or native: each runtime's default (for example ``[1, 4], or "native"``;
             default: the available physical cores).
         precision: fp32, bf16, fp16, int8, or native (the runtime's default) (for example ``["fp32", "bf16"]``; default:
             fp32, or that of the graph).
-        optimize: Optimisation levels; each is held against the same one (for example ``["none", "int8"]``; default:
+        optimize: Optimisation levels; each is compared with the same one (for example ``["none", "int8"]``; default:
             none).
         imports: Module to import before a model is exported, which registers custom layers (for example
             ``["my_layers"]``).

@@ -26,7 +26,7 @@ class GateOptions:
     """What must not get worse.
 
     Attributes:
-        base: What NEW is held against, as the user named it: a model, with settings behind an ``@``, or a stored run.
+        base: What NEW is compared with, as the user named it: a model, with settings behind an ``@``, or a stored run.
         new: The model that may have regressed, with settings behind an ``@``.
         run: What else is asked of every row.
     """
@@ -72,7 +72,7 @@ GATE = CommandOptions(
         OUTPUT: ("name", "note", "results"),
     },
     changes={
-        "batch": {"help": "Batch sizes; each is held against the same one."},
-        "optimize": {"help": "Optimisation levels; each is held against the same one."},
+        "batch": {"help": "Batch sizes; each is compared with the same one."},
+        "optimize": {"help": "Optimisation levels; each is compared with the same one."},
     },
 )  # fmt: skip

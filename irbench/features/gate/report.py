@@ -27,11 +27,11 @@ class GateReport:
     """The document of a gate.
 
     Attributes:
-        base: What NEW was held against, as the user named it.
+        base: What NEW was compared with, as the user named it.
         new: What may have regressed.
         limit: The smallest slowdown that matters, as a fraction of BASE's time.
         conditions: What must not happen; the first is about the time.
-        rows: A row of NEW each, held against that of BASE.
+        rows: A row of NEW each, compared with that of BASE.
         run: Id of the run that measured both.
         is_interrupted: Whether an interrupt ended it.
         is_as_loaded: Whether other programs disturbed most of it, so that what it says holds under that load.
@@ -88,7 +88,7 @@ class Gate(Displayable):
 
     @property
     def rows(self) -> tuple[GatedRow, ...]:
-        """The rows of NEW, each held against that of BASE."""
+        """The rows of NEW, each compared with that of BASE."""
         return self.report.rows
 
     @property
@@ -118,7 +118,7 @@ class Gate(Displayable):
         return self.__rich__().as_markdown() if form == "md" else str(self)
 
     def __repr__(self) -> str:
-        """Return what was held against what, and what was decided."""
+        """Return what was compared with what, and what was decided."""
         return f"<Gate {self.report.base} {self.report.new}: {self.report.outcome}>"
 
     def __rich__(self) -> PlainView:

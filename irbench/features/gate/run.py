@@ -234,7 +234,7 @@ def _paired(asked: _Asked, request: RunRequest, groups: tuple[PlannedGroup, ...]
     if not kept:
         raise IrbenchError(
             "No row of NEW has a counterpart in BASE.",
-            hint="Rows are held against each other where backend, batch and all other settings are equal.",
+            hint="Rows are compared with each other where backend, batch and all other settings are equal.",
         )
     if asked.stored is not None:
         require = requires_graphs(measured_graphs(asked.stored.document), any_name=True)

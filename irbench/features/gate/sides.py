@@ -85,7 +85,7 @@ def _read(option: str, values: tuple[str, ...]) -> Any:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two rows of a table, by their ids: NEW's is held against BASE's."""
+    """Two rows of a table, by their ids: NEW's is compared with BASE's."""
 
     base: str
     new: str

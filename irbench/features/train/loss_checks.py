@@ -40,7 +40,7 @@ class LossChecks:
     """Checks rows of a table, and knows of those that were checked.
 
     Rows that differ only in how batches are made compute the same, and are checked once. The first row of each batch in
-    fp32 is what the others of it are held against.
+    fp32 is what the others of it are compared with.
 
     Args:
         options: In how many steps the loss must fall, and how near to that of fp32 it must end.

@@ -125,7 +125,7 @@ class Tuner:
 
     Args:
         options: What is the best, and in which time.
-        rows: What is searched, and what it is held against.
+        rows: What is searched, and what it is compared with.
         scratch: A folder that is gone afterwards.
         lock: That of the machine.
         reporter: Receives the progress.

@@ -248,7 +248,7 @@ GRAPH = (
         speed=lambda cell: cell.step_parts, in_python=True),
     Column("loss", FACTS,
         "How the loss went before training steps were timed: of each step, the means of the `first` and the `last` "
-        "quarter, and what that was held against.",
+        "quarter, and what that was compared with.",
         speed=lambda cell: cell.loss, in_python=True),
     Column("graph_files_sha256", TEXT, "Digest of the graph and its weights, before shapes are bound.",
         speed=_files(lambda files: files.sha256)),

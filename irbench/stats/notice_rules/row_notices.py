@@ -166,7 +166,7 @@ def _own_code(cell: Cell, records: Sequence[LaunchRecord], eligibility: Eligibil
 
 
 def _loss_alone(cell: Cell, eligibility: Eligibility) -> Iterator[Mark]:
-    """Say that no row in fp32 trains that the loss of one in another precision could be held against."""
+    """Say that no row in fp32 trains that the loss of one in another precision could be compared with."""
     is_alone = cell.loss is not None and cell.loss.reference is None and cell.load.precision != "fp32"
     if is_alone and eligibility.states[cell.id] == "ok":
         yield LossNotCompared()

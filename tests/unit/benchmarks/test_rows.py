@@ -1,4 +1,4 @@
-"""Findings: ratios are paired by repeat, and a goal is held against what it names."""
+"""Findings: ratios are paired by repeat, and a goal is compared with what it names."""
 
 from __future__ import annotations
 

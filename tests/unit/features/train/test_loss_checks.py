@@ -1,4 +1,4 @@
-"""Losses are checked before steps are timed: what ends a check, and what rows are held against."""
+"""Losses are checked before steps are timed: what ends a check, and what rows are compared with."""
 
 from __future__ import annotations
 

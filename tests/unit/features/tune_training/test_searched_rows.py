@@ -1,4 +1,4 @@
-"""What a search of training settings chooses from, what it is held against, and how its rows are used."""
+"""What a search of training settings chooses from, what it is compared with, and how its rows are used."""
 
 from __future__ import annotations
 
