@@ -26,7 +26,7 @@ ROW_TEXTS: Mapping[RowOutcome, str] = {
 
 
 def gate_view(report: GateReport) -> PlainView:
-    """Return what was decided, a row for each that was compared with another, and what kept others from being judged."""
+    """Return what was decided, each compared row, and what kept others from being judged."""
     return PlainView(
         title=SEPARATOR.join((f"{report.base} → {report.new}", f"limit {_percent(report.limit)}")),
         headline=_headline(report),
