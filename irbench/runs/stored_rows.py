@@ -121,12 +121,12 @@ def _named(
 
 
 def _default(document: RunDocument) -> tuple[tuple[int, str], Choice]:
-    if len(document.groups) > 1:
+    table, *others = document.groups
+    if others:
         raise IrbenchError(
             f"Run {document.run_id} has {len(document.groups)} tables, each with a fastest row of its own.",
             hint=f"Name the row: irbench show {document.run_id} lists them.",
         )
-    table = document.groups[0]
     if table.winner is not None:
         return (0, table.winner.cell), "winner"
     if table.lead is not None:
