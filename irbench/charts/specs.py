@@ -54,7 +54,7 @@ class CallWords:
 INFERENCES = CallWords("latency", "FPS")
 STEPS = CallWords("step time", "samples/s")
 """Calls that are training steps."""
-GENERATIONS = CallWords("latency", "tokens/s")
+GENERATIONS = CallWords("time per generation", "tokens/s")
 """Calls that generate tokens."""
 
 

@@ -207,7 +207,12 @@ class GroupResult(MeasuredTable):
     @property
     def throughput_unit(self) -> ThroughputUnit:
         """What its throughputs are in: tokens per second where calls generate tokens, samples per second elsewhere."""
-        return "tokens/s" if any(cell.generation is not None for cell in self.cells) else "FPS"
+        return "tokens/s" if self.is_generation else "FPS"
+
+    @property
+    def is_generation(self) -> bool:
+        """Whether each call of its rows generates tokens."""
+        return any(cell.generation is not None for cell in self.cells)
 
     @property
     def is_training(self) -> bool:

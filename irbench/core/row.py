@@ -144,6 +144,8 @@ class Generated:
         first_token_ms: From the begin of a call to its first token: reading the prompt. Null where a function of the
             user's returned all tokens at once, of which no other times are known either.
         token_ms: From one token to the next, the median over all of them; null with a single token.
+        prompt_tokens_per_s: Prompt tokens of all samples of a batch per second of ``first_token_ms``, of one stream.
+            Null where that is null, and with an encoder, which it is the time of too.
         tokens_per_s: Tokens per second, those of all streams and samples together.
         fixed_ms: The part of ``token_ms`` that does not depend on how many positions the cache holds: ``a`` of
             ``a + b * length``, by the median slope over the tokens of each launch. Null with few tokens.
@@ -152,6 +154,9 @@ class Generated:
         position_bytes: Memory that each position in the cache adds to the process, in the first text that it generates:
             what a runtime keeps besides the cache included. Null with few tokens, where all of them add less than 4
             MiB, and where it is not known.
+        first_token_p90_ms: The 90th percentile of the time to the first token over all calls, not over launches. Null
+            with too few calls to bound it; ``first_token_p99_ms`` likewise.
+        token_p90_ms: The same of the time from one token to the next, over all tokens of all calls.
     """
 
     new_tokens: int
@@ -163,6 +168,11 @@ class Generated:
     position_us: Spans | None = None
     cache_bytes: int | None = None
     position_bytes: Spans | None = None
+    prompt_tokens_per_s: Spans | None = None
+    first_token_p90_ms: float | None = None
+    first_token_p99_ms: float | None = None
+    token_p90_ms: float | None = None
+    token_p99_ms: float | None = None
 
 
 @dataclass(frozen=True)

@@ -395,7 +395,10 @@ class SustainedDiffers(Warn):
         return f"When each row runs alone for {self.seconds:g} s, the speedup differs: {rows}."
 
     def remedy(self, context: Context) -> str:
-        return "A long run heats the processor and has the caches to itself: for a server, quote the sustained FPS."
+        return (
+            "A long run heats the processor and has the caches to itself: for a server, quote the sustained"
+            f" {context.throughput}."
+        )
 
 
 class ReversedPair(msgspec.Struct, frozen=True):

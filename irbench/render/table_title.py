@@ -30,7 +30,7 @@ def title(
 ) -> str:
     """Return the model, its shapes, and everything that all cells have in common."""
     facts = (
-        f"{_models(result)}  {shapes_text(result)}",
+        f"{_models(result)}  {_generated(result) or shapes_text(result)}",
         _batches(result),
         *shared_facts(result.cells, environment or {}, plan or {}),
         _mode(result),
@@ -49,6 +49,16 @@ def _inputs(result: GroupResult) -> str:
 
 def _models(result: GroupResult) -> str:
     return ", ".join(dict.fromkeys(cell.model or result.model for cell in result.cells)) or result.model
+
+
+def _generated(result: GroupResult) -> str:
+    """Return how long prompts and generations are, as the plan says it; empty where calls generate nothing."""
+    lengths = [row.generation for row in result.cells if row.generation is not None]
+    if not lengths:
+        return ""
+    batch = f"batch {result.batch}" if result.batch > 1 and not _batches(result) else ""
+    prompt = f"prompt {lengths[0].prompt}" if len(result.shapes) == 1 else shapes_text(result)
+    return ", ".join(filter(None, (batch, prompt, plural(lengths[0].new_tokens, "new token"))))
 
 
 def _batches(result: GroupResult) -> str:
@@ -168,12 +178,14 @@ def _mode(result: GroupResult) -> str:
 
 def compared_how(result: GroupResult) -> str:
     """Return by what speeds differ, as it follows a ratio: ``in FPS``; empty where it is the usual latency."""
-    if _compares_means(result):
+    if _compares_means(result) or (result.is_generation and result.objective == "latency"):
         return f"by {_compared_by(result)}"
     return "" if result.goal is None and result.objective == "latency" else f"in {_compared_by(result)}"
 
 
 def _compared_by(result: GroupResult) -> str:
+    if result.is_generation and result.objective == "latency":
+        return "time per generation"
     if _compares_means(result):
         return "time per step" if result.is_training else "time per inference"
     if result.objective == "fps" and not result.is_training:

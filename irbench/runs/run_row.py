@@ -52,6 +52,8 @@ class RunRow:
         paced_p90_ms: 90th percentile of that.
         launches: Launches that measured the row.
         launch_spread: Half the range of launch medians, as a fraction of their median.
+        prompt_tokens_per_s: Prompt tokens of a batch per second of the time to the first token, of one stream; ``None``
+            with an encoder.
         first_token_ms: Time to the first token: reading the prompt.
         token_ms: Time from one token to the next, the median over all of a call.
         tokens_per_s: Tokens per second, of all samples and streams together.
@@ -126,6 +128,7 @@ class RunRow:
     paced_p90_ms: float | None
     launches: int | None
     launch_spread: float | None
+    prompt_tokens_per_s: float | None
     first_token_ms: float | None
     token_ms: float | None
     tokens_per_s: float | None

@@ -44,7 +44,7 @@ from irbench.stats.notice_rules.row_notices import find_notes, marks_of
 from irbench.stats.notice_rules.table_state import TableState
 from irbench.stats.observed import Observed, is_as_loaded, observe, observe_otherwise
 from irbench.stats.orders import order_doubt
-from irbench.stats.run_modes.generation import generated, prompt_of
+from irbench.stats.run_modes.generation import generated
 from irbench.stats.run_modes.neighbours import beside_neighbour
 from irbench.stats.run_modes.paced import paced_latency, paced_over_launches, paced_runs
 from irbench.stats.run_modes.stages import stage_times
@@ -241,7 +241,7 @@ def _with_figures(
         paced_ms=paced_latency(paced),
         paced_p50_over_launches=paced_over_launches(paced, 50, timing),
         paced_p90_over_launches=paced_over_launches(paced, 90, timing),
-        generation=generated(rounds, everything, cell, prompt_of(workload), first.effective, timing),
+        generation=generated(rounds, everything, cell, workload, first.effective, timing),
         **_parts_of_calls(cell, rounds, everything, timing),
         launches_measured=sum(own.cell == cell.id for record in records for own in record.cells),
         launch_spread=launch_spread(launch_levels(launches, cell.id)),

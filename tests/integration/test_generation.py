@@ -120,9 +120,12 @@ def test_the_table_shows_first_token_next_tokens_and_tokens_per_second(decoder: 
     called = irbench("run", decoder, "--backends", "fake-a", *fake_runs.FASTEST, "--generate", "3", "--prompt", "4")
     assert called.code == 0, called.err
     shown = " ".join(called.out.split())
-    for heading in ("first token ms", "token ms", "tokens/s", "3 tokens generated in each call"):
-        assert heading in shown
-    assert " FPS " not in shown
+    headings = ("prompt tok/s", "first token ms", "token ms", "tokens/s", "p50: time of a generation of 3 tokens")
+    for text in (*headings, "prompt 4, 3 new tokens", "compared by time per generation"):
+        assert text in shown
+    for text in (" FPS ", "inference", "token p90 ms"):
+        assert text not in shown
+    assert "token p90 ms" in " ".join(irbench("show", "latest", "--all-columns").out.split())
 
 
 @pytest.mark.ci

@@ -20,6 +20,8 @@ def searched_text(objective: Objective, *, is_generation: bool = False, is_train
     """Return what a search looks for."""
     if objective == "fps" and (is_generation or is_training):
         return f"the most {'tokens' if is_generation else 'samples'} per second"
+    if objective == "latency" and is_generation:
+        return "the shortest time per generation"
     return SEARCHED_TEXTS[objective]
 
 

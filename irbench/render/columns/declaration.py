@@ -170,6 +170,7 @@ _UNITS = {
     "_j": "J",
     "_w": "W",
     "requests_per_s": "requests/s",
+    "tokens_per_s": "tokens/s",
     "answered_per_s": "requests/s",
 }
 """By what names end with."""

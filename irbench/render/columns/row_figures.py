@@ -29,7 +29,6 @@ from irbench.render.columns.declaration import (
     ShownSpeed,
     never,
 )
-from irbench.render.columns.generation import generates
 from irbench.render.columns.neighbours import has_neighbours
 from irbench.render.columns.row_facts import precisions_differ, row_counters
 from irbench.render.figure_texts import are_ranges, ends_heading, ends_text, percent, seconds, speedup_cell
@@ -252,7 +251,7 @@ LATENCY = (
 THROUGHPUT = (
     Column("fps", NUMBER, "Samples per second.", speed=lambda cell: cell.fps, in_python=True,
         in_speeds=ShownSpeed(130, "FPS", spread=_spread, spans=_FPS.spans,
-            is_shown=lambda result: not generates(result), when="without `--generate`",
+            is_shown=lambda result: not result.is_generation, when="without `--generate`",
             explained="batch x completions / wall time of the timed windows, slow calls included")),
     *_FPS.columns,
     Column("sustained_fps", NUMBER, "Samples per second where the row runs alone, with --sustain.",

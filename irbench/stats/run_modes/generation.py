@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 
 from irbench.core.row import Generated, Spans
 from irbench.spec import Cell, Scalar, Timing, Workload
-from irbench.stats.figures import Rounds, by_launch, frames_per_second, part_ns, span_over_launches, span_within
+from irbench.stats.figures import (
+    Rounds,
+    by_launch,
+    calls_to_bound,
+    frames_per_second,
+    part_ns,
+    span_over_launches,
+    span_within,
+)
+from irbench.stats.intervals import percentile
 from irbench.stats.run_modes.soak import FEWEST_VALUES, trend_of
 
 _LEAST_GROWTH_BYTES = 4 << 20
@@ -24,8 +33,19 @@ def prompt_of(workload: Workload) -> int:
     return size[0] if size and isinstance(size[0], int) else 0
 
 
+def _is_encoded(workload: Workload) -> bool:
+    """Whether an encoder runs before the first token: the prompt of its decoder is called ``decoder_...``."""
+    inputs = workload.bundle.inputs
+    return len(inputs) > 1 and inputs[0].tensor.name.startswith("decoder_")
+
+
 def generated(
-    counted: Rounds, everything: Rounds, cell: Cell, prompt: int, effective: Mapping[str, Scalar], timing: Timing
+    counted: Rounds,
+    everything: Rounds,
+    cell: Cell,
+    workload: Workload,
+    effective: Mapping[str, Scalar],
+    timing: Timing,
 ) -> Generated | None:
     """Return what a row generated; ``None`` where its calls were single inferences.
 
@@ -33,7 +53,7 @@ def generated(
         counted: Its rounds that count, at least one.
         everything: Its rounds of all blocks.
         cell: The row.
-        prompt: Tokens of its prompts.
+        workload: What it ran.
         effective: What its session said of itself.
         timing: The protocol's numbers.
     """
@@ -45,7 +65,8 @@ def generated(
     def spans(figure: Callable[[Rounds], float]) -> Spans:
         return span_over_launches(counted, everything, figure, timing)
 
-    held = effective.get("cache_bytes")
+    prompt, held = prompt_of(workload), effective.get("cache_bytes")
+    first_ns, between_ns = _token_ns(counted)[:, :1], between_tokens_ns(counted)
     launches = by_launch(counted) if timed else ()
     lines = [line for rounds in launches if (line := _line(rounds, prompt)) is not None]
     grown = [bytes_of_position(rounds[0][0].token_memory_bytes) for rounds in by_launch(counted)]
@@ -60,7 +81,19 @@ def generated(
         position_us=span_within([each_ns / 1e3 for _, each_ns in lines], timing, float, float) if lines else None,
         cache_bytes=held if isinstance(held, int) else None,
         position_bytes=span_within(told, timing, float, float) if len(told) == len(grown) else None,
+        prompt_tokens_per_s=spans(lambda rounds: cell.load.batch * prompt / (first_token_ms(rounds) / 1e3))
+        if timed and prompt and not _is_encoded(workload)
+        else None,
+        first_token_p90_ms=_bounded_ms(first_ns, 90),
+        first_token_p99_ms=_bounded_ms(first_ns, 99),
+        token_p90_ms=_bounded_ms(between_ns, 90),
+        token_p99_ms=_bounded_ms(between_ns, 99),
     )
+
+
+def _bounded_ms(times_ns: NDArray[np.int64], percent: float) -> float | None:
+    """Return a percentile in milliseconds; ``None`` of too few times to bound it."""
+    return percentile(times_ns, percent) / 1e6 if times_ns.size >= calls_to_bound(percent) else None
 
 
 def first_token_ms(rounds: Rounds) -> float:

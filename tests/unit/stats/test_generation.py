@@ -33,12 +33,12 @@ def generations(block: int, *, streams: int = 1) -> Round:
     return replace(plain, part_ns=np.tile(one, CALLS * streams))
 
 
-def row(rounds_of: list[list[Round]], new: int = NEW, **effective: int) -> CellResult:
+def row(rounds_of: list[list[Round]], group: Group = GROUP, **effective: int) -> CellResult:
     records: list[LaunchRecord] = []
     for number, rounds in enumerate(rounds_of):
         facts = {"precision": "fp32", "threads": 2, **effective}
         records.append(launches.launch(number, [launches.measured("ort", rounds, effective=facts)]))
-    table = summarise(GROUP, records, Timing(), Admission(), stopped_by="target", seconds=1.0)
+    table = summarise(group, records, Timing(), Admission(), stopped_by="target", seconds=1.0)
     return table.cells[0]
 
 
@@ -55,6 +55,44 @@ def test_first_token_next_tokens_and_what_each_position_adds_are_told_apart() ->
     assert found.fixed_ms.value == pytest.approx(FIXED_MS, rel=1e-3)
     assert found.position_us.value == pytest.approx(POSITION_US, rel=1e-3)
     assert found.position_us.low is not None, "five launches give an interval"
+
+
+def test_prompt_tokens_per_second_are_those_of_a_batch_over_the_time_to_its_first_token() -> None:
+    found = row([[generations(block) for block in range(5)] for _ in range(5)]).generation
+    assert found is not None
+    assert found.prompt_tokens_per_s is not None
+    assert found.prompt_tokens_per_s.value == pytest.approx(PROMPT / PREFILL_MS * 1e3)
+    assert found.prompt_tokens_per_s.ends is not None
+    batched = replace(GROUP, workloads=(replace(GROUP.main, sizes={"batch": 4}),))
+    cells = tuple(replace(cell, load=replace(cell.load, batch=4)) for cell in batched.cells)
+    found = row([[generations(block) for block in range(5)]] * 3, group=replace(batched, cells=cells)).generation
+    assert found is not None
+    assert found.prompt_tokens_per_s is not None
+    assert found.prompt_tokens_per_s.value == pytest.approx(4 * PROMPT / PREFILL_MS * 1e3)
+
+
+def test_a_decoder_behind_an_encoder_has_no_prompt_tokens_per_second() -> None:
+    names = ("decoder_input_ids", "input_ids")
+    inputs = tuple(InputSpec(TensorSpec(name, "int64", ("batch", 4))) for name in names)
+    group = replace(GROUP, workloads=(Workload(Bundle("decoder", inputs, ()), {"batch": 1}),))
+    found = row([[generations(block) for block in range(5)]] * 3, group=group).generation
+    assert found is not None
+    assert found.prompt_tokens_per_s is None, "the time to the first token is that of the encoder too"
+
+
+def test_percentiles_of_tokens_are_over_all_tokens_and_need_enough_of_them() -> None:
+    few = row([[generations(block) for block in range(5)]] * 2).generation
+    many = row([[generations(block) for block in range(5)]] * 5).generation
+    assert few is not None
+    assert many is not None
+    assert few.first_token_p90_ms is None, "30 calls"
+    assert many.first_token_p90_ms == pytest.approx(PREFILL_MS), "75 calls"
+    assert many.first_token_p99_ms is None
+    assert many.token_p90_ms == pytest.approx(FIXED_MS + POSITION_US / 1e3 * (PROMPT + 0.9 * (NEW - 2)), rel=1e-2)
+    assert many.token_p99_ms is not None
+    assert many.token_ms is not None
+    assert many.token_p90_ms is not None
+    assert many.token_ms.value < many.token_p90_ms < many.token_p99_ms
 
 
 def test_memory_of_a_position_is_the_growth_from_the_second_token_on() -> None:
