@@ -86,7 +86,10 @@ def ratio_figure(records: Sequence[Record], words: RatioWords) -> Figure:
         verdict for verdict in VERDICT_COLOURS if any(row["verdict"] == verdict for row in records)
     ]
     colour = alt.Color(
-        "verdict:N", title="verdict", scale=alt.Scale(domain=verdicts, range=[VERDICT_COLOURS[one] for one in verdicts])
+        "verdict:N",
+        title="verdict",
+        legend=alt.Legend(symbolOpacity=1),
+        scale=alt.Scale(domain=verdicts, range=[VERDICT_COLOURS[one] for one in verdicts]),
     )
     shape = alt.Shape(
         "verdict:N", title="verdict", scale=alt.Scale(domain=verdicts, range=[VERDICT_SHAPES[one] for one in verdicts])
@@ -101,13 +104,16 @@ def ratio_figure(records: Sequence[Record], words: RatioWords) -> Figure:
     )
     chart = (
         alt.Chart(data_of([{"one": 1}])).mark_rule(strokeDash=[4, 4], color=INK, aria=False).encode(x="one:Q")
+        + base.mark_bar(opacity=0.35, height=ROW_HEIGHT * 0.6, aria=False).encode(
+            x=alt.X("value:Q", stack=None), x2=alt.datum(1), color=colour
+        )
         + base.mark_rule(strokeWidth=2, aria=False).encode(x="low:Q", x2="high:Q", color=colour)
         + base.mark_point(filled=True, size=70).encode(x=position, color=colour, shape=shape, description="text:N")
     )
     return Figure(
         words.name,
         words.title,
-        f"{words.direction} A bar is the confidence interval over launches, or the range of too few launches for one"
+        f"{words.direction} A line is the confidence interval over launches, or the range of too few launches for one"
         " (preview), cut where it leaves the chart.",
         chart.properties(height=alt.Step(ROW_HEIGHT)),
         spoken(shown),

@@ -38,11 +38,11 @@ _STATES = {"red": "slower", "green": "faster", "yellow": "undecided"}
 """How a row of a page is coloured, by its style on a terminal."""
 
 
-def page_of(entries: Iterable[PageEntry], *, lacks_charts: bool) -> Page:
-    """Return a page of results; where it ``lacks_charts``, it says how to have them."""
+def page_of(entries: Iterable[PageEntry], *, lacks_charts: bool, title: str = "") -> Page:
+    """Return a page of results, titled by their names if by nothing else; if it ``lacks_charts``, it says why."""
     shown = tuple(entries)
     names = dict.fromkeys(entry.name for entry in shown)
-    return Page(f"irbench: {', '.join(names)}", shown, WITHOUT_CHARTS if lacks_charts else "")
+    return Page(title or ", ".join(names), shown, WITHOUT_CHARTS if lacks_charts else "")
 
 
 def entry_of(result: PageResult, key: str) -> PageEntry:

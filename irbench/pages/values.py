@@ -152,8 +152,10 @@ class PageSection:
         key: Unique in the page.
         question: What was asked, or measured; empty where the parts say so.
         verdict: The answer; empty for none.
-        parts: Sentences, tables, charts and code, in their order.
+        parts: Sentences, tables, charts and code, in their order; of an answer with a summary its details.
         warnings: What speaks against its figures, whole.
+        precision: How precise the answer is, in sentences.
+        summary: What a reader needs who decides by it: a chart, a recommendation, code. Empty where there is none.
     """
 
     key: str
@@ -161,6 +163,8 @@ class PageSection:
     verdict: str
     parts: tuple[PagePart, ...]
     warnings: tuple[str, ...] = ()
+    precision: tuple[str, ...] = ()
+    summary: tuple[PagePart, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -191,7 +195,7 @@ class Page:
     """A page.
 
     Attributes:
-        title: Of the page.
+        title: Of the page: the answer of its first section where that is what the page is about, otherwise names.
         entries: In their order.
         notice: What is missing from it, and how to have it; empty where nothing is.
     """

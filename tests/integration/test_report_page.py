@@ -50,7 +50,11 @@ def other_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     contents = contents_of(root, ["again", "after"])
     others = contents_of(root, ["before", profile.profile_id, "tiny"])
     output = root / "report.html"
-    page = page_of_runs((*contents.runs, *others.runs), (*contents.results, *others.results))
+    page = page_of_runs(
+        (*contents.runs, *others.runs),
+        (*contents.results, *others.results),
+        (*contents.searches, *others.searches),
+    )
     output.write_text(html_of(page), encoding="utf-8")
     return output
 

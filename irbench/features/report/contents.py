@@ -24,10 +24,12 @@ class Contents:
     Attributes:
         runs: Each with its folder.
         results: Other results, in the order in which they were named; a comparison of the runs stands first.
+        searches: That runs hold or confirm.
     """
 
     runs: tuple[StoredRun, ...]
     results: tuple[PageResult, ...]
+    searches: tuple[PageResult, ...] = ()
 
 
 def contents_of(root: Path, names: Sequence[str | HasPage | None]) -> Contents:
@@ -42,7 +44,7 @@ def contents_of(root: Path, names: Sequence[str | HasPage | None]) -> Contents:
     runs = tuple(entry for entry in named_results if isinstance(entry, tuple))
     results = [entry.page_result() for entry in named_results if isinstance(entry, HasPage)]
     compared = _compared(root, runs) if len(named_results) == 2 else ()
-    return Contents(runs, (*compared, *results, *_searches(root, runs)))
+    return Contents(runs, (*compared, *results), tuple(_searches(root, runs)))
 
 
 def _found(root: Path, name: str | None) -> StoredRun | HasPage:

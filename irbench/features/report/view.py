@@ -20,6 +20,7 @@ from irbench.pages.result import PageResult
 from irbench.pages.values import Page, PageCode, PageEntry, PageFigures, PageGrid, PageSection
 from irbench.render.footer import footer, incomplete, mismatches, not_applicable, shown_warnings, whole_warnings
 from irbench.render.neighbour_texts import slowdown_matrix
+from irbench.render.plain_answer import plain_headline, plain_interval, recommendation
 from irbench.render.speed_table import confidence_of, context_of, group_table, headline, without_roofline
 from irbench.render.stage_table import stage_sentences
 from irbench.render.table_title import command_text, origin_lines, title
@@ -27,19 +28,32 @@ from irbench.render.tables_below import tables_below
 from irbench.runs.run_modes import mode_figures, mode_views
 from irbench.store.runs import read_launches
 
+_ANSWERS = ("slowdowns", "speedups")
+"""Charts of what a table compares."""
+
 
 def page_of_runs(
-    runs: Sequence[tuple[RunDocument, Path]], results: Sequence[PageResult] = (), *, draws: bool = True
+    runs: Sequence[tuple[RunDocument, Path]],
+    results: Sequence[PageResult] = (),
+    searches: Sequence[PageResult] = (),
+    *,
+    draws: bool = True,
 ) -> Page:
-    """Return the page of runs, each with the folder where its raw samples are, and of other results before them.
+    """Return the page of runs, each with the folder where its raw samples are.
 
-    Runs have no charts unless it ``draws``.
+    Other results stand before them, searches that they hold or confirm after them. A page of one table is titled by
+    its answer. Runs have no charts unless it ``draws``.
     """
     with_charts = draws and can_draw()
     names = _names([document for document, _ in runs])
-    entries = [entry_of(result, f"result{number}") for number, result in enumerate(results)]
-    entries += [replace(_run(*run, place, draws=with_charts), name=names[place]) for place, run in enumerate(runs)]
-    return page_of(entries, lacks_charts=draws and not with_charts)
+    before, after = (
+        [entry_of(result, f"{key}{number}") for number, result in enumerate(one_kind)]
+        for key, one_kind in (("result", results), ("search", searches))
+    )
+    shown = [replace(_run(*run, place, draws=with_charts), name=names[place]) for place, run in enumerate(runs)]
+    is_answer = not before and len(shown) == 1 and len(shown[0].sections) == 1
+    title = shown[0].sections[0].verdict if is_answer else ""
+    return page_of((*before, *shown, *after), lacks_charts=draws and not with_charts, title=title)
 
 
 def _run(document: RunDocument, folder: Path, number: int, *, draws: bool) -> PageEntry:
@@ -48,8 +62,7 @@ def _run(document: RunDocument, folder: Path, number: int, *, draws: bool) -> Pa
     sections = []
     for place in range(len(document.groups)):
         section = _table(document, place, f"{key}t{place}", number * 1000 + place)
-        figures = _figures(document, place, section.key, number * 1000 + place, launches) if draws else ()
-        sections.append(replace(section, parts=(*section.parts, *figures)))
+        sections.append(_with_figures(section, document, place, number * 1000 + place, launches) if draws else section)
     sections[:0] = _slowdowns(document, f"{key}-slowdowns")
     texts = tuple(PageCode(as_text(view)) for view in mode_views(document))
     if texts:
@@ -84,7 +97,9 @@ def _table(document: RunDocument, place: int, key: str, number: int) -> PageSect
     result = without_roofline(document.groups[place])
     context = context_of(result, document.environment, document.plan)
     rows = chart_rows(result, number)
-    shown = group_table(result, confidence_of(document.plan), whole_reasons=True)
+    confidence = confidence_of(document.plan)
+    shown = group_table(result, confidence, whole_reasons=True)
+    answer, whole = plain(plain_headline(result)), plain(headline(result, context))
     notes = chain(
         () if result.is_training else stage_sentences(result),
         footer(result, context),
@@ -104,8 +119,10 @@ def _table(document: RunDocument, place: int, key: str, number: int) -> PageSect
     return PageSection(
         key=key,
         question=plain(title(result, document.environment, document.plan)),
-        verdict=plain(headline(result, context)) or "No row is compared.",
-        parts=(grid, *_below(result, key, confidence_of(document.plan))),
+        verdict=answer or whole or "No row is compared.",
+        precision=tuple(filter(None, (plain_interval(result, confidence), whole))) if answer else (),
+        summary=tuple(map(plain, recommendation(result))),
+        parts=(grid, *_below(result, key, confidence)),
         warnings=tuple(text.removeprefix("warning: ") for text in whole_warnings(shown_warnings(result), context)),
     )
 
@@ -126,14 +143,22 @@ def _slowdowns(document: RunDocument, key: str) -> Iterator[PageSection]:
         yield PageSection(key, matrix.title, plain(matrix.headline), (grid,))
 
 
-def _figures(
-    document: RunDocument, place: int, key: str, number: int, launches: Sequence[Any] | None
-) -> Iterator[PageFigures]:
+def _with_figures(
+    section: PageSection, document: RunDocument, place: int, number: int, launches: Sequence[Any] | None
+) -> PageSection:
+    """Return a table with its charts: that of what it compares in the summary, all others in the details."""
     from irbench.charts.tables import figures_of_table
 
     rows = chart_rows(document.groups[place], number)
-    if figures := tuple(drawn_figures(figures_of_table(document, place, rows, launches), key)):
-        yield PageFigures(figures)
+    figures = list(figures_of_table(document, place, rows, launches))
+    answers, others = figures[:1], figures[1:]
+    if answers and answers[0].name not in _ANSWERS:
+        answers, others = [], figures
+    above, below = (
+        (PageFigures(drawn),) if (drawn := tuple(drawn_figures(part, section.key))) else ()
+        for part in (answers, others)
+    )
+    return replace(section, summary=(*above, *section.summary), parts=(*section.parts, *below))
 
 
 def _mode_charts(document: RunDocument, key: str, number: int) -> Iterator[PageFigures]:

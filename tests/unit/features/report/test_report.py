@@ -85,13 +85,13 @@ def test_a_run_that_confirms_a_search_stands_with_the_search(root: Path):
     search = store(root, {"ort": EVEN, "tf": times(2)}, plan={"name": "search", "is_part_of": "search"})
     store(root, {"ort": EVEN}, plan={"name": "confirmed", "search_run": search.document.run_id})
     for name in ("search", "confirmed"):
-        (result,) = contents_of(root, [name]).results
+        (result,) = contents_of(root, [name]).searches
         assert search.document.run_id in result.question
 
 
 def test_a_search_that_was_removed_is_left_out(root: Path):
     store(root, {"ort": EVEN}, plan={"name": "confirmed", "search_run": "01KAJ3WQ4R8Z6M1X0V9T7S5000"})
-    assert contents_of(root, ["confirmed"]).results == ()
+    assert contents_of(root, ["confirmed"]).searches == ()
 
 
 @pytest.mark.ci
@@ -99,7 +99,7 @@ def test_samples_of_a_search_that_are_damaged_leave_out_its_charts_alone(root: P
     pytest.importorskip("altair", reason="pip install 'irbench[report]'")
     search = store(root, {"ort": EVEN}, plan={"name": "search", "is_part_of": "search"})
     damage_samples(search.folder)
-    (result,) = contents_of(root, ["search"]).results
+    (result,) = contents_of(root, ["search"]).searches
     (section,) = entry_of(result, "result0").sections
     assert not any(isinstance(part, PageFigures) for part in section.parts)
     assert section.warnings

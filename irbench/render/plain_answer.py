@@ -1,0 +1,165 @@
+"""What a table found in sentences for readers who know nothing of benchmarks: without brackets, codes and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from irbench.core.quantities import percent, plural, ratio, size_text
+from irbench.core.result import GroupResult, Lead, Winner
+from irbench.core.row import CellResult, Ends, distinguish, name_of
+from irbench.render.accuracy_texts import accuracy_text, measure_text
+from irbench.render.columns.neighbours import has_neighbours
+from irbench.render.verdicts import NO_WINNER_TEXTS
+
+_NOT_CLEAR = "No row is clearly faster"
+
+
+class _Claim(NamedTuple):
+    """That a row is the fastest, and by how much against another.
+
+    Attributes:
+        other: The baseline where it is certainly slower, otherwise the row that comes next.
+    """
+
+    row: CellResult
+    other: CellResult
+    ratio: float
+    ends: Ends | None
+    launches: int | None
+
+    @property
+    def texts(self) -> tuple[str, str, str]:
+        """The ratio and the ends of its interval, with as many digits as it takes."""
+        low, high = (self.ratio, self.ratio) if self.ends is None else (self.ends.low, self.ends.high)
+        return ratio(self.ratio, low, high)
+
+
+def plain_headline(result: GroupResult) -> str:
+    """Return ``openvino runs resnet50 1.14 times as fast as tf``, or that no row is clearly faster and why.
+
+    Empty where the table does not compare two rows with valid results, or its rows ran beside neighbours.
+    """
+    lead = _lead(result)
+    if lead is None:
+        return ""
+    where = "" if result.condition is None else " on a busy machine"
+    claim = _claim(result)
+    if claim is not None:
+        return f"{_faster(result, claim)}{where}"
+    assert isinstance(lead, Lead), "a winner of an older document has won"
+    assert lead.reason is not None, "the lead has not won"
+    names = _names(result)
+    why = NO_WINNER_TEXTS[lead.reason].plain.format(
+        leader=names[lead.cell], rival=names[lead.rival], throughput=result.throughput_unit, within=_within(lead)
+    )
+    return f"{_NOT_CLEAR}: {why}{where if lead.reason in ('same', 'undecided', 'preview') else ''}"
+
+
+def plain_interval(result: GroupResult, confidence: float) -> str:
+    """Return between which ratios that of the headline lies; empty where it names no ratio, or nothing is known."""
+    claim = _claim(result)
+    if claim is None or claim.ends is None:
+        return ""
+    _, low, high = claim.texts
+    launches = "" if claim.launches is None else f" over {plural(claim.launches, 'launch')}"
+    if claim.ends.is_range:
+        return f"Between {low} and {high} times{launches}, which are too few for a confidence interval."
+    return f"Between {low} and {high} times, with {100 * confidence:g} % confidence{launches}."
+
+
+def recommendation(result: GroupResult) -> Iterator[str]:
+    """Yield which row to use, how good its outputs are, and how much memory it needs; or that none is recommended."""
+    lead, claim = _lead(result), _claim(result)
+    if lead is None:
+        return
+    names, rows = _names(result), {cell.id: cell for cell in result.cells}
+    if claim is not None:
+        threads = claim.row.all_threads
+        how = "" if threads is None else f" and {plural(threads, 'thread')}"
+        yield f"Use {claim.row.label} in {_precision(claim.row)}, with batch {claim.row.batch}{how}."
+        yield _accuracy(claim.row, claim.other, names)
+        yield from _memory(claim.row, claim.other, names)
+    elif isinstance(lead, Lead) and lead.reason == "same":
+        row, other = rows[lead.cell], rows[lead.rival]
+        yield f"Use {names[row.id]} or {names[other.id]}: the difference in speed does not matter."
+        yield _accuracy(row, other, names)
+        yield from _memory(row, other, names)
+    else:
+        yield "No row can be recommended yet. Measure longer (--budget), or on a quiet machine."
+
+
+def _lead(result: GroupResult) -> Lead | Winner | None:
+    return None if has_neighbours(result) else result.lead or result.winner
+
+
+def _claim(result: GroupResult) -> _Claim | None:
+    """Return what the headline claims; ``None`` where no row may be called the fastest."""
+    lead = _lead(result)
+    if lead is None or (isinstance(lead, Lead) and lead.reason is not None):
+        return None
+    rows = {cell.id: cell for cell in result.cells}
+    row, speedup = rows[lead.cell], rows[lead.cell].speedup
+    if speedup is not None and speedup.verdict == "faster" and result.baseline in rows:
+        return _Claim(row, rows[result.baseline], speedup.value, speedup.ends, speedup.launches)
+    if isinstance(lead, Winner):
+        return _Claim(row, rows[lead.rival], lead.value, Ends(lead.low, lead.high, is_range=False), None)
+    return _Claim(row, rows[lead.rival], lead.value, lead.ends, lead.launches)
+
+
+def _faster(result: GroupResult, claim: _Claim) -> str:
+    names = _names(result)
+    row, other = names[claim.row.id], names[claim.other.id]
+    model = "" if claim.row.model != claim.other.model else f" {result.model}"
+    if result.objective == "cost":
+        return f"{row} runs{model} with {100 / claim.ratio:.0f} % of the processor time per sample that {other} needs"
+    times, *_ = claim.texts
+    if result.objective == "latency":
+        return f"{row} {'trains' if result.is_training else 'runs'}{model} {times} times as fast as {other}"
+    does, what = ("generates", "tokens") if result.throughput_unit == "tokens/s" else ("processes", "samples")
+    return f"{row} {does} {times} times as many {what}{' of' if model else ''}{model} per second as {other}"
+
+
+def _names(result: GroupResult) -> Mapping[str, str]:
+    """Return what sentences call each row, with its precision where rows differ in that."""
+    names = distinguish({cell.id: replace(name_of(cell, cell.model or ""), precision="") for cell in result.cells})
+    precisions = {cell.id: _precision(cell) for cell in result.cells}
+    if len(set(precisions.values())) == 1:
+        return names
+    return {row: f"{name} in {precisions[row]}" for row, name in names.items()}
+
+
+def _precision(row: CellResult) -> str:
+    return str(row.effective.get("precision") or row.requested.precision)
+
+
+def _within(lead: Lead) -> str:
+    """Return by how much two rows that are the same may differ at most."""
+    return "" if lead.ends is None else percent(max(lead.ends.high, 1 / lead.ends.low) - 1)
+
+
+def _accuracy(row: CellResult, other: CellResult, names: Mapping[str, str]) -> str:
+    """Return what the recommended row costs in accuracy, as far as that was measured."""
+    if row.accuracy is not None:
+        limit = row.accuracy.limit
+        own = f"{measure_text(limit)} {accuracy_text(row.accuracy.value, limit)}"
+        if other.accuracy is None:
+            return f"Accuracy: {own}."
+        return f"Accuracy: {own} against {accuracy_text(other.accuracy.value, limit)} of {names[other.id]}."
+    if row.speedup is not None and row.speedup.verified:
+        return "Accuracy was not measured; outputs agree with the reference within the tolerance of the precision."
+    return "Accuracy was not measured."
+
+
+def _memory(row: CellResult, other: CellResult, names: Mapping[str, str]) -> Iterator[str]:
+    """Yield the peak memory of both rows, on the machine and on its GPU, as far as it is known."""
+    for part, what in (("process", "Peak memory"), ("gpu", "Peak GPU memory")):
+        own, others = ((each.peak_memory_bytes or {}).get(part) for each in (row, other))
+        if own and others:
+            yield f"{what}: {size_text(own)} against {size_text(others)} of {names[other.id]}, {_change(own, others)}."
+
+
+def _change(value: float, base: float) -> str:
+    share = value / base - 1
+    return "the same" if abs(share) < 0.005 else f"{100 * abs(share):.0f} % {'more' if share > 0 else 'less'}"

@@ -1,0 +1,97 @@
+"""The title of a page is one plain sentence: which row is faster, how many times, or that none is clearly faster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+from documents import cell, example, group, speedup
+
+from irbench.core.result import Lead, NoWinner
+from irbench.render.plain_answer import plain_headline, plain_interval, recommendation
+from irbench.spec import Accuracy, AccuracyLimit, Goal
+
+
+def two(lead: Lead | None = None, **changes: object):
+    ort = cell("ort", 30.0, speedup=speedup(1.40, 1.35, 1.45, verified=True))
+    lead = lead or Lead(ort.id, "tf/fp32", 1.40, 6, low=1.35, high=1.45)
+    return group(ort, cell("tf", 42.0), lead=lead, **changes)
+
+
+def test_the_fastest_row_is_compared_with_the_baseline():
+    assert plain_headline(example()) == "openvino runs resnet50 1.31 times as fast as tf"
+
+
+def test_a_baseline_that_wins_is_compared_with_the_next_row():
+    slower = cell("ort", 50.0, speedup=speedup(0.84, 0.8, 0.9, "slower"))
+    tf = cell("tf", 42.0)
+    lead = Lead(tf.id, slower.id, 1.19, 6, low=1.11, high=1.25)
+    assert plain_headline(group(tf, slower, baseline=tf.id, lead=lead)) == "tf runs resnet50 1.19 times as fast as ort"
+
+
+def test_precisions_are_named_where_rows_differ_in_them():
+    openvino = cell("openvino", 10.0, precision="int8", speedup=speedup(3.6, 3.5, 3.7))
+    tf = cell("tf", 36.0)
+    table = group(openvino, tf, lead=Lead(openvino.id, tf.id, 3.6, 6, low=3.5, high=3.7), goal=Goal("fps"))
+    assert plain_headline(table) == (
+        "openvino in int8 processes 3.60 times as many samples of resnet50 per second as tf in fp32"
+    )
+
+
+@pytest.mark.parametrize("reason", get_args(NoWinner))
+def test_where_no_row_wins_the_title_says_so_without_brackets(reason: NoWinner):
+    ends = {"range_low": 0.99, "range_high": 1.013} if reason == "preview" else {"low": 0.99, "high": 1.013}
+    said = plain_headline(two(Lead("ort/fp32", "tf/fp32", 1.01, 6, reason=reason, **ends)))
+    assert said.startswith("No row is clearly faster: ")
+    assert not set(said) & set("()[]{}")
+
+
+def test_rows_that_are_the_same_have_a_bound_of_their_difference():
+    table = two(Lead("ort/fp32", "tf/fp32", 1.0, 6, reason="same", low=0.99, high=1.013))
+    assert plain_headline(table) == "No row is clearly faster: ort and tf are within 1.3 % of each other"
+
+
+def test_a_busy_machine_is_a_part_of_the_title():
+    assert plain_headline(two(condition="busy")).endswith(" as fast as tf on a busy machine")
+
+
+def test_a_table_without_two_rows_has_no_title():
+    assert plain_headline(group(cell("ort"))) == ""
+
+
+def test_the_interval_is_that_of_the_ratio_in_the_title():
+    assert plain_interval(two(), 0.95) == "Between 1.35 and 1.45 times, with 95 % confidence."
+
+
+def test_a_range_of_few_launches_is_no_interval():
+    table = two()
+    ort = replace(table.cells[0], speedup=speedup(1.4, 1.3, 1.5, "preview", launches=2))
+    preview = replace(table, cells=(ort, table.cells[1]), lead=Lead(ort.id, "tf/fp32", 1.4, 2, reason="preview"))
+    assert plain_interval(preview, 0.95) == ""
+
+
+def test_the_recommended_row_has_its_accuracy_and_memory_against_the_baseline():
+    table = two()
+    limit = AccuracyLimit(0.9)
+    ort = replace(
+        table.cells[0],
+        accuracy=Accuracy(0.992, limit, 100),
+        peak_memory_bytes={"process": 660_000_000},
+    )
+    tf = replace(table.cells[1], accuracy=Accuracy(1.0, limit, 100))
+    assert list(recommendation(replace(table, cells=(ort, tf)))) == [
+        "Use ort in fp32, with batch 1 and 2 threads.",
+        "Accuracy: top-1 agreement 99.2 % against 100 % of tf.",
+        "Peak memory: 660.0 MB against 330.0 MB of tf, 100 % more.",
+    ]
+
+
+def test_of_rows_that_are_the_same_either_is_recommended():
+    first, *_ = recommendation(two(Lead("ort/fp32", "tf/fp32", 1.0, 6, reason="same", low=0.99, high=1.013)))
+    assert first == "Use ort or tf: the difference in speed does not matter."
+
+
+def test_nothing_is_recommended_while_rows_cannot_be_distinguished():
+    (only,) = recommendation(two(Lead("ort/fp32", "tf/fp32", 1.0, 6, reason="undecided", low=0.9, high=1.2)))
+    assert "No row can be recommended yet" in only
