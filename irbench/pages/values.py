@@ -42,12 +42,14 @@ class PageCell:
         href: Where it leads; empty for nowhere.
         code: A command that is opened on demand; empty for none.
         bar: An interval that is drawn beside the text.
+        is_best: Whether it is marked as the best of its row, or as one that cannot be distinguished from it.
     """
 
     text: str
     href: str = ""
     code: str = ""
     bar: Bar | None = None
+    is_best: bool = False
 
 
 @dataclass(frozen=True)

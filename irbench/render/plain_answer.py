@@ -54,7 +54,7 @@ def plain_headline(result: GroupResult) -> str:
     why = NO_WINNER_TEXTS[lead.reason].plain.format(
         leader=names[lead.cell], rival=names[lead.rival], throughput=result.throughput_unit, within=_within(lead)
     )
-    return f"{_NOT_CLEAR}: {why}{where if lead.reason in ('same', 'undecided', 'preview') else ''}"
+    return f"{_NOT_CLEAR}: {why}{where if lead.reason in ('same', 'undecided') else ''}"
 
 
 def plain_interval(result: GroupResult, confidence: float) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+import statistics
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from irbench.across_runs.machine_comparison import ComparedMachine, ComparedSetting, MachineCell
+from irbench.across_runs.machine_comparison import ComparedMachine, ComparedSetting, MachineCell, compare_cells
 from irbench.across_runs.texts import difference_text
 from irbench.across_runs.timed_runs import TimedRun
 from irbench.core.plain_text import plain
@@ -18,6 +19,7 @@ from irbench.pages.values import Bar, PageCell
 from irbench.render.figure_texts import ends_text, ratio_with_ends
 from irbench.render.interval_plot import speedup_span
 from irbench.render.table_title import code_in_command, command_text
+from irbench.spec import Io
 
 Axis: TypeAlias = tuple[float, float]
 """Between which speedups the bars of a table lie, which are drawn on a logarithmic scale."""
@@ -45,6 +47,50 @@ def backend_of(cell: MachineCell) -> str:
     """Return what runs a cell: its backend, with its device unless that is the processor."""
     key = cell.setting.key
     return key.backend if key.device == "cpu" else f"{key.backend}:{key.device}"
+
+
+class MatrixPlace(NamedTuple):
+    """A row of the matrix of models and backends: what is equal in its cells."""
+
+    model: str
+    shapes: tuple[tuple[str, tuple[int, ...]], ...]
+    io: Io
+    precision: str
+    inputs: str
+    machine: str
+
+
+def fastest_by_backend(cells: Sequence[MachineCell]) -> Mapping[MatrixPlace, Mapping[str, MachineCell]]:
+    """Return the fastest cell of each backend with one inference in flight, by place; places in their order.
+
+    Training steps, generations, rows beside neighbours and rows without a time are left out.
+    """
+    rows: dict[MatrixPlace, dict[str, MachineCell]] = {}
+    for cell in cells:
+        key, row = cell.setting.key, cell.row
+        is_other = row.loss is not None or row.generation is not None or row.requested.beside is not None
+        if is_other or key.streams > 1 or key.instances > 1 or not cell.launches_ms:
+            continue
+        place = MatrixPlace(key.model, key.shapes, key.io, cell.setting.precision, cell.setting.inputs, cell.machine)
+        backends = rows.setdefault(place, {})
+        known = backends.get(backend_of(cell))
+        if known is None or _time_ms(cell) < _time_ms(known):
+            backends[backend_of(cell)] = cell
+    return dict(sorted(rows.items()))
+
+
+def best_backends(row: Mapping[str, MachineCell], within: float) -> frozenset[str]:
+    """Return the fastest of a row of the matrix, and all that are not certainly slower; none of a single backend."""
+    if len(row) == 1:
+        return frozenset()
+    first = min(row, key=lambda backend: _time_ms(row[backend]))
+    compared = {backend: compare_cells(row[first], cell, within) for backend, cell in row.items() if backend != first}
+    ties = (backend for backend, other in compared.items() if not other.is_judged or other.verdict != "slower")
+    return frozenset((first, *ties))
+
+
+def _time_ms(cell: MachineCell) -> float:
+    return statistics.median(time for launches in cell.launches_ms for time in launches)
 
 
 def setting_text(setting: ComparedSetting) -> str:

@@ -24,8 +24,10 @@ from irbench.features.report.site import (
 from irbench.features.report.site_cells import (
     Axis,
     backend_of,
+    best_backends,
     command_cell,
     differences_text,
+    fastest_by_backend,
     fps_cell,
     machine_name,
     model_of,
@@ -40,7 +42,7 @@ from irbench.features.report.site_cells import (
     verdict_text,
 )
 from irbench.pages.values import ColumnChoice, Heading, PageCell, PageGrid, PageRow
-from irbench.render.table_title import machine_text, versions
+from irbench.render.table_title import machine_text, sizes_text, versions
 
 MOST_ROWS = 5000
 """Of a table: browsers search and sort so many without a pause that is felt."""
@@ -50,6 +52,11 @@ _NOT_SHOWN = ("instructions",)
 _INTERVALS = (
     "Brackets are confidence intervals over launches, of 95 % unless the page of the run says otherwise, or the range"
     " of too few launches for one."
+)
+_MATRIX = (
+    "Each cell is the p50 of an inference in milliseconds, of the fastest setting of the backend with one inference in"
+    " flight. A star marks the fastest backend of a row, and all that cannot be distinguished from it. Launches are"
+    " compared as independent samples here: the page of a run, whose rows take turns, can distinguish more."
 )
 _EQUAL = (
     "Machines are compared where the model and its graph, backend, variant, effective precision, batch, threads,"
@@ -190,7 +197,7 @@ class _View:
                 ("Backends", tuple(PageCell(plain(name), file) for name, file in self.backends.items())),
                 ("Data", (PageCell("all rows as CSV", ROWS),)),
             ),
-            tables=(self._machine_table(), *self._tables(content.cells, content.comparisons)),
+            tables=(*self._matrix(), self._machine_table(), *self._tables(content.cells, content.comparisons)),
             left_out=(
                 *filter(None, (older_text(content.older_runs, len(content.runs)),)),
                 *map(plain, content.problems),
@@ -259,6 +266,38 @@ class _View:
         colours = _COLOURS.format(within=percent(self._content.within, 0))
         notes = (_EQUAL, colours, _left_out(len(entries)))
         yield _filtered("compared", "Machines compared", columns, entries, notes)
+
+    def _matrix(self) -> Iterator[PageGrid]:
+        """Yield the fastest row of each model on each backend; the columns are backends."""
+        rows = fastest_by_backend(self._content.cells)
+        if not rows:
+            return
+        backends = sorted({backend for row in rows.values() for backend in row})
+        headings = ("model", "input", "precision", "machine")
+        yield PageGrid(
+            key="matrix",
+            headings=tuple(Heading(name, name in headings) for name in (*headings, *backends)),
+            rows=tuple(
+                PageRow(
+                    (
+                        PageCell(plain(place.model), self.models[place.model]),
+                        PageCell(plain(sizes_text(dict(place.shapes)))),
+                        PageCell(plain(place.precision)),
+                        self._machine_link(place.machine),
+                        *self._of_backends(row, backends),
+                    )
+                )
+                for place, row in list(rows.items())[:MOST_ROWS]
+            ),
+            title="Models and backends",
+            notes=(_MATRIX, _INTERVALS, *filter(None, (_left_out(len(rows)),))),
+        )
+
+    def _of_backends(self, row: Mapping[str, MachineCell], backends: Sequence[str]) -> Iterator[PageCell]:
+        best = best_backends(row, self._content.within)
+        for backend in backends:
+            cell = row.get(backend)
+            yield PageCell("") if cell is None else replace(p50_cell(cell.row), is_best=backend in best)
 
     def _machine_table(self) -> PageGrid:
         cells = Counter(cell.machine for cell in self._content.cells)

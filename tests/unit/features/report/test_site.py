@@ -75,6 +75,17 @@ def test_the_index_has_every_machine_and_how_they_compare(tmp_path: Path):
     assert len([file for file in (tmp_path / "site").iterdir() if file.name.startswith("machine-")]) == 2
 
 
+def test_the_matrix_marks_the_fastest_backend_of_a_model_and_those_that_tie_with_it(tmp_path: Path):
+    store(tmp_path / "results", {"ort": times(1), "openvino": times(1), "tf": times(3)}, environment=FAST)
+    called = site(tmp_path)
+    assert called.code == 0, called.err
+    heading, row = index(tmp_path).rows[:2]
+    marked = {backend for backend, cell in zip(heading, row, strict=True) if "★" in cell}
+    assert marked == {"ort", "openvino"}
+    assert {"model", "ort", "openvino", "tf"} <= set(heading)
+    assert row[0] == "tiny"
+
+
 def test_every_link_leads_to_a_file_of_the_site_and_nothing_outside_is_asked_for(tmp_path: Path):
     two_machines(tmp_path)
     site(tmp_path)
