@@ -215,6 +215,46 @@ class SlowerThanExported(Note):
         )
 
 
+class OwnGenerateFaster(Note):
+    code = "own-generate-faster"
+    says = "a function of yours, such as the framework's own `generate()`, is faster than every decoder row, and why"
+
+    cell: RowId
+    decoder: RowId
+    value: float
+    low: float
+    high: float
+    new_tokens: int
+    copies_caches: bool
+    """Whether every decoder row was given its caches as arrays in each call (``--io copy``)."""
+    is_optimized: bool
+    """Whether some decoder row ran an optimised graph."""
+    example_facts: ClassVar[ExampleFacts] = {
+        "cell": "keras-hub",
+        "decoder": "ort",
+        "value": 1.4,
+        "low": 1.3,
+        "high": 1.51,
+        "new_tokens": 64,
+        "copies_caches": True,
+        "is_optimized": False,
+    }
+
+    def text(self, context: Context) -> str:
+        value, low, high = ratio(self.value, self.low, self.high)
+        copies = " and copies its KV cache in each call" if self.copies_caches else ""
+        fixes = [
+            *(["--optimize extended to fuse its attention"] if not self.is_optimized else []),
+            *(["--io bound to keep its KV cache in the runtime"] if self.copies_caches else []),
+        ]
+        return (
+            f"{context.name(self.cell)} is faster than {context.name(self.decoder)}, the fastest decoder row: {value}"
+            f" [{low}, {high}]. irbench calls the decoder from Python {plural(self.new_tokens, 'time')} per"
+            f" generation{copies}; a framework may run that loop inside its runtime"
+            f"{'. Try ' + ' and '.join(fixes) if fixes else ''}"
+        )
+
+
 class OptimizeNotApplied(Note):
     code = "optimize-not-applied"
     says = "it does not read the model's ONNX file, so it has one row for all levels"

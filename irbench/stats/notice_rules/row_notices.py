@@ -33,7 +33,7 @@ from irbench.notices.marks import (
     StarvedRow,
     VendorOperators,
 )
-from irbench.notices.notes import BusyNeighbour, IrVersionLowered, SlowerThanExported, TailRange
+from irbench.notices.notes import BusyNeighbour, IrVersionLowered, OwnGenerateFaster, SlowerThanExported, TailRange
 from irbench.spec import Cell
 from irbench.stats.blocks import brakes_of
 from irbench.stats.eligibility import Eligibility, changing, first_launch
@@ -261,7 +261,44 @@ def _differ_in_graph_alone(cell: Cell, other: Cell, state: TableState) -> bool:
 
 def find_notes(state: TableState) -> tuple[Note, ...]:
     """Return what belongs below a group's table."""
-    return (*_lowered_ir_versions(state), *_tails(state), *slower_levels(state), *_neighbours(state))
+    return (
+        *_lowered_ir_versions(state),
+        *_tails(state),
+        *slower_levels(state),
+        *_own_generations(state),
+        *_neighbours(state),
+    )
+
+
+def _own_generations(state: TableState) -> Iterator[Note]:
+    """Yield a note for each function of the user's that generates faster than every decoder of the table."""
+    generating = [
+        cell
+        for cell in state.group.cells
+        if cell.id in state.eligibility.healthy and state.rows[cell.id].generation is not None
+    ]
+    decoders = [cell for cell in generating if cell.program is None]
+    for own in (cell for cell in generating if cell.program is not None):
+        ratios = {cell.id: launch_ratios(state.launches, cell.id, own.id) for cell in decoders}
+        intervals = holm_intervals({name: values for name, values in ratios.items() if values}, state.timing)
+        generation = state.rows[own.id].generation
+        if generation is None or len(intervals) < len(decoders) or not intervals:
+            continue
+        if all(verdict(interval, state.timing) == "faster" for interval in intervals.values()):
+            fastest = min(intervals, key=lambda name: intervals[name].value)
+            value, low, high = (
+                math.exp(end) for end in (intervals[fastest].value, intervals[fastest].low, intervals[fastest].high)
+            )
+            yield OwnGenerateFaster(
+                cell=own.id,
+                decoder=fastest,
+                value=value,
+                low=low,
+                high=high,
+                new_tokens=generation.new_tokens,
+                copies_caches=all(cell.io == "copy" for cell in decoders),
+                is_optimized=any(map(_is_optimized, decoders)),
+            )
 
 
 def _lowered_ir_versions(state: TableState) -> Iterator[Note]:
