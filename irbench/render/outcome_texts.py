@@ -61,7 +61,9 @@ def outcomes_text(entry: RunEntry) -> str:
 
 def best_text(best: BestOfTables) -> str:
     """Return which row is best over all tables, what comes next, and that their order has no interval."""
-    what = f"Highest {best.best.outcome.throughput_unit}" if best.objective == "fps" else "Lowest p50"
+    unit = best.best.outcome.throughput_unit
+    lowest = "Shortest median time per generation" if unit == "tokens/s" else "Lowest p50"
+    what = f"Highest {unit}" if best.objective == "fps" else lowest
     return (
         f"{what} of {best.tables} tables of {best.model}: {_leader(best.best, best)}; next is"
         f" {_leader(best.second, best)}. The tables were measured one after the other, so there is no interval"

@@ -136,10 +136,12 @@ def _parts(report: TuningReport) -> Iterator[str | TextTable | CodeBlock]:
     level = "" if report.level is None else level_text(report.level)
     tried = f"{report.measured} of {plural(report.settings, 'setting')} measured"
     unit, rate = _rate(report)
-    compared = rate if report.objective == "fps" else OBJECTIVE_TEXTS[report.objective]
+    time = "time per generation" if report.is_generation else OBJECTIVE_TEXTS["latency"]
+    compared = {**OBJECTIVE_TEXTS, "fps": rate, "latency": time}[report.objective]
     title = f"{Path(report.model).name}: {'rate of requests' if report.level else compared}"
     accuracy = "" if report.accuracy_limit is None else limit_text(report.accuracy_limit)
-    facts = (title, level, limit, accuracy, tried, f"{report.seconds:.0f} s")
+    new_tokens = "" if report.new_tokens is None else plural(report.new_tokens, "new token")
+    facts = (title, new_tokens, level, limit, accuracy, tried, f"{report.seconds:.0f} s")
     yield SEPARATOR.join(fact for fact in facts if fact)
     yield from recommendation_texts(report)
     if report.leader is not None:
@@ -148,7 +150,7 @@ def _parts(report: TuningReport) -> Iterator[str | TextTable | CodeBlock]:
     yield from accuracy_texts(report)
     yield from flip_map_parts(report.flips)
     if len(report.front) > 1:
-        yield f"Latency against {unit}: no measured setting is better in both than one of these."
+        yield f"{time.capitalize()} against {unit}: no measured setting is better in both than one of these."
         front = TextTable(_with_unit(_FRONT_COLUMNS, report), tuple(_point(report, point) for point in report.front))
         yield with_accuracy(front, [point.setting for point in report.front], report.accuracy_limit)
     if report.command:

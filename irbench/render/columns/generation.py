@@ -93,7 +93,7 @@ def _percentile_column(
         return any(cell.generation is not None and read(cell.generation) is not None for cell in result.cells)
 
     shown = ShownSpeed(
-        place, heading, drops=7, is_shown=is_known, is_usual=never, when=_ON_REQUEST, explained=explained
+        place, heading, drops=3, is_shown=is_known, is_usual=never, when=_ON_REQUEST, explained=explained
     )
     return Column(name, NUMBER, meaning, speed=_generation(read), in_speeds=shown)
 

@@ -73,6 +73,8 @@ def test_what_was_asked_for_decides_what_tables_are_compared_by():
     (found,) = best(table(1, 30.0, 33.0), table(8, 160.0, 50.0), goal={"objective": "latency"})
     assert found.best.table == "batch 1"
     assert best_text(found).startswith("Lowest p50 of 2 tables of resnet50: openvino at batch 1 (30.0 ms);")
+    (found,) = best(generating(1, 2.0), generating(4, 8.1), goal={"objective": "latency"})
+    assert best_text(found).startswith("Shortest median time per generation of 2 tables of resnet50:")
     assert not best(table(1, 30.0, 33.0), table(8, 160.0, 50.0), goal={"objective": "cost"})
 
 

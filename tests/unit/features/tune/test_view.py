@@ -92,6 +92,8 @@ def test_the_throughput_of_generations_is_in_tokens() -> None:
     text = shown(replace(REPORT, new_tokens=64, front=front), 200)
     assert "FPS" not in text
     assert "frames" not in text
+    assert "64 new tokens" in text
+    assert "Time per generation against tokens/s" in text
     assert text.count("tokens/s") == 3
     assert (text.count(str(round(64 * 305.4))), text.count(str(round(64 * 239.1)))) == (2, 2)
 
