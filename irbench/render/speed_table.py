@@ -195,7 +195,12 @@ def _chosen(result: GroupResult, columns: WhichColumns) -> _Columns:
     if columns == "usual":
         return [(column, shown) for column, shown in known if shown.is_usual(result)]
     by_name = {column.name: (column, shown) for column, shown in known}
-    return [by_name[name] for name in columns if name in by_name]
+    return [by_name[name] for name in columns if name in by_name] or known[:1]
+
+
+def columns_of(result: GroupResult) -> tuple[str, ...]:
+    """Return the names of all columns that a table has."""
+    return tuple(column.name for column, _ in _chosen(result, "all"))
 
 
 def heading(shown: ShownColumn[R, T], table: T, confidence: float) -> TableColumn:

@@ -45,6 +45,8 @@ UNSEARCHED_TEXTS: Mapping[UnsearchedReason, str] = {
 _MOST_LINES = 10
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _LENGTH = 26
+LATEST = "latest"
+"""What names the newest run."""
 ULID = f"[{_ALPHABET}]{{{_LENGTH}}}"
 """A regular expression of one, in capitals."""
 _RANDOM_BITS = 80

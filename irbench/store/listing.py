@@ -20,13 +20,12 @@ from msgspec.structs import replace
 from irbench.errors import IrbenchError
 from irbench.store.entries import RunEntry
 from irbench.store.file_errors import unreadable
-from irbench.store.folders import RUN_FILE, Stamp, is_run, profiles_folder, results_option, run_folders
+from irbench.store.folders import LATEST, RUN_FILE, Stamp, is_run, profiles_folder, results_option, run_folders
 from irbench.store.sweeps import StateFile
 from irbench.system.file_states import is_folder, is_utf8
 from irbench.system.locks import is_held
 from irbench.system.prepared_types import prepared
 
-LATEST = "latest"
 _VERSION = 8
 """Of the lines in the index."""
 Line = TypeVar("Line")

@@ -11,7 +11,8 @@ import os
 import re
 import shutil
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -19,6 +20,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from irbench.errors import IrbenchError
+from irbench.store.folders import LATEST, is_ulid
 from irbench.system.document_damage import damage_text
 from irbench.system.file_access import append_synced, read_regular, sync_folder
 from irbench.system.locks import hold
@@ -299,27 +301,31 @@ def sweep_of_run(root: Path, run: str) -> str | None:
     return next((state.header.name for state in held), None)
 
 
-def remove_sweep(root: Path, name: str) -> None:
-    """Remove what is stored of a sweep besides its runs.
+@contextmanager
+def removed_sweeps(root: Path, names: Iterable[str]) -> Iterator[None]:
+    """Hold sweeps while their runs are removed, and then remove what else is stored of them.
 
     Raises:
-        IrbenchError: It is being measured, or it cannot be removed.
+        IrbenchError: One is being measured, and nothing was removed; or one cannot be removed.
     """
-    state = StateFile.open(root, name)
-    if state is None:
-        return
-    try:
-        shutil.rmtree(state.folder)
-    except OSError as error:
-        raise IrbenchError(
-            f"{state.folder} cannot be removed: {error.strerror or error}.", hint="Check its permissions."
-        ) from error
-    finally:
-        state.close()
+    with ExitStack() as stack:
+        held = [state for name in names if (state := StateFile.open(root, name)) is not None]
+        for state in held:
+            stack.callback(state.close)
+        yield
+        for state in held:
+            try:
+                shutil.rmtree(state.folder)
+            except OSError as error:
+                raise IrbenchError(
+                    f"{state.folder} cannot be removed: {error.strerror or error}.", hint="Check its permissions."
+                ) from error
 
 
 def require_name(name: str) -> None:
-    """Refuse what cannot name a sweep, and its folder."""
+    """Refuse what cannot name a sweep, and its folder: what names a run is none."""
+    if name == LATEST or is_ulid(name.upper()):
+        raise IrbenchError(f"{name} names a run, not a sweep.", hint="Give the sweep another name with --name.")
     if _NAME.fullmatch(name) is None:
         raise IrbenchError(
             f"{name!r} is not a valid name for a sweep.",

@@ -39,8 +39,8 @@ def how_to_resume(run: str, results: Path | None) -> str:
 
 def say_which_run(root: Path, name: str | None) -> None:
     """Say which run is meant, where ``latest`` is not simply the newest, or a name is that of several runs."""
-    from irbench.store.folders import results_option
-    from irbench.store.listing import LATEST, find_run, runs_called
+    from irbench.store.folders import LATEST, results_option
+    from irbench.store.listing import find_run, runs_called
 
     if name is None or name == LATEST:
         _say_which_latest(root)

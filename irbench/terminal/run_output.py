@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 def refuse_impossible(form: str, output: Path | None, columns: Sequence[str] = ()) -> None:
     """Refuse a format that cannot be written, before anything is read or measured."""
     if form not in FORMATS:
-        if columns and form == "table":
-            _require_in_table(columns)
-        elif columns:
+        if columns and form != "table":
             raise IrbenchError(
                 f"--columns does not apply to --format {form}.", hint="Add --format csv, or leave it out."
             )
@@ -35,18 +33,6 @@ def refuse_impossible(form: str, output: Path | None, columns: Sequence[str] = (
         raise IrbenchError(
             f"--format {form} is binary, and standard output is a terminal.", hint="Name a file with -o."
         )
-
-
-def _require_in_table(columns: Sequence[str]) -> None:
-    from irbench.render.columns import IN_SPEEDS
-
-    known = [column.name for column, _ in IN_SPEEDS]
-    for name in columns:
-        if name not in known:
-            raise IrbenchError(
-                f"The table has no column {name}.",
-                hint=f"--format csv has more columns than the table, which has: {', '.join(known)}",
-            )
 
 
 _FIELDS_OF_OPTIONS = {

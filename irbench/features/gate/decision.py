@@ -23,9 +23,12 @@ from irbench.stats.stopping_rule import Next, Pace, forecast_s
 from irbench.stats.summary import summarise
 from irbench.stats.winner import LeadEstimate, contradiction
 
-RowOutcome: TypeAlias = Literal["passed", "regression", "wrong-outputs", "undecided", "not-measured"]
-"""``wrong-outputs``: NEW's outputs are not those of its reference, or not accurate enough, and BASE's are;
-``not-measured``: a row of the pair has no figures."""
+RowOutcome: TypeAlias = Literal["passed", "regression", "wrong-outputs", "failed", "undecided", "not-measured"]
+"""``wrong-outputs``: NEW's outputs are not those of its reference, or not accurate enough, and BASE's are; ``failed``:
+NEW fails, and BASE does not; ``not-measured``: a row of the pair has no figures."""
+
+
+REGRESSIONS: frozenset[RowOutcome] = frozenset({"regression", "wrong-outputs", "failed"})
 
 
 @dataclass(frozen=True)
@@ -133,10 +136,12 @@ def _without_figures(name: str, pair: Pair, base: CellResult, new: CellResult) -
     is_wrong = base.state == "ok" and (
         new.state == "mismatch" or (new.failure is not None and new.failure.stage == "accuracy")
     )
+    is_broken = base.state == "ok" and new.state == "failed"
     failure = new.failure or base.failure
     # before the first launch no row has figures, and each may get some
     is_open = failure is None and "not-measured" in (base.state, new.state)
-    outcome: RowOutcome = "wrong-outputs" if is_wrong else "undecided" if is_open else "not-measured"
+    outcome: RowOutcome = "undecided" if is_open else "not-measured"
+    outcome = "wrong-outputs" if is_wrong else "failed" if is_broken else outcome
     return GatedRow(name, pair.base, pair.new, outcome, failure=failure)
 
 
@@ -195,7 +200,7 @@ class UntilDecided:
         rows = gated_rows(GatedTable(group, table, records, self.timing_of_table(timing)), pairs, self.conditions)
         open_ = [pair for pair, row in zip(pairs, rows, strict=True) if row.needs_launches or not _is_begun(row)]
         outcomes = {row.outcome for row in rows}
-        if "regression" in outcomes or "wrong-outputs" in outcomes or not open_:
+        if outcomes & REGRESSIONS or not open_:
             return Next(stopped_by="failures" if outcomes == {"not-measured"} else "target")
         if len(records) >= timing.max_launches * parts_of(len(group.cells), timing.most_cells):
             return Next(stopped_by="launches")

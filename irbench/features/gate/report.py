@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from irbench.api.display import Displayable
 from irbench.core.result import StoppedBy
 from irbench.errors import ExitCode
-from irbench.features.gate.decision import GatedRow
+from irbench.features.gate.decision import REGRESSIONS, GatedRow
 from irbench.features.gate.options import GATE
 from irbench.options.values import ReportForm
 from irbench.render.text_formats import json_text
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 GateOutcome: TypeAlias = Literal["passed", "regression", "undecided", "interrupted"]
 """``passed``: no condition is met in any row, and the interval of each excludes it; ``regression``: a row meets one, or
-NEW's outputs are wrong; ``undecided``: neither is known."""
+NEW fails or has wrong outputs; ``undecided``: neither is known."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class GateReport:
     def outcome(self) -> GateOutcome:
         """What was decided; a regression that was found before an interrupt is one."""
         outcomes = {row.outcome for row in self.rows}
-        if outcomes & {"regression", "wrong-outputs"}:
+        if outcomes & REGRESSIONS:
             return "regression"
         if self.is_interrupted:
             return "interrupted"
@@ -66,7 +66,9 @@ class GateReport:
 
     @property
     def excluded_above(self) -> float | None:
-        """Above which fraction slowdowns are excluded in every row; ``None`` where a row has no interval."""
+        """Above which fraction slowdowns are excluded in every row; ``None`` where a row is not judged by its time."""
+        if any(not row.conditions or row.conditions[0].unjudged is not None for row in self.rows):
+            return None
         shifts = [row.time.relative if row.time is not None else None for row in self.rows]
         known = [shift.high for shift in shifts if shift is not None and shift.confidence is not None]
         return max(known) if known and len(known) == len(shifts) else None
@@ -98,7 +100,7 @@ class Gate(Displayable):
 
     @property
     def regressed(self) -> bool:
-        """Whether a row meets a condition, or has wrong outputs."""
+        """Whether a row meets a condition, fails or has wrong outputs."""
         return self.report.outcome == "regression"
 
     @property

@@ -156,8 +156,10 @@ def _stored_base(base: Side, run: RunOptions) -> CheckedRun | None:
         root = run.results or default_root()
         try:
             folder = find_run(root, base.model)
-        except IrbenchError:
-            raise no_model from None
+        except IrbenchError as no_run:
+            hint = f"{no_model.hint} · of runs: {no_run.hint}" if no_run.hint else no_model.hint
+            message = f"{base.model} is neither a model nor a stored run: {no_run.message}"
+            raise IrbenchError(message, hint=hint) from None
         found, problems = read_run(folder)
         if found is None:
             remedy = problems[0].hint or f"Name another run: irbench results{results_option(root)}"

@@ -9,7 +9,7 @@ from irbench.across_runs.changes import Unjudged
 from irbench.across_runs.texts import checked_text, signed_percent, signed_percent_end, unjudged_text
 from irbench.core.quantities import NOT_MEASURED, listing, plural, significant
 from irbench.core.result import STOPPED_TEXTS
-from irbench.features.gate.decision import GatedRow, RowOutcome
+from irbench.features.gate.decision import REGRESSIONS, GatedRow, RowOutcome
 from irbench.features.gate.report import GateReport
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import SEPARATOR
@@ -20,6 +20,7 @@ ROW_TEXTS: Mapping[RowOutcome, str] = {
     "passed": "pass",
     "regression": "regression",
     "wrong-outputs": "wrong outputs",
+    "failed": "failed",
     "undecided": "undecided",
     "not-measured": "not measured",
 }
@@ -38,7 +39,7 @@ def gate_view(report: GateReport) -> PlainView:
 
 def _headline(report: GateReport) -> str:
     if report.outcome == "regression":
-        return f"Regression: {listing(map(_regression, _of(report, 'regression', 'wrong-outputs')))}."
+        return f"Regression: {listing(map(_regression, _of(report, *REGRESSIONS)))}."
     if report.outcome == "passed":
         return f"No regression{_in_rows(report)}: {_excluded(report)}."
     why = "interrupted" if report.outcome == "interrupted" else _why_undecided(report)
@@ -49,6 +50,8 @@ def _headline(report: GateReport) -> str:
 def _regression(row: GatedRow) -> str:
     if row.outcome == "wrong-outputs":
         return f"{row.name} has wrong outputs" + (f" ({row.failure.message})" if row.failure is not None else "")
+    if row.outcome == "failed":
+        return f"{row.name} fails" + (f" ({row.failure.message})" if row.failure is not None else "")
     met = [checked for checked in row.conditions if checked.is_met]
     if met[0] is row.conditions[0] and row.time is not None and row.time.relative is not None:
         shift = row.time.relative
@@ -117,15 +120,16 @@ def _row(row: GatedRow) -> Row:
 
 
 def _notes(report: GateReport) -> Iterator[str]:
-    yield (
-        "change: the median over launches in which both took turns, which need not be that of the two times beside it;"
-        f" both are rows of run {report.run} (irbench show {report.run}{_results_option(report)})."
-    )
+    if any(row.time is not None for row in report.rows):
+        yield (
+            "change: the median over launches in which both took turns, which need not be that of the two times"
+            f" beside it; both are rows of run {report.run} (irbench show {report.run}{_results_option(report)})."
+        )
     for row in report.rows:
         yield from (checked_text(row.name, checked) for checked in row.conditions[1:])
         if row.failure is not None and row.outcome == "not-measured":
             yield f"{row.name}: {row.failure.message}"
-    if report.is_as_loaded:
+    if report.is_as_loaded and any(row.time is not None for row in report.rows):
         yield (
             "Other programs disturbed most blocks. Both took turns beside them: the change is that of mean times under"
             " that load."

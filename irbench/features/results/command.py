@@ -177,17 +177,17 @@ def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
     """
     from irbench.features.results.run import find_runs, named_sweeps, remove_folders
     from irbench.store.folders import default_root
-    from irbench.store.sweeps import remove_sweep
+    from irbench.store.sweeps import removed_sweeps
     from irbench.terminal.console import print_lines
 
     root = results or default_root()
     _refuse_doubtful_names(root, runs)
     folders, sweeps = find_runs(root, runs), named_sweeps(root, runs)
     if yes or _confirmed(root, folders):
-        for folder in remove_folders(root, folders, lambda folder: print_lines(f"removed {folder.name}")):
-            say(f"{folder.name} is gone already: somebody else removed it")
+        with removed_sweeps(root, sweeps):
+            for folder in remove_folders(root, folders, lambda folder: print_lines(f"removed {folder.name}")):
+                say(f"{folder.name} is gone already: somebody else removed it")
         for name in sweeps:
-            remove_sweep(root, name)
             print_lines(f"removed the sweep {name}")
     else:
         say("Nothing was deleted.")
@@ -225,7 +225,8 @@ def import_(sources: tuple[Path, ...], results: Path | None) -> int:
 
 def _refuse_doubtful_names(root: Path, names: Sequence[str]) -> None:
     """Refuse ``latest`` where it is not the newest, and names of several runs: what is removed must be meant."""
-    from irbench.store.listing import LATEST, latest_run, runs_called
+    from irbench.store.folders import LATEST
+    from irbench.store.listing import latest_run, runs_called
 
     for name in names:
         called = runs_called(root, name)

@@ -92,13 +92,12 @@ def remove_runs(runs: RunName | Sequence[RunName], *, results: Folder = None) ->
     Raises:
         IrbenchError: There is no such run, or it is being measured; nothing was removed.
     """
-    from irbench.store.sweeps import remove_sweep
+    from irbench.store.sweeps import removed_sweeps
 
     root = results_folder(results)
     folders, sweeps = find_runs(root, _names(runs)), named_sweeps(root, _names(runs))
-    remove_folders(root, folders, lambda _folder: None)
-    for sweep in sweeps:
-        remove_sweep(root, sweep)
+    with removed_sweeps(root, sweeps):
+        remove_folders(root, folders, lambda _folder: None)
 
 
 def listed_sweeps(root: Path, entries: Sequence[RunEntry]) -> tuple[SweepEntry, ...]:

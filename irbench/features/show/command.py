@@ -115,6 +115,7 @@ def command(
         _refuse_memory_of_others(document, memory=memory)
         _refuse_plots_of_others(document, plot=plot)
         _refuse_unknown_roofs(document, roofline=roofline)
+        _refuse_absent_columns(document, columns, all_columns=all_columns)
         write_document(document, folder, form, output, columns="all" if all_columns else columns or "usual", **shows)
         say_how_to_resume(document, results)
     else:
@@ -144,6 +145,8 @@ def _write_sweep(sweep: Sweep, form: str, output: Path | None, columns: tuple[st
     from irbench.terminal.console import print_data, to_text
     from irbench.terminal.run_output import write_export
 
+    if form == "table" and columns:
+        raise IrbenchError("--columns applies to the table of a run.", hint="Add --format csv, or name a run.")
     if form == "table":
         print_data(to_text(sweep.shown(plot=plot), to_file=output is not None), output)
     elif form == "json" or (form == "md" and not columns):
@@ -190,6 +193,21 @@ def _refuse_unknown_roofs(document: RunDocument, *, roofline: bool) -> None:
             "The peaks of the machine were not known when this was measured, so its rows have no roof.",
             hint="irbench doctor --peak measures them; then measure again with irbench run --roofline.",
         )
+
+
+def _refuse_absent_columns(document: RunDocument, columns: tuple[str, ...], *, all_columns: bool) -> None:
+    from irbench.render.speed_table import columns_of
+
+    if columns and all_columns:
+        raise IrbenchError("--columns and --all-columns contradict each other.", hint="Leave one of them out.")
+    if columns and not document.groups:
+        raise IrbenchError(
+            "--columns applies to tables that compare speeds.", hint="Leave it out, or add --format csv."
+        )
+    known = tuple(dict.fromkeys(name for table in document.groups for name in columns_of(table)))
+    for name in columns:
+        if name not in known:
+            raise IrbenchError(f"This run has no column {name}.", hint=f"It has: {', '.join(known)}")
 
 
 def _refuse_samples_elsewhere(document: RunDocument, folder: Path) -> None:

@@ -7,11 +7,15 @@ from dataclasses import replace
 
 import launches as made
 import pytest
+from documents import cell, failed
 
 from irbench.core.record import Failure, LaunchRecord
-from irbench.features.gate.decision import GatedRow, GatedTable, UntilDecided, gated_rows
+from irbench.core.result import UnevenLoad
+from irbench.features.gate.decision import GatedRow, GatedTable, UntilDecided, _without_figures, gated_rows
+from irbench.features.gate.report import GateReport
 from irbench.features.gate.run import TIMING as GATE_TIMING
 from irbench.features.gate.sides import Pair, Side, Sides
+from irbench.features.gate.view import gate_view
 from irbench.options.conditions import read_condition
 from irbench.spec import Group
 from irbench.stats.eligibility import Admission
@@ -78,8 +82,6 @@ def test_five_launches_decide_nothing():
 
 
 def test_load_in_the_turns_of_one_row_is_no_regression():
-    from irbench.core.result import UnevenLoad
-
     row = judged(times(2.0), uneven_load=UnevenLoad("new", "old", 1.0, 0.1))
     assert (row.outcome, row.conditions[0].unjudged) == ("undecided", "uneven-load")
 
@@ -142,3 +144,19 @@ def test_wrong_outputs_end_it_at_once():
     assert following({"old": EVEN[:1], "new": times(1.0, 1)}, failures=wrong).stopped_by == "target"
     both = {**wrong, "old": Failure("verify", "its outputs are wrong")}
     assert following({"old": EVEN[:1], "new": times(1.0, 1)}, failures=both).stopped_by == "failures"
+
+
+def test_what_fails_only_on_the_new_side_is_a_regression():
+    row = _without_figures("ort", PAIR, cell("old"), failed("new", failure=Failure("load", "nobody knows Foo")))
+    assert row.outcome == "failed"
+    report = GateReport("a", "b", 0.05, ("time>5%",), (row,), "01", False, False, 1.0, ("target",), 0.95)
+    assert report.outcome == "regression"
+    assert "ort fails (nobody knows Foo)" in gate_view(report).headline
+    assert _without_figures("ort", PAIR, failed("old"), failed("new")).outcome == "not-measured"
+
+
+def test_a_change_that_is_not_judged_excludes_no_slowdown():
+    row = judged(times(1.0), uneven_load=UnevenLoad("new", "old", 1.0, 0.1))
+    report = GateReport("a", "b", 0.05, ("time>5%",), (row,), "01", False, False, 1.0, ("budget",), 0.95)
+    assert report.excluded_above is None
+    assert replace(report, rows=(judged(times(1.0)),)).excluded_above is not None

@@ -28,3 +28,24 @@ def test_a_plot_is_of_the_table_alone(root: Path):
     called = irbench("show", "--plot", "--format", "json", "--results", root)
     assert called.code == 2
     assert "--plot" in called.err
+
+
+def test_a_table_has_the_columns_that_are_named(root: Path):
+    shown = irbench("show", "--columns", "label,p50_ms", "--results", root)
+    assert shown.code == 0
+    assert " backend" in shown.out
+    assert "p90 ms" not in shown.out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--columns", "energy_per_inference_j"), "This run has no column energy_per_inference_j."),
+        (("--columns", "p50_ms", "--all-columns"), "contradict each other"),
+        (("--all-columns", "--format", "csv"), "--all-columns applies to --format table only."),
+    ],
+)
+def test_columns_that_cannot_be_shown_are_refused(root: Path, options: tuple[str, ...], said: str):
+    refused = irbench("show", *options, "--results", root)
+    assert (refused.code, refused.out) == (2, "")
+    assert said in refused.err

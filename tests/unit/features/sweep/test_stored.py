@@ -159,6 +159,27 @@ def test_a_sweep_is_removed_with_its_runs_and_can_be_begun_again(measured: Measu
     assert StateFile.read(measured.results, "night") is None
 
 
+def test_nothing_is_removed_of_a_sweep_that_is_being_measured(measured: Measured):
+    sweep(plan())
+    held = StateFile.open(measured.results, "night")
+    assert held is not None
+    removed = front_door.irbench("results", "rm", "night", "--yes")
+    held.close()
+    assert (removed.code, removed.out) == (2, "")
+    assert "being measured" in removed.err
+    assert len(irbench.load_sweep("night").runs()) == 3
+
+
+def test_a_sweep_takes_no_name_that_stands_for_a_run(measured: Measured):
+    writer = Store(measured.results).begin({}, {"models": ["net"], "name": "taken"})
+    writer.commit(replace(writer.document, groups=(documents.example(),), complete=True))
+    with pytest.raises(IrbenchError, match="stored run is called taken"):
+        sweep(plan(), name="taken")
+    for name in ("latest", writer.document.run_id, writer.document.run_id.lower()):
+        with pytest.raises(IrbenchError, match="names a run, not a sweep"):
+            sweep(plan(), name=name)
+
+
 def test_a_run_that_is_called_as_a_sweep_is_goes_first(measured: Measured):
     sweep(plan())
     writer = Store(measured.results).begin({}, {"models": ["net"], "name": "night"})
