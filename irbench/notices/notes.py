@@ -217,7 +217,10 @@ class SlowerThanExported(Note):
 
 class OwnGenerateFaster(Note):
     code = "own-generate-faster"
-    says = "a function of yours, such as the framework's own `generate()`, is faster than every decoder row, and why"
+    says = (
+        "a function of yours, such as the framework's own `generate()`, is faster than every decoder row, and why"
+        " ([generation.md](generation.md#your-own-function))"
+    )
 
     cell: RowId
     decoder: RowId

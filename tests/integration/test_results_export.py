@@ -209,7 +209,7 @@ def test_a_run_is_measured_and_exported_at_once(tmp_path: Path) -> None:
 
 def test_columns_belong_to_tables_of_rows(root: Path) -> None:
     stored_run(root)
-    assert refused(irbench("show", "--columns", "label", "--results", root), "--format table", "--format csv")
+    assert refused(irbench("show", "--columns", "label", "--format", "json", "--results", root), "--format json", "csv")
     called = irbench("show", "--samples", "--columns", "label", "--results", root)
     assert refused(called, "--samples has columns of its own", "--columns")
 

@@ -16,7 +16,7 @@ _KEY = re.compile(r"Mapping\[(\w+),")
 def tables() -> Iterator[tuple[str, Mapping[str, Any], Any]]:
     """Yield each table of texts: its name, itself, and the vocabulary that its keys are of."""
     for found in walk_packages(irbench.__path__, "irbench."):
-        if found.name.endswith("__main__") or found.name.startswith("irbench.render."):
+        if found.name.endswith(("__main__", "irbench.programs.check")) or found.name.startswith("irbench.render."):
             continue
         module = import_module(found.name)
         for name, annotation in getattr(module, "__annotations__", {}).items():
