@@ -54,8 +54,8 @@ def plural(count: int, noun: str) -> str:
 
 
 def listing(names: Iterable[str]) -> str:
-    """Return names separated by commas, the last by ``and``."""
-    *rest, last = names
+    """Return names separated by commas, the last by ``and``; an empty text without any."""
+    *rest, last = tuple(names) or ("",)
     return f"{', '.join(rest)} and {last}" if rest else last
 
 

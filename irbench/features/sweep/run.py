@@ -23,7 +23,6 @@ from irbench.options.option import names_keywords
 from irbench.runner.continuation import confinement_change, confinement_remedy
 from irbench.runs.results import Interrupted
 from irbench.store.folders import default_root
-from irbench.store.listing import runs_called
 from irbench.store.sweeps import Header, StateFile, TablesAsked
 from irbench.system import host
 from irbench.worker.requested_confinement import is_confinement_asked_for, require_confinement
@@ -94,11 +93,6 @@ def _state(
         if asked not in state.progress.asked[-1:]:
             state.add(TablesAsked(asked))
         return state
-    if runs_called(root, name):
-        raise IrbenchError(
-            f"A stored run is called {name}, and would be shown in place of the sweep.",
-            hint="Choose another name with --name.",
-        )
     if call.resume:
         reporter.say(f"no sweep {name} was begun: beginning it")
     header = Header(
