@@ -72,7 +72,7 @@ def test_the_backend_of_the_document_is_listed_measured_and_verified(checkout: P
     assert re.search(r"^numpy +onnx ", follow(checkout, backends), re.MULTILINE)
     table = follow(checkout, f"{run} --budget 5s")
     assert re.search(r"^ numpy .* (preview|1 baseline)", table, re.MULTILINE), table
-    shown = follow(checkout, "irbench show --all-columns")
+    shown = follow(checkout, ".venv/bin/irbench show --all-columns")
     assert "max err: against ort with optimisations off" in " ".join(shown.split()), shown
     assert "mismatch" not in table
 
