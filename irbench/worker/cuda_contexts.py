@@ -19,7 +19,8 @@ _SUCCESS = 0
 
 def uses_cuda() -> bool:
     """Whether this process has a context on a GPU, or a process that it started has started CUDA."""
-    return cuda_contexts() is not None or has_started_cuda(descendant_folders())
+    driver = _loaded_driver()
+    return (driver is not None and any(True for _ in active_devices(driver))) or has_started_cuda(descendant_folders())
 
 
 def has_started_cuda(processes: Iterable[Path]) -> bool:
@@ -70,12 +71,17 @@ class CudaContexts:
 
 def cuda_contexts() -> CudaContexts | None:
     """Return the contexts of this process; ``None`` where no code of it has made one."""
+    driver = _loaded_driver()
+    devices = () if driver is None else tuple(active_devices(driver))
+    return CudaContexts(driver, devices) if devices else None
+
+
+def _loaded_driver() -> Any:
+    """Return the driver's library; ``None`` where no code of this process has loaded it."""
     try:
-        driver = ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+        return ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
     except OSError:
         return None
-    devices = tuple(active_devices(driver))
-    return CudaContexts(driver, devices) if devices else None
 
 
 def active_devices(driver: Any) -> Iterator[int]:

@@ -83,3 +83,10 @@ def test_what_is_left_is_what_takes_longer_than_waiting_for_nothing(monkeypatch:
 def test_code_without_cuda_uses_no_gpu_and_loads_no_driver() -> None:
     assert cuda_contexts.cuda_contexts() is None
     assert not uses_cuda()
+
+
+def test_asking_whether_code_uses_cuda_holds_no_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = Driver()
+    monkeypatch.setattr(cuda_contexts, "_loaded_driver", lambda: driver)
+    assert uses_cuda()
+    assert driver.called == []
