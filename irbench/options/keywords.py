@@ -95,8 +95,7 @@ class RunKeywords(TypedDict, total=False):
         no_lock: Measure even if another irbench is measuring on this machine.
         name: Name the run, for irbench show NAME (for example ``"before"``).
         note: Store a note with the run (for example ``"without the patch"``).
-        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
-            or has runs, or your data folder).
+        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, or your data folder).
     """
 
     backends: str | Iterable[str] | None
@@ -156,8 +155,7 @@ class ResumeKeywords(TypedDict, total=False):
     Attributes:
         allow_own_code: With --resume: run the code and use the files that the run's plan names.
         no_lock: Measure even if another irbench is measuring on this machine.
-        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
-            or has runs, or your data folder).
+        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, or your data folder).
     """
 
     allow_own_code: bool | None

@@ -277,7 +277,7 @@ class RunOptions:
     results: Path | None = option(
         kinds.FOLDER,
         "Folder of stored runs.",
-        default_text="IRBENCH_RESULTS, ./results if it is empty or has runs, or your data folder",
+        default_text="IRBENCH_RESULTS, or your data folder",
         plan="none",
     )
 

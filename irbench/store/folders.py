@@ -73,16 +73,10 @@ def unsearched_lines(unsearched: Sequence[Unsearched]) -> Iterator[str]:
 
 
 def default_root() -> Path:
-    """Return where runs go: ``IRBENCH_RESULTS``, else ``./results`` if it is for irbench, else the user's data folder.
-
-    Many projects have a folder ``results`` of their own. One is for irbench that is empty or has runs.
-    """
+    """Return where runs go: ``IRBENCH_RESULTS``, else the user's data folder, whatever the current folder is."""
     named = os.environ.get("IRBENCH_RESULTS")
     if named:
         return Path(named)
-    here = Path("results")
-    if is_folder(here) and _is_for_runs(here):
-        return here.resolve()
     root = data_home()
     if root is None:
         raise IrbenchError(
@@ -90,6 +84,13 @@ def default_root() -> Path:
             hint="Name one with `--results` or IRBENCH_RESULTS.",
         )
     return root / "results"
+
+
+def runs_here_text(root: Path) -> str:
+    """Return what else a hint says where ``./results`` has runs, as former releases put them there; else nothing."""
+    here = Path("results")
+    has_runs = any(_MONTH.fullmatch(entry.name) for entry in _entries(here / _RUNS))
+    return "; for those in ./results add --results results" if has_runs and here.resolve() != root.resolve() else ""
 
 
 def place_of(root: Path, created: str, run_id: str) -> Path:
@@ -191,13 +192,6 @@ def _is_searched(folder: Path, searched: Path) -> bool:
     if not is_folder(folder) or not folder.is_relative_to(searched):
         return False
     return not any(name.startswith(".") for name in folder.relative_to(searched).parts)
-
-
-def _is_for_runs(folder: Path) -> bool:
-    """Whether a folder is empty, or its ``runs`` and ``profiles`` hold nothing but months; hidden files aside."""
-    names = {entry.name for entry in _entries(folder)}
-    months = (entry.name for kept in (_RUNS, _PROFILES) for entry in _entries(folder / kept))
-    return not names or (not names.isdisjoint((_RUNS, _PROFILES)) and all(_MONTH.fullmatch(name) for name in months))
 
 
 def _entries(

@@ -20,7 +20,16 @@ from msgspec.structs import replace
 from irbench.errors import IrbenchError
 from irbench.store.entries import RunEntry
 from irbench.store.file_errors import unreadable
-from irbench.store.folders import LATEST, RUN_FILE, Stamp, is_run, profiles_folder, results_option, run_folders
+from irbench.store.folders import (
+    LATEST,
+    RUN_FILE,
+    Stamp,
+    is_run,
+    profiles_folder,
+    results_option,
+    run_folders,
+    runs_here_text,
+)
 from irbench.store.sweeps import StateFile
 from irbench.system.file_states import is_folder, is_utf8
 from irbench.system.locks import is_held
@@ -98,7 +107,7 @@ def latest_run(root: Path) -> Latest:
     """Return what ``latest`` means."""
     entries = [entry for entry in list_runs(root).entries if entry.rows]
     if not entries:
-        raise IrbenchError(f"No runs are stored in {root}.", hint="Measure a model: irbench run")
+        raise IrbenchError(f"No runs are stored in {root}.", hint=f"Measure a model: irbench run{runs_here_text(root)}")
     return _newest_measured(entries)
 
 
@@ -215,7 +224,9 @@ def _beginning_with(root: Path, folders: Sequence[Path], name: str) -> Path:
         way = (
             f"It is a profile: irbench profile --show {name}" if is_profile else "List the stored runs: irbench results"
         )
-        raise IrbenchError(f"There is no run {name!r} in {root}.", hint=f"{way}{results_option(root)}")
+        raise IrbenchError(
+            f"There is no run {name!r} in {root}.", hint=f"{way}{results_option(root)}{runs_here_text(root)}"
+        )
     return folders[0]
 
 

@@ -49,8 +49,7 @@ class BisectKeywords(TypedDict, total=False):
         warmup: How long each row warms up in every launch: a time (2s), or a number of calls (500) (for example ``"2s",
             or 500 for calls``; default: until calls get no faster).
         no_lock: Measure even if another irbench is measuring on this machine.
-        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
-            or has runs, or your data folder).
+        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, or your data folder).
     """
 
     runtime: Required[str]

@@ -19,8 +19,7 @@ class CompareKeywords(TypedDict, total=False):
             ``within``.
         allow_own_code: Let ``confirm`` run the code and use the files that the stored plan names.
         force: Compare although the machines differ.
-        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
-            or has runs, or your data folder).
+        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, or your data folder).
     """
 
     fail_on: str | Iterable[str] | None

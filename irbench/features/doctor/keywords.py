@@ -21,8 +21,7 @@ class DoctorKeywords(TypedDict, total=False):
         cpus: For --aa and ``peak``: processors to use (for example ``[0, 1], or "0-3,8"``; default: all available).
         budget: For --aa: time limit (for example ``"90s", or 90``; default: 90s).
         no_lock: For --aa and ``peak``: measure even if another irbench is measuring on this machine.
-        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
-            or has runs, or your data folder).
+        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, or your data folder).
     """
 
     peak: bool | None

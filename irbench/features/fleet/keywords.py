@@ -62,8 +62,7 @@ class ServeKeywords(TypedDict, total=False):
         no_lock: Measure even if another irbench is measuring on this machine.
         name: Name the run, for irbench show NAME (for example ``"before"``).
         note: Store a note with the run (for example ``"without the patch"``).
-        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
-            or has runs, or your data folder).
+        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, or your data folder).
     """
 
     scenario: Literal["server", "offline", "single", "multistream"] | None
@@ -154,8 +153,7 @@ class TuneKeywords(TypedDict, total=False):
         no_lock: Measure even if another irbench is measuring on this machine.
         name: Name the run, for irbench show NAME (for example ``"before"``).
         note: Store a note with the run (for example ``"without the patch"``).
-        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
-            or has runs, or your data folder).
+        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, or your data folder).
     """
 
     objective: Literal["latency", "fps", "cost", "tokens/s"] | None
@@ -207,8 +205,7 @@ class FleetKeywords(TypedDict, total=False):
         skip: Leave these cells out (for example ``"batch=8,backends=ort"``).
         patience: How long to wait for a target that is not there (for example ``"90s", or 90``; default: 10m).
         name: Name the fleet (for example ``"before"``; default: that of the plan).
-        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
-            or has runs, or your data folder).
+        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, or your data folder).
     """
 
     targets: str | PathLike[str] | None
@@ -231,8 +228,7 @@ class FleetTuneKeywords(TypedDict, total=False):
         resume: Go on where the fleet stopped: nothing is measured twice. What failed is tried again.
         patience: How long to wait for a target that is not there (for example ``"90s", or 90``; default: 10m).
         name: Name the fleet (for example ``"before"``; default: tune- and the name of the model).
-        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
-            or has runs, or your data folder).
+        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, or your data folder).
         objective: What is to be the best: the median latency, FPS, or cost, the processor time per sample; tokens/s
             with ``generate`` (for example ``"latency", "fps", "cost" or "tokens/s"``; default: fps).
         max_latency: Only settings whose p90 latency is at most this (for example ``"50ms", or 0.05``).
@@ -325,8 +321,7 @@ class FleetServeKeywords(TypedDict, total=False):
         resume: Go on where the fleet stopped: nothing is measured twice. What failed is tried again.
         patience: How long to wait for a target that is not there (for example ``"90s", or 90``; default: 10m).
         name: Name the fleet (for example ``"before"``; default: serve- and the name of the model).
-        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
-            or has runs, or your data folder).
+        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, or your data folder).
         rate: Requests per second, on average; a load for each. Without it, the highest rate that keeps ``slo`` is
             searched (for example ``[10, 50]``).
         slo: Service level that answers must keep: that percentile of latency, from arrival to answer, within a time

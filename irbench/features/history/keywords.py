@@ -22,8 +22,7 @@ class HistoryKeywords(TypedDict, total=False):
         fail_on: Exit with 1 if the last confirmed change is more, or the total change since the oldest run: p50>5%,
             fps<-3%; with 6 if that cannot be judged (for example ``["p50>5%", "fps<-3%"]``).
         since_run: Take the total change since this run (for example ``"v1.0"``; default: the oldest shown).
-        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
-            or has runs, or your data folder).
+        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, or your data folder).
     """
 
     backend: str | None

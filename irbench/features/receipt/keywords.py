@@ -17,8 +17,7 @@ class ReplayKeywords(TypedDict, total=False):
         budget: Time limit for the whole run (for example ``"90s", or 90``; default: that of the plan).
         quick: 3 launches: shows whether the plan runs here, and decides no claim.
         no_lock: Measure even if another irbench is measuring on this machine.
-        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
-            or has runs, or your data folder).
+        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, or your data folder).
     """
 
     force: bool | None

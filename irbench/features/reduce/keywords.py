@@ -43,8 +43,7 @@ class ReduceKeywords(TypedDict, total=False):
         deadline: Time limit for one step of a backend, after which it counts as failed (for example ``"90s", or 90``;
             default: 300s, or with ``budget`` half of what is left if that is less, at least 30s).
         no_lock: Measure even if another irbench is measuring on this machine.
-        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
-            or has runs, or your data folder).
+        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, or your data folder).
     """
 
     expect: str | None

@@ -18,8 +18,7 @@ class ReportKeywords(TypedDict, total=False):
         charts: Draw the charts of each run's page in a site.
         open: Open the page in a browser.
         force: Replace files that exist.
-        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
-            or has runs, or your data folder).
+        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, or your data folder).
     """
 
     output: str | PathLike[str] | None

@@ -15,8 +15,7 @@ class ResultsKeywords(TypedDict, total=False):
         backend: Only runs that measured this backend or row (for example ``"ort"``).
         since: Only runs no older than this, for example 12h or 7d (for example ``"90s", or 90``).
         limit: Only the newest N (for example ``20``).
-        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
-            or has runs, or your data folder).
+        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, or your data folder).
     """
 
     model: str | None

@@ -19,8 +19,7 @@ class SweepKeywords(TypedDict, total=False):
         name: Name the sweep (for example ``"before"``; default: that of the plan).
         seed: Seed for the order of the tables (for example ``0``; default: that of the plan).
         no_lock: Measure even if another irbench is measuring on this machine.
-        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
-            or has runs, or your data folder).
+        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, or your data folder).
     """
 
     resume: bool | None

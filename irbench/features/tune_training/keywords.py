@@ -54,8 +54,7 @@ class TuneTrainingKeywords(TypedDict, total=False):
         no_lock: Measure even if another irbench is measuring on this machine.
         name: Name the run, for irbench show NAME (for example ``"before"``).
         note: Store a note with the run (for example ``"without the patch"``).
-        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, ./results if it is empty
-            or has runs, or your data folder).
+        results: Folder of stored runs (for example ``"./results"``; default: IRBENCH_RESULTS, or your data folder).
     """
 
     objective: Literal["samples/s", "cost"] | None

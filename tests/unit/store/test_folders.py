@@ -1,4 +1,4 @@
-"""Where runs go by default: a project's own folder ``results`` is left alone."""
+"""Where runs go by default: to one place for each user, so that commands find each other's runs anywhere."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from irbench.errors import IrbenchError
 from irbench.store.folders import default_root
+from irbench.store.listing import find_run
 
 
 @pytest.fixture(autouse=True)
@@ -22,26 +23,24 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize(
     "folders",
-    [(), ("runs",), ("runs/2026-01", "reference"), ("runs/2026-01", "runs/2026-02"), (".git",)],
-    ids=["empty", "no runs yet", "runs beside others", "runs", "hidden"],
+    [None, (), ("runs/2026-01", "reference"), ("figures",)],
+    ids=["none", "empty", "with runs", "of a project"],
 )
-def test_a_folder_that_is_empty_or_has_runs_is_used(project: Path, folders: tuple[str, ...]):
-    make(project / "results", folders)
-    assert default_root() == project / "results"
-
-
-@pytest.mark.parametrize(
-    "folders",
-    [("figures",), ("runs/experiment-1",), ("runs/2026-01", "runs/experiment-1")],
-    ids=["of a project", "runs of another program", "runs of both"],
-)
-def test_a_folder_of_a_project_is_left_alone(project: Path, folders: tuple[str, ...]):
-    make(project / "results", folders)
+def test_runs_go_to_the_users_data_whatever_the_current_folder_holds(project: Path, folders: tuple[str, ...] | None):
+    if folders is not None:
+        make(project / "results", folders)
     assert default_root() == project.parent / "data/irbench/results"
 
 
-def test_without_such_a_folder_runs_go_to_the_users_data(project: Path):
-    assert default_root() == project.parent / "data/irbench/results"
+def test_where_no_run_is_found_those_of_a_former_release_in_the_current_folder_are_named(project: Path):
+    make(project / "results", ("runs/2026-01",))
+    for name in ("latest", "01ABC"):
+        with pytest.raises(IrbenchError) as caught:
+            find_run(default_root(), name)
+        assert "--results results" in caught.value.hint
+    with pytest.raises(IrbenchError) as caught:
+        find_run(project / "results", "latest")
+    assert "./results" not in caught.value.hint
 
 
 def test_the_environment_names_any_folder(project: Path, monkeypatch: pytest.MonkeyPatch):
