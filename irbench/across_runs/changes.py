@@ -137,6 +137,7 @@ class CheckedCondition:
     """One condition on one row.
 
     Attributes:
+        outcome: By the interval of ``change``, or by one that is corrected for several conditions and rows.
         change: Of its figure; ``None`` where a side does not have it.
         relative: Whether its limit is a percentage.
         excluded: Whether it is certainly not met: the whole interval lies within the limit.
@@ -154,6 +155,14 @@ class CheckedCondition:
     def is_met(self) -> bool:
         """Whether it is met, and nothing keeps that from being judged."""
         return self.outcome == "met" and self.unjudged is None
+
+    @property
+    def is_significant_alone(self) -> bool:
+        """Whether it is undecided for its correction alone: its own interval excludes that nothing changed."""
+        if self.outcome != "undecided" or self.change is None:
+            return False
+        shift = (self.change.relative if self.relative else None) or self.change.difference
+        return shift.confidence is not None and (shift.low > 0 or shift.high < 0)
 
     @property
     def is_to_repeat(self) -> bool:

@@ -24,6 +24,7 @@ from irbench.stats.two_samples import Shift
 
 _LONGEST_VALUE = 60
 _REACHES = "not met, but cannot be ruled out: the interval reaches beyond the limit"
+_CORRECTED = "undecided: beyond the limit, but not significant after Holm's correction for all rows and conditions"
 _DIFFERENCES: Mapping[DifferenceKind, str] = {
     "machine": "another machine",
     "software": "software",
@@ -91,6 +92,8 @@ def _outcome(checked: CheckedCondition) -> str:
     if checked.unjudged is not None:
         reason = _why_unjudged(checked.unjudged, checked.change)
         return reason if checked.unjudged == "no-figure" else f"not judged: {reason}"
+    if checked.is_significant_alone:
+        return _CORRECTED
     return _REACHES if checked.outcome == "not-met" and not checked.excluded else CONDITION_TEXTS[checked.outcome]
 
 

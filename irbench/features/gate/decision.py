@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from irbench.across_runs.changes import CheckedCondition, FigureChange, change_of_values, checked_condition
+from irbench.across_runs.changes import CheckedCondition, FigureChange, change_of_values, checked_condition, outcome_of
 from irbench.across_runs.measured_cells import CellSamples, ComparedFigure, figure_of
 from irbench.across_runs.paired_changes import change_in_pairs, log_ratios
 from irbench.core.record import Failure, LaunchRecord
@@ -16,6 +16,7 @@ from irbench.features.gate.sides import Pair, Sides
 from irbench.options.conditions import Condition
 from irbench.spec import Group, Timing
 from irbench.stats.eligibility import Admission
+from irbench.stats.intervals import Interval, interval_at, looks_of
 from irbench.stats.launch_planning import parts_of
 from irbench.stats.observed import Observed, observe, observe_otherwise
 from irbench.stats.speedups import holm_intervals
@@ -63,23 +64,28 @@ class GatedRow:
 
 @dataclass(frozen=True)
 class GatedTable:
-    """What a table of a gate is judged by.
+    """A table of a gate, with its launches.
 
     Attributes:
         table: Its figures.
-        timing: The protocol's numbers, with the confidence of this table.
+        tables: Number of tables of the gate.
     """
 
     group: Group
     table: GroupResult
     records: Sequence[LaunchRecord]
     timing: Timing
+    tables: int = 1
 
 
 def gated_rows(gated: GatedTable, pairs: Sequence[Pair], conditions: Sequence[Condition]) -> tuple[GatedRow, ...]:
-    """Return what the launches of a table say of each pair.
+    """Return the outcome of each pair, as far as the launches of a table decide it.
 
-    All claims of a table hold together (:func:`irbench.stats.speedups.holm_intervals`), whenever it ends.
+    A gate fails if any condition is met in any row: these tests share the error probability, by Holm's procedure within
+    a table (:func:`irbench.stats.speedups.holm_intervals`) and in equal parts between tables. It passes only if every
+    condition is excluded in every row, an intersection-union test: if one condition is really met, passing requires
+    that its interval misses, however many others there are, so that no interval needs a correction.
+    Source: Berger, "Multiparameter Hypothesis Testing and Acceptance Sampling", Technometrics 24 (1982).
     """
     launches = observe(gated.group, gated.records, gated.timing)
     samples = {row.id: CellSamples(row, gated.records, launches, gated.timing) for row in gated.table.cells}
@@ -90,11 +96,12 @@ def gated_rows(gated: GatedTable, pairs: Sequence[Pair], conditions: Sequence[Co
         for figure in dict.fromkeys(figure_of(condition.figure, samples[pair.new].row) for condition in conditions)
         if (values := log_ratios(figure, samples[pair.base], samples[pair.new]))
     }
-    intervals = holm_intervals(ratios, gated.timing)
+    of_table = replace(gated.timing, confidence=1 - (1 - gated.timing.confidence) / gated.tables)
+    together = holm_intervals(ratios, of_table)
+    each = {key: interval_at(values, looks_of(gated.timing), gated.timing.confidence) for key, values in ratios.items()}
 
-    def change(figure: ComparedFigure, pair: Pair) -> FigureChange | None:
+    def change(figure: ComparedFigure, pair: Pair, interval: Interval | None) -> FigureChange | None:
         base, new = samples[pair.base], samples[pair.new]
-        interval = intervals.get((pair, figure.name))
         if interval is not None:
             return change_in_pairs(figure, base, new, interval)
         before, after = figure.of_row(base.row), figure.of_row(new.row)
@@ -105,7 +112,9 @@ def gated_rows(gated: GatedTable, pairs: Sequence[Pair], conditions: Sequence[Co
 
     def checked(condition: Condition, pair: Pair) -> CheckedCondition:
         figure = figure_of(condition.figure, samples[pair.new].row)
-        found = checked_condition(condition, change(figure, pair))
+        key = (pair, figure.name)
+        found = checked_condition(condition, change(figure, pair, each.get(key)))
+        found = replace(found, outcome=outcome_of(condition, change(figure, pair, together.get(key))))
         return _with_load(found, gated, launches, pair) if figure.depends_on_load else found
 
     names = _names(gated.group, pairs)
@@ -181,7 +190,7 @@ class UntilDecided:
     """Launches pairs until one of them regressed, or all have passed; what is decided is not launched again.
 
     Attributes:
-        tables: How many tables share what may be claimed wrongly.
+        tables: Number of tables of the gate.
     """
 
     sides: Sides
@@ -197,7 +206,7 @@ class UntilDecided:
         if not records:
             return self._next(group, [pair for pair in pairs if not {pair.base, pair.new} & admission.absent.keys()])
         table = summarise(group, records, timing, admission, stopped_by="unfinished", seconds=pace.elapsed_s)
-        rows = gated_rows(GatedTable(group, table, records, self.timing_of_table(timing)), pairs, self.conditions)
+        rows = gated_rows(GatedTable(group, table, records, timing, self.tables), pairs, self.conditions)
         open_ = [pair for pair, row in zip(pairs, rows, strict=True) if row.needs_launches or not _is_begun(row)]
         outcomes = {row.outcome for row in rows}
         if outcomes & REGRESSIONS or not open_:
@@ -208,10 +217,6 @@ class UntilDecided:
         ended_s = pace.elapsed_s + forecast_s(records, pace.launches_s, following.cells, timing) + pace.closing_s
         stopped_by: StoppedBy | None = "budget" if ended_s > timing.budget else None
         return Next(stopped_by=stopped_by) if stopped_by else following
-
-    def timing_of_table(self, timing: Timing) -> Timing:
-        """Return the protocol's numbers with the confidence that one of several tables has."""
-        return replace(timing, confidence=1 - (1 - timing.confidence) / self.tables)
 
     def _next(
         self, group: Group, pairs: Sequence[Pair], records: Sequence[LaunchRecord] = (), timing: Timing | None = None

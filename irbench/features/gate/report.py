@@ -37,7 +37,7 @@ class GateReport:
         is_as_loaded: Whether other programs disturbed most of it, so that what it says holds under that load.
         seconds: Wall time of all launches.
         stopped_by: Why the launches of each table ended.
-        confidence: Of all that is claimed together.
+        confidence: Of a regression in any row together, of a pass, and of each interval.
         results: The folder where its run is kept, as the user named it; ``None`` for the usual place.
     """
 
@@ -66,7 +66,10 @@ class GateReport:
 
     @property
     def excluded_above(self) -> float | None:
-        """Above which fraction slowdowns are excluded in every row; ``None`` where a row is not judged by its time."""
+        """Above which fraction slowdowns are excluded in every row; ``None`` where a row is not judged by its time.
+
+        The largest upper end of the rows' own intervals, which is too small only if that of the slowest row misses.
+        """
         if any(not row.conditions or row.conditions[0].unjudged is not None for row in self.rows):
             return None
         shifts = [row.time.relative if row.time is not None else None for row in self.rows]

@@ -256,8 +256,7 @@ def _report(
     rows: list[GatedRow] = []
     for number, (planned, table) in enumerate(zip(groups, document.groups, strict=False)):
         own = [record for record in launches if record.group == number]
-        timing = schedule.timing_of_table(planned_timing(document.plan))
-        gated = GatedTable(planned.group, table, own, timing)
+        gated = GatedTable(planned.group, table, own, planned_timing(document.plan), schedule.tables)
         rows += gated_rows(gated, schedule.sides.pairs_of(planned.group), options.conditions) if own else ()
     return GateReport(
         base=options.base,

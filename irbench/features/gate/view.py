@@ -61,12 +61,11 @@ def _regression(row: GatedRow) -> str:
 
 
 def _excluded(report: GateReport) -> str:
-    """Return ``slowdowns above 4.1 % are excluded (95 %)``."""
+    """Return ``slowdowns above 4.1 % are excluded (95 % confidence)``."""
     above = report.excluded_above
     assert above is not None, "a row that passed has an interval"
     each = " in every row" if len(report.rows) > 1 else ""
-    known = f"({100 * report.confidence:g} %{', all rows together' if len(report.rows) > 1 else ''})"
-    return f"slowdowns above {_percent(max(0.0, above))} are excluded{each} {known}"
+    return f"slowdowns above {_percent(max(0.0, above))} are excluded{each} ({100 * report.confidence:g} % confidence)"
 
 
 def _in_rows(report: GateReport) -> str:
@@ -126,7 +125,8 @@ def _notes(report: GateReport) -> Iterator[str]:
             f" beside it; both are rows of run {report.run} (irbench show {report.run}{_results_option(report)})."
         )
     for row in report.rows:
-        yield from (checked_text(row.name, checked) for checked in row.conditions[1:])
+        shown = [checked for checked in row.conditions[:1] if checked.is_significant_alone]
+        yield from (checked_text(row.name, checked) for checked in (*shown, *row.conditions[1:]))
         if row.failure is not None and row.outcome == "not-measured":
             yield f"{row.name}: {row.failure.message}"
     if report.is_as_loaded and any(row.time is not None for row in report.rows):

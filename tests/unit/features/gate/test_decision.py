@@ -9,6 +9,7 @@ import launches as made
 import pytest
 from documents import cell, failed
 
+from irbench.across_runs.texts import checked_text
 from irbench.core.record import Failure, LaunchRecord
 from irbench.core.result import UnevenLoad
 from irbench.features.gate.decision import GatedRow, GatedTable, UntilDecided, _without_figures, gated_rows
@@ -54,6 +55,34 @@ def judged(
 )
 def test_what_is_slower_by_the_limit_regressed_and_what_excludes_it_passes(factor: float, outcome: str):
     assert judged(times(factor)).outcome == outcome
+
+
+def rows_of(*news: Sequence[float]) -> tuple[GatedRow, ...]:
+    """Return what launches of these milliseconds say of several newer rows, each with an equal older one."""
+    pairs = [Pair(f"old{place}", f"new{place}") for place in range(len(news))]
+    group = made.group(*(name for pair in pairs for name in (pair.base, pair.new)))
+    levels = {pair.base: EVEN for pair in pairs} | {pair.new: new for pair, new in zip(pairs, news, strict=True)}
+    records = made.even(levels)
+    table = summarise(group, records, TIMING, Admission(), stopped_by="target", seconds=1.0)
+    return gated_rows(GatedTable(group, table, records, TIMING), pairs, [LIMIT])
+
+
+SCATTERED = tuple(value * share for value, share in zip(EVEN, (1.0, 0.98, 1.03, 0.97, 1.02, 1.01), strict=True))
+SLOWER = tuple(1.055 * value for value in SCATTERED)
+
+
+def test_a_row_passes_by_its_own_interval_however_many_others_there_are():
+    assert rows_of(SCATTERED)[0].outcome == "passed"
+    assert {row.outcome for row in rows_of(*[SCATTERED] * 8)} == {"passed"}
+
+
+def test_a_regression_of_one_of_many_rows_is_one_after_holms_correction_only():
+    assert rows_of(SLOWER)[0].outcome == "regression"
+    first, *others = rows_of(SLOWER, *[EVEN] * 7)
+    assert first.outcome == "undecided"
+    assert {row.outcome for row in others} == {"passed"}
+    assert first.conditions[0].is_significant_alone
+    assert "not significant after Holm's correction" in checked_text("ort", first.conditions[0])
 
 
 def test_an_interval_around_the_limit_decides_nothing_and_wants_more_launches():
