@@ -159,13 +159,19 @@ def find_runs(root: Path, name: str | None) -> tuple[Path, ...]:
     state = None if name is None else sweep_called(root, name)
     if state is None:
         return (find_run(root, name),)
-    by_id = {folder.rpartition("/")[2]: root / folder for folder, _ in run_folders(root)}
-    folders = tuple(by_id[run] for run in state.progress.runs if run in by_id)
+    folders = folders_of_sweep(root, state)
     if not folders:
         raise IrbenchError(
-            f"The sweep {name} has no stored run.", hint=f"List the stored runs: irbench results{results_option(root)}"
+            f"The runs of the sweep {name} were deleted.",
+            hint=f"Measure them again: irbench sweep PLAN --name {name} --resume{results_option(root)}",
         )
     return folders
+
+
+def folders_of_sweep(root: Path, state: StateFile) -> tuple[Path, ...]:
+    """Return the folders of the stored runs of a sweep, in the order in which they were begun."""
+    by_id = {folder.rpartition("/")[2]: root / folder for folder, _ in run_folders(root)}
+    return tuple(by_id[run] for run in state.progress.runs if run in by_id)
 
 
 def _require_possible(root: Path) -> None:

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,6 +185,7 @@ class SweepProgress:
             self.asked.append(event.tables)
         elif isinstance(event, TableBegun):
             self.begun[event.table] = event
+            self.failed.pop(event.table, None)
         elif isinstance(event, TableDone):
             self.done[event.table] = event
             self.failed.pop(event.table, None)
@@ -203,6 +204,14 @@ class SweepProgress:
     def tables(self) -> frozenset[str]:
         """The ids of the tables that something happened to."""
         return frozenset((*self.begun, *self.done, *self.failed))
+
+    def forget(self, runs: Container[str]) -> tuple[str, ...]:
+        """Take back that tables were measured in one of these runs, and return their ids."""
+        tables = tuple(table for table, done in self.done.items() if done.run in runs)
+        for table in tables:
+            del self.done[table]
+            self.begun.pop(table, None)
+        return tables
 
     def point(self, table: str) -> CurvePoint | None:
         """Return a measured table as a point of a curve."""

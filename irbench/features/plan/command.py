@@ -81,7 +81,8 @@ def schema(output: Path | None) -> None:
 def from_(run: str | None, output: Path | None, results: Path | None) -> None:
     """Print a stored run as a plan that measures the same again, here or elsewhere.
 
-    RUN is a run's name, its id or the beginning of its id, its folder, or `latest`, the default.
+    RUN is a run's name, its id or the beginning of its id, its folder, or `latest`, the default; or the name of a
+    sweep, whose plan is printed.
     """
     from irbench.features.plan.writing import plan_from, plan_text
     from irbench.store.folders import default_root

@@ -1,4 +1,4 @@
-"""A stored run as a plan that measures the same again, here or elsewhere."""
+"""A stored run or sweep as a plan that measures the same again, here or elsewhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irbench.options.run import RUN, RunOptions, plan_key
 from irbench.options.values import RunName, run_name
 from irbench.runs.stored_plan import stored_options
 from irbench.store.folders import results_option
-from irbench.store.listing import find_run
+from irbench.store.listing import find_run, sweep_called
 from irbench.store.runs import load_document
 
 _BLANKS = str.maketrans("\n\t", "  ")
@@ -25,18 +25,21 @@ _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9._+-]+")
 def plan_from(run: RunName = "latest", *, results: str | PathLike[str] | None = None) -> dict[str, Any]:
     """Return a stored run as a plan, which :func:`irbench.sweep` takes and :func:`plan_text` writes as TOML.
 
-    Defaults that depend on the machine, such as the number of threads, are those that the run had.
+    Defaults that depend on the machine, such as the number of threads, are those that the run had. Of a sweep it is the
+    plan that it was begun with.
 
     Args:
-        run: As :func:`irbench.load` takes it.
+        run: As :func:`irbench.load` takes it, or the name of a sweep.
         results: The folder where runs are kept; ``None`` for the usual place.
 
     Raises:
         IrbenchError: There is no such run, or no plan repeats it: one of another command than ``irbench run``, a part
             of a search, or one whose inputs were arrays in memory.
     """
-    root = results_folder(results)
-    folder = find_run(root, run_name(run))
+    root, name = results_folder(results), run_name(run)
+    if (sweep := sweep_called(root, name)) is not None:
+        return {**sweep.header.plan, "name": name}
+    folder = find_run(root, name)
     document = load_document(folder)
     options = stored_options(document.plan, results_option(root))
     return plan_document(options, options.name or document.run_id)

@@ -175,14 +175,14 @@ def remove(runs: tuple[str, ...], yes: bool, results: Path | None) -> None:
     deleted with all of its runs. If any RUN is not found, or is the name of several runs, nothing is deleted. A run
     that is still being measured is not deleted. One that another call deletes meanwhile is not an error.
     """
-    from irbench.features.results.run import find_runs, named_sweeps, remove_folders
+    from irbench.features.results.run import find_removed, remove_folders
     from irbench.store.folders import default_root
     from irbench.store.sweeps import removed_sweeps
     from irbench.terminal.console import print_lines
 
     root = results or default_root()
     _refuse_doubtful_names(root, runs)
-    folders, sweeps = find_runs(root, runs), named_sweeps(root, runs)
+    folders, sweeps = find_removed(root, runs)
     if yes or _confirmed(root, folders):
         with removed_sweeps(root, sweeps):
             for folder in remove_folders(root, folders, lambda folder: print_lines(f"removed {folder.name}")):

@@ -95,7 +95,7 @@ def remove_runs(runs: RunName | Sequence[RunName], *, results: Folder = None) ->
     from irbench.store.sweeps import removed_sweeps
 
     root = results_folder(results)
-    folders, sweeps = find_runs(root, _names(runs)), named_sweeps(root, _names(runs))
+    folders, sweeps = find_removed(root, _names(runs))
     with removed_sweeps(root, sweeps):
         remove_folders(root, folders, lambda _folder: None)
 
@@ -121,11 +121,14 @@ def listed_sweeps(root: Path, entries: Sequence[RunEntry]) -> tuple[SweepEntry, 
     return tuple(sorted(found, key=lambda sweep: sweep.created, reverse=True))
 
 
-def named_sweeps(root: Path, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names that stand for sweeps."""
-    from irbench.store.listing import sweep_called
+def find_removed(root: Path, names: Sequence[str]) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """Return the folders of all runs that names stand for, and the sweeps among them, of which no run need be left."""
+    from irbench.store.listing import folders_of_sweep, sweep_called
 
-    return tuple(name for name in dict.fromkeys(names) if sweep_called(root, name) is not None)
+    states = {name: state for name in names if (state := sweep_called(root, name)) is not None}
+    own = (folder.resolve() for state in states.values() for folder in folders_of_sweep(root, state))
+    runs = find_runs(root, [name for name in names if name not in states])
+    return tuple(dict.fromkeys((*runs, *own))), tuple(states)
 
 
 def find_runs(root: Path, names: Sequence[str]) -> tuple[Path, ...]:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 TableStatus: TypeAlias = Literal["done", "failed", "interrupted", "left-out", "waiting"]
 """``left-out`` lies beyond the end of its curve, and ``waiting`` was not begun."""
 STATUS_TEXTS: Mapping[TableStatus, str] = {
-    "done": "measured, but its run is gone",
+    "done": "measured, but its run was deleted",
     "failed": "not measured: {message}",
     "interrupted": "interrupted",
     "left-out": "left out: the curve ended before",

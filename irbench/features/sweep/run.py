@@ -9,6 +9,7 @@ import msgspec
 
 from irbench import __version__
 from irbench.api.progress import ProgressOption, Reporter, reporting
+from irbench.core.quantities import plural
 from irbench.errors import IrbenchError
 from irbench.features.plan.expansion import SweepTable, in_order, select
 from irbench.features.plan.problems import problems_here
@@ -23,6 +24,7 @@ from irbench.options.option import names_keywords
 from irbench.runner.continuation import confinement_change, confinement_remedy
 from irbench.runs.results import Interrupted
 from irbench.store.folders import default_root
+from irbench.store.listing import folders_of_sweep
 from irbench.store.sweeps import Header, StateFile, TablesAsked
 from irbench.system import host
 from irbench.worker.requested_confinement import is_confinement_asked_for, require_confinement
@@ -90,6 +92,7 @@ def _state(
             )
         _require_confinement_as_begun(state)
         _say_other_seed(state.header.seed, call.seed, reporter)
+        _forget_deleted(state, root, reporter)
         if asked not in state.progress.asked[-1:]:
             state.add(TablesAsked(asked))
         return state
@@ -115,6 +118,13 @@ def _require_confinement_as_begun(state: StateFile) -> None:
             f"The sweep {state.header.name} cannot be continued: {confinement_change(is_set=is_set)}.",
             hint=f"{confinement_remedy(is_set=is_set)}, or choose another name with --name.",
         )
+
+
+def _forget_deleted(state: StateFile, root: Path, reporter: Reporter) -> None:
+    stored = {folder.name for folder in folders_of_sweep(root, state)}
+    forgotten = state.progress.forget({done.run for done in state.progress.done.values()} - stored)
+    if forgotten:
+        reporter.say(f"{plural(len(forgotten), 'table')} measured again: the runs were deleted")
 
 
 def _say_other_seed(seed: int, requested: int | None, reporter: Reporter) -> None:

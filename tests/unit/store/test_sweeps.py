@@ -62,6 +62,12 @@ def test_a_table_that_is_measured_in_the_end_has_not_failed(tmp_path: Path):
     assert opened(tmp_path).progress.failed == {}
 
 
+def test_a_table_that_failed_and_was_begun_again_has_not_failed(tmp_path: Path):
+    begun(tmp_path, TableFailed("t1", "a", "b", 2), TableBegun("t1", "run1"))
+    progress = opened(tmp_path).progress
+    assert (progress.failed, progress.runs) == ({}, ("run1",))
+
+
 def test_a_crash_after_any_byte_loses_the_last_event_at_most(tmp_path: Path):
     path = begun(tmp_path, *EVENTS)
     whole = path.read_bytes()

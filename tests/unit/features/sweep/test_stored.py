@@ -212,3 +212,31 @@ def test_a_sweep_of_an_older_irbench_is_shown_after_it_went_on(measured: Measure
     assert "--name night --resume" in called.err
     sweep(plan(), resume=True)
     assert front_door.irbench("show", "night").code == 0
+
+
+def test_tables_whose_runs_were_deleted_are_measured_again_when_the_sweep_goes_on(measured: Measured):
+    first, *others = sweep(plan()).runs()
+    irbench.remove_runs(first.id)
+    assert "its run was deleted" in front_door.irbench("show", "night").out
+    found = sweep(plan(), resume=True)
+    assert len(measured.batches) == 4
+    assert {run.id for run in others} < {run.id for run in found.runs()}
+    assert len(found.runs()) == 3
+
+
+def test_a_sweep_whose_runs_were_deleted_says_how_to_measure_it_again_and_can_be_removed(measured: Measured):
+    for run in sweep(plan()).runs():
+        irbench.remove_runs(run.id)
+    with pytest.raises(IrbenchError, match="runs of the sweep night were deleted") as caught:
+        find_runs(measured.results, "night")
+    assert "--name night --resume" in caught.value.hint
+    removed = front_door.irbench("results", "rm", "night", "--yes")
+    assert (removed.code, removed.out) == (0, "removed the sweep night\n")
+    assert StateFile.read(measured.results, "night") is None
+
+
+def test_a_sweep_is_written_as_the_plan_that_it_was_begun_with(measured: Measured):
+    sweep(plan(), name="day")
+    written = irbench.plan_from("day")
+    assert written == {**plan(), "name": "day"}
+    assert 'name = "day"' in front_door.irbench("plan", "from", "day").out
