@@ -138,9 +138,14 @@ class PageGrid:
 
 @dataclass(frozen=True)
 class PageCode:
-    """Code to copy, or text whose lines stay as they are."""
+    """Code to copy, or text whose lines stay as they are.
+
+    Attributes:
+        title: What opens it on demand, with a button that copies it; empty for text that is always shown.
+    """
 
     code: str
+    title: str = ""
 
 
 PagePart: TypeAlias = str | PageGrid | PageCode | PageFigures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -92,8 +93,10 @@ def find_row(document: RunDocument, name: str | None = None) -> StoredRow:
             f"Nothing was measured in run {document.run_id}.",
             hint=f"See why: irbench show {document.run_id} --warnings",
         )
-    names = distinguish({key: name_of(row, row.model or document.groups[key[0]].model) for key, row in rows.items()})
-    place, choice = _default(document) if name is None else (_named(names, rows, name), "named")
+    names = _names(document)
+    if name is None:
+        return _chosen(document)
+    place = _named(names, rows, name)
     row = rows[place]
     if row.latency_ms is None or row.state != "ok":
         why = f": {row.failure.message}" if row.failure is not None else ""
@@ -101,7 +104,17 @@ def find_row(document: RunDocument, name: str | None = None) -> StoredRow:
             f"{names[place]} has no valid figures{why}.",
             hint=f"Choose one of: {', '.join(names[key] for key, each in rows.items() if each.state == 'ok')}",
         )
-    return StoredRow(document, document.groups[place[0]], row, names[place], choice)
+    return StoredRow(document, document.groups[place[0]], row, names[place], "named")
+
+
+def _names(document: RunDocument) -> Mapping[tuple[int, str], str]:
+    return distinguish(
+        {
+            (place, row.id): name_of(row, row.model or table.model)
+            for place, table in enumerate(document.groups)
+            for row in table.cells
+        }
+    )
 
 
 def _named(
@@ -120,26 +133,45 @@ def _named(
     raise IrbenchError(f"No row is called {name!r}.", hint=f"{did_you_mean(wanted, names.values())}Rows: {listed}")
 
 
-def _default(document: RunDocument) -> tuple[tuple[int, str], Choice]:
-    table, *others = document.groups
-    if others:
+def _chosen(document: RunDocument) -> StoredRow:
+    if len(document.groups) > 1:
         raise IrbenchError(
             f"Run {document.run_id} has {len(document.groups)} tables, each with a fastest row of its own.",
             hint=f"Name the row: irbench show {document.run_id} lists them.",
         )
-    if table.winner is not None:
-        return (0, table.winner.cell), "winner"
-    if table.lead is not None:
-        return (0, table.lead.cell), "fastest"
-    able = [row for row in table.cells if row.state == "ok" and row.latency_ms is not None]
-    if not able:
+    stored = fastest_row(document, 0)
+    if stored is None:
         raise IrbenchError(
             f"No row of run {document.run_id} has valid outputs.",
             hint=f"See why: irbench show {document.run_id} --warnings",
         )
-    by_fps = table.objective == "fps"
-    best = max(able, key=lambda row: (row.fps or 0.0) if by_fps else -row.latency_ms.p50 if row.latency_ms else 0.0)
-    return (0, best.id), "winner" if len(table.cells) == 1 else "fastest"
+    return stored
+
+
+def fastest_row(document: RunDocument, place: int) -> StoredRow | None:
+    """Return the winner of a table, or the row that looks fastest where none is decided.
+
+    Args:
+        document: The run.
+        place: Which of its tables.
+
+    Returns:
+        The row; ``None`` where no row has valid outputs.
+    """
+    table = document.groups[place]
+    able = {row.id: row for row in table.cells if row.state == "ok" and row.latency_ms is not None}
+    if not able:
+        return None
+    leader = table.winner or table.lead
+    if leader is not None and leader.cell in able:
+        row = able[leader.cell]
+    elif table.objective == "fps":
+        row = max(able.values(), key=lambda each: each.fps or 0.0)
+    else:
+        row = min(able.values(), key=lambda each: each.latency_ms.p50 if each.latency_ms else math.inf)
+    is_decided = table.winner is not None or len(table.cells) == 1
+    choice: Choice = "winner" if is_decided else "fastest"
+    return StoredRow(document, table, row, _names(document)[place, row.id], choice)
 
 
 class _NotKept(Exception):

@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import fake_runs
+import models
 import pytest
 from browser_pages import opened_page, started_browser, violations
 from compared_runs import EVEN, store, times
@@ -57,6 +59,21 @@ def other_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     output.write_text(html_of(page), encoding="utf-8")
     return output
+
+
+@pytest.fixture(scope="module")
+def measured_page(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Return a page of a model that was measured, and the program that ``show`` prints of its fastest row."""
+    root = tmp_path_factory.mktemp("measured")
+    model, results, output = models.mlp(root).path, root / "results", root / "report.html"
+    backends = ("--backends", "ort,openvino", "--threads", "1")
+    called = irbench("run", model, *fake_runs.FASTEST, *backends, "--results", results)
+    assert called.code == 0, called.err
+    called = irbench("report", "latest", "--results", results, "-o", output)
+    assert called.code == 0, called.err
+    shown = irbench("show", "latest", "--code", "--results", results)
+    assert shown.code == 0, shown.err
+    return output, shown.out
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +143,34 @@ def test_without_scripts_the_page_has_its_verdict_table_and_charts(opened: Calla
         assert len(shown_rows(page)) == len(LEVELS)
         assert page.locator("figure svg:visible").count() > 3
         assert page.locator(".needs-script:visible").count() == 0
+
+
+def test_the_program_of_the_fastest_row_is_copied_as_show_prints_it(browser: Any, measured_page: tuple[Path, str]):
+    file, program = measured_page
+    with opened_page(browser, file, permissions=["clipboard-read", "clipboard-write"]) as page:
+        assert not page.locator("details.code pre").is_visible()
+        page.locator("details.code summary").click()
+        page.get_by_role("button", name="Copy").click()
+        assert page.get_by_text("Copied").is_visible()
+        assert page.evaluate("navigator.clipboard.readText()") == program
+
+
+def test_where_the_clipboard_is_refused_the_code_is_selected(browser: Any, measured_page: tuple[Path, str]):
+    file, program = measured_page
+    with opened_page(browser, file) as page:
+        page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('refused')); }")
+        page.locator("details.code summary").click()
+        page.get_by_role("button", name="Copy").click()
+        assert page.evaluate("getSelection().toString()").strip() == program.strip()
+
+
+def test_without_scripts_the_code_can_be_opened_and_selected(browser: Any, measured_page: tuple[Path, str]):
+    file, program = measured_page
+    with opened_page(browser, file, java_script_enabled=False) as page:
+        page.locator("details.code summary").click()
+        assert page.locator("details.code pre").is_visible()
+        assert page.locator("details.code pre").text_content() == program
+        assert page.locator("details.code button:visible").count() == 0
 
 
 @pytest.mark.parametrize("width", [390, 1280, 1920])

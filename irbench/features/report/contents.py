@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from irbench.across_runs.side_comparison import RunComparison
 from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
 from irbench.pages.result import HasPage, PageResult
+from irbench.render.columns.neighbours import has_neighbours
+from irbench.runs.stored_rows import StoredRow, fastest_row, planned_row, program_of_row
 from irbench.store.listing import find_run, list_runs
 from irbench.store.profiles import find_profile
 from irbench.store.runs import load_document
+from irbench.worker.scratch import scratch_folder
 
 StoredRun = tuple[RunDocument, Path]
+
+
+@dataclass(frozen=True)
+class RowProgram:
+    """The program that runs a row without irbench."""
+
+    row: StoredRow
+    text: str
+
+
+Programs: TypeAlias = Mapping[tuple[str, int], RowProgram]
+"""By the id of a run and the number of its table."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +42,14 @@ class Contents:
         runs: Each with its folder.
         results: Other results, in the order in which they were named; a comparison of the runs stands first.
         searches: That runs hold or confirm.
+        programs: Of the winner of each table, or of the row that looks fastest; without those of which none can be
+            written here.
     """
 
     runs: tuple[StoredRun, ...]
     results: tuple[PageResult, ...]
     searches: tuple[PageResult, ...] = ()
+    programs: Programs = field(default_factory=dict)
 
 
 def contents_of(root: Path, names: Sequence[str | HasPage | None]) -> Contents:
@@ -44,7 +64,18 @@ def contents_of(root: Path, names: Sequence[str | HasPage | None]) -> Contents:
     runs = tuple(entry for entry in named_results if isinstance(entry, tuple))
     results = [entry.page_result() for entry in named_results if isinstance(entry, HasPage)]
     compared = _compared(root, runs) if len(named_results) == 2 else ()
-    return Contents(runs, (*compared, *results), tuple(_searches(root, runs)))
+    programs = {(document.run_id, place): found for document, _ in runs for place, found in _programs(document)}
+    return Contents(runs, (*compared, *results), tuple(_searches(root, runs)), programs)
+
+
+def _programs(document: RunDocument) -> Iterator[tuple[int, RowProgram]]:
+    """Yield the programs of a run with the numbers of their tables; rows beside neighbours are no recommendation."""
+    for place, table in enumerate(document.groups):
+        row = None if has_neighbours(table) else fastest_row(document, place)
+        if row is None:
+            continue
+        with scratch_folder() as scratch, suppress(IrbenchError):
+            yield place, RowProgram(row, program_of_row(row, planned_row(row, scratch)))
 
 
 def _found(root: Path, name: str | None) -> StoredRun | HasPage:

@@ -113,7 +113,7 @@ def _page(contents: Contents) -> str:
     require_templates()
     from irbench.features.report.view import page_of_runs
 
-    return html_of(page_of_runs(contents.runs, contents.results, contents.searches))
+    return html_of(page_of_runs(contents.runs, contents.results, contents.searches, contents.programs))
 
 
 def _write_charts(contents: Contents, folder: Path, form: ChartForm) -> None:

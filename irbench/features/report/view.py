@@ -11,10 +11,11 @@ from typing import Any
 from irbench.api.display import as_text
 from irbench.charts.drawing import can_draw
 from irbench.charts.records import chart_rows
-from irbench.core.plain_text import plain
+from irbench.core.plain_text import plain, plain_lines
 from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult
 from irbench.errors import IrbenchError
+from irbench.features.report.contents import Programs, RowProgram
 from irbench.pages.html import WITHOUT_SAMPLES, drawn_figures, entry_of, headings_of, page_of, page_row
 from irbench.pages.result import PageResult
 from irbench.pages.values import Page, PageCode, PageEntry, PageFigures, PageGrid, PageSection
@@ -26,6 +27,7 @@ from irbench.render.stage_table import stage_sentences
 from irbench.render.table_title import command_text, origin_lines, title
 from irbench.render.tables_below import tables_below
 from irbench.runs.run_modes import mode_figures, mode_views
+from irbench.runs.stored_rows import deploy_command
 from irbench.store.runs import read_launches
 
 _ANSWERS = ("slowdowns", "speedups")
@@ -36,13 +38,14 @@ def page_of_runs(
     runs: Sequence[tuple[RunDocument, Path]],
     results: Sequence[PageResult] = (),
     searches: Sequence[PageResult] = (),
+    programs: Programs | None = None,
     *,
     draws: bool = True,
 ) -> Page:
     """Return the page of runs, each with the folder where its raw samples are.
 
     Other results stand before them, searches that they hold or confirm after them. A page of one table is titled by
-    its answer. Runs have no charts unless it ``draws``.
+    its answer. ``programs`` follow the recommendations. Runs have no charts unless it ``draws``.
     """
     with_charts = draws and can_draw()
     names = _names([document for document, _ in runs])
@@ -50,18 +53,22 @@ def page_of_runs(
         [entry_of(result, f"{key}{number}") for number, result in enumerate(one_kind)]
         for key, one_kind in (("result", results), ("search", searches))
     )
-    shown = [replace(_run(*run, place, draws=with_charts), name=names[place]) for place, run in enumerate(runs)]
+    shown = [
+        replace(_run(*run, place, programs or {}, draws=with_charts), name=names[place])
+        for place, run in enumerate(runs)
+    ]
     is_answer = not before and len(shown) == 1 and len(shown[0].sections) == 1
     title = shown[0].sections[0].verdict if is_answer else ""
     return page_of((*before, *shown, *after), lacks_charts=draws and not with_charts, title=title)
 
 
-def _run(document: RunDocument, folder: Path, number: int, *, draws: bool) -> PageEntry:
+def _run(document: RunDocument, folder: Path, number: int, programs: Programs, *, draws: bool) -> PageEntry:
     key = f"run{number}"
     launches, problem = _launches(document, folder) if draws else (None, "")
     sections = []
     for place in range(len(document.groups)):
-        section = _table(document, place, f"{key}t{place}", number * 1000 + place)
+        program = programs.get((document.run_id, place))
+        section = _table(document, place, f"{key}t{place}", number * 1000 + place, program)
         sections.append(_with_figures(section, document, place, number * 1000 + place, launches) if draws else section)
     sections[:0] = _slowdowns(document, f"{key}-slowdowns")
     texts = tuple(PageCode(as_text(view)) for view in mode_views(document))
@@ -93,7 +100,7 @@ def _launches(document: RunDocument, folder: Path) -> tuple[list[Any] | None, st
         return None, error.message
 
 
-def _table(document: RunDocument, place: int, key: str, number: int) -> PageSection:
+def _table(document: RunDocument, place: int, key: str, number: int, program: RowProgram | None) -> PageSection:
     result = without_roofline(document.groups[place])
     context = context_of(result, document.environment, document.plan)
     rows = chart_rows(result, number)
@@ -121,10 +128,19 @@ def _table(document: RunDocument, place: int, key: str, number: int) -> PageSect
         question=plain(title(result, document.environment, document.plan)),
         verdict=answer or whole or "No row is compared.",
         precision=tuple(filter(None, (plain_interval(result, confidence), whole))) if answer else (),
-        summary=tuple(map(plain, recommendation(result))),
+        summary=(*map(plain, recommendation(result)), *_program(program)),
         parts=(grid, *_below(result, key, confidence)),
         warnings=tuple(text.removeprefix("warning: ") for text in whole_warnings(shown_warnings(result), context)),
     )
+
+
+def _program(program: RowProgram | None) -> Iterator[str | PageCode]:
+    """Yield the program of a row, and the command that writes it with its graph."""
+    if program is not None:
+        row = program.row
+        fastest = ", which looks fastest" if row.choice == "fastest" else ""
+        yield PageCode(plain_lines(program.text), f"The program of {plain(row.name)}{fastest}, without irbench")
+        yield f"With its graph and a check: {plain(deploy_command(row.document.run_id, row.name))}"
 
 
 def _below(result: GroupResult, key: str, confidence: float) -> Iterator[PageGrid]:

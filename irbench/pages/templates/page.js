@@ -12,6 +12,21 @@
   if (["light", "dark"].includes(kept())) root.dataset.theme = kept();
   name();
 
+  // code is copied, also where the browser keeps its clipboard from pages without a certificate
+  for (const button of document.querySelectorAll("button.copy")) {
+    const block = button.parentElement.querySelector("pre"), copied = button.parentElement.querySelector(".copied");
+    const selected = () => {
+      getSelection().selectAllChildren(block);
+      return document.execCommand("copy");
+    };
+    button.addEventListener("click", async () => {
+      let done = true;
+      try { await navigator.clipboard.writeText(block.textContent); } catch { done = selected(); }
+      copied.textContent = done ? "Copied" : "Selected: press Ctrl+C";
+      setTimeout(() => { copied.textContent = ""; }, 4000);
+    });
+  }
+
   // a row is shown where it holds every word, and what is chosen of each column
   for (const form of document.querySelectorAll("[data-filter]")) {
     const rows = [...document.getElementById(form.dataset.filter).tBodies[0].rows];

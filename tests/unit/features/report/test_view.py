@@ -14,9 +14,12 @@ import pytest
 from documents import cell, document, example, failed, group
 
 from irbench.charts import drawing
+from irbench.core.result import RunDocument
 from irbench.features.report import view
+from irbench.features.report.contents import Programs, RowProgram
 from irbench.features.report.view import page_of_runs
 from irbench.pages.html import html_of
+from irbench.runs.stored_rows import fastest_row
 
 
 class _Tags(HTMLParser):
@@ -28,8 +31,14 @@ class _Tags(HTMLParser):
         self.found.append((tag, dict(attrs)))
 
 
-def page(*documents: Any) -> str:
-    return html_of(page_of_runs([(one, Path("nowhere")) for one in documents]))
+def page(*documents: Any, programs: Programs | None = None) -> str:
+    return html_of(page_of_runs([(one, Path("nowhere")) for one in documents], programs=programs))
+
+
+def program_of(run: RunDocument, text: str) -> Programs:
+    row = fastest_row(run, 0)
+    assert row is not None
+    return {(run.run_id, 0): RowProgram(row, text)}
 
 
 def tags(text: str) -> list[tuple[str, dict[str, str | None]]]:
@@ -46,6 +55,44 @@ def without_charts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_verdict_stands_before_the_table():
     text = page(document(example()))
     assert text.index('class="verdict"') < text.index("<table")
+
+
+def test_the_page_begins_with_what_decides_and_ends_with_the_details(monkeypatch: pytest.MonkeyPatch):
+    if not drawing.can_draw():
+        pytest.skip("pip install 'irbench[report]'")
+    monkeypatch.setattr(view, "can_draw", drawing.can_draw)
+    run = document(example())
+    text = page(run, programs=program_of(run, "print('the program')"))
+    parts = {
+        "title": '<h1 class="verdict"><bdi>openvino runs resnet50 1.31 times as fast as tf',
+        "interval": "Between 1.29 and 1.33 times, with 95 % confidence",
+        "conditions": "2 cores",
+        "bars": '<figure id="run0t0-speedups"',
+        "recommendation": "Use openvino in fp32, with batch 1",
+        "memory": "Peak memory:",
+        "code": "print(&#39;the program&#39;)",
+        "deploy": "irbench deploy",
+        "details": ">Details</h2>",
+        "table": "<table",
+        "other charts": '<figure id="run0t0-tradeoff"',
+        "command": "irbench run resnet50",
+    }
+    assert list(parts) == sorted(parts, key=lambda name: text.index(parts[name], text.index("<main")))
+
+
+def test_code_is_opened_on_demand_and_has_a_button_that_copies_it():
+    run = document(example())
+    text = page(run, programs=program_of(run, "first = 1\nsecond = '<b>'\n"))
+    (details,) = re.findall(r'<details class="code">(.*?)</details>', text, re.DOTALL)
+    assert "The program of openvino, without irbench" in details
+    assert "first = 1\nsecond = &#39;&lt;b&gt;&#39;" in details
+    assert re.search(r'<button type="button" class="needs-script copy" hidden>Copy</button>', details)
+
+
+def test_code_of_a_row_that_has_not_won_says_that_it_looks_fastest():
+    undecided = replace(example(), winner=None)
+    run = document(undecided)
+    assert "The program of openvino, which looks fastest, without irbench" in page(run, programs=program_of(run, "x"))
 
 
 def test_every_row_is_in_the_table_with_a_key_of_its_own():
