@@ -314,7 +314,7 @@ class Launch:
     def _tell_over_budget(self, tempo: Tempo) -> None:
         """Say in the first launch, once the speed of all its cells is known, which budget intervals take if more."""
         if not self._number and tempo.late_s > 0:
-            needed_s = math.ceil(_MARGIN * (self._timing.budget + tempo.late_s))
+            needed_s = math.ceil(self._timing.before_s + _MARGIN * (self._timing.budget + tempo.late_s))
             self._say(Activity("over-budget", needed_s=needed_s))
 
     def _record(self, blocks: tuple[BlockEvidence, ...], sustained: tuple[Sustained, ...]) -> LaunchRecord:

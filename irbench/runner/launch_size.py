@@ -169,7 +169,7 @@ def choose_tempo(inputs: LaunchInputs, forecast: Forecast, starts: Starts, feeds
         calls=timing.tail_calls,
         seconds=forecast.tails_s,
         launches=inputs.room.needed,
-        needed_s=timing.budget + tempo.late_s,
+        needed_s=timing.before_s + timing.budget + tempo.late_s,
     )
     without = _sized(inputs, replace(forecast, timing=replace(timing, tail=False)), starts, feeds)
     return replace(without, warnings=(omitted,))

@@ -159,14 +159,21 @@ class RunRequest:
         Args:
             weight: How many times the work of the usual table it is.
             weights: The same of all tables that are still to be measured, this one included.
-            elapsed_s: Since the run began.
+            elapsed_s: Since the command began: what it prepared counts, too.
         """
         timing = self.timing
         if self.budget_s is not None:
             left_s = max(0.0, self.budget_s - elapsed_s)
-            return replace(self, timing=timing.within_budget(left_s * weight / weights))
+            return replace(self, timing=timing.within_budget(left_s * weight / weights, elapsed_s))
         sized_for = None if timing.sized_for is None else timing.sized_for * weight
         return replace(self, timing=replace(timing, budget=timing.budget * weight, sized_for=sized_for))
+
+    def after(self, spent_s: float) -> RunRequest:
+        """Return the request with what is left of its budget, if it has one, once so much of it is spent."""
+        if self.budget_s is None:
+            return self
+        left_s = max(0.0, self.budget_s - spent_s)
+        return replace(self, budget_s=left_s, timing=self.timing.within_budget(left_s, spent_s))
 
     def as_plan(self) -> dict[str, Any]:
         """Return what was asked for as the run document records it: each field, in a form that JSON has."""

@@ -46,6 +46,7 @@ def run(
     others: Callable[[], Sequence[Holder]],
     so_far: GroupSoFar | None = None,
     schedule: LaunchSchedule = UNTIL_PRECISE,
+    prepared_s: float = 0.0,
 ) -> RunDocument:
     """Measure the planned groups and return the document, which is also in the store.
 
@@ -60,12 +61,13 @@ def run(
         others: Returns who else has been measuring on this machine; asked between launches only.
         so_far: Launches of the first group that is not finished, where the run goes on.
         schedule: Decides which cells of a group are launched next, and when it ends.
+        prepared_s: How long the command has been preparing the run; a budget that somebody gave contains it.
 
     Raises:
         IrbenchError: The store cannot be written, or a process that was to keep a processor busy ended.
     """
     finished = without_unfinished(writer.document).groups
-    watch = Stopwatch(sum(table.seconds for table in finished))
+    watch = Stopwatch(prepared_s + sum(table.seconds for table in finished))
     weights = [group.weight for group in groups]
     counted = 0 if request.counting is None else sum(weights)  # counted launches get as much time as timed ones
     writer.commit(replace(writer.document, tables_planned=len(groups)))
@@ -80,7 +82,7 @@ def run(
                 return writer.document
     following = mode_asked_for(request, follows_speeds=True)
     if following is not None:
-        return following(request, groups, scratch, writer, listen)
+        return following(request.after(prepared_s), groups, scratch, writer, listen)
     return writer.commit(replace(writer.document, complete=True))
 
 

@@ -13,6 +13,7 @@ from irbench.api.progress import GuardedListener, Reporter, Say
 from irbench.core.record import Failure
 from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
+from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import MeasurementLock, measuring
 from irbench.notices import Note
 from irbench.options.run import RunOptions
@@ -77,11 +78,13 @@ def measure(
     host.require_linux()
     refuse_within_a_worker()
     require_confinement()
+    watch = Stopwatch()
     request = replace(_in_mode(checked_request(options, reporter.say), mode), side_by_side=side_by_side)
     # exports, optimising and probing disturb whoever measures, too
     with measuring(_what(options), insist=options.no_lock) as lock, scratch_folder() as folder:
         request, groups = plan_run(request, options, folder, reporter, keep)
-        return measure_planned(request, groups, folder, RunDestination(options.results), lock, reporter)
+        destination = RunDestination(options.results)
+        return measure_planned(request, groups, folder, destination, lock, reporter, watch=watch)
 
 
 def _in_mode(request: RunRequest, mode: ModePlan | None) -> RunRequest:
@@ -116,20 +119,27 @@ def measure_planned(
     lock: MeasurementLock,
     reporter: Reporter,
     schedule: LaunchSchedule = UNTIL_PRECISE,
+    watch: Stopwatch | None = None,
 ) -> StoredRun:
-    """Run a plan; what the reporter's listener raises ends it as an interrupt does, and is raised again."""
+    """Run a plan; what the reporter's listener raises ends it as an interrupt does, and is raised again.
+
+    ``watch`` counts since the command began, whose budget contains what it prepared.
+    """
     if schedule.measures_all:
         reporter.say(outline(groups, request))
         _warn(groups, reporter.say)
     request = replace(request, notes=(*request.notes, *_native_notes(request, groups, reporter.say)))
     writer, so_far = destination.open(describe_environment(), request, groups)
     listener = GuardedListener(reporter.show)
+    prepared_s = 0.0 if watch is None else watch.elapsed_s
     with _ending(writer):
         alone = mode_asked_for(request, follows_speeds=False)
         if alone is not None:
-            document = alone(request, groups, scratch, writer, listener)
+            document = alone(request.after(prepared_s), groups, scratch, writer, listener)
         else:
-            document = comparison.run(request, groups, scratch, writer, listener, lock.others, so_far, schedule)
+            document = comparison.run(
+                request, groups, scratch, writer, listener, lock.others, so_far, schedule, prepared_s
+            )
     if listener.error is not None:
         listener.error.add_note(f"Finished launches are stored: irbench.load({str(writer.folder)!r})")
         raise listener.error

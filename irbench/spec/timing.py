@@ -64,6 +64,7 @@ class Timing:
         most_cells: Cells of one launch, at least 2; more take turns too seldom for the machine to stay the same.
         confidence: Of all intervals of a table together, whenever the run stops.
         budget: Wall time one group may take.
+        before_s: What was used of the budget of the whole run before the group, where somebody gave one.
         sized_for: Wall time that one group's launches are sized for where that is less than ``budget``, down to the
             smallest launch there is; ``None`` sizes them for the budget.
         sustain: How long each cell also runs alone and uninterrupted in each launch; 0 leaves it out.
@@ -115,6 +116,7 @@ class Timing:
     most_cells: int = 6
     confidence: float = 0.95
     budget: float = 90.0
+    before_s: float = 0.0
     sized_for: float | None = None
     sustain: float = 0.0
     energy: bool = False
@@ -154,9 +156,10 @@ class Timing:
             stream_round_seconds=max(self.stream_round_seconds, self.gpu_round_seconds),
         )
 
-    def within_budget(self, budget_s: float) -> Timing:
+    def within_budget(self, budget_s: float, before_s: float = 0.0) -> Timing:
         """Return the numbers with a budget that somebody gave, which bounds a deadline that nobody did."""
-        return replace(self, budget=budget_s, deadline_by="user" if self.deadline_by == "user" else "budget")
+        deadline_by: Literal["user", "budget"] = "user" if self.deadline_by == "user" else "budget"
+        return replace(self, budget=budget_s, before_s=before_s, deadline_by=deadline_by)
 
     def deadline_after(self, elapsed_s: float) -> Deadline:
         """Return how long a worker is waited for when so much of the budget is used up."""

@@ -70,7 +70,7 @@ def _speeds(
     table: GroupResult, records: Sequence[LaunchRecord], timing: Timing, mixed: bool
 ) -> Mapping[str, tuple[float | None, float | None]]:
     basis = _basis(table)
-    group, timing = _group(table, basis), replace(timing, budget=basis.budget_s)
+    group, timing = _group(table, basis), replace(timing, budget=basis.budget_s, before_s=basis.before_s)
     launches = observe(group, records, timing)
     states = decide_eligibility(group, records, stored_admission(table, records, allow_mixed=mixed)).states
     rounds = {
@@ -162,7 +162,7 @@ def _derive(table: GroupResult, document: RunDocument, records: Sequence[LaunchR
     again = summarise(
         _group(table, basis),
         records,
-        replace(timing, budget=basis.budget_s),
+        replace(timing, budget=basis.budget_s, before_s=basis.before_s),
         stored_admission(table, records, allow_mixed=planned_mixing(document.plan)),
         stopped_by=table.stopped_by,
         seconds=table.seconds,

@@ -137,6 +137,7 @@ def _table(state: TableState, finding: LeadEstimate) -> GroupResult:
             cells=tuple(cell.id for cell in group.cells),
             baseline=group.baseline,
             budget_s=timing.budget,
+            before_s=timing.before_s,
             derived_warnings=len(warnings),
             derived_notes=len(notes),
         ),

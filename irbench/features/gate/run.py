@@ -19,6 +19,7 @@ from irbench.features.gate.keywords import GateKeywords
 from irbench.features.gate.options import GATE, GateOptions
 from irbench.features.gate.report import Gate, GateReport
 from irbench.features.gate.sides import Side, Sides, read_side, with_settings
+from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import measuring
 from irbench.options.conditions import slower_than
 from irbench.options.option import names_keywords
@@ -96,6 +97,7 @@ def gate_with(options: GateOptions, reporter: Reporter) -> Gate:
     host.require_linux()
     refuse_within_a_worker()
     require_confinement()
+    watch = Stopwatch()
     asked = _asked(options)
     request = replace(checked_request(asked.run, reporter.say), side_by_side=True, is_part_of="gate")
     request = replace(request, timing=_with_launches(request.timing))
@@ -107,7 +109,7 @@ def gate_with(options: GateOptions, reporter: Reporter) -> Gate:
         sides = asked.sides(request)
         schedule = UntilDecided(sides, options.conditions, tables=sum(group.can_run for group in groups))
         destination = RunDestination(asked.run.results)
-        stored = measure_planned(request, groups, folder, destination, lock, reporter, schedule)
+        stored = measure_planned(request, groups, folder, destination, lock, reporter, schedule, watch)
     return Gate(_report(options, groups, schedule, stored), Run(stored.document, stored.folder))
 
 

@@ -15,6 +15,7 @@ from irbench.environments.runtime_sources import INSTALLED
 from irbench.errors import IrbenchError
 from irbench.features.train.begun_run import BegunRun, begun_run
 from irbench.features.train.run import measure_training
+from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import measuring
 from irbench.options.keywords import ResumeKeywords
 from irbench.options.option import names_keywords
@@ -87,7 +88,7 @@ def resume_with(options: ResumeOptions, reporter: Reporter) -> StoredRun:
     host.require_linux()
     refuse_within_a_worker()
     require_confinement()
-    store = Store(options.results or default_root())
+    watch, store = Stopwatch(), Store(options.results or default_root())
     folder = _folder(store.root, options.run)
     document = store.load(folder)
     _require_resumable(document, store.root)
@@ -99,7 +100,7 @@ def resume_with(options: ResumeOptions, reporter: Reporter) -> StoredRun:
         return measure_training(run_options.models[0], training.options, run_options, reporter, training)
     with measuring(f"the rest of run {document.run_id}", insist=options.no_lock) as lock, scratch_folder() as scratch:
         request, groups = plan_run(requested(run_options), run_options, scratch, reporter, continued.as_begun)
-        return measure_planned(request, groups, scratch, continued, lock, reporter)
+        return measure_planned(request, groups, scratch, continued, lock, reporter, watch=watch)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from irbench.core.result import GroupResult
 from irbench.core.row import CellResult, distinguish, name_of
 from irbench.features.plan.expansion import DEFAULTS, Settings, SweepTable
 from irbench.features.plan.table_options import SweepSetup, table_options
+from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import MeasurementLock
 from irbench.optimizer import UNOPTIMIZED, variant
 from irbench.requests.run_requests import refuse_contradictions, requested
@@ -32,12 +33,12 @@ def measure_table(
     table: SweepTable, setup: SweepSetup, destination: RunDestination, lock: MeasurementLock, reporter: Reporter
 ) -> StoredRun:
     """Measure one table of a sweep and return the run that holds it."""
-    options = table_options(table, setup)
+    watch, options = Stopwatch(), table_options(table, setup)
     refuse_contradictions(options)
     rows = None if _is_complete(table) else _Rows(table).keep
     with scratch_folder() as scratch:
         request, groups = plan_run(requested(options), options, scratch, reporter, rows)
-        return measure_planned(request, groups, scratch, destination, lock, reporter)
+        return measure_planned(request, groups, scratch, destination, lock, reporter, watch=watch)
 
 
 def table_done(table: SweepTable, stored: StoredRun) -> TableDone:

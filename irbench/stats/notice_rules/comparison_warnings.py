@@ -266,7 +266,9 @@ def _too_few_launches(state: TableState) -> Iterator[Warn]:
         yield TooFewLaunches(
             launches=done,
             least_launches=needed,
-            needed_s=math.ceil((state.seconds + _missing_s(state)) * 1.1 * needed * rows / taken),
+            needed_s=math.ceil(
+                state.timing.before_s + (state.seconds + _missing_s(state)) * 1.1 * needed * rows / taken
+            ),
             over_budget=len(state.records) == 1 and state.seconds > state.timing.budget,
         )
 

@@ -115,8 +115,12 @@ def result_of(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     listen: Listener = lambda _: None,
+    prepared_s: float | None = None,
 ) -> tuple[GroupResult, float, list[LaunchRecord]]:
-    """Return the table of a group, how long it took in seconds, and its launches."""
+    """Return the table of a group, how long it took in seconds, and its launches.
+
+    With ``prepared_s``, the budget is that of a whole run that has prepared for so long.
+    """
     began_s = machine.now_s
     records: list[LaunchRecord] = []
     store = RunWriter.add_launch
@@ -135,9 +139,13 @@ def result_of(
     monkeypatch.setattr(launch, "Workers", lambda tasks, _logs, _deadline_s: Crew(machine, tasks))
     monkeypatch.setattr(comparison, "expected_outputs", expect)
     monkeypatch.setattr(RunWriter, "add_launch", add_launch)
-    request = RunRequest((), (), timing=timing)
+    request = RunRequest((), (), timing=timing, budget_s=None if prepared_s is None else timing.budget)
     writer = Store(tmp_path / "results").begin({}, {})
     planned = PlannedGroup(launches.group(*machine.call_s))
+    if prepared_s is not None:
+        machine.now_s += prepared_s
+        document = comparison.run(request, (planned,), tmp_path, writer, listen, lambda: (), prepared_s=prepared_s)
+        return document.groups[0], machine.now_s - began_s, records
     return (
         GroupMeasurement(planned, request, tmp_path, writer, listen, lambda: (), CoreLink((0,))).run(),
         machine.now_s - began_s,
@@ -274,3 +282,32 @@ def test_the_budget_that_a_warning_names_has_room_for_tails(tmp_path: Path, monk
     result, took_s, _ = result_of(resnet50(), Timing(budget=needed_s + 5, tail=True), tmp_path / "then", monkeypatch)
     assert "tail-omitted" not in {warning.code for warning in result.warnings}
     assert took_s < needed_s + 5
+
+
+@pytest.mark.parametrize("prepared_s", [0.0, 30.0, 60.0])
+def test_a_budget_contains_what_the_command_prepared(
+    prepared_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, took_s, records = result_of(resnet50(), Timing(budget=120.0), tmp_path, monkeypatch, prepared_s=prepared_s)
+    assert took_s <= 120
+    assert len(records) >= Timing().min_launches
+
+
+def test_where_preparing_used_the_budget_up_a_line_names_one_that_would_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def needed_and_taken_s(budget_s: float, name: str) -> tuple[list[int], GroupResult]:
+        moments: list[Progress] = []
+        (tmp_path / name).mkdir()
+        timing = Timing(budget=budget_s)
+        result, *_ = result_of(resnet50(), timing, tmp_path / name, monkeypatch, moments.append, prepared_s=100.0)
+        return [m.activity.needed_s or 0 for m in moments if m.activity.code == "over-budget"], result
+
+    (needed_s,), preview = needed_and_taken_s(90.0, "small")
+    assert preview.preview
+    assert needed_s > 100
+    nothing, table = needed_and_taken_s(needed_s, "enough")
+    assert not nothing
+    assert not table.preview
+    (warning,) = [warning for warning in preview.warnings if isinstance(warning, TooFewLaunches)]
+    assert warning.needed_s > 100
