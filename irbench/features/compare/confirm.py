@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,12 @@ from irbench.across_runs.checked_runs import CheckedRun, read_run
 from irbench.across_runs.differences import fingerprint, software_facts
 from irbench.across_runs.measured_cells import CellKey, MeasuredCell, measured_cells, measured_graphs
 from irbench.across_runs.repetition_obstacles import RepetitionObstacle
-from irbench.across_runs.side_comparison import ComparedRow, RunComparison, Side, cells_of
+from irbench.across_runs.side_comparison import RunComparison, Side, cells_of
 from irbench.api.progress import Reporter
 from irbench.core import registry
 from irbench.core.result import RunDocument
 from irbench.errors import IrbenchError
-from irbench.features.compare.confirmed_regressions import Confirmation, Method, confirmed_row, judge
+from irbench.features.compare.confirmed_regressions import Confirmation, Method, RepeatedRow, confirmed_rows, judge
 from irbench.options.conditions import Condition
 from irbench.options.run import RunOptions
 from irbench.runs.measurement import StoredRun, measure
@@ -64,7 +64,8 @@ def confirm(
         return Confirmation(
             "undecided", repetition.method, stored.document.run_id, obstacle=obstacles.RepetitionInterrupted()
         )
-    rows = tuple(_again(comparison, conditions, cells_of(sides[0]), again))
+    repeated = tuple(_again(comparison, cells_of(sides[0]), again))
+    rows = confirmed_rows(repeated, conditions, comparison.within, comparison.confidence)
     return Confirmation(judge(rows), repetition.method, again.run_id, rows)
 
 
@@ -114,19 +115,14 @@ def _repetition(base: RunDocument, new: RunDocument, comparison: RunComparison) 
 
 
 def _again(
-    comparison: RunComparison,
-    conditions: Sequence[Condition],
-    before: Mapping[CellKey, tuple[MeasuredCell, ...]],
-    again: CheckedRun,
-) -> list[ComparedRow]:
+    comparison: RunComparison, before: Mapping[CellKey, tuple[MeasuredCell, ...]], again: CheckedRun
+) -> Iterator[RepeatedRow]:
+    """Yield the rows that were measured again, each with the older side's: measured beside it, or as it is stored."""
     cells = measured_cells(again)
-    rows: list[ComparedRow] = []
     for row in comparison.suspects:
         new, base = cells.get(row.key), cells.get(row.base_key)
         if new is None or not new.is_measured:
             continue
         is_other_model = row.base_key != row.key
         bases = (base,) if is_other_model and base is not None and base.is_measured else before[row.base_key]
-        measured = confirmed_row(row, bases, new, conditions, comparison.within, comparison.confidence)
-        rows += [measured] if measured is not None else []
-    return rows
+        yield RepeatedRow(row, bases, new)

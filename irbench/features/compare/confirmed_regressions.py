@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,14 +12,16 @@ from irbench.across_runs.changes import (
     Unjudged,
     change_between,
     checked_condition,
+    outcome_of,
     verdict_of,
 )
-from irbench.across_runs.measured_cells import FIGURES, ComparedFigure, MeasuredCell, figure_of
+from irbench.across_runs.measured_cells import FIGURES, CellKey, CellSamples, ComparedFigure, MeasuredCell, figure_of
 from irbench.across_runs.paired_changes import change_in_pairs, log_ratios
 from irbench.across_runs.repetition_obstacles import RepetitionInterrupted, RepetitionObstacle
 from irbench.across_runs.side_comparison import ComparedRow, RunComparison
 from irbench.options.conditions import Condition
-from irbench.stats.intervals import interval_at, looks_of
+from irbench.stats.intervals import Interval, interval_at, looks_of
+from irbench.stats.speedups import holm_intervals
 
 ConfirmationOutcome = Literal["confirmed", "not-confirmed", "undecided", "not-possible"]
 Method = Literal["both", "new"]
@@ -106,61 +108,108 @@ def judge(rows: Iterable[ComparedRow]) -> ConfirmationOutcome:
     return "not-confirmed" if outcomes == {"not-met"} and is_judged else "undecided"
 
 
-def confirmed_row(
-    row: ComparedRow,
-    base: Sequence[MeasuredCell],
-    new: MeasuredCell,
-    conditions: Sequence[Condition],
-    within: float,
-    confidence: float,
-) -> ComparedRow | None:
-    """Return a row as it was measured again; ``None`` where it has no figures.
+@dataclass(frozen=True)
+class RepeatedRow:
+    """A row whose conditions are checked again.
 
-    Args:
+    Attributes:
         row: As it was measured before.
         base: The cell of the older side: measured again in the run of ``new``, or as it is stored.
         new: The cell of the newer side, measured again.
-        conditions: Of the comparison; those that the row met, or that were not judged, are checked again.
-        within: Changes up to this fraction count as the same.
-        confidence: Of the interval.
     """
-    time = _change(FIGURES["time"], base, new, confidence)
+
+    row: ComparedRow
+    base: Sequence[MeasuredCell]
+    new: MeasuredCell
+
+    def log_ratios(self, figure: ComparedFigure) -> tuple[Sequence[float], CellSamples, CellSamples] | None:
+        """Return ln(new / base) of each launch with the samples of both; ``None`` where no launch measured both."""
+        for mine in self.new.samples:
+            for other in self.base[-1].samples:
+                together = bool(mine.records) and mine.records[0] is other.records[0]
+                ratios = log_ratios(figure, other, mine) if together else ()
+                if ratios:
+                    return ratios, other, mine
+        return None
+
+    def change(
+        self, figure: ComparedFigure, confidence: float, interval: Interval | None = None
+    ) -> FigureChange | None:
+        """Return a change: in pairs where both were measured side by side, so that drift cannot cause it.
+
+        Args:
+            figure: Of which.
+            confidence: Of its interval.
+            interval: Of the log ratios, where it is not that of this figure alone.
+        """
+        paired = self.log_ratios(figure)
+        if paired is None:
+            return change_between(figure, self.base, [self.new], confidence)
+        ratios, base, new = paired
+        return change_in_pairs(figure, base, new, interval or interval_at(ratios, looks_of(new.timing), confidence))
+
+
+def confirmed_rows(
+    repeated: Sequence[RepeatedRow], conditions: Sequence[Condition], within: float, confidence: float
+) -> tuple[ComparedRow, ...]:
+    """Return rows as they were measured again, without those that have no figures.
+
+    A condition that the stored runs met must be met in two independent measurements, which needs no correction. One
+    that could not be judged before is tested for the first time: where rows were measured side by side, these tests
+    share the error probability by Holm's procedure.
+
+    Args:
+        repeated: What was measured again.
+        conditions: Of the comparison; those that a row met, or that were not judged, are checked again.
+        within: Changes up to this fraction count as the same.
+        confidence: Of each interval.
+    """
+    first_tests = {
+        (item.row.key, condition.text): ratios
+        for item in repeated
+        for condition in conditions
+        if any(first.condition == condition.text and not first.is_met for first in _to_repeat(item.row))
+        if (ratios := item.log_ratios(figure_of(condition.figure, item.new.row))) is not None
+    }
+    timing = next((replace(new.timing, confidence=confidence) for _, _, new in first_tests.values()), None)
+    corrected = holm_intervals({key: ratios for key, (ratios, _, _) in first_tests.items()}, timing) if timing else {}
+    rows = (_confirmed_row(item, conditions, within, confidence, corrected) for item in repeated)
+    return tuple(row for row in rows if row is not None)
+
+
+def _confirmed_row(
+    item: RepeatedRow,
+    conditions: Sequence[Condition],
+    within: float,
+    confidence: float,
+    corrected: Mapping[tuple[CellKey, str], Interval],
+) -> ComparedRow | None:
+    row, new = item.row, item.new
+    time = item.change(FIGURES["time"], confidence)
     if time is None:
         return None
     to_repeat = {checked.condition for checked in _to_repeat(row)}
-    busy = any(cell.on_busy_machine for cell in base)
-    checked = (
-        checked_condition(
-            condition,
-            _change(figure_of(condition.figure, new.row), base, new, confidence),
-            busy_base=busy,
-            busy_new=new.on_busy_machine,
+    busy = any(cell.on_busy_machine for cell in item.base)
+
+    def checked(condition: Condition) -> CheckedCondition:
+        figure = figure_of(condition.figure, new.row)
+        found = checked_condition(
+            condition, item.change(figure, confidence), busy_base=busy, busy_new=new.on_busy_machine
         )
-        for condition in conditions
-        if condition.text in to_repeat
-    )
+        interval = corrected.get((row.key, condition.text))
+        if interval is None:
+            return found
+        return replace(found, outcome=outcome_of(condition, item.change(figure, confidence, interval)))
+
     return ComparedRow(
         name=row.name,
         key=row.key,
         base_key=row.base_key,
         verdict=verdict_of(time, within),
         time=time,
-        base_runs=tuple(cell.run.run_id for cell in base),
+        base_runs=tuple(cell.run.run_id for cell in item.base),
         new_runs=(new.run.run_id,),
-        conditions=tuple(checked),
+        conditions=tuple(checked(condition) for condition in conditions if condition.text in to_repeat),
         base_busy=busy,
         new_busy=new.on_busy_machine,
     )
-
-
-def _change(
-    figure: ComparedFigure, base: Sequence[MeasuredCell], new: MeasuredCell, confidence: float
-) -> FigureChange | None:
-    """Return a change: in pairs where both were measured side by side, which no drift of the machine can pretend."""
-    for mine in new.samples:
-        for other in base[-1].samples:
-            together = bool(mine.records) and mine.records[0] is other.records[0]
-            ratios = log_ratios(figure, other, mine) if together else ()
-            if ratios:
-                return change_in_pairs(figure, other, mine, interval_at(ratios, looks_of(mine.timing), confidence))
-    return change_between(figure, base, [new], confidence)
