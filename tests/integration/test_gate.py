@@ -120,7 +120,8 @@ def test_each_batch_is_held_against_the_same_one(base: Path, slower: Path):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (("", ""), "are the same"),
+        (("", ""), "BASE and NEW are both"),
+        (("@threads=1,threads=2", "@threads=1"), "threads is set twice"),
         (("@threads=1", ""), "given for one side only"),
         (("@colour=1", "@colour=2"), "is not a setting"),
         (("@threads=x", "@threads=2"), "threads=x,2 is not valid"),
@@ -131,6 +132,39 @@ def test_sides_that_cannot_be_compared_are_refused(base: Path, settings: tuple[s
     assert refused.code == 2
     assert said in refused.err
     assert "hint: " in refused.err
+
+
+def test_another_path_of_the_same_file_is_the_same_model(base: Path):
+    refused = gated(base, base.parent / "." / ".." / base.parent.name / base.name, *OF_RELUS)
+    assert refused.code == 2
+    assert "BASE and NEW are both" in refused.err
+
+
+def with_fixed_batch(model: Path, batch: int) -> Path:
+    """Return a copy of a model whose inputs and outputs have this batch size."""
+    found = onnx.load(model)
+    for value in (*found.graph.input, *found.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_value = batch
+    path = model.with_name(f"{model.stem}-of-{batch}.onnx")
+    onnx.save(found, path)
+    return path
+
+
+@pytest.mark.parametrize("is_new_fixed", [True, False])
+def test_both_are_measured_at_the_batch_size_that_one_of_them_has_fixed(base: Path, is_new_fixed: bool):
+    fixed = with_fixed_batch(base, 8)
+    sides = (base, fixed) if is_new_fixed else (fixed, base)
+    called = gated(*sides, *OF_RELUS, "--format", "json")
+    assert called.code == 0, called.err
+    run = json.loads(irbench("show", called.document["gate"]["run"], "--format", "json").out)
+    assert [row["batch"] for row in run["groups"][0]["cells"]] == [8, 8]
+
+
+def test_models_with_different_fixed_batch_sizes_are_refused(base: Path):
+    refused = gated(with_fixed_batch(base, 8), with_fixed_batch(base, 4), *OF_RELUS)
+    assert refused.code == 2
+    assert "different fixed batch sizes: 8 and 4" in refused.err
+    assert "dynamic batch" in refused.err
 
 
 def test_a_stored_run_is_measured_again_beside_the_new_model(base: Path, slower: Path):

@@ -24,9 +24,10 @@ from irbench.measure.lock import measuring
 from irbench.options.conditions import slower_than
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
-from irbench.requests.resolve import require_model
+from irbench.requests.resolve import require_model, resolve_bundles
 from irbench.runner.plan import PlannedGroup, with_rows
 from irbench.runner.request import RunRequest
+from irbench.runner.requested_inputs import fixed_batch
 from irbench.runs.measurement import (
     StoredRun,
     checked_request,
@@ -103,6 +104,7 @@ def gate_with(options: GateOptions, reporter: Reporter) -> Gate:
     request = replace(request, timing=_with_launches(request.timing))
     what = " and ".join(Path(model).name for model in asked.run.models)
     with measuring(what, insist=asked.run.no_lock) as lock, scratch_folder() as folder:
+        request = replace(request, batches=_batches(asked, reporter))
         request, groups = plan_run(request, asked.run, folder, reporter, keep=partial(_paired, asked))
         timing = request.timing
         request = replace(request, timing=replace(timing, sized_for=_SIZED_FOR * timing.budget))
@@ -141,13 +143,40 @@ def _asked(options: GateOptions) -> _Asked:
     if stored is not None:
         planned = _planned_again(options, stored)
         base, run = Side(planned.models[0]), _with_given(planned, run)
+    if _is_same_file(base.model, new.model):
+        new = replace(new, model=base.model)
     if base == new:
         raise IrbenchError(
-            "BASE and NEW are the same, which has no difference from itself.",
-            hint="Give two models, or one with two settings: model.onnx@threads=1 model.onnx@threads=2.",
+            f"BASE and NEW are both {base.model} with the same settings.",
+            hint="Name two models, or one model with two settings: model.onnx@threads=1 model.onnx@threads=2.",
         )
     run = replace(with_settings(run, base, new), models=(base.model, new.model))
     return _Asked(run, base, new, stored)
+
+
+def _is_same_file(model: str, other: str) -> bool:
+    try:
+        return Path(model).samefile(other)
+    except (OSError, ValueError):  # names of models of the zoo, for example
+        return False
+
+
+def _batches(asked: _Asked, reporter: Reporter) -> tuple[int, ...] | None:
+    """Return the batch sizes to measure: where one of two models has a fixed batch, the other one takes it, too.
+
+    Raises:
+        IrbenchError: Both have a fixed batch, and these differ.
+    """
+    if asked.run.batch is not None or asked.base.model == asked.new.model:
+        return asked.run.batch
+    models = resolve_bundles(asked.run.models, everything=False, say=reporter.say, imports=asked.run.imports)
+    batches = tuple(dict.fromkeys(batch for bundle in models if (batch := fixed_batch(bundle)) is not None))
+    if len(batches) > 1:
+        raise IrbenchError(
+            f"BASE and NEW have different fixed batch sizes: {batches[0]} and {batches[1]}.",
+            hint="Export both with the same batch size, or with a dynamic batch dimension.",
+        )
+    return batches or None
 
 
 def _stored_base(base: Side, run: RunOptions) -> CheckedRun | None:

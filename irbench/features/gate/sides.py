@@ -39,7 +39,7 @@ def read_side(text: str) -> Side:
     """Return a side: ``model.onnx``, or ``model.onnx@threads=2,optimize=all``.
 
     Raises:
-        IrbenchError: What stands behind the ``@`` is none of the settings.
+        IrbenchError: Text after the ``@`` is not a setting, or sets one twice.
     """
     match = _BEHIND.fullmatch(text)
     if match is None:
@@ -49,7 +49,12 @@ def read_side(text: str) -> Side:
         name, _, value = part.partition("=")
         if name not in SETTINGS or not value:
             known = ", ".join(SETTINGS)
-            raise IrbenchError(f"{text}: {part!r} is not a setting.", hint=f"Give NAME=VALUE; settings: {known}.")
+            raise IrbenchError(f"{text}: {part!r} is not a setting.", hint=f"Write NAME=VALUE; settings: {known}.")
+        if name in settings:
+            raise IrbenchError(
+                f"{text}: {name} is set twice.",
+                hint=f"A side has one value of each setting: {match['model']}@{name}={settings[name]}.",
+            )
         settings[name] = value
     return Side(match["model"], settings)
 
@@ -101,12 +106,12 @@ class Sides:
     def pairs_of(self, group: Group) -> tuple[Pair, ...]:
         """Return the rows of a group that belong together: alike in all that neither side names.
 
-        Models may differ in the batch or the precision that their files have.
+        Models may differ in the precision that their files have.
         """
         named = {*self.base.settings, *self.new.settings}
         before, after = ([cell for cell in group.cells if _is_of(cell, group, side)] for side in (self.base, self.new))
         found: list[Pair] = []
-        for ignored in ((), ("precision",), ("precision", "batch")):
+        for ignored in ((), ("precision",)):
             left = {pair.base for pair in found} | {pair.new for pair in found}
             keys = [
                 _by_key((cell for cell in cells if cell.id not in left), group, {*named, *ignored})
