@@ -13,7 +13,7 @@ LOADGEN := build/loadgen
 WORKERS := 3
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations=15
 
-# Which of the slow tests are due: another share with each commit, or each day where the history is cut off.
+# Which of the longer tests are due: another share with each commit, or each day where the history is cut off.
 TURN ?= $(shell if [ "$$(git rev-parse --is-shallow-repository 2>/dev/null)" = false ]; \
 	then git rev-list --count HEAD; else echo $$(( $$(date +%s) / 86400 )); fi)
 
@@ -36,7 +36,7 @@ demo: $(STAMP) ## Export ResNet-50 from TensorFlow and compare tf, tf-xla, ort a
 test: $(STAMP) lint types ## Lint, check types, run the fast tests: 6 minutes
 	$(PYTEST) -m "not slow and not ci"
 
-test-ci: $(STAMP) pyright ## The tests of most of a second and more that continuous integration runs: 25 minutes
+test-ci: $(STAMP) pyright ## The tests of most of a second and more: 35 minutes
 	$(PYTEST) -m "ci and not slow"
 
 test-real: $(STAMP) ## Trained models from pinned wheels of the package registry, on real inputs: about 10 minutes
@@ -45,7 +45,7 @@ test-real: $(STAMP) ## Trained models from pinned wheels of the package registry
 test-laws: $(STAMP) ## The laws of hypothesis, tried on 1,000 examples each
 	$(PYTEST) --hypothesis-profile=explore -m "hypothesis and not slow"
 
-test-all: $(STAMP) lint types pyright ## Every test but those of test-real, test-long and test-zoo: 30 minutes
+test-all: $(STAMP) lint types pyright ## Every test but those of test-real, test-long and test-zoo: 50 minutes
 	$(PYTEST) -m "not zoo and not real and not long"
 
 test-long: $(STAMP) ## ONNX's whole suite, dropped preconditions of passes, long simulations: 6 minutes
@@ -54,8 +54,8 @@ test-long: $(STAMP) ## ONNX's whole suite, dropped preconditions of passes, long
 test-gpu-lock: $(STAMP) ## Download the locked wheels for NVIDIA GPUs (2.5 GB), and check that they fit each other
 	$(PYTEST) -n 0 tests/integration/test_gpu_lock.py
 
-test-turn: $(STAMP) ## By turns a third of the slow tests and of test-real, a twelfth of test-zoo; TURN=7 chooses: 20 minutes
-	$(PYTEST) --turn $(TURN) -m "slow and not long"
+test-turn: $(STAMP) pyright ## By turns half of test-ci, a third of test-long, a sixth of the other slow tests and of test-real, a twelfth of test-zoo; TURN=7 chooses: 30 minutes
+	$(PYTEST) --turn $(TURN) -m "ci or slow" --ignore tests/integration/test_gpu_lock.py
 
 test-zoo: $(STAMP) ## Every model of the zoo on every backend, fusions and int8 of large ones; two hours
 	$(PYTEST) -m "zoo or not zoo" tests/contract/test_zoo.py tests/contract/test_keras_hub.py \

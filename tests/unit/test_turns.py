@@ -1,4 +1,4 @@
-"""Continuous integration takes the slow tests by turns, so that each of them is run again and again."""
+"""Continuous integration takes longer tests by turns, so that each of them is run again and again."""
 
 import re
 import subprocess
@@ -12,9 +12,16 @@ import pytest
 
 def test_fast(): ...
 
+@pytest.mark.ci
+def test_run(): ...
+
+@pytest.mark.ci
+def test_resume(): ...
+
 @pytest.mark.slow
 @pytest.mark.long
-def test_long(): ...
+@pytest.mark.parametrize("number", range(3))
+def test_long(number): ...
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(7))
@@ -45,7 +52,8 @@ def taken(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, list[str]
     """Return the header of each turn and its tests."""
     folder = tmp_path_factory.mktemp("tests")
     (folder / "test_some.py").write_text(TESTS)
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    slow\n    long\n    zoo\n")
+    (folder / "test_others.py").write_text("import pytest\n\n@pytest.mark.ci\ndef test_sweep(): ...\n")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    ci\n    slow\n    long\n    zoo\n")
     count = max(turns.SHARES.values())
     done = subprocess.run(
         [sys.executable, "-c", COLLECT, str(count)], cwd=folder, capture_output=True, text=True, check=True
@@ -62,14 +70,26 @@ def every(taken: list[tuple[str, list[str]]], start: str) -> list[str]:
     return [name for _, names in taken for name in names if name.startswith(start)]
 
 
-def test_fast_and_long_tests_belong_to_every_turn(taken) -> None:
-    assert all({"test_fast", "test_long"} <= set(names) for _, names in taken)
+def test_fast_tests_belong_to_every_turn(taken) -> None:
+    assert all("test_fast" in names for _, names in taken)
 
 
-def test_each_slow_test_belongs_to_one_of_three_turns(taken) -> None:
-    for first in (0, 3, 9):
-        assert sorted(every(taken[first : first + 3], "test_slow")) == [f"test_slow[{number}]" for number in range(7)]
-    assert {len(every(taken[turn : turn + 1], "test_slow")) for turn in range(3)} == {2, 3}
+@pytest.mark.parametrize(("name", "tests", "share"), [("test_long", 3, 3), ("test_slow", 7, 6)])
+def test_each_slow_test_belongs_to_one_turn_of_its_share(taken, name: str, tests: int, share: int) -> None:
+    for first in (0, share, 12 - share):
+        assert sorted(every(taken[first : first + share], name)) == [f"{name}[{number}]" for number in range(tests)]
+    counts = {len(every(taken[turn : turn + 1], name)) for turn in range(share)}
+    assert counts == {tests // share, -(-tests // share)}
+
+
+def test_tests_of_continuous_integration_that_share_a_file_share_a_turn(taken) -> None:
+    for turn in range(0, 12, 2):
+        both = [sorted({"test_run", "test_resume", "test_sweep"} & set(names)) for _, names in taken[turn : turn + 2]]
+        assert sorted(both) == [["test_resume", "test_run"], ["test_sweep"]]
+
+
+def test_the_longest_tests_of_a_turn_begin(taken) -> None:
+    assert all(names[0].startswith("test_long") for _, names in taken)
 
 
 def test_each_test_of_the_zoo_belongs_to_one_of_twelve_turns(taken) -> None:
@@ -84,4 +104,7 @@ def test_tests_of_one_model_share_what_is_made_of_it(taken) -> None:
 
 
 def test_a_turn_says_which_part_it_takes(taken) -> None:
-    assert taken[7][0] == "turn 7: part 8 of 12 of the tests marked zoo, part 2 of 3 of the tests marked slow"
+    assert taken[7][0] == (
+        "turn 7: part 8 of 12 of the tests marked zoo, part 2 of 3 of the tests marked long, "
+        "part 2 of 6 of the tests marked slow, part 2 of 2 of the tests marked ci"
+    )
