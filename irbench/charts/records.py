@@ -29,6 +29,8 @@ SETTING_TITLES: Mapping[Setting, str] = {
     "instances": "processes",
 }
 
+BASELINE = "baseline"
+"""The verdict of the row that others are compared with, which has none."""
 MOST_LINES = 12
 """Rows of a chart with a line or a colour for each."""
 _QUANTILES = 120
@@ -84,7 +86,7 @@ def fastest(rows: Sequence[ChartRow]) -> tuple[ChartRow, ...]:
 
 
 def speedups(rows: Iterable[ChartRow]) -> list[Record]:
-    """Return how many times as fast as the baseline each row is, with its interval or range."""
+    """Return how many times as fast as the baseline each other row is, with its interval or range."""
     return [
         {
             "key": row.key,
@@ -96,6 +98,23 @@ def speedups(rows: Iterable[ChartRow]) -> list[Record]:
         for row in rows
         if (speedup := row.result.speedup) is not None
     ]
+
+
+def speed_bars(rows: Sequence[ChartRow], baseline: str | None) -> list[Record]:
+    """Return the speedup of each row with figures, the fastest first, and 1 of the baseline.
+
+    Args:
+        rows: Those of a table.
+        baseline: The id of its baseline.
+
+    Returns:
+        A record a row; nothing where no row is compared.
+    """
+    compared = speedups(rows)
+    own = next((row for row in rows if row.result.id == baseline and row.result.speedup is None), None)
+    if compared and own is not None:
+        compared.append({"key": own.key, "row": own.label, "value": 1.0, "verdict": BASELINE, **ends_of(None, 1.0)})
+    return sorted(compared, key=lambda record: -number_of(record["value"]))
 
 
 def slowdowns(rows: Iterable[ChartRow]) -> list[Record]:

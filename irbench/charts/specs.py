@@ -25,9 +25,9 @@ from irbench.charts.figure import (
     row_dash,
     spoken,
 )
-from irbench.charts.records import SETTING_TITLES, Record, Setting, number_of
+from irbench.charts.records import BASELINE, SETTING_TITLES, Record, Setting, number_of
 from irbench.core.quantities import significant
-from irbench.core.row import Ends, Verdict
+from irbench.core.row import Ends
 from irbench.render.interval_plot import BEYOND, speedup_figures, speedup_span
 
 _STATE_COLOURS = {
@@ -36,6 +36,12 @@ _STATE_COLOURS = {
     "burn-in, excluded": "#6b7280",
     "disturbed, excluded": "#8f7512",
 }
+
+
+_INTERVALS = (
+    "A line is the confidence interval over launches, or the range of too few launches for one (preview), cut where it"
+    " leaves the chart."
+)
 
 
 @dataclass(frozen=True)
@@ -74,26 +80,55 @@ class RatioWords:
 
 
 def speedup_figure(records: Sequence[Record], baseline: str) -> Figure:
-    """Return speedups over the baseline with their intervals, by row."""
-    direction = "Right of the dashed line is faster than the baseline."
-    return ratio_figure(records, RatioWords("speedups", f"Speedup over {baseline}", direction))
+    """Return a bar for each row, from 0 to how many times as fast as the baseline it is, with its interval."""
+    shown = described(records, _said_of_ratio)
+    colour, shape = _by_verdict(records)
+    base = alt.Chart(data_of(shown)).encode(y=row_axis(shown))
+    position = alt.X(
+        "value:Q", title=f"times as fast as {baseline}", scale=alt.Scale(domain=[0, _top(records)], clamp=True)
+    )
+    chart = (
+        base.mark_bar(opacity=0.35, height=ROW_HEIGHT * 0.6, aria=False).encode(
+            x=alt.X("value:Q", stack=None), x2=alt.datum(0), color=colour
+        )
+        + alt.Chart(data_of([{"one": 1}])).mark_rule(strokeDash=[4, 4], color=INK, aria=False).encode(x="one:Q")
+        + base.mark_rule(strokeWidth=2, aria=False).encode(x="low:Q", x2="high:Q", color=colour)
+        + base.mark_point(filled=True, size=70).encode(x=position, color=colour, shape=shape, description="text:N")
+    )
+    return Figure(
+        "speedups",
+        f"Speed relative to {baseline}",
+        f"Longer is faster; the dashed line is the speed of {baseline}. {_INTERVALS}",
+        chart.properties(height=alt.Step(ROW_HEIGHT)),
+        spoken(shown),
+    )
+
+
+def _by_verdict(records: Sequence[Record]) -> tuple[alt.Color, alt.Shape]:
+    """Return the colour and the shape of marks, with a legend of the verdicts that there are, and of the baseline."""
+    colours: dict[str, str] = {**{str(verdict): colour for verdict, colour in VERDICT_COLOURS.items()}, BASELINE: INK}
+    shapes: dict[str, str] = {**{str(verdict): shape for verdict, shape in VERDICT_SHAPES.items()}, BASELINE: "circle"}
+    verdicts = [verdict for verdict in colours if any(row["verdict"] == verdict for row in records)]
+    colouring = alt.Color(
+        "verdict:N",
+        title="verdict",
+        legend=alt.Legend(symbolOpacity=1),
+        scale=alt.Scale(domain=verdicts, range=[colours[one] for one in verdicts]),
+    )
+    shaping = alt.Shape(
+        "verdict:N", title="verdict", scale=alt.Scale(domain=verdicts, range=[shapes[one] for one in verdicts])
+    )
+    return colouring, shaping
+
+
+def _said_of_ratio(row: Record) -> str:
+    return f"{row['row']}: {_ratio(row)} ({row['verdict']})"
 
 
 def ratio_figure(records: Sequence[Record], words: RatioWords) -> Figure:
     """Return ratios with their intervals and verdicts, by row."""
-    shown = described(records, lambda row: f"{row['row']}: {_ratio(row)} ({row['verdict']})")
-    verdicts: list[Verdict] = [
-        verdict for verdict in VERDICT_COLOURS if any(row["verdict"] == verdict for row in records)
-    ]
-    colour = alt.Color(
-        "verdict:N",
-        title="verdict",
-        legend=alt.Legend(symbolOpacity=1),
-        scale=alt.Scale(domain=verdicts, range=[VERDICT_COLOURS[one] for one in verdicts]),
-    )
-    shape = alt.Shape(
-        "verdict:N", title="verdict", scale=alt.Scale(domain=verdicts, range=[VERDICT_SHAPES[one] for one in verdicts])
-    )
+    shown = described(records, _said_of_ratio)
+    colour, shape = _by_verdict(records)
     base = alt.Chart(data_of(shown)).encode(y=row_axis(shown))
     values, lows, highs = ([number_of(row[name]) for row in records] for name in ("value", "low", "high"))
     span = speedup_span(values, [*lows, *highs])
@@ -113,8 +148,7 @@ def ratio_figure(records: Sequence[Record], words: RatioWords) -> Figure:
     return Figure(
         words.name,
         words.title,
-        f"{words.direction} A line is the confidence interval over launches, or the range of too few launches for one"
-        " (preview), cut where it leaves the chart.",
+        f"{words.direction} {_INTERVALS}",
         chart.properties(height=alt.Step(ROW_HEIGHT)),
         spoken(shown),
     )

@@ -26,7 +26,7 @@ def figures_of_table(
     """
     table = document.groups[number]
     words = words_of(table)
-    speedups = records.speedups(rows[:_MOST_SPEEDUPS])
+    speedups = records.speed_bars(rows[:_MOST_SPEEDUPS], table.baseline)
     baseline = next((row.label for row in rows if row.result.id == table.baseline), "the baseline")
     if slowdowns := records.slowdowns(rows):
         yield specs.sensitivity_figure(slowdowns)

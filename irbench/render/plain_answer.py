@@ -57,16 +57,53 @@ def plain_headline(result: GroupResult) -> str:
     return f"{_NOT_CLEAR}: {why}{where if lead.reason in ('same', 'undecided') else ''}"
 
 
-def plain_interval(result: GroupResult, confidence: float) -> str:
-    """Return between which ratios that of the headline lies; empty where it names no ratio, or nothing is known."""
-    claim = _claim(result)
-    if claim is None or claim.ends is None:
-        return ""
-    _, low, high = claim.texts
-    launches = "" if claim.launches is None else f" over {plural(claim.launches, 'launch')}"
-    if claim.ends.is_range:
-        return f"Between {low} and {high} times{launches}, which are too few for a confidence interval."
-    return f"Between {low} and {high} times, with {100 * confidence:g} % confidence{launches}."
+def plain_details(result: GroupResult, confidence: float) -> Iterator[str]:
+    """Yield what the headline leaves out: intervals, the row that comes next, and that the machine was busy.
+
+    Nothing where the headline is not of a ratio, so that its reasons are to be read in full elsewhere.
+    """
+    claim, lead = _claim(result), _lead(result)
+    if lead is None or (claim is None and not is_of_ratio(result)):
+        return
+    names = _names(result)
+    if claim is not None and claim.ends is not None:
+        yield f"{_between(claim.texts, claim.ends, claim.launches, confidence).capitalize()}."
+    ends = Ends(lead.low, lead.high, is_range=False) if isinstance(lead, Winner) else lead.ends
+    if claim is None or claim.other.id != lead.rival:
+        low, high = (lead.value, lead.value) if ends is None else (ends.low, ends.high)
+        texts = ratio(lead.value, low, high)
+        launches = None if isinstance(lead, Winner) else lead.launches
+        after = f" after {plural(launches, 'launch')}" if launches else ""
+        span = after if ends is None else f", {_between(texts, ends, launches, confidence)}"
+        next_row = f"{names[lead.rival]} comes next: " if claim is not None else ""
+        yield f"{next_row}{_ahead(result, names[lead.cell], names[lead.rival], texts[0])}{span}."
+    if result.condition is not None:
+        blocks = plural(result.blocks_measured, "block")
+        yield f"Other programs disturbed {result.blocks_disturbed} of {blocks}, so a quiet machine may differ."
+    if result.unverified:
+        yield "Outputs were not verified."
+
+
+def _ahead(result: GroupResult, row: str, other: str, times: str) -> str:
+    if result.objective == "cost":
+        return f"{other} needs {times} times the processor time per sample of {row}"
+    return f"{row} is {times} times as fast as {other}"
+
+
+def is_of_ratio(result: GroupResult) -> bool:
+    """Whether all that a table found is a ratio of two rows: a row won, or the interval is why none did."""
+    lead = _lead(result)
+    if lead is None or isinstance(lead, Winner):
+        return lead is not None
+    return lead.reason in (None, "same", "undecided", "preview") and lead.contradiction is None
+
+
+def _between(texts: tuple[str, str, str], ends: Ends, launches: int | None, confidence: float) -> str:
+    _, low, high = texts
+    over = "" if launches is None else f" over {plural(launches, 'launch')}"
+    if ends.is_range:
+        return f"between {low} and {high} times{over}, which are too few for a confidence interval"
+    return f"between {low} and {high} times, with {100 * confidence:g} % confidence{over}"
 
 
 def recommendation(result: GroupResult) -> Iterator[str]:

@@ -21,7 +21,7 @@ from irbench.pages.result import PageResult
 from irbench.pages.values import Page, PageCode, PageEntry, PageFigures, PageGrid, PageSection
 from irbench.render.footer import footer, incomplete, mismatches, not_applicable, shown_warnings, whole_warnings
 from irbench.render.neighbour_texts import slowdown_matrix
-from irbench.render.plain_answer import plain_headline, plain_interval, recommendation
+from irbench.render.plain_answer import is_of_ratio, plain_details, plain_headline, recommendation
 from irbench.render.speed_table import confidence_of, context_of, group_table, headline, without_roofline
 from irbench.render.stage_table import stage_sentences
 from irbench.render.table_title import command_text, origin_lines, title
@@ -127,7 +127,9 @@ def _table(document: RunDocument, place: int, key: str, number: int, program: Ro
         key=key,
         question=plain(title(result, document.environment, document.plan)),
         verdict=answer or whole or "No row is compared.",
-        precision=tuple(filter(None, (plain_interval(result, confidence), whole))) if answer else (),
+        precision=(*map(plain, plain_details(result, confidence)), *(() if is_of_ratio(result) else (whole,)))
+        if answer
+        else (),
         summary=(*map(plain, recommendation(result)), *_program(program)),
         parts=(grid, *_below(result, key, confidence)),
         warnings=tuple(text.removeprefix("warning: ") for text in whole_warnings(shown_warnings(result), context)),

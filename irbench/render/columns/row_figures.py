@@ -9,7 +9,7 @@ from irbench.core.quantities import NOT_MEASURED, error_size, gigabytes, listing
 from irbench.core.quantities import percent as share
 from irbench.core.record import OutputError
 from irbench.core.result import GroupResult
-from irbench.core.row import CellResult, EnergyUse, LatencyMs, PacedLatency, PhasesMs, Speedup
+from irbench.core.row import CellResult, EnergyUse, LatencyMs, PacedLatency, PhasesMs, Spans, Speedup
 from irbench.notices import Context, Reference
 from irbench.render.accuracy_texts import accuracy_text, limit_text
 from irbench.render.columns.cold_and_soak import ready_time
@@ -60,6 +60,11 @@ def _latencies(result: GroupResult) -> list[LatencyMs]:
     return [cell.latency_ms for cell in result.cells if cell.latency_ms is not None]
 
 
+def _has_p90(result: GroupResult) -> bool:
+    latencies = _latencies(result)
+    return not latencies or any(latency.p90 is not None for latency in latencies)
+
+
 def _has_tail(result: GroupResult) -> bool:
     return any(latency.p99 is not None or latency.p99_9 is not None for latency in _latencies(result))
 
@@ -73,6 +78,21 @@ def _slows_down(cell: CellResult) -> bool:
     if cell.sustained_fps is None or not cell.fps:
         return False
     return abs(cell.sustained_fps / cell.fps - 1) > _SUSTAINED_MATTERS
+
+
+def _per_sample(cell: CellResult) -> int:
+    """Return how much of what tables count in a second a sample is: its tokens, or itself."""
+    return 1 if cell.generation is None else cell.generation.new_tokens
+
+
+def _sustained(cell: CellResult, _result: GroupResult) -> str:
+    rate = cell.sustained_fps
+    return NOT_MEASURED if rate is None else significant(_per_sample(cell) * rate, cell.launch_spread)
+
+
+def _sustained_spans(cell: CellResult) -> Spans | None:
+    spans = cell.sustained_over_launches
+    return None if spans is None else spans.scaled(_per_sample(cell))
 
 
 def _spread_legend(result: GroupResult, _context: Context) -> Iterator[str]:
@@ -228,6 +248,7 @@ LATENCY = (
     Column("p90_ms", NUMBER, "90th percentile of latency.", speed=_latency(lambda latency: latency.p90),
         in_python=True,
         in_speeds=ShownSpeed(70, "p90 ms", spread=_spread, drops=3, spans=_P90.spans, legend=Legend(70, _p90_legend),
+            is_shown=_has_p90, when="if some row has enough calls",
             explained="the latency that 90 % of the calls stay below; `-` if a sample is several calls, or with "
             "fewer than 44 calls")),
     Column("p99_ms", NUMBER, "99th percentile, with --tail.", speed=_latency(lambda latency: latency.p99),
@@ -256,10 +277,11 @@ THROUGHPUT = (
     *_FPS.columns,
     Column("sustained_fps", NUMBER, "Samples per second where the row runs alone, with --sustain.",
         speed=lambda cell: cell.sustained_fps, in_python=True,
-        in_speeds=ShownSpeed(140, "sustained", spread=_spread, drops=5, spans=_SUSTAINED.spans,
+        in_speeds=ShownSpeed(140, "sustained", text=_sustained, drops=5, spans=_sustained_spans,
             is_shown=lambda result: any(map(_slows_down, result.cells)),
             when="with `--sustain`, if it differs from FPS by more than 3 % in some row",
-            explained="FPS of each row when it runs alone and uninterrupted; the median over launches")),
+            explained="FPS of each row when it runs alone and uninterrupted, or tokens/s with `--generate`; the median "
+            "over launches")),
     *_SUSTAINED.columns,
 )  # fmt: skip
 MORE_LATENCY = (
@@ -304,6 +326,7 @@ MORE_LATENCY = (
     Column("launch_spread", NUMBER, "Half the range of launch medians, as a fraction of their median.",
         speed=lambda cell: cell.launch_spread, in_python=True,
         in_speeds=ShownSpeed(60, "spread", percent, drops=2, legend=Legend(10, _spread_legend),
+            is_shown=_any(lambda cell: cell.launch_spread),
             is_usual=lambda table: len(table.cells) == 1, when="with one row, or `--all-columns`",
             explained="half the range of the launch medians, relative to their median: how much restarting the "
             "same program changes the result")),

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from documents import cell, group, speedup
+from documents import cell, failed, group, speedup
+from golden_files import check_golden
 
 from irbench.charts.drawing import can_draw
-from irbench.charts.records import Record, chart_rows, speedups
+from irbench.charts.records import Record, chart_rows, speed_bars
+from irbench.core.row import CellResult
 
 if not can_draw():
     pytest.skip("pip install 'irbench[report]'", allow_module_level=True)
 
-from irbench.charts.figure import PALETTE, row_colour, row_dash
+from irbench.charts.figure import PALETTE, Figure, row_colour, row_dash
 from irbench.charts.specs import load_figure, sensitivity_figure, speedup_figure, token_figure, tradeoff_figure
 
 
@@ -75,15 +78,78 @@ def test_a_chart_of_rates_ends_above_all_values_and_cuts_very_wide_intervals(hig
     assert top < 1000
 
 
-def test_a_chart_of_speedups_holds_all_values_and_cuts_very_wide_intervals():
-    cells = (
+def _bars(*cells: CellResult) -> Figure:
+    table = group(*cells)
+    return speedup_figure(speed_bars(chart_rows(table, 0), table.baseline), "tf")
+
+
+def _data(figure: Figure) -> list[Record]:
+    """Return the rows that a chart shows, in the order of its axis."""
+    spec = figure.chart.to_dict()
+    rows: list[Record] = next(rows for rows in spec["datasets"].values() if "row" in rows[0])
+    by_key = {row["key"]: row for row in rows}
+    order = {tuple(axis["sort"]) for axis in _encodings(spec, "y")}
+    (keys,) = order
+    return [by_key[key] for key in keys]
+
+
+ROWS = (
+    cell("openvino", speedup=speedup(1.31, 1.29, 1.33)),
+    cell("tf-xla", speedup=speedup(0.89, 0.88, 0.90, "slower")),
+    cell("ort", speedup=replace(speedup(1.15, 1.1, 1.2, "preview"), range_low=None, range_high=None)),
+    cell("tf"),
+)
+
+
+def test_each_row_has_a_bar_from_0_and_a_line_for_its_interval_the_fastest_row_first():
+    figure = _bars(*ROWS)
+    assert [row["row"] for row in _data(figure)] == ["openvino", "ort", "tf", "tf-xla"]
+    assert [row["value"] for row in _data(figure)] == [1.31, 1.15, 1.0, 0.89]
+    assert [(row["low"], row["high"]) for row in _data(figure)] == [
+        (1.29, 1.33),
+        (1.15, 1.15),
+        (1.0, 1.0),
+        (0.88, 0.90),
+    ]
+    spec = figure.chart.to_dict()
+    (bar,) = (layer for layer in spec["layer"] if layer["mark"]["type"] == "bar")
+    assert bar["encoding"]["x"]["field"] == "value"
+    assert bar["encoding"]["x2"]["datum"] == 0
+    (line,) = (layer for layer in spec["layer"] if "x2" in layer["encoding"] and layer is not bar)
+    assert (line["encoding"]["x"]["field"], line["encoding"]["x2"]["field"]) == ("low", "high")
+
+
+def test_rows_without_an_interval_and_the_baseline_have_a_bar_without_a_line():
+    without = {row["row"] for row in _data(_bars(*ROWS)) if row["low"] == row["high"]}
+    assert without == {"ort", "tf"}
+    assert "tf: 1.00x (baseline)" in _bars(*ROWS).summary
+
+
+def test_rows_without_valid_figures_have_no_bar():
+    figure = _bars(*ROWS, failed("keras"), cell("last"))
+    assert "keras" not in {row["row"] for row in _data(figure)}
+
+
+def test_the_bars_of_a_table_are_those_of_its_golden_text():
+    figure = _bars(*ROWS)
+    rows = (
+        f"{row['row']:<8} {row['low']:.2f} {row['value']:.2f} {row['high']:.2f} {row['verdict']}"
+        for row in _data(figure)
+    )
+    low, high = _domain(figure.chart.to_dict(), "x")
+    check_golden(
+        "bars", "\n".join((figure.title, figure.caption, f"from {low} to {high:.3g}", *rows, figure.summary)) + "\n"
+    )
+
+
+def test_a_chart_of_speedups_begins_at_0_holds_all_values_and_cuts_very_wide_intervals():
+    figure = _bars(
         cell("ort", speedup=speedup(1.5, 0.001, 1000.0, "undecided")),
         cell("openvino", speedup=speedup(3.0, 2.9, 3.1)),
         cell("tf"),
     )
-    figure = speedup_figure(speedups(chart_rows(group(*cells), 0)), "tf")
     low, high = _domain(figure.chart.to_dict(), "x")
-    assert 0.001 < low <= 1
+    assert low == 0
     assert 3.1 <= high < 1000
     assert "1000" in figure.summary.replace(",", ""), "in words it is whole"
 

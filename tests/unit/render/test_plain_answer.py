@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 from documents import cell, example, group, speedup
 
-from irbench.core.result import Lead, NoWinner
-from irbench.render.plain_answer import plain_headline, plain_interval, recommendation
+from irbench.core.result import GroupResult, Lead, NoWinner
+from irbench.render.plain_answer import is_of_ratio, plain_details, plain_headline, recommendation
 from irbench.spec import Accuracy, AccuracyLimit, Goal
 
 
@@ -60,15 +60,59 @@ def test_a_table_without_two_rows_has_no_title():
     assert plain_headline(group(cell("ort"))) == ""
 
 
+def details(table: GroupResult) -> list[str]:
+    return list(plain_details(table, 0.95))
+
+
 def test_the_interval_is_that_of_the_ratio_in_the_title():
-    assert plain_interval(two(), 0.95) == "Between 1.35 and 1.45 times, with 95 % confidence."
+    assert details(two()) == ["Between 1.35 and 1.45 times, with 95 % confidence."]
+
+
+def test_a_fastest_row_that_is_compared_with_the_baseline_has_its_lead_over_the_next_row():
+    own, next_row = details(example())
+    assert own == "Between 1.29 and 1.33 times, with 95 % confidence."
+    assert next_row == (
+        "ort comes next: openvino is 1.14 times as fast as ort, between 1.12 and 1.16 times, with 95 % confidence over"
+        " 6 launches."
+    )
 
 
 def test_a_range_of_few_launches_is_no_interval():
     table = two()
     ort = replace(table.cells[0], speedup=speedup(1.4, 1.3, 1.5, "preview", launches=2))
-    preview = replace(table, cells=(ort, table.cells[1]), lead=Lead(ort.id, "tf/fp32", 1.4, 2, reason="preview"))
-    assert plain_interval(preview, 0.95) == ""
+    lead = Lead(ort.id, "tf/fp32", 1.4, 2, reason="preview", range_low=1.3, range_high=1.5)
+    (said,) = details(replace(table, cells=(ort, table.cells[1]), lead=lead))
+    assert said == (
+        "ort is 1.40 times as fast as tf, between 1.30 and 1.50 times over 2 launches, which are too few for a"
+        " confidence interval."
+    )
+
+
+def test_what_no_interval_is_known_of_after_one_launch_is_said_without_one():
+    (said,) = details(two(Lead("ort/fp32", "tf/fp32", 1.4, 1, reason="preview")))
+    assert said == "ort is 1.40 times as fast as tf after 1 launch."
+
+
+def test_on_a_busy_machine_the_details_do_not_repeat_the_title_and_say_how_much_was_disturbed():
+    lead = Lead("ort/fp32", "tf/fp32", 1.01, 6, reason="undecided", low=0.9, high=1.1)
+    said = details(two(lead, condition="busy", blocks_disturbed=31))
+    assert said == [
+        "ort is 1.01 times as fast as tf, between 0.90 and 1.10 times, with 95 % confidence over 6 launches.",
+        "Other programs disturbed 31 of 48 blocks, so a quiet machine may differ.",
+    ]
+
+
+def test_details_of_a_table_by_cost_are_of_processor_time():
+    lead = Lead("ort/fp32", "tf/fp32", 1.4, 1, reason="preview")
+    (said,) = details(two(lead, goal=Goal("cost")))
+    assert said == "tf needs 1.40 times the processor time per sample of ort after 1 launch."
+
+
+@pytest.mark.parametrize("reason", sorted({*get_args(NoWinner)} - {"same", "undecided", "preview"}))
+def test_other_reasons_are_left_to_the_headline_of_the_table(reason: NoWinner):
+    table = two(Lead("ort/fp32", "tf/fp32", 1.01, 6, reason=reason, low=0.99, high=1.013))
+    assert not is_of_ratio(table)
+    assert details(table) == []
 
 
 def test_the_recommended_row_has_its_accuracy_and_memory_against_the_baseline():

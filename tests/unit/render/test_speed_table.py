@@ -11,13 +11,14 @@ from golden_files import check_golden
 
 from irbench.core.record import Failure, OutputError
 from irbench.core.result import Contradiction, GroupResult, Lead, NoWinner, Winner
-from irbench.core.row import CellResult, EnergyUse, PacedLatency, Requested
+from irbench.core.row import CellResult, EnergyUse, Generated, PacedLatency, Requested, Spans
 from irbench.notices import Context
 from irbench.notices.doubts import PacedDiffers, RatioRow, ReversedPair, SlowRow, TwoModes
 from irbench.notices.marks import LateCalls, OtherPrecision, Oversubscribed
 from irbench.notices.warnings import ManyDirtyBlocks, Unverified
 from irbench.render.footer import footer
 from irbench.render.speed_table import GroupView, WhichColumns, group_table
+from irbench.render.table import TextTable
 from irbench.runs.document_text import render_document
 from irbench.spec import Accuracy, AccuracyLimit
 
@@ -399,3 +400,33 @@ def test_precisions_and_what_they_cost_have_columns_where_rows_differ_in_them():
 
 def test_a_single_row_has_its_spread():
     assert "spread" in headings(group(cell("ort")))
+
+
+def generating(**changes: Any) -> GroupResult:
+    figures = Generated(16, 8, None, None, Spans(480.0))
+    rows = (cell(name, fps=30.0, sustained_fps=20.0, generation=figures, **changes) for name in ("ort", "openvino"))
+    return group(*rows)
+
+
+def test_what_a_generation_sustains_is_in_tokens_as_its_throughput_is():
+    sustained = replace(generating().cells[0], sustained_over_launches=Spans(20.0, low=19.0, high=21.0))
+    table = replace(generating(), cells=(sustained,))
+    assert _column(group_table(table), "sustained") == ["320"]
+    assert _column(group_table(table, intervals=True), "sustained") == ["320 [304, 336]"]
+
+
+def test_a_column_without_any_value_is_left_out():
+    headings = [column.heading for column in group_table(example()).columns]
+    assert {"p90 ms", "spread"} <= set(headings)
+    without = tuple(
+        replace(row, launch_spread=None, latency_ms=replace(row.latency_ms, p90=None))
+        for row in example().cells
+        if row.latency_ms is not None
+    )
+    headings = [column.heading for column in group_table(replace(example(), cells=without)).columns]
+    assert not {"p90 ms", "spread"} & set(headings)
+
+
+def _column(table: TextTable, heading: str) -> list[str]:
+    place = [column.heading for column in table.columns].index(heading)
+    return [row.cells[place] for row in table.rows]

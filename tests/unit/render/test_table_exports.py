@@ -20,7 +20,7 @@ def shown(result: Any, width: int = 200) -> str:
 
 
 def test_what_was_not_measured_is_a_dash_in_tables_null_in_json_and_empty_in_csv():
-    run = document(group(cell("ort", p50=37.0, launch_spread=None, output_error=None), failed("tf")))
+    run = document(group(cell("ort", p50=37.0, launch_spread=None, output_error=None), failed("tf"), cell("openvino")))
     row = next(line.split() for line in shown(run.groups[0]).splitlines() if line.split()[:1] == ["ort"])
     assert row[2:5] == ["37.0", "-", "38.1"]
     assert "0.0" not in row
