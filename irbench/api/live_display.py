@@ -14,7 +14,14 @@ from rich.text import Text
 
 from irbench.core.plain_text import plain_lines, unmarked
 from irbench.render.line_wrapping import wrap_message
-from irbench.render.progress_texts import activity_text, at_most_text, is_lasting, outlook_text, progress_line
+from irbench.render.progress_texts import (
+    activity_text,
+    at_most_text,
+    is_lasting,
+    outlook_text,
+    progress_line,
+    remaining_text,
+)
 from irbench.render.sanitized import Sanitized
 from irbench.runner.run_progress import Progress
 
@@ -102,14 +109,17 @@ def _picture(progress: Progress, words: Callable[[str], str]) -> Group:
     head = Text.assemble(
         (progress.table, "bold"),
         f"  {progress.counted} {progress.launch}{at_most_text(progress)}  ",
-        _clock(progress.elapsed_s, progress.budget_s),
+        _clock(progress),
     )
     return Group(head, *(Text(f"  {text}", style="dim") for text in texts))
 
 
-def _clock(elapsed_s: float, budget_s: float | None) -> Text:
+def _clock(progress: Progress) -> Text:
+    elapsed_s, budget_s = progress.elapsed_s, progress.budget_s
+    remaining = remaining_text(progress)
     if budget_s is None:
-        return Text(f"{elapsed_s:.0f} s")
-    filled = round(min(1.0, elapsed_s / budget_s) * _BAR_WIDTH) if budget_s else 0
+        return Text(f"{elapsed_s:.0f} s, {remaining}".removesuffix(", "))
+    whole_s = budget_s if progress.remaining_s is None else elapsed_s + progress.remaining_s
+    filled = round(min(1.0, elapsed_s / whole_s) * _BAR_WIDTH) if whole_s else 0
     bar = Text("━" * filled, style="green") + Text("━" * (_BAR_WIDTH - filled), style="dim")
-    return bar + Text(f"  {elapsed_s:.0f} of at most {budget_s:.0f} s")
+    return bar + Text(f"  {elapsed_s:.0f} of at most {budget_s:.0f} s, {remaining}".removesuffix(", "))

@@ -53,6 +53,14 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}{ending}"
 
 
+def duration_text(seconds: float) -> str:
+    """Return a duration in its two largest units: ``45 s``, ``12 min``, ``3 h 20 min``."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
+
+
 def listing(names: Iterable[str]) -> str:
     """Return names separated by commas, the last by ``and``; an empty text without any."""
     *rest, last = tuple(names) or ("",)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irbench.core.activity import ACTIVITY_TEXTS, Activity, Outlook
 from irbench.core.plain_text import plain
-from irbench.core.quantities import percent, percents_apart, plural, times
+from irbench.core.quantities import duration_text, percent, percents_apart, plural, times
 from irbench.runner.run_progress import Progress
 
 _WIDEST = 0.5
@@ -75,7 +75,13 @@ def progress_line(progress: Progress) -> str:
     at_most = at_most_text(progress)
     doing = "done" if progress.interim is not None else f"{at_most.lstrip()} · {activity} ·".lstrip(" ·")
     said = f"{progress.table}: {progress.counted} {progress.launch} {doing} after {progress.elapsed_s:.0f} s"
+    said += f", {remaining}" if (remaining := remaining_text(progress)) else ""
     return plain(f"{said} · {outlook}" if outlook else said)
+
+
+def remaining_text(progress: Progress) -> str:
+    """Return how long the command still takes; empty where that is not known."""
+    return "" if progress.remaining_s is None else f"about {duration_text(progress.remaining_s)} left"
 
 
 def at_most_text(progress: Progress) -> str:

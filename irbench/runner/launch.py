@@ -48,7 +48,14 @@ from irbench.spec import Cell, Deadline, Objective, Scalar, Timing
 from irbench.spec.training import BEGINNING_CALLS, BEGINNINGS, TrainingArtifact
 from irbench.spi import Outputs
 from irbench.stats.blocks import processors_in_use
-from irbench.stats.launch_planning import behind, block_order, fewest_blocks, needs_more_blocks, settle_calls
+from irbench.stats.launch_planning import (
+    SIDE_BY_SIDE,
+    behind,
+    block_order,
+    fewest_blocks,
+    needs_more_blocks,
+    settle_calls,
+)
 from irbench.stats.observed import clean_blocks, round_cost_ns, time_per_completion_ns
 from irbench.stats.warm_up import calls_of_later_launches
 from irbench.system import host
@@ -252,14 +259,20 @@ _WARM_UP_SHARE = 0.25
 """Of a launch's time, what the warm-ups of its cells may take together before they make do with fewer calls."""
 _MARGIN = 1.1
 """Beyond the forecast, the budget that is suggested: rounds take longer where blocks are disturbed."""
-_SIDE_BY_SIDE = 0.6
-"""What cells that start and compile side by side take, as a share of taking turns: two processors, partly used."""
 
 
 class Launch:
     """Fresh workers for the cells that have not failed. Use it as a context manager: it ends them."""
 
-    def __init__(self, plan: LaunchPlan, inputs: LaunchInputs, link: CoreLink, say: Say) -> None:
+    def __init__(
+        self,
+        plan: LaunchPlan,
+        inputs: LaunchInputs,
+        link: CoreLink,
+        say: Say,
+        sized: Callable[[Tempo], None] = lambda _tempo: None,
+    ) -> None:
+        self._sized = sized
         self._plan = plan
         self._timing = plan.timing  # that of this launch, once the warm-up has shown the speeds
         self._inputs = inputs
@@ -292,6 +305,7 @@ class Launch:
         self._start_all()
         self._start_neighbours()
         tempo = choose_tempo(self._inputs, self._forecast, self._starts(), self._plan.group.feeds)
+        self._sized(tempo)
         self._tell_over_budget(tempo)
         self._timing = tempo.timing
         blocks = self._measure_blocks(tempo)
@@ -343,7 +357,7 @@ class Launch:
         later_s = now_s - sum(
             max(0.0, own.phases_ns.get("warm_up", 0) / 1e9 - own.repeat_s) for own in warmed if own.repeat_s is not None
         )
-        return Starts(now_s, _SIDE_BY_SIDE * later_s if self._inputs.new and self._together() else later_s)
+        return Starts(now_s, SIDE_BY_SIDE * later_s if self._inputs.new and self._together() else later_s)
 
     @property
     def _forecast(self) -> Forecast:

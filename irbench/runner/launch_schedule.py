@@ -11,6 +11,7 @@ from irbench.spec import Group, Timing
 from irbench.stats.eligibility import Admission
 from irbench.stats.launch_planning import launch_limits
 from irbench.stats.stopping_rule import Next, Pace, next_launch
+from irbench.stats.time_left import expected_launches, launches_ahead
 
 
 class LaunchSchedule(Protocol):
@@ -27,6 +28,22 @@ class LaunchSchedule(Protocol):
         """Return the next launch, or why there is none; see :func:`~irbench.stats.stopping_rule.next_launch`."""
         ...
 
+    def ahead(
+        self, group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission, /
+    ) -> Sequence[float] | None:
+        """Return the launches that are expected to follow; see :func:`~irbench.stats.time_left.launches_ahead`.
+
+        ``None`` where that is not foreseen: they may go on until the budget ends.
+        """
+        ...
+
+
+class UnforeseenEnd:
+    """What a schedule has in common with others of which nobody foresees when they end."""
+
+    def ahead(self, _group: Group, _records: Sequence[LaunchRecord], _timing: Timing, _admission: Admission, /) -> None:
+        """Return nothing; see :meth:`LaunchSchedule.ahead`."""
+
 
 @dataclass(frozen=True)
 class _UntilPrecise:
@@ -38,6 +55,13 @@ class _UntilPrecise:
         self, group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission, pace: Pace, /
     ) -> Next:
         return next_launch(group, records, timing, admission, pace)
+
+    def ahead(
+        self, group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission, /
+    ) -> Sequence[float]:
+        if records:
+            return launches_ahead(group, records, timing, admission)
+        return expected_launches(len(group.cells) - len(admission.absent), timing)
 
 
 UNTIL_PRECISE: LaunchSchedule = _UntilPrecise()

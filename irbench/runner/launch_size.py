@@ -131,6 +131,9 @@ class Starts:
     later_s: float
 
 
+_FREE = LaunchCost(0.0, 0.0)
+
+
 @dataclass(frozen=True)
 class Tempo:
     """How a launch is measured.
@@ -140,6 +143,7 @@ class Tempo:
         timing: The protocol's numbers, with the blocks of this launch; without tails where they do not fit.
         warnings: What was omitted.
         stride: Calls from the beginning of a block to that of the next, for all cells alike, where samples take turns.
+        cost: What the launch takes, as its warm-up foretells it.
         late_s: By how much the launches without which there is no interval exceed the budget, in seconds; 0 or less
             where they fit.
     """
@@ -149,6 +153,12 @@ class Tempo:
     warnings: tuple[Warn, ...] = ()
     stride: int = 0
     late_s: float = 0.0
+    cost: LaunchCost = _FREE
+
+    @property
+    def expected_s(self) -> float:
+        """How long the launch takes with its blocks, from its start."""
+        return self.cost.start_s + (self.timing.blocks + self.timing.burn_in_blocks) * self.cost.block_s
 
     def blocks_that_count(self, blocks: int) -> int:
         """Return how many of a launch's first blocks are not part of its burn-in."""
@@ -191,7 +201,7 @@ def _sized(inputs: LaunchInputs, forecast: Forecast, starts: Starts, feeds: int)
         cost = forecast.cost(starts.now_s, starts.later_s, samples)
     sized = launch_size(timing, cost, inputs.room, inputs.scatters)
     late_s = least_seconds(sized, cost, inputs.room.needed) - inputs.room.until_s
-    return Tempo(samples, sized, stride=_stride(samples, forecast), late_s=late_s)
+    return Tempo(samples, sized, stride=_stride(samples, forecast), late_s=late_s, cost=cost)
 
 
 def _stride(samples: Mapping[str, int], forecast: Forecast) -> int:

@@ -23,6 +23,7 @@ class Progress:
         most_launches: After how many the group ends at the latest; ``None`` where only time ends it.
         elapsed_s: Since the group began.
         budget_s: What the group may take; ``None`` where that is not known, as of a soak with ``--calls``.
+        remaining_s: How long the whole command is expected to take from now on; ``None`` where that is not known.
         outlook: How well the figure that decides is known; ``None`` where nothing is known of it.
         interim: The table as the finished launches give it, when a launch has just ended.
         batch: The group's batch, where the run has several and the group one; ``None`` otherwise.
@@ -43,6 +44,7 @@ class Progress:
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     batches: tuple[int, ...] = ()
     counted: Literal["launch", "round", "row"] = "launch"
+    remaining_s: float | None = None
 
     @property
     def table(self) -> str:

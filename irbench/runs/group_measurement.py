@@ -18,6 +18,7 @@ from irbench.notices.notes import AnotherIrbench, NativePrecision, SamplesNotTim
 from irbench.runner.continuation import GroupSoFar, without_unfinished
 from irbench.runner.launch import Launch
 from irbench.runner.launch_schedule import UNTIL_PRECISE, LaunchSchedule, launched, most_launches
+from irbench.runner.launch_size import Tempo
 from irbench.runner.launch_state import GroupTooLarge, LaunchInputs, LaunchPlan
 from irbench.runner.mixed_samples import mixed_samples
 from irbench.runner.neighbours import busy_neighbours, neighbour_tasks
@@ -29,9 +30,10 @@ from irbench.runner.run_progress import Listener, Progress, batch_facts
 from irbench.runs.run_modes import mode_asked_for
 from irbench.spec import Cell, Group
 from irbench.stats.eligibility import Admission
-from irbench.stats.launch_planning import Room, parts_of
+from irbench.stats.launch_planning import Room, least_seconds, parts_of
 from irbench.stats.stopping_rule import Next, Pace, launches_planned, outlook, scatters
 from irbench.stats.summary import summarise
+from irbench.stats.time_left import LaunchTimes, seconds_left, times_of
 from irbench.store.runs import RunWriter
 from irbench.system import host
 from irbench.system.signals import signals_deferred
@@ -47,6 +49,7 @@ def run(
     so_far: GroupSoFar | None = None,
     schedule: LaunchSchedule = UNTIL_PRECISE,
     prepared_s: float = 0.0,
+    expected_s: Sequence[float] = (),
 ) -> RunDocument:
     """Measure the planned groups and return the document, which is also in the store.
 
@@ -62,6 +65,7 @@ def run(
         so_far: Launches of the first group that is not finished, where the run goes on.
         schedule: Decides which cells of a group are launched next, and when it ends.
         prepared_s: How long the command has been preparing the run; a budget that somebody gave contains it.
+        expected_s: How long each group is expected to take; without these no remaining time is reported.
 
     Raises:
         IrbenchError: The store cannot be written, or a process that was to keep a processor busy ended.
@@ -76,7 +80,21 @@ def run(
         for number, planned in enumerate(groups[len(finished) :], start=len(finished)):
             share = request.with_budget_for(planned.weight, sum(weights[number:]) + counted, watch.elapsed_s)
             folder = scratch / f"group-{number}"
-            measured = GroupMeasurement(planned, share, folder, writer, listen, others, link, number, so_far, schedule)
+            following_s = sum(expected_s[number + 1 :])
+            measured = GroupMeasurement(
+                planned,
+                share,
+                folder,
+                writer,
+                listen,
+                others,
+                link,
+                number,
+                so_far,
+                schedule,
+                expected_s=expected_s[number] if expected_s else None,
+                after_s=following_s,
+            )
             result, so_far = measured.run(), None
             if result.stopped_by in ENDED_EARLY:
                 return writer.document
@@ -92,7 +110,12 @@ _FIRST_CLOSING_S = 0.5
 
 @dataclass
 class GroupMeasurement:
-    """Launches a group until its stopping rule is met, and keeps the store up to date."""
+    """Launches a group until its stopping rule is met, and keeps the store up to date.
+
+    Attributes:
+        expected_s: How long the group is expected to take before anything is known of it; ``None`` where nobody asks.
+        after_s: How long everything is expected to take that follows the group.
+    """
 
     planned: PlannedGroup
     request: RunRequest
@@ -104,6 +127,8 @@ class GroupMeasurement:
     number: int = 0
     so_far: GroupSoFar | None = None
     schedule: LaunchSchedule = UNTIL_PRECISE
+    expected_s: float | None = None
+    after_s: float = 0.0
 
     def __post_init__(self) -> None:
         self._timing = self.request.timing
@@ -119,6 +144,8 @@ class GroupMeasurement:
         self._outlook: Outlook | None = None
         self._right: dict[str, set[str]] = {}
         self._others = dict.fromkeys(self.others())
+        self._first_extra_s = 0.0
+        self._ends_s = self.expected_s
         if self.so_far is not None:
             self._resume(self.so_far)
 
@@ -211,7 +238,8 @@ class GroupMeasurement:
 
     def _launch(self, planned: Next) -> Next:
         watch = Stopwatch()
-        with Launch(self._launch_plan(), self._launch_inputs(planned), self.link, self._say) as launch:
+        inputs = self._launch_inputs(planned)
+        with Launch(self._launch_plan(), inputs, self.link, self._say, self._expect_end_of_first) as launch:
             record, tempo = launch.measure()
         self._samples = {**tempo.samples, **self._samples}
         self._calls += tempo.blocks_that_count(len(record.blocks)) * tempo.stride
@@ -225,8 +253,39 @@ class GroupMeasurement:
             interim = self._commit("unfinished")
             self._launches_s.append(watch.elapsed_s)
             self._closing_s = watch.elapsed_s - measured_s
+        self._expect_end_of_later()
         self._say(Activity("launch-finished"), interim)
         return self._next()
+
+    def _expect_end_of_first(self, tempo: Tempo) -> None:
+        """Foresee the end of the group once its first launch has started all of its cells."""
+        if self._records:
+            return
+        cost, closing_s = tempo.cost, self._closing_s
+        self._first_extra_s = cost.start_s - cost.later_s
+        usual_s = tempo.expected_s - self._first_extra_s + closing_s
+        least_s = least_seconds(tempo.timing, replace(cost, start_s=cost.later_s), 1) + closing_s
+        ends_s = self._watch.elapsed_s - cost.start_s + tempo.expected_s + closing_s
+        self._expect_end(Pace(ends_s, [usual_s], closing_s), LaunchTimes(usual_s, least_s), 1)
+
+    def _expect_end_of_later(self) -> None:
+        """Foresee the end of the group from the launches that it has had."""
+        times = times_of(self._records, self._launches_s, self._timing, self._first_extra_s)
+        self._expect_end(Pace(self._watch.elapsed_s, self._launches_s, self._closing_s), times)
+
+    def _expect_end(self, pace: Pace, times: LaunchTimes, under_way: int = 0) -> None:
+        if self.expected_s is None:
+            return
+        ahead = self.schedule.ahead(self._group, self._records, self._timing, self._admission())
+        if ahead is None:
+            self._ends_s = max(pace.elapsed_s, self._timing.budget)
+            return
+        left_s = seconds_left(ahead[under_way:], times, pace, self._timing, self._launches_planned)
+        self._ends_s = pace.elapsed_s + left_s
+
+    @property
+    def _remaining_s(self) -> float | None:
+        return None if self._ends_s is None else max(0.0, self._ends_s - self._watch.elapsed_s) + self.after_s
 
     def _next(self) -> Next:
         pace = Pace(self._watch.elapsed_s, self._launches_s, self._closing_s)
@@ -329,6 +388,7 @@ class GroupMeasurement:
                 elapsed_s=self._watch.elapsed_s,
                 budget_s=self._timing.budget,
                 outlook=self._outlook,
+                remaining_s=self._remaining_s,
                 interim=interim,
                 **batch_facts(self._group.workloads, self.request.batches),
                 sizes=swept_sizes(main.sizes, main.other_sizes),

@@ -28,7 +28,7 @@ from irbench.runner.request import RunRequest
 from irbench.runs import group_measurement as comparison
 from irbench.runs.run_destination import Destination, RunDestination, describe_environment
 from irbench.runs.run_modes import mode_asked_for
-from irbench.runs.run_plan import name_taken_text, outline, settings, too_many_threads
+from irbench.runs.run_plan import expected_table_s, name_taken_text, outline, settings, too_many_threads
 from irbench.runs.work import known_peaks, with_work
 from irbench.spec import Accuracy, Cell, CorunPlan, SoakPlan
 from irbench.spec.serving import ServingPlan
@@ -125,20 +125,23 @@ def measure_planned(
 
     ``watch`` counts since the command began, whose budget contains what it prepared.
     """
+    prepared_s = 0.0 if watch is None else watch.elapsed_s
     if schedule.measures_all:
-        reporter.say(outline(groups, request))
+        reporter.say(outline(groups, request, prepared_s))
         _warn(groups, reporter.say)
     request = replace(request, notes=(*request.notes, *_native_notes(request, groups, reporter.say)))
     writer, so_far = destination.open(describe_environment(), request, groups)
     listener = GuardedListener(reporter.show)
     prepared_s = 0.0 if watch is None else watch.elapsed_s
+    used_s = 0.0 if request.budget_s is None else prepared_s
+    expected_s = [expected_table_s(group, request, groups, used_s) for group in groups]
     with _ending(writer):
         alone = mode_asked_for(request, follows_speeds=False)
         if alone is not None:
             document = alone(request.after(prepared_s), groups, scratch, writer, listener)
         else:
             document = comparison.run(
-                request, groups, scratch, writer, listener, lock.others, so_far, schedule, prepared_s
+                request, groups, scratch, writer, listener, lock.others, so_far, schedule, prepared_s, expected_s
             )
     if listener.error is not None:
         listener.error.add_note(f"Finished launches are stored: irbench.load({str(writer.folder)!r})")
@@ -164,12 +167,13 @@ def describe_plan(options: RunOptions, say: Say) -> str:
     Models are exported and graphs optimised for that; nothing is measured.
     """
     host.require_linux()
+    watch = Stopwatch()
     request = checked_request(options, say)
     with scratch_folder() as folder:
         request, groups = planned(request, options, folder, say)
     _warn(groups, say)
     place = f"would be stored in {options.results or default_root()}"
-    return f"{outline(groups, request)}\n{settings(request, groups)}\n{place}"
+    return f"{outline(groups, request, watch.elapsed_s)}\n{settings(request, groups)}\n{place}"
 
 
 def _native_notes(request: RunRequest, groups: Sequence[PlannedGroup], say: Say) -> tuple[Note, ...]:

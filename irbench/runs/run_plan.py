@@ -4,27 +4,37 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from irbench.core import registry
 from irbench.core.address import is_gpu
-from irbench.core.quantities import plural
+from irbench.core.quantities import duration_text, plural
 from irbench.core.row import cell_names
 from irbench.perf_events.obstacles import not_counted
 from irbench.render.table_title import SEPARATOR, inputs_text
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
-from irbench.spec import BATCH, Group, SoakPlan, Timing
+from irbench.spec import BATCH, Cell, Group, SoakPlan, Timing
 from irbench.spec.cells import IO_TEXTS
 from irbench.spec.requested_sizes import dynamic_names
+from irbench.spi import Description
 from irbench.stats.intervals import FEWEST_LAUNCHES
-from irbench.stats.launch_planning import GUESSED_START_S, expected_seconds, launch_limits
+from irbench.stats.launch_planning import GUESSED_START_S, launch_limits, least_table_s
+from irbench.stats.time_left import expected_seconds
 from irbench.stats.workload_facts import given_inputs
 from irbench.store.entries import RunEntry
 from irbench.system import host
 
+_START_OF_FRAMEWORK = 4.0
+"""The start of a framework as a multiple of that of a runtime: it imports and compiles more."""
 
-def outline(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
-    """Return a line for each table (model, sizes, rows), then how long all takes at least."""
+
+def outline(groups: Sequence[PlannedGroup], request: RunRequest, prepared_s: float = 0.0) -> str:
+    """Return a line for each table (model, sizes, rows), then about how long all takes.
+
+    ``prepared_s`` is how long the command has been preparing it, which a budget contains.
+    """
     lines = [_line(group, request.generate) for group in groups]
     if request.soak is not None:
         return "\n".join((*lines, _soak_text(groups, request.soak)))
@@ -32,24 +42,53 @@ def outline(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
         return "\n".join((*lines, _serving_text(groups, request)))
     if request.cold:
         return "\n".join((*lines, _cold_text(groups, request.timing)))
-    speeds = _speed_text(groups, request)
+    speeds = _speed_text(groups, request, prepared_s)
     return "\n".join((*lines, speeds, *_counters_text(groups, request)))
 
 
-def _speed_text(groups: Sequence[PlannedGroup], request: RunRequest) -> str:
-    timing = request.timing
+def _speed_text(groups: Sequence[PlannedGroup], request: RunRequest, prepared_s: float) -> str:
+    timing, used_s = request.timing, 0.0 if request.budget_s is None else prepared_s
     least_s = sum(_least_s(group, timing) for group in groups if group.can_run)
     whole_s = timing.budget * sum(group.weight for group in groups)
+    expected_s = sum(expected_table_s(group, request, groups, used_s) for group in groups)
+    rows = plural(sum(len(group.measured) for group in groups), "configuration")
+    preparation = f", after {duration_text(used_s)} of preparation" if used_s >= 1 else ""
+    planned = f"{rows}, about {duration_text(expected_s)}{preparation}: {_launches_text(groups, timing)} x"
+    planned += f" {timing.blocks} blocks each"
     budget = f"no launch begins that would end after {whole_s:.0f} s"
-    planned = f"{_launches_text(groups, timing)} x {timing.blocks} blocks each, at least about {least_s:.0f} s"
-    if least_s > whole_s:
-        return f"{planned}, but {budget}{'' if request.is_part_of else _budget_advice(least_s, request)}"
-    return f"{planned}; slow models use the whole budget: {budget}"
+    if least_s > whole_s - used_s:
+        return f"{planned}, but {budget}{'' if request.is_part_of else _budget_advice(least_s + used_s, request)}"
+    return f"{planned}; {budget}"
+
+
+def expected_table_s(
+    group: PlannedGroup, request: RunRequest, groups: Sequence[PlannedGroup], used_s: float = 0.0
+) -> float:
+    """Return about how long a table takes before anything is known of it: as starts are usual, within its budget."""
+    if not group.can_run:
+        return 0.0
+    budget_s = request.timing.budget * sum(each.weight for each in groups) - used_s
+    timing = _timing_of(group, request.timing)
+    timing = replace(timing, budget=budget_s * group.weight / sum(each.weight for each in groups))
+    return expected_seconds([_usual_start_s(cell) for cell in group.measured], timing)
+
+
+def _usual_start_s(cell: Cell) -> float:
+    """Return the usual start of a cell: a framework that models are made with takes several times as long."""
+    if cell.program is not None:
+        return GUESSED_START_S
+    described: Mapping[str, Description] = registry.describe_all(registry.BACKENDS)
+    frameworks = {each.distribution for each in described.values() if each.is_original}
+    own = described.get(cell.backend)
+    return GUESSED_START_S * (_START_OF_FRAMEWORK if own is not None and own.distribution in frameworks else 1.0)
+
+
+def _timing_of(group: PlannedGroup, timing: Timing) -> Timing:
+    return timing.on_gpu() if any(is_gpu(cell.device) for cell in group.measured) else timing
 
 
 def _least_s(group: PlannedGroup, timing: Timing) -> float:
-    on_gpu = any(is_gpu(cell.device) for cell in group.measured)
-    return expected_seconds(len(group.measured), timing.on_gpu() if on_gpu else timing, GUESSED_START_S)
+    return least_table_s(len(group.measured), _timing_of(group, timing), GUESSED_START_S)
 
 
 def _budget_advice(least_s: float, request: RunRequest) -> str:

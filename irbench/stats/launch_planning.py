@@ -78,6 +78,8 @@ def blocks_worth_taking(scatters: Sequence[Scatter], start_s: float, block_s: fl
 
 GUESSED_START_S = 1.5
 """What importing, compiling and starting one cell costs before anything is known of it."""
+SIDE_BY_SIDE = 0.6
+"""What cells that start and compile side by side take, as a share of taking turns: two processors, partly used."""
 _SHORT_CALL_NS = 20_000
 _SHORTEST_SAMPLE_NS = 50_000
 _FARTHEST = 4.0
@@ -260,7 +262,7 @@ def _blocks_in(seconds: float, cost: LaunchCost, timing: Timing) -> float:
     return math.floor(seconds / cost.block_s) - timing.burn_in_blocks if cost.block_s > 0 else math.inf
 
 
-def expected_seconds(cells: int, timing: Timing, start_s: float) -> float:
+def least_table_s(cells: int, timing: Timing, start_s: float) -> float:
     """Return the least wall time that one group should take, in seconds, whatever its budget is."""
     blocks = (timing.blocks + timing.burn_in_blocks) * (timing.round_seconds + timing.settle)
     paced_s = max(timing.pace_seconds, timing.pace_calls * timing.pace) if timing.pace else 0.0

@@ -250,23 +250,29 @@ def forecast_s(
     """
     timed = list(zip(records, launches_s, strict=True))
     usual = timed[1:][-2:] or timed[:1]
-    return max((_share(record, cells) * (seconds - _spare_s(record, timing)) for record, seconds in usual), default=0.0)
+    return max((_share(record, cells) * (seconds - spare_s(record, timing)) for record, seconds in usual), default=0.0)
 
 
-def _spare_s(record: LaunchRecord, timing: Timing) -> float:
+def spare_s(record: LaunchRecord, timing: Timing) -> float:
     """Return how long the blocks of a launch took beyond the fewest that it may have."""
     spare = len(record.blocks) - timing.burn_in_blocks - fewest_blocks(timing)
     return sum(block.wall_ns for block in record.blocks[-spare:]) / 1e9 if spare > 0 else 0.0
 
 
-def _share(record: LaunchRecord, cells: Sequence[str]) -> float:
-    """Return the work of these cells as a share of a launch's; the largest of a cell is taken for one not in it."""
-    work = {
+def work_of(records: Sequence[LaunchRecord]) -> dict[str, float]:
+    """Return the wall time of each cell in its last launch: its start, its warm-up and its rounds, in nanoseconds."""
+    return {
         cell.cell: cell.phases_ns.get("ready", 0)
         + cell.phases_ns.get("warm_up", 0)
         + sum(own.evidence.wall_ns for own in cell.rounds)
+        for record in records
         for cell in record.cells
     }
+
+
+def _share(record: LaunchRecord, cells: Sequence[str]) -> float:
+    """Return the work of these cells as a share of a launch's; the largest of a cell is taken for one not in it."""
+    work = work_of([record])
     unknown = max(work.values(), default=1)
     return sum(work.get(cell, unknown) for cell in cells) / max(1, sum(work.values()))
 

@@ -30,6 +30,7 @@ from irbench.requests.known_refusals import without_refused_rows
 from irbench.requests.resolve import resolve_backends
 from irbench.requests.run_requests import allowed_cpus
 from irbench.roofline import MOST_DISTURBED, ComputePeak, MachinePeaks, are_sound, slower_together
+from irbench.runner.launch_schedule import UnforeseenEnd
 from irbench.runner.plan import PlannedGroup, plan, with_rows
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
@@ -234,7 +235,7 @@ class _ProductRuns:
 
 
 @dataclass(frozen=True)
-class WithinTime:
+class WithinTime(UnforeseenEnd):
     """The launches of a run, none of which begins after ``most_s`` of all of its tables together."""
 
     most_s: float

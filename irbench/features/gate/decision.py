@@ -14,6 +14,7 @@ from irbench.core.result import GroupResult, StoppedBy
 from irbench.core.row import CellResult, RowName, distinguish
 from irbench.features.gate.sides import Pair, Sides
 from irbench.options.conditions import Condition
+from irbench.runner.launch_schedule import UnforeseenEnd
 from irbench.spec import Group, Timing
 from irbench.stats.eligibility import Admission
 from irbench.stats.intervals import Interval, interval_at, looks_of
@@ -186,7 +187,7 @@ def _names(group: Group, pairs: Sequence[Pair]) -> dict[Pair, str]:
 
 
 @dataclass(frozen=True)
-class UntilDecided:
+class UntilDecided(UnforeseenEnd):
     """Launches pairs until one of them regressed, or all have passed; what is decided is not launched again.
 
     Attributes:

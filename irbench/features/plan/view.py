@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from irbench.core.quantities import plural
+from irbench.core.quantities import duration_text, plural
 from irbench.features.plan.expansion import AXES, SweepTable, setting_text
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import SEPARATOR
@@ -70,14 +70,6 @@ def times_text(tables: Sequence[SweepTable], expected_s: Mapping[str, float], mo
     if known:
         text += f"; stored runs of {plural(len(known), 'table')} took {duration_text(sum(known))}"
     return text
-
-
-def duration_text(seconds: float) -> str:
-    """Return a duration in its two largest units: ``45 s``, ``12 min``, ``3 h 20 min``."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def _differing(tables: Sequence[SweepTable]) -> tuple[str, ...]:

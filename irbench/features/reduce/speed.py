@@ -20,6 +20,7 @@ from irbench.features.reduce.search_facts import Tell, WholeExtended
 from irbench.measure.lock import MeasurementLock
 from irbench.options.run import RunOptions
 from irbench.requests.run_requests import planned, requested
+from irbench.runner.launch_schedule import UnforeseenEnd
 from irbench.runner.plan import PlannedGroup
 from irbench.runner.request import RunRequest
 from irbench.runs.measurement import measure_planned
@@ -27,7 +28,7 @@ from irbench.runs.run_destination import RunDestination
 from irbench.spec import Cell, Group, Timing
 from irbench.stats.eligibility import Admission, decide_eligibility
 from irbench.stats.intervals import Interval, interval_at, looks_of
-from irbench.stats.launch_planning import GUESSED_START_S, expected_seconds
+from irbench.stats.launch_planning import GUESSED_START_S, least_table_s
 from irbench.stats.observed import observe
 from irbench.stats.speedups import launch_ratios
 from irbench.stats.stopping_rule import Next, Pace, forecast_s
@@ -166,7 +167,7 @@ class SpeedJudge:
 
 def interval_seconds() -> float:
     """Return the least time that :data:`CONFIRMATION` takes until the ratio of two rows has an interval."""
-    return expected_seconds(2, CONFIRMATION, GUESSED_START_S)
+    return least_table_s(2, CONFIRMATION, GUESSED_START_S)
 
 
 def longest_interval_seconds() -> float:
@@ -181,7 +182,7 @@ def for_interval(timing: Timing, budget_s: float) -> Timing:
 
 
 @dataclass(frozen=True)
-class UntilSided:
+class UntilSided(UnforeseenEnd):
     """Ends a table of two rows as soon as the interval of their ratio excludes a factor.
 
     Attributes:

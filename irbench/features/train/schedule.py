@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,3 +40,13 @@ class EqualLaunches:
         cells = (baseline, *due[: timing.most_cells - 1])
         ended_s = pace.elapsed_s + forecast_s(records, pace.launches_s, cells, timing) + pace.closing_s
         return Next(stopped_by="budget") if records and ended_s > timing.budget else Next(cells)
+
+    def ahead(
+        self, group: Group, records: Sequence[LaunchRecord], timing: Timing, admission: Admission, /
+    ) -> tuple[float, ...]:
+        """Return the launches that are left, all alike."""
+        failed = {cell for record in records for cell in record.failures} | admission.absent.keys()
+        able = [cell.id for cell in group.cells if cell.id not in failed]
+        done = sum(own.cell != group.baseline for record in records for own in record.cells)
+        left = self.launches * max(1, len(able) - 1) - (done if len(able) > 1 else len(records))
+        return (1.0,) * math.ceil(max(0, left) / max(1, min(len(able), timing.most_cells) - 1))

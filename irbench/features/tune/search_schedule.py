@@ -15,6 +15,7 @@ from irbench.features.tune.confirmation_plan import ConfirmationPlan
 from irbench.features.tune.gaussian_process import Belief, Settings, fit
 from irbench.features.tune.launch_costs import LaunchCosts, launch_s
 from irbench.features.tune.search_space import SearchSpace
+from irbench.runner.launch_schedule import UnforeseenEnd
 from irbench.spec import Goal, Group, Timing
 from irbench.stats.eligibility import Admission, Eligibility, decide_eligibility
 from irbench.stats.figures import within_max_latency
@@ -160,7 +161,7 @@ def with_requested(timing: Timing, requested: Timing) -> Timing:
     return replace(timing, warm_up=requested.warm_up, warm_up_calls=requested.warm_up_calls, look_calls=0)
 
 
-class SearchSchedule:
+class SearchSchedule(UnforeseenEnd):
     """Launches the settings that are the most promising after each launch, with the baseline, until time is up.
 
     Time is up when no launch fits any more before the confirmation, which is planned from what launches took. The

@@ -94,6 +94,15 @@ def test_that_the_budget_is_too_small_stays_to_be_read(terminal: bool) -> None:
     assert line in said.replace("\r", "")
 
 
+def test_the_remaining_time_of_the_command_is_shown_where_it_is_known() -> None:
+    foreseen = replace(MOMENT, remaining_s=75.4)
+    assert "31 of at most 150 s, about 75 s left" in shown(foreseen, terminal=True)
+    assert "31 s, about 75 s left" in shown(replace(foreseen, budget_s=None), terminal=True)
+    finished = replace(foreseen, activity=Activity("launch-finished"), interim=INTERIM, remaining_s=180.0)
+    said = shown(finished, terminal=False)
+    assert said == "resnet50: launch 2 done after 31 s, about 3 min left · ort ±1.8 %: decided\n"
+
+
 def test_a_line_names_the_batch_where_a_run_has_several() -> None:
     finished = replace(MOMENT, activity=Activity("launch-finished"), interim=INTERIM, batch=8)
     assert shown(finished, terminal=False).startswith("resnet50 batch 8: launch 2 done")

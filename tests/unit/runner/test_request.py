@@ -99,6 +99,18 @@ def test_the_outline_foretells_more_time_for_more_work(bundle: Bundle, tmp_path:
     assert least_s((1,), Timing(min_launches=3, max_launches=3)) < least_s((1,), Timing())
 
 
+def test_the_outline_counts_what_was_prepared_where_a_budget_contains_it(bundle: Bundle, tmp_path: Path) -> None:
+    request = RunRequest((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), timing=Timing(budget=90.0), budget_s=90.0)
+    tables = plan(request, prepare(request, tmp_path))
+    said = outline(tables, request, prepared_s=31.0)
+    assert "2 configurations, about " in said
+    assert (
+        "after 31 s of preparation: 4 to 12 launches x 8 blocks each; no launch begins that would end after 90" in said
+    )
+    assert "give about --budget 97s" in outline(tables, request, prepared_s=80.0)
+    assert "preparation" not in outline(tables, replace(request, budget_s=None), prepared_s=31.0)
+
+
 def test_rows_that_take_turns_share_one_table_and_the_outline_says_what_is_measured(
     bundle: Bundle, tmp_path: Path
 ) -> None:

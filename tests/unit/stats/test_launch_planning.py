@@ -18,11 +18,11 @@ from irbench.stats.launch_planning import (
     blocks_worth_taking,
     calls_per_sample,
     equal_calls,
-    expected_seconds,
     fewest_calls,
     fits,
     launch_limits,
     launch_size,
+    least_table_s,
     needs_more_blocks,
     same_mix,
     samples_per_round,
@@ -273,8 +273,8 @@ def test_no_other_number_of_blocks_buys_more_certainty_for_its_time(within_share
 
 def test_an_estimate_grows_with_the_cells_and_counts_the_baseline_in_each_part():
     one = 4 * (2.0 + 0.3 + 9 * 0.03)
-    assert [expected_seconds(cells, TIMING, 2.0) for cells in (1, 6)] == pytest.approx([one, 6 * one])
-    assert expected_seconds(8, TIMING, 2.0) == pytest.approx((4 * 7 + 7) / 4 * one)
+    assert [least_table_s(cells, TIMING, 2.0) for cells in (1, 6)] == pytest.approx([one, 6 * one])
+    assert least_table_s(8, TIMING, 2.0) == pytest.approx((4 * 7 + 7) / 4 * one)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from irbench.core.quantities import duration_text
 from irbench.features.plan.expansion import Doubling, Matrix, SweepTable, expand
-from irbench.features.plan.view import cells_table, common_text, duration_text, times_text
+from irbench.features.plan.view import cells_table, common_text, times_text
 
 LISTS = {"models": ("resnet50",), "backends": ("ort", "openvino"), "threads": (1, 2), "budget": 60.0, "quick": True}
 
