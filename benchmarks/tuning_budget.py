@@ -367,14 +367,15 @@ class Found:
 
 
 def search(machine: Machine, policy: Policy, budget_s: float, seed: int) -> Found:
-    """Search and confirm as ``irbench tune`` does."""
+    """Search and confirm as ``irbench tune`` does, in what is left of the budget when the machine has prepared."""
+    left_s = budget_s - machine.clock_s
     plan = ConfirmationByCalls(machine.cells, machine.references, policy.confirmation)
     defaults = [cell.id for cell in machine.defaults]
     schedule = (SearchSchedule if policy.plans else SixtyPercent)(
-        SearchSpace(machine.settings, 2), plan, budget_s, seed, defaults if policy.plans else defaults[:1]
+        SearchSpace(machine.settings, 2), plan, left_s, seed, defaults if policy.plans else defaults[:1]
     )
     rows = [*(cell.id for cell in machine.settings), *defaults]
-    timing = replace(policy.timing, budget=budget_s)
+    timing = replace(policy.timing, budget=left_s)
     searched = Measurement(machine, machine.group(rows, defaults[0]), timing, policy)
     searched.run(schedule)
     left_s = budget_s - machine.clock_s

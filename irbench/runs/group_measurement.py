@@ -145,7 +145,10 @@ class GroupMeasurement:
         self._right: dict[str, set[str]] = {}
         self._others = dict.fromkeys(self.others())
         self._first_extra_s = 0.0
-        self._ends_s = self.expected_s
+        is_foreseen = (
+            self.schedule.ahead(self._group, (), self._timing, Admission(absent=self.planned.absent)) is not None
+        )
+        self._ends_s = self._timing.budget if self.expected_s is not None and not is_foreseen else self.expected_s
         if self.so_far is not None:
             self._resume(self.so_far)
 

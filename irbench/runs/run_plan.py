@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -70,7 +71,8 @@ def expected_table_s(
     budget_s = request.timing.budget * sum(each.weight for each in groups) - used_s
     timing = _timing_of(group, request.timing)
     timing = replace(timing, budget=budget_s * group.weight / sum(each.weight for each in groups))
-    return expected_seconds([_usual_start_s(cell) for cell in group.measured], timing)
+    waits = max(1.0, os.getloadavg()[0] / len(host.allowance(request.cpus).cpus))  # for processors
+    return expected_seconds([waits * _usual_start_s(cell) for cell in group.measured], timing)
 
 
 def _usual_start_s(cell: Cell) -> float:

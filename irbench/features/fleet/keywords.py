@@ -114,7 +114,7 @@ class TuneKeywords(TypedDict, total=False):
         metric: Your own measure of the outputs, with its minimum (>=) or maximum (<=): fn(inputs, outputs) or
             fn(inputs, outputs, expected); rows that miss it are not measured (for example ``"file.py:fn>=0.9", or
             (my_function, ">=0.9")``).
-        budget: Time limit for searching and confirming (for example ``"90s", or 90``; default: 5m).
+        budget: Time limit for preparing, searching and confirming (for example ``"90s", or 90``; default: 5m).
         flip_map: Also measure under which nearby conditions another setting would win; takes up to half of ``budget``
             on top.
         backends: Backends to try, with an optional device: ort:cuda (for example ``["ort", "openvino:gpu"]``; default:
@@ -240,7 +240,7 @@ class FleetTuneKeywords(TypedDict, total=False):
             measured (for example ``"99%", or 0.99``).
         classes: Outputs with a score for each class, whose top-1 agreement is measured (for example ``["label"]``;
             default: those that end in a softmax or have a Keras loss for classes, otherwise the only output).
-        budget: Time limit for searching and confirming (for example ``"90s", or 90``; default: 5m).
+        budget: Time limit for preparing, searching and confirming (for example ``"90s", or 90``; default: 5m).
         backends: Backends to try, with an optional device: ort:cuda (for example ``["ort", "openvino:gpu"]``; default:
             all installed that can read the model).
         batch: Batch sizes to try (for example ``[1, 8]``; default: 1,2,4,8,16; 1 for latency and with ``data``).

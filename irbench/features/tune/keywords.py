@@ -29,7 +29,7 @@ class TuneKeywords(TypedDict, total=False):
         metric: Your own measure of the outputs, with its minimum (>=) or maximum (<=): fn(inputs, outputs) or
             fn(inputs, outputs, expected); rows that miss it are not measured (for example ``"file.py:fn>=0.9", or
             (my_function, ">=0.9")``).
-        budget: Time limit for searching and confirming (for example ``"90s", or 90``; default: 5m).
+        budget: Time limit for preparing, searching and confirming (for example ``"90s", or 90``; default: 5m).
         flip_map: Also measure under which nearby conditions another setting would win; takes up to half of ``budget``
             on top.
         backends: Backends to try, with an optional device: ort:cuda (for example ``["ort", "openvino:gpu"]``; default:

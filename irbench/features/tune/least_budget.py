@@ -25,8 +25,11 @@ def least_budget_s(options: TuneOptions) -> float:
     return search_s + confirmation_s(rows, timing, timing.min_launches)
 
 
-def warn_of_small_budget(options: TuneOptions, say: Say) -> None:
-    """Say where no setting can be confirmed in the budget, and which one would be enough for that."""
-    least_s = least_budget_s(options)
+def warn_of_small_budget(options: TuneOptions, say: Say, prepared_s: float = 0.0) -> None:
+    """Say where no setting can be confirmed in the budget, and which one would be enough for that.
+
+    ``prepared_s`` of the budget were used for preparation.
+    """
+    least_s = prepared_s + least_budget_s(options)
     if options.budget < least_s:
         say(small_budget_text(options.budget, least_s))

@@ -54,7 +54,7 @@ class TuneOptions:
         default_text="not at all",
     )
     budget: float = option(
-        kinds.DURATION, "Time limit for searching and confirming.", default=TUNE_BUDGET_S, default_text="5m"
+        kinds.DURATION, "Time limit for preparing, searching and confirming.", default=TUNE_BUDGET_S, default_text="5m"
     )
     flip_map: bool = option(
         kinds.FLAG,

@@ -26,7 +26,7 @@ from irbench.features.tune.decision import (
 )
 from irbench.features.tune.flip_map import FlipMapMeans, with_flips
 from irbench.features.tune.keywords import TuneKeywords
-from irbench.features.tune.least_budget import warn_of_small_budget
+from irbench.features.tune.least_budget import least_budget_s, warn_of_small_budget
 from irbench.features.tune.options import TUNE, TuneOptions
 from irbench.features.tune.report import OtherBatch, TunedSetting, Tuning, TuningNote, TuningReport
 from irbench.features.tune.search_progress import searched_text, searching_text
@@ -104,6 +104,7 @@ def tune(
 
 def tune_with(options: TuneOptions, reporter: Reporter) -> Tuning:
     """Search what the options ask for; an interrupt leaves the report incomplete."""
+    watch = Stopwatch()
     host.require_linux()
     refuse_within_a_worker()
     run = replace(options.run, models=(options.model,))
@@ -117,7 +118,9 @@ def tune_with(options: TuneOptions, reporter: Reporter) -> Tuning:
             require_batch_to_wait_for(cell.load.batch for cell in rows.space.cells)
         rows = within_accuracy(rows, folder, reporter.say)
         options = replace(options, run=run)
-        return Tuner(options, rows, folder, lock, reporter, partial(use_of, rows, options)).tuned()
+        if watch.elapsed_s + least_budget_s(options) > options.budget >= least_budget_s(options):
+            warn_of_small_budget(options, reporter.say, watch.elapsed_s)
+        return Tuner(options, rows, folder, lock, reporter, partial(use_of, rows, options), watch=watch).tuned()
 
 
 class Tuner:
@@ -131,6 +134,7 @@ class Tuner:
         reporter: Receives the progress.
         use_of: How a setting is used.
         vetted: What is found out of the best before they are confirmed; nothing where all rows may be used.
+        watch: Counts since the command began: its budget contains what it prepared.
     """
 
     def __init__(
@@ -142,6 +146,7 @@ class Tuner:
         reporter: Reporter,
         use_of: UseOf,
         vetted: Vetting = lambda rows, _best, _left_s: rows,
+        watch: Stopwatch | None = None,
     ) -> None:
         self._options = options
         self._rows = rows
@@ -150,7 +155,7 @@ class Tuner:
         self._scratch = scratch
         self._lock = lock
         self._reporter = reporter
-        self._watch = Stopwatch()
+        self._watch = Stopwatch() if watch is None else watch
         self._cells = {cell.id: cell for cell in rows.planned.group.cells}
         self._defaults = [cell.id for cell in rows.defaults]
         self._plan = confirmation_plan(options, rows)
@@ -187,7 +192,8 @@ class Tuner:
 
     def _schedule(self) -> SearchSchedule:
         rows, options = self._rows, self._options
-        seconds = options.budget - min(rows.vetting_s, MOST_VETTING * options.budget)
+        left_s = max(0.0, self._left_s)
+        seconds = left_s - min(rows.vetting_s, MOST_VETTING * left_s)
         return SearchSchedule(rows.space, self._plan, seconds, options.run.seed, self._defaults)
 
     def _search(self, schedule: SearchSchedule) -> StoredRun:
@@ -196,7 +202,7 @@ class Tuner:
         request = replace(
             rows.request,
             timing=with_requested(rows.probe, rows.request.timing),
-            budget_s=options.budget,
+            budget_s=max(0.0, self._left_s),
             is_part_of=SEARCH_RUN,
             name=f"{options.run.name} search".strip() if options.run.name else "",
         )
@@ -205,7 +211,10 @@ class Tuner:
         limit_ms = options.goal.max_latency_ms
         feeding = kept.group.main.feeding
         samples = (feeding.rows or feeding.count) if feeding.samples else 0
-        self._reporter.say(searching_text(settings, batches, self._searched_for, limit_ms, options.budget, samples))
+        prepared_s = self._watch.elapsed_s
+        self._reporter.say(
+            searching_text(settings, batches, self._searched_for, limit_ms, options.budget, samples, prepared_s)
+        )
         return self._measured(request, replace(kept, group=replace(kept.group, baseline=self._defaults[0])), schedule)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from irbench.core.quantities import plural
+from irbench.core.quantities import duration_text, plural
 from irbench.features.tune.report import ChangedCondition
 from irbench.spec import Objective
 
@@ -32,13 +32,25 @@ def searching_text(
     max_latency_ms: float | None,
     budget_s: float,
     samples: int = 0,
+    prepared_s: float = 0.0,
 ) -> str:
-    """Return what a search is about to do; ``samples`` are those of the user's data, 0 without data."""
+    """Return what a search is about to do, and how long it takes.
+
+    Args:
+        settings: How many there are.
+        batches: Of all settings.
+        searched_for: What the best is.
+        max_latency_ms: Its limit.
+        budget_s: Of the whole command.
+        samples: Those of the user's data, 0 without data.
+        prepared_s: What preparation used of the budget.
+    """
     batch = f"batch {batches[0]}" if len(batches) == 1 else f"any batch of {', '.join(map(str, sorted(batches)))}"
     limit = "" if max_latency_ms is None else f", p90 latency at most {max_latency_ms:g} ms"
     searched = f"searching {plural(settings, 'setting')} for {searched_for} ({batch}{limit})"
     searched += f" on {plural(samples, 'given sample')}" if samples else ""
-    return f"{searched}, then confirming the best; the budget is {budget_s:.0f} s"
+    used = f", of which preparation took {duration_text(prepared_s)}" if prepared_s >= 1 else ""
+    return f"{searched}, then confirming the best; the budget is {duration_text(budget_s)}{used}"
 
 
 def small_budget_text(budget_s: float, least_s: float) -> str:

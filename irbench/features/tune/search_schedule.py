@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from irbench.core.record import LaunchRecord
 from irbench.features.tune.confirmation_plan import ConfirmationPlan
 from irbench.features.tune.gaussian_process import Belief, Settings, fit
-from irbench.features.tune.launch_costs import LaunchCosts, launch_s
+from irbench.features.tune.launch_costs import GUESSED, LaunchCosts, launch_s
 from irbench.features.tune.search_space import SearchSpace
 from irbench.runner.launch_schedule import UnforeseenEnd
 from irbench.spec import Goal, Group, Timing
@@ -210,7 +210,8 @@ class SearchSchedule(UnforeseenEnd):
         if tried >= min(ENOUGH_TRIED, len(self._space.cells)) and proposal.gain < _ENOUGH * timing.within:
             return Next(stopped_by="searched")
         if not records:
-            return Next((*beside, *(self._space.ids[place] for place in proposal.places)))
+            first = [self._space.ids[place] for place in proposal.places]
+            return Next((*beside, *first[: self._affordable_at_first(len(beside), len(first), timing)]))
         cells = self._fitting(beside, [self._space.ids[place] for place in proposal.places], timing, pace)
         return Next(cells) if cells else Next(stopped_by="budget")
 
@@ -263,10 +264,21 @@ class SearchSchedule(UnforeseenEnd):
                 return cells
         return ()
 
+    def _affordable_at_first(self, beside: int, settings: int, timing: Timing) -> int:
+        """Return how many settings the first launch has: with usual starts, it leaves most of the time."""
+        fitting = (
+            count
+            for count in range(settings, 1, -1)
+            if launch_s([GUESSED] * (beside + count), timing, verifies=True) <= _LEAST_SEARCH * self._seconds
+        )
+        return next(fitting, 1)
+
     def _until_s(self) -> float:
         """Return when the search must have ended, in seconds from its beginning."""
-        needed_s = self._confirmation.needed_s(self.best(_PLANNED), self._taken)
-        return max(self._seconds - needed_s, _LEAST_SEARCH * self._seconds)
+        plan, best = self._confirmation, self.best(_PLANNED)
+        one_launch_s = self._seconds - plan.spare_s(best, self._taken, self._seconds)
+        planned_s = max(self._seconds - plan.needed_s(best, self._taken), _LEAST_SEARCH * self._seconds)
+        return min(planned_s, self._seconds - one_launch_s)
 
     def _costs(
         self, launches: Sequence[Observed], eligibility: Eligibility, baseline: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from irbench.requests.generation import GenerationRequest, generations
 from irbench.runner.plan import PlannedGroup, plan
 from irbench.runner.prepare import prepare
 from irbench.runner.request import RunRequest
-from irbench.runs.run_plan import outline
+from irbench.runs.run_plan import expected_table_s, outline
 from irbench.spec import Bundle, InputSpec, SoakPlan, Timing
 
 
@@ -90,13 +91,29 @@ def test_the_outline_of_generations_says_how_long_prompts_and_texts_are_and_no_s
     assert said.startswith("decoder (batch 1, prompt 4, 16 new tokens): fake-a\n")
 
 
-def test_the_outline_foretells_more_time_for_more_work(bundle: Bundle, tmp_path: Path) -> None:
+def test_the_outline_foretells_more_time_for_more_work(
+    bundle: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (0.0, 0.0, 0.0))
+
     def least_s(batches: tuple[int, ...], timing: Timing) -> int:
         words = outline(groups(bundle, tmp_path, batches), RunRequest((), (), timing=timing)).split("about ")[1].split()
         return int(words[0])
 
     assert 0 < least_s((1,), Timing()) < least_s((1, 8), Timing())
     assert least_s((1,), Timing(min_launches=3, max_launches=3)) < least_s((1,), Timing())
+
+
+@pytest.mark.parametrize(("load", "least_ratio"), [(0.1, 1.0), (400.0, 2.0)])
+def test_the_outline_foretells_more_time_on_a_busy_machine(
+    bundle: Bundle, tmp_path: Path, load: float, least_ratio: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = RunRequest((bundle,), (("fake-a", "cpu"), ("fake-b", "cpu")), timing=Timing(budget=3000.0))
+    tables = plan(request, prepare(request, tmp_path))
+    monkeypatch.setattr(os, "getloadavg", lambda: (0.0, 0.0, 0.0))
+    idle_s = expected_table_s(tables[0], request, tables)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
+    assert expected_table_s(tables[0], request, tables) >= least_ratio * idle_s
 
 
 def test_the_outline_counts_what_was_prepared_where_a_budget_contains_it(bundle: Bundle, tmp_path: Path) -> None:
