@@ -125,6 +125,7 @@ class PageGrid:
         notes: What its columns and marks mean, how it was measured, and what was left out.
         choices: Columns of which a reader may choose a value.
         is_filtered: Whether its rows can be searched.
+        stacks: Whether cells stand below each other on telephones, each beside its heading.
     """
 
     key: str
@@ -134,6 +135,7 @@ class PageGrid:
     notes: tuple[str, ...] = ()
     choices: tuple[ColumnChoice, ...] = ()
     is_filtered: bool = False
+    stacks: bool = False
 
 
 @dataclass(frozen=True)

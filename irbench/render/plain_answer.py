@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from irbench.core.quantities import percent, plural, ratio, size_text
+from irbench.core.quantities import percent, plural, ratio, significant, size_text
 from irbench.core.result import GroupResult, Lead, Winner
 from irbench.core.row import CellResult, Ends, distinguish, name_of
 from irbench.render.accuracy_texts import accuracy_text, measure_text
@@ -39,11 +39,11 @@ class _Claim(NamedTuple):
 def plain_headline(result: GroupResult) -> str:
     """Return ``openvino runs resnet50 1.14 times as fast as tf``, or that no row is clearly faster and why.
 
-    Empty where the table does not compare two rows with valid results, or its rows ran beside neighbours.
+    Of a single row it is how fast that is. Empty where several rows are not compared, or ran beside neighbours.
     """
     lead = _lead(result)
     if lead is None:
-        return ""
+        return "" if len(result.cells) != 1 else _alone(result, result.cells[0])
     where = "" if result.condition is None else " on a busy machine"
     claim = _claim(result)
     if claim is not None:
@@ -156,6 +156,22 @@ def _faster(result: GroupResult, claim: _Claim) -> str:
         return f"{row} {'trains' if result.is_training else 'runs'}{model} {times} times as fast as {other}"
     does, what = ("generates", "tokens") if result.throughput_unit == "tokens/s" else ("processes", "samples")
     return f"{row} {does} {times} times as many {what}{' of' if model else ''}{model} per second as {other}"
+
+
+def _alone(result: GroupResult, row: CellResult) -> str:
+    """Return how fast the only row of a table is; empty where it has no valid figures."""
+    if row.state != "ok" or row.latency_ms is None:
+        return ""
+    name = f"{_names(result)[row.id]}"
+    if row.generation is not None:
+        return (
+            f"{name} generates {significant(row.generation.tokens_per_s.value)} tokens per second with {result.model}"
+        )
+    if result.is_training:
+        return f"{name} trains {result.model} on {significant(row.fps)} samples per second"
+    if result.objective == "fps":
+        return f"{name} processes {significant(row.fps)} samples of {result.model} per second"
+    return f"{name} runs {result.model} in {significant(row.latency_ms.p50)} ms"
 
 
 def _names(result: GroupResult) -> Mapping[str, str]:

@@ -143,3 +143,27 @@ def test_names_of_others_run_nothing(opened: Callable[..., Any], site: Path):
     for file in site.glob("model-*.html"):
         with opened(file.name) as page:
             assert page.locator("h1").is_visible()
+
+
+def cut_tables(page: Any) -> list[str]:
+    """Return the tables of which columns lie beyond the edge of what is shown."""
+    cut: list[str] = page.locator(".scroll").evaluate_all(
+        "all => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.querySelector('table').id)"
+    )
+    return cut
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+@pytest.mark.parametrize("name", ["index.html", "model-resnet50.html", "backend-ort.html"])
+def test_no_column_is_cut(name: str, width: int, opened: Callable[..., Any]):
+    with opened(name, viewport={"width": width, "height": 900}) as page:
+        assert cut_tables(page) == []
+
+
+def test_on_a_telephone_each_cell_of_the_matrix_stands_beside_its_heading(opened: Callable[..., Any]):
+    with opened(viewport={"width": 390, "height": 900}) as page:
+        assert "matrix-rows" not in cut_tables(page)
+        row = page.locator("#matrix-rows tr", has_text="resnet50")
+        heading = "cell => getComputedStyle(cell, '::before').content"
+        shown = row.locator("td:visible").evaluate_all(f"cells => cells.map({heading})")
+        assert {'"ort"', '"openvino"', '"machine"'} <= set(shown)

@@ -7,9 +7,18 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from irbench.pages.values import PageCell, PageGrid
 
+Kind: TypeAlias = Literal["inference", "generation", "training", "corun"]
+"""What is measured: each has tables of its own, since its figures are not comparable with those of others."""
+KIND_TITLES: Mapping[Kind, str] = {
+    "inference": "Newest figures",
+    "generation": "Generated texts",
+    "training": "Training steps",
+    "corun": "Inferences beside other programs",
+}
 INDEX = "index.html"
 ROWS = "rows.csv"
 _DIGEST_DIGITS = 12
@@ -39,6 +48,11 @@ class SitePage:
     lists: tuple[tuple[str, tuple[PageCell, ...]], ...] = ()
     tables: tuple[PageGrid, ...] = ()
     left_out: tuple[str, ...] = ()
+
+
+def kind_file(kind: Kind) -> str:
+    """Return the name of the page with all figures of a kind; inferences are on the index."""
+    return INDEX if kind == "inference" else f"{kind}.html"
 
 
 def page_files(kind: str, names: Iterable[str]) -> Mapping[str, str]:

@@ -14,8 +14,9 @@ from irbench.across_runs.timed_runs import TimedRun
 from irbench.core.plain_text import plain
 from irbench.core.quantities import NOT_MEASURED, plural, significant
 from irbench.core.row import CellResult, Ends, Spans
-from irbench.features.report.site import run_file
+from irbench.features.report.site import Kind, run_file
 from irbench.pages.values import Bar, PageCell
+from irbench.render.columns.neighbours import slowdown_of
 from irbench.render.figure_texts import ends_text, ratio_with_ends
 from irbench.render.interval_plot import speedup_span
 from irbench.render.table_title import code_in_command, command_text
@@ -49,6 +50,16 @@ def backend_of(cell: MachineCell) -> str:
     return key.backend if key.device == "cpu" else f"{key.backend}:{key.device}"
 
 
+def kind_of(cell: MachineCell) -> Kind:
+    """Return what a cell measures."""
+    row = cell.row
+    if row.requested.beside is not None:
+        return "corun"
+    if row.generation is not None:
+        return "generation"
+    return "inference" if row.loss is None else "training"
+
+
 class MatrixPlace(NamedTuple):
     """A row of the matrix of models and backends: what is equal in its cells."""
 
@@ -63,13 +74,12 @@ class MatrixPlace(NamedTuple):
 def fastest_by_backend(cells: Sequence[MachineCell]) -> Mapping[MatrixPlace, Mapping[str, MachineCell]]:
     """Return the fastest cell of each backend with one inference in flight, by place; places in their order.
 
-    Training steps, generations, rows beside neighbours and rows without a time are left out.
+    Whatever is no inference, and rows without a time, are left out.
     """
     rows: dict[MatrixPlace, dict[str, MachineCell]] = {}
     for cell in cells:
-        key, row = cell.setting.key, cell.row
-        is_other = row.loss is not None or row.generation is not None or row.requested.beside is not None
-        if is_other or key.streams > 1 or key.instances > 1 or not cell.launches_ms:
+        key = cell.setting.key
+        if kind_of(cell) != "inference" or key.streams > 1 or key.instances > 1 or not cell.launches_ms:
             continue
         place = MatrixPlace(key.model, key.shapes, key.io, cell.setting.precision, cell.setting.inputs, cell.machine)
         backends = rows.setdefault(place, {})
@@ -98,6 +108,7 @@ def setting_text(setting: ComparedSetting) -> str:
     key, threads = setting.key, setting.threads
     parts = (
         f"batch {key.batch}",
+        plural(key.new_tokens, "new token") if key.new_tokens else "",
         "native threads" if threads is None else plural(threads, "thread"),
         plural(key.streams, "stream") if key.streams > 1 else "",
         f"{key.instances} instances" if key.instances > 1 else "",
@@ -118,6 +129,19 @@ def p50_cell(row: CellResult) -> PageCell:
 def fps_cell(row: CellResult) -> PageCell:
     """Return the FPS of a row with its interval."""
     return PageCell(_figure(row.fps_over_launches, row.fps) if row.state == "ok" else NOT_MEASURED)
+
+
+def spans_cell(row: CellResult, spans: Spans | None) -> PageCell:
+    """Return a figure of a row with its interval."""
+    return PageCell(_figure(spans, None) if row.state == "ok" else NOT_MEASURED)
+
+
+def slowdown_cell(row: CellResult) -> PageCell:
+    """Return how many times as long as alone a row takes beside its neighbour."""
+    slowdown = slowdown_of(row)
+    if row.state != "ok" or slowdown is None:
+        return PageCell(NOT_MEASURED)
+    return PageCell("".join(ratio_with_ends(slowdown.value, slowdown.ends, marks_ranges=True)))
 
 
 def _figure(spans: Spans | None, value: float | None) -> str:

@@ -13,11 +13,15 @@ from irbench.across_runs.machine_comparison import ComparedMachine, MachineCell,
 from irbench.across_runs.timed_runs import TimedRun
 from irbench.core.plain_text import plain
 from irbench.core.quantities import percent, plural
+from irbench.core.row import Generated, Spans
 from irbench.features.report.site import (
     INDEX,
+    KIND_TITLES,
     ROWS,
+    Kind,
     SitePage,
     archive_file,
+    kind_file,
     page_files,
     run_file,
 )
@@ -29,6 +33,7 @@ from irbench.features.report.site_cells import (
     differences_text,
     fastest_by_backend,
     fps_cell,
+    kind_of,
     machine_name,
     model_of,
     models_text,
@@ -37,6 +42,8 @@ from irbench.features.report.site_cells import (
     run_cell,
     run_name,
     setting_text,
+    slowdown_cell,
+    spans_cell,
     speedup_axis,
     speedup_cell,
     verdict_text,
@@ -90,6 +97,7 @@ def site_pages(content: SiteContent) -> Iterator[SitePage]:
     """Yield the pages of a site but for those of its runs."""
     view = _View(content)
     yield view.index()
+    yield from map(view.kind_page, view.other_kinds)
     yield from map(view.model_page, view.models)
     yield from map(view.machine_page, view.machines)
     yield from map(view.backend_page, view.backends)
@@ -144,6 +152,30 @@ class _Entry:
 
 _P50: _Column[_Entry] = _Column("p50 ms", lambda entry: p50_cell(entry.cell.row), is_words=False)
 _FPS: _Column[_Entry] = _Column("FPS", lambda entry: fps_cell(entry.cell.row), is_words=False)
+_SAMPLES: _Column[_Entry] = _Column("samples/s", lambda entry: fps_cell(entry.cell.row), is_words=False)
+_SLOWDOWN: _Column[_Entry] = _Column("slowdown", lambda entry: slowdown_cell(entry.cell.row), is_words=False)
+
+
+def _of_texts(heading: str, figure: Callable[[Generated], Spans | None]) -> _Column[_Entry]:
+    def cell(entry: _Entry) -> PageCell:
+        row = entry.cell.row
+        return spans_cell(row, None if row.generation is None else figure(row.generation))
+
+    return _Column(heading, cell, is_words=False)
+
+
+_FIGURES: Mapping[Kind, Sequence[_Column[_Entry]]] = {
+    "inference": (_P50, _FPS),
+    "generation": (
+        _of_texts("tokens/s", lambda texts: texts.tokens_per_s),
+        _of_texts("first token ms", lambda texts: texts.first_token_ms),
+        _of_texts("token ms", lambda texts: texts.token_ms),
+        replace(_P50, heading="text ms"),
+    ),
+    "training": (replace(_P50, heading="step ms"), _SAMPLES),
+    "corun": (_SLOWDOWN, _P50, _FPS),
+}
+"""The figures of cells of a kind."""
 _PRECISION: _Column[_Entry] = _Column(
     "precision", lambda entry: PageCell(plain(entry.cell.setting.precision)), is_chosen=True
 )
@@ -167,6 +199,7 @@ class _View:
         self._content = content
         self.models = page_files("model", map(model_of, content.cells))
         self.backends = page_files("backend", map(backend_of, content.cells))
+        self.other_kinds = [kind for kind in KIND_TITLES if kind != "inference" and self._of_kind(kind)]
         self._newest = {fingerprint(run.document.environment): run for run in reversed(content.runs)}
         self.machines = page_files("machine", self._newest)
 
@@ -178,6 +211,17 @@ class _View:
             machine: name if counts[name] == 1 else f"{machine[:_SHORT_FINGERPRINT]} {name}"
             for machine, name in names.items()
         }
+
+    def _of_kind(self, kind: Kind) -> list[MachineCell]:
+        return [cell for cell in self._content.cells if kind_of(cell) == kind]
+
+    def _compared_of_kind(self, kind: Kind) -> list[MachineComparison]:
+        return [found for found in self._content.comparisons if kind_of(found.base) == kind]
+
+    def kind_page(self, kind: Kind) -> SitePage:
+        *compared, figures = self._tables(self._of_kind(kind), self._compared_of_kind(kind))
+        tables = (*compared, replace(figures, title=KIND_TITLES["inference"]))
+        return SitePage(file=kind_file(kind), title=KIND_TITLES[kind], tables=tables)
 
     def index(self) -> SitePage:
         content = self._content
@@ -195,9 +239,14 @@ class _View:
             lists=(
                 ("Models", tuple(PageCell(plain(name), file) for name, file in self.models.items())),
                 ("Backends", tuple(PageCell(plain(name), file) for name, file in self.backends.items())),
+                ("Others", tuple(PageCell(KIND_TITLES[kind], kind_file(kind)) for kind in self.other_kinds)),
                 ("Data", (PageCell("all rows as CSV", ROWS),)),
             ),
-            tables=(*self._matrix(), self._machine_table(), *self._tables(content.cells, content.comparisons)),
+            tables=(
+                *self._matrix(),
+                self._machine_table(),
+                *self._tables(self._of_kind("inference"), self._compared_of_kind("inference")),
+            ),
             left_out=(
                 *filter(None, (older_text(content.older_runs, len(content.runs)),)),
                 *map(plain, content.problems),
@@ -249,12 +298,17 @@ class _View:
         compared: Sequence[MachineComparison],
         without: _Column[_Entry] | None = None,
     ) -> Iterator[PageGrid]:
-        """Yield the tables of cells and how they compare, but for a column of which all cells are the same."""
+        """Yield a table for each kind of cells, and how they compare, but for a column of which all are the same."""
         yield from self._compared(compared, without)
-        columns = [column for column in self._cell_columns if column is not without]
-        notes = (_INTERVALS, _left_out(len(cells), ROWS))
-        grid = _filtered("cells", "Newest figures", columns, [_Entry(cell) for cell in cells], notes)
-        yield replace(grid, choices=tuple(_choices(columns, grid.rows)))
+        for kind, title in KIND_TITLES.items():
+            shown = [cell for cell in cells if kind_of(cell) == kind]
+            if not shown:
+                continue
+            columns = [column for column in self._cell_columns(kind) if column is not without]
+            notes = (_INTERVALS, _left_out(len(shown), ROWS))
+            key = "cells" if kind == "inference" else f"cells-{kind}"
+            grid = _filtered(key, title, columns, [_Entry(cell) for cell in shown], notes)
+            yield replace(grid, choices=tuple(_choices(columns, grid.rows)))
 
     def _compared(
         self, comparisons: Sequence[MachineComparison], without: _Column[_Entry] | None
@@ -290,6 +344,7 @@ class _View:
                 for place, row in list(rows.items())[:MOST_ROWS]
             ),
             title="Models and backends",
+            stacks=True,
             notes=(_MATRIX, _INTERVALS, *filter(None, (_left_out(len(rows)),))),
         )
 
@@ -332,9 +387,10 @@ class _View:
     def _machine(self) -> _Column[_Entry]:
         return _Column("machine", lambda entry: self._machine_link(entry.cell.machine), is_chosen=True)
 
-    @cached_property
-    def _cell_columns(self) -> Sequence[_Column[_Entry]]:
-        return (self._model, self._backend, _P50, _FPS, _PRECISION, _SETTING, self._machine, _MEASURED, _AGAIN)
+    def _cell_columns(self, kind: Kind) -> Sequence[_Column[_Entry]]:
+        machine = (self._machine,) if len(self.machines) > 1 else ()
+        facts = (_PRECISION, _SETTING, *machine, _MEASURED, _AGAIN)
+        return (self._model, self._backend, *_FIGURES[kind], *facts)
 
     @cached_property
     def _compared_columns(self) -> Sequence[_Column[_Entry]]:

@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import get_args
 
 import pytest
-from documents import cell, example, group, speedup
+from documents import cell, example, failed, group, speedup
 
 from irbench.core.result import GroupResult, Lead, NoWinner
+from irbench.core.row import Generated, Spans
 from irbench.render.plain_answer import is_of_ratio, plain_details, plain_headline, recommendation
-from irbench.spec import Accuracy, AccuracyLimit, Goal
+from irbench.spec import Accuracy, AccuracyLimit, Goal, LossCheck
 
 
 def two(lead: Lead | None = None, **changes: object):
@@ -56,8 +57,19 @@ def test_a_busy_machine_is_a_part_of_the_title():
     assert plain_headline(two(condition="busy")).endswith(" as fast as tf on a busy machine")
 
 
-def test_a_table_without_two_rows_has_no_title():
-    assert plain_headline(group(cell("ort"))) == ""
+def test_the_title_of_a_single_row_is_how_fast_it_is():
+    ort = cell("ort", 37.0, fps=26.5)
+    assert plain_headline(group(ort)) == "ort runs resnet50 in 37.0 ms"
+    assert plain_headline(group(ort, goal=Goal("fps"))) == "ort processes 26.5 samples of resnet50 per second"
+    texts = replace(ort, generation=Generated(16, 8, None, None, Spans(480.0)))
+    assert plain_headline(group(texts)) == "ort generates 480 tokens per second with resnet50"
+    trained = replace(ort, loss=LossCheck((2.3, 2.0), 2.3, 2.0))
+    assert plain_headline(group(trained)) == "ort trains resnet50 on 26.5 samples per second"
+
+
+def test_a_table_that_compares_nothing_has_no_title():
+    assert plain_headline(group(cell("ort"), cell("tf"))) == ""
+    assert plain_headline(group(failed("ort"))) == ""
 
 
 def details(table: GroupResult) -> list[str]:

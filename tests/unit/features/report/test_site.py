@@ -12,8 +12,10 @@ from compared_runs import MACHINE, store, times
 from front_door import Called, irbench
 
 from irbench import report
+from irbench.core.row import Generated, Requested, Spans
 from irbench.features.report import site_run, site_view
 from irbench.features.report.site import page_files
+from irbench.spec import LossCheck, Neighbour
 
 FAST = {**MACHINE, "cpu": {**MACHINE["cpu"], "Model name": "Fast(R) CPU @ 3.00GHz"}}
 SLOW = {**MACHINE, "cpu": {**MACHINE["cpu"], "Model name": "Slow Processor"}}
@@ -84,6 +86,41 @@ def test_the_matrix_marks_the_fastest_backend_of_a_model_and_those_that_tie_with
     assert marked == {"ort", "openvino"}
     assert {"model", "ort", "openvino", "tf"} <= set(heading)
     assert row[0] == "tiny"
+
+
+def test_training_generation_and_coruns_have_pages_of_their_own_with_their_figures(tmp_path: Path):
+    texts = Generated(16, 8, Spans(0.4), Spans(0.2), Spans(2682.0, low=2600.0, high=2700.0))
+    kinds: dict[str, dict[str, object]] = {
+        "plain": {},
+        "decoder": {"generation": texts},
+        "trained": {"loss": LossCheck((2.3, 2.0), 2.3, 2.0)},
+        "pressed": {"requested": Requested(1, 1, "fp32", beside=Neighbour("cpu"))},
+    }
+    for model, row in kinds.items():
+        store(tmp_path / "results", {"ort": times(1)}, table={"model": model}, row=row)
+    called = site(tmp_path)
+    assert called.code == 0, called.err
+    shown = {"plain": "index", "decoder": "generation", "trained": "training", "pressed": "corun"}
+    for model, page in shown.items():
+        found = read(tmp_path / "site" / f"{page}.html")
+        assert {row[0] for row in found.rows} & set(kinds) == {model}
+    links = {attributes.get("href") for _, attributes in index(tmp_path).tags}
+    assert {"generation.html", "training.html", "corun.html"} <= links
+    heading, row = read(tmp_path / "site" / "generation.html").rows[:2]
+    figures = dict(zip(heading, row, strict=True))
+    assert figures["tokens/s"] == "2682 [2600, 2700]"
+    assert "FPS" not in figures
+    assert "samples/s" in read(tmp_path / "site" / "training.html").rows[0]
+    assert "slowdown" in read(tmp_path / "site" / "corun.html").rows[0]
+    assert "tokens/s" in read(tmp_path / "site" / "model-decoder.html").rows[0]
+
+
+def test_a_site_of_inferences_alone_has_no_page_of_other_kinds(tmp_path: Path):
+    two_machines(tmp_path)
+    site(tmp_path)
+    assert not {"generation.html", "training.html", "corun.html"} & {
+        page.name for page in (tmp_path / "site").iterdir()
+    }
 
 
 def test_every_link_leads_to_a_file_of_the_site_and_nothing_outside_is_asked_for(tmp_path: Path):
