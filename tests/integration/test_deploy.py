@@ -246,3 +246,24 @@ def test_what_cannot_be_deployed_is_refused_with_a_line(model: Path, tmp_path: P
     assert unknown.code == 2
     assert "Rows: fake-a, fake-b" in unknown.err
     assert not (tmp_path / "winner").exists()
+
+
+@pytest.mark.ci
+def test_a_search_ends_with_the_folder_of_the_setting_that_it_recommends(model: Path, tmp_path: Path):
+    asked = ("--backends", "ort", "--objective", "latency", "--threads", "1", "--optimize", "none", "--budget", "15s")
+    called = irbench("tune", model, *asked, "--deploy", tmp_path / "winner", "--format", "json")
+    assert called.code == 0, called.err
+    assert called.document["setting"]["backend"] == "ort", "standard output is the report alone"
+    assert f"check it: python {tmp_path}/winner/check.py" in called.err
+    require_agreement(tmp_path / "winner")
+
+
+def test_a_search_refuses_a_folder_that_it_could_not_write_before_it_begins(model: Path, tmp_path: Path):
+    (tmp_path / "winner").mkdir()
+    (tmp_path / "winner" / "mine").touch()
+    refused = irbench("tune", model, "--backends", "ort", "--deploy", tmp_path / "winner")
+    assert refused.code == 2
+    assert "Name a new folder with --deploy" in refused.err
+    refused = irbench("tune", model, "--backends", "ort", "--slo", "p99<=50ms", "--deploy", tmp_path / "other")
+    assert refused.code == 2
+    assert "Leave --deploy out" in refused.err

@@ -88,7 +88,7 @@ def write_deployment(run: str, row: str | None, output: Path, results: Path | No
     """
     document = load_document(find_run(results or default_root(), run))
     stored = find_row(document, row)
-    _require_new(output)
+    require_new_folder(output)
     with scratch_folder() as scratch:
         planned = planned_row(stored, scratch / "graphs")
         program = program_of_row(stored, planned)
@@ -105,9 +105,18 @@ def write_deployment(run: str, row: str | None, output: Path, results: Path | No
     return Deployment(output, document.run_id, stored.model, stored.name, stored.choice, calls, sum(sizes))
 
 
-def _require_new(output: Path) -> None:
+def require_new_folder(output: Path, option: str = "-o") -> None:
+    """Refuse a folder that holds anything.
+
+    Args:
+        output: The folder.
+        option: Which names it.
+
+    Raises:
+        IrbenchError: It is no folder, or is not empty.
+    """
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise IrbenchError(f"{output} exists, and is not an empty folder.", hint="Name a new folder with -o.")
+        raise IrbenchError(f"{output} exists, and is not an empty folder.", hint=f"Name a new folder with {option}.")
 
 
 def _put(made: Path, output: Path) -> None:
