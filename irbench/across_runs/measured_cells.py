@@ -83,6 +83,11 @@ class ComparedFigure:
         return (self.by_start or self.by_launch)(samples)
 
     @property
+    def is_judged_in_one_run(self) -> bool:
+        """Whether one run decides on it: each launch has a value, or a single value is exact."""
+        return self.exact or self.is_repeatable or self.by_start is not None or self.by_launch is not _no_launches
+
+    @property
     def unit(self) -> Unit:
         """Of its values."""
         return UNITS[self.name]

@@ -274,19 +274,21 @@ def _digest_of(text: str) -> str:
 def compared_together(request: RunRequest, models: Sequence[SizedModel]) -> tuple[tuple[SizedModel, ...], ...]:
     """Return the models of each table, in the order of the first of each.
 
-    The batches of a model share a table, and so do models that take equal inputs and give outputs of one form; where
-    the request says so, so do all models of which as many samples take turns. Models
+    The batches of a model share a table, and so do models that take equal inputs and give outputs of one form. Where
+    the request says so, all models with equally many samples in turns and equally long prompts share one. Models
     of the zoo with different names are different networks, which have tables of their own. So has every model at every
     batch where the request says so, where samples take turns (a batch is several of them), and where rows are measured
     alone.
     """
-    if request.apart or request.measures_rows_alone or request.sweep is not None or request.generate is not None:
+    is_alone = request.generate is not None and not request.side_by_side
+    if request.apart or request.measures_rows_alone or request.sweep is not None or is_alone:
         return tuple((model,) for model in models)
     if request.side_by_side:
-        by_turns: dict[int, list[SizedModel]] = {}
+        alike: dict[tuple[int, int | None], list[SizedModel]] = {}
         for model in models:
-            by_turns.setdefault(model.workload.feeding.count, []).append(model)
-        return tuple(map(tuple, by_turns.values()))
+            workload = model.workload
+            alike.setdefault((workload.feeding.count, workload.sizes.get(PROMPT)), []).append(model)
+        return tuple(map(tuple, alike.values()))
     networks = frozenset(registry.names(registry.MODELS))
     tables: list[list[SizedModel]] = []
     for model in models:

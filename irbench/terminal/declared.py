@@ -185,6 +185,11 @@ def given_parameters(context: click.Context, beside: Collection[str]) -> list[st
     return [param.opts[0] if isinstance(param, click.Option) else "a model" for param in parameters]
 
 
+def given_names(context: click.Context) -> frozenset[str]:
+    """Return the names of the options that were given on the command line, also with the values of their defaults."""
+    return frozenset(param.name for param in context.command.params if param.name and _is_given(context, param))
+
+
 def _is_given(context: click.Context, param: click.Parameter) -> bool:
     is_named = context.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
     return is_named and context.params.get(param.name or "") not in ((), None)

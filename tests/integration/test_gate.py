@@ -9,6 +9,7 @@ import models
 import numpy as np
 import onnx
 import pytest
+from decoders import write_decoder
 from fake_runs import ENOUGH
 from front_door import Called, irbench
 from onnx import helper, numpy_helper
@@ -85,12 +86,11 @@ def test_both_are_rows_of_one_stored_table_each_verified_against_its_own_referen
     assert irbench("run", "--resume", called.document["gate"]["run"]).code == 2
 
 
-def test_without_time_nothing_is_decided(base: Path, retrained: Path):
-    called = gated(base, retrained, "--backends", "fake-a", "--budget", "0.01s")
-    assert called.code == 6
-    said = " ".join(called.out.split())
-    assert "Not decided: no time for another launch" in said
-    assert "this is not a pass (exit code 6)" in said
+def test_a_budget_that_preparation_used_up_is_refused(base: Path, retrained: Path):
+    refused = gated(base, retrained, "--backends", "fake-a", "--budget", "0.01s")
+    assert refused.code == 2
+    assert "Preparing the models took" in refused.err
+    assert "--budget" in refused.err.partition("hint: ")[2]
 
 
 def test_other_conditions_are_those_of_compare(base: Path, slower: Path):
@@ -178,6 +178,43 @@ def test_a_stored_run_is_measured_again_beside_the_new_model(base: Path, slower:
     assert "irbench compare" in refused.err
 
 
+def test_an_option_with_the_value_of_its_default_replaces_that_of_a_stored_plan(base: Path, slower: Path):
+    measured = irbench("run", base, *OF_RELUS, "--streams", "2", "--quick", "--name", "main")
+    assert measured.code == 0, measured.err
+    called = gated("main", slower, "--streams", "1", *ENOUGH, "--format", "json")
+    assert called.code == 1, called.err
+    run = json.loads(irbench("show", called.document["gate"]["run"], "--format", "json").out)
+    assert run["plan"]["streams"] == [1]
+    refused = gated("main@threads=1", f"{slower}@threads=2", "--threads", "2")
+    assert refused.code == 2
+    assert "--threads and threads= of a side cannot be combined" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("energy>5%", "Add --energy"),
+        ("p99>5%", "Add --tail"),
+        ("sustained<-5%", "Add --sustain 10s"),
+        ("first_token>5%", "Add --generate 64"),
+        ("spread>5%", "a run has one value of spread"),
+        ("new_shape>5%", "calls each model with one shape"),
+    ],
+)
+def test_a_condition_on_a_figure_that_is_not_measured_is_refused(base: Path, slower: Path, condition: str, said: str):
+    refused = gated(base, slower, *OF_RELUS, "--fail-on", condition)
+    assert refused.code == 2
+    assert said in refused.err
+
+
+def test_a_row_that_could_not_be_measured_is_shown_with_the_reason(base: Path, slower: Path):
+    called = gated(base, slower, "--backends", "fake-a", *ENOUGH, "--set", "fake-a.fault=lack")
+    assert called.code == 6, called.err
+    said = " ".join(called.out.split())
+    assert "Not decided: fake-a was not measured" in said
+    assert "fake-a: ModuleNotFoundError" in said
+
+
 def test_a_stored_run_of_another_model_in_its_file_is_refused(base: Path, slower: Path):
     assert irbench("run", base, *OF_RELUS, "--quick", "--name", "main").code == 0
     slower.rename(base)
@@ -195,6 +232,26 @@ def test_wrong_outputs_of_the_newer_side_are_a_regression(base: Path):
     called = gated(f"{base}@backend=fake-a", f"{base}@backend=fake-b", *asked[2:])
     assert called.code == 1, called.err
     assert "has wrong outputs" in called.out
+
+
+def test_generations_are_compared_at_each_prompt_length(tmp_path: Path):
+    old, new = (write_decoder(tmp_path / f"{name}.onnx", layers=1) for name in ("old", "new"))
+    asked = ("--backends", "fake-a", "--generate", "4", "--prompt", "3,5", "--limit", "99%", *ENOUGH)
+    called = gated(old, new, *asked, "--fail-on", "first_token>900%", "--format", "json")
+    assert called.code == 0, called.err + called.out
+    rows = called.document["gate"]["rows"]
+    assert [row["name"] for row in rows] == ["fake-a prompt 3", "fake-a prompt 5"]
+    assert [checked["condition"] for checked in rows[0]["conditions"]] == ["time>99%", "first_token>900%"]
+
+
+def test_two_versions_of_own_code_are_compared(base: Path, tmp_path: Path):
+    code = "import time\n\n\ndef infer(inputs):\n    time.sleep({})\n    return None\n"
+    for name, slept_s in (("old", 0.002), ("new", 0.004)):
+        (tmp_path / f"{name}.py").write_text(code.format(slept_s))
+    cells = [part for name in ("old", "new") for part in ("--cell", f"{name}={tmp_path / name}.py:infer")]
+    called = gated(f"{base}@backend=old", f"{base}@backend=new", *cells, *ENOUGH, "--format", "json")
+    (row,) = called.document["gate"]["rows"]
+    assert (row["base"].split("-")[0], row["new"].split("-")[0]) == ("old", "new")
 
 
 def test_python_has_it_too(base: Path, slower: Path):

@@ -1,12 +1,12 @@
-"""A gate: whether a model or a setting is slower than another one, measured side by side until that is decided.
+"""A gate: whether a model or a configuration is slower than another one, measured side by side until that is decided.
 
-Both take turns in the launches of one run, so that neither drift nor the load of the machine is mistaken for a change.
-Launches go on until a regression is found, or slowdowns of the size that matters are excluded.
+Both take turns in the launches of one run, so that neither drift nor the load of the machine looks like a change. The
+run ends when a regression is found, or when slowdowns of the size that matters are excluded.
 """
 
 from irbench.terminal.commands import Command
 
 COMMANDS = (
-    Command("gate", "Decide", "Fail if a model or a setting is slower than another one, measured until it is decided."),
+    Command("gate", "Decide", "Fail if a model or a configuration is slower than another one, measured side by side."),
 )
 PAGE = "docs/gate.md"

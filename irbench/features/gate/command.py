@@ -1,4 +1,4 @@
-"""``irbench gate``: fail if a model or a setting is slower than another one."""
+"""``irbench gate``: fail if a model or a configuration is slower than another one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from irbench.options.run import COMMON, RunOptions
 from irbench.options.run import OUTPUT as OUTPUT_HEADING
 from irbench.options.values import ReportForm
 from irbench.terminal.completion import MODEL
-from irbench.terminal.declared import declared, headings
+from irbench.terminal.declared import declared, given_names, headings
 from irbench.terminal.formats import OUTPUT, REPORT_FORMAT, RESULTS
 from irbench.terminal.groups import SectionedCommand
 from irbench.terminal.run_output import refuse_overwriting_models
@@ -36,15 +36,15 @@ Examples:
 @OUTPUT
 @RESULTS
 def command(base: str, new: str, form: ReportForm, output: Path | None, **options: Any) -> int:
-    """Fail if NEW is slower than BASE: both take turns in the launches of one run, until that is decided.
+    """Fail if NEW is slower than BASE: both are measured side by side in one run until this is decided.
 
-    BASE and NEW are models; a model with settings of its own, such as model.onnx@threads=2,optimize=all (also backend,
-    batch, streams, instances, precision), which both sides name; or BASE is a stored run of one model, whose plan is
-    measured again beside NEW. Outputs may differ: each model is verified against its own reference.
+    BASE and NEW are models; or one model with different settings, such as model.onnx@threads=2,optimize=all (also
+    backend, batch, streams, instances, precision), named on both sides; or BASE is a stored run of one model, whose
+    plan is measured again alongside NEW. Outputs may differ: each model is verified against its own reference.
 
-    The exit code is 0 if slowdowns of --limit and more are excluded in every row, 1 if a row is slower for sure, and by
-    --limit or more as far as it is known, and 6 if that is not decided within --budget. Conditions of --fail-on, which
-    are those of irbench compare, count likewise.
+    The exit code is 0 if slowdowns of --limit or more are excluded in every row, 1 if a row has a significant slowdown
+    with an estimate above --limit, and 6 if --budget ends before either. Conditions of --fail-on are those of irbench
+    compare, and are evaluated in the same way.
     """
     from irbench.api.progress import displayed
     from irbench.features.gate.run import gate_with
@@ -54,8 +54,9 @@ def command(base: str, new: str, form: ReportForm, output: Path | None, **option
 
     own, shared = GATE.split(options)
     run = RunOptions(command=command_line(), **shared)
+    given = given_names(click.get_current_context()) & shared.keys()
     refuse_overwriting_models((base, new), output)
     with plugin_warnings_shown(), displayed() as reporter:
-        gate = gate_with(GateOptions(base, new, run, **own), reporter)
+        gate = gate_with(GateOptions(base, new, run, given, **own), reporter)
     write_report_text(gate, form, output)
     return int(gate.exit_code)

@@ -1,4 +1,4 @@
-"""Whether the rows of a gate regressed, and when that is known."""
+"""Whether the rows of a gate regressed, and when that is decided."""
 
 from __future__ import annotations
 
@@ -56,6 +56,11 @@ class GatedRow:
     def time(self) -> FigureChange | None:
         """The change of its time, which the first condition is about; ``None`` where it was not measured."""
         return self.conditions[0].change if self.conditions else None
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether launches say anything of it."""
+        return self.outcome != "undecided" or bool(self.conditions)
 
     @property
     def needs_launches(self) -> bool:
@@ -118,7 +123,7 @@ def gated_rows(gated: GatedTable, pairs: Sequence[Pair], conditions: Sequence[Co
         found = replace(found, outcome=outcome_of(condition, change(figure, pair, together.get(key))))
         return _with_load(found, gated, launches, pair) if figure.depends_on_load else found
 
-    names = _names(gated.group, pairs)
+    names = pair_names(gated.group, pairs)
     return tuple(
         judged(GatedRow(names[pair], pair.base, pair.new, "undecided", tuple(checked(c, pair) for c in conditions)))
         if pair in compared
@@ -176,7 +181,8 @@ def _with_load(
     return checked
 
 
-def _names(group: Group, pairs: Sequence[Pair]) -> dict[Pair, str]:
+def pair_names(group: Group, pairs: Sequence[Pair]) -> dict[Pair, str]:
+    """Return what both rows of each pair have in common, or both names."""
     rows = {
         cell.id: RowName(cell.label, "", cell.load.precision, cell.load.batch, cell.load.threads)
         for cell in group.cells
@@ -208,14 +214,18 @@ class UntilDecided(UnforeseenEnd):
             return self._next(group, [pair for pair in pairs if not {pair.base, pair.new} & admission.absent.keys()])
         table = summarise(group, records, timing, admission, stopped_by="unfinished", seconds=pace.elapsed_s)
         rows = gated_rows(GatedTable(group, table, records, timing, self.tables), pairs, self.conditions)
-        open_ = [pair for pair, row in zip(pairs, rows, strict=True) if row.needs_launches or not _is_begun(row)]
+        open_ = [pair for pair, row in zip(pairs, rows, strict=True) if row.needs_launches or not row.is_begun]
         outcomes = {row.outcome for row in rows}
         if outcomes & REGRESSIONS or not open_:
             return Next(stopped_by="failures" if outcomes == {"not-measured"} else "target")
         if len(records) >= timing.max_launches * parts_of(len(group.cells), timing.most_cells):
             return Next(stopped_by="launches")
         following = self._next(group, open_, records, timing)
-        ended_s = pace.elapsed_s + forecast_s(records, pace.launches_s, following.cells, timing) + pace.closing_s
+        launch_s = forecast_s(records, pace.launches_s, following.cells, timing)
+        # the first launch takes longer than the others; from the second on, the fewest must fit
+        missing = timing.min_launches * parts_of(len(group.cells), timing.most_cells) - len(records)
+        needed = max(1, missing) if len(records) > 1 else 1
+        ended_s = pace.elapsed_s + needed * launch_s + pace.closing_s
         stopped_by: StoppedBy | None = "budget" if ended_s > timing.budget else None
         return Next(stopped_by=stopped_by) if stopped_by else following
 
@@ -229,10 +239,6 @@ class UntilDecided(UnforeseenEnd):
         chosen = sorted(pairs, key=lambda pair: launched[pair])[:most]
         rows = {row for pair in chosen for row in (pair.base, pair.new)}
         return Next(tuple(cell.id for cell in group.cells if cell.id in rows))
-
-
-def _is_begun(row: GatedRow) -> bool:
-    return row.outcome != "undecided" or bool(row.conditions)
 
 
 def _is_in(record: LaunchRecord, pair: Pair) -> bool:

@@ -8,20 +8,20 @@ from os import PathLike
 from typing import Any, Literal, TypedDict
 
 from irbench.options.input_request import Data
-from irbench.options.own_code import OwnMetric
+from irbench.options.own_code import OwnCells, OwnMetric
 
 
 class GateKeywords(TypedDict, total=False):
     """The keywords of :func:`irbench.gate`; ``None`` is the default of each.
 
     Attributes:
-        limit: Smallest slowdown that matters: launches go on until it is excluded, or a regression is found (for
+        limit: Smallest slowdown that matters: the run ends when it is excluded, or when a regression is found (for
             example ``"2%", or 0.02``; default: 5%).
         fail_on: Also fail if another figure gets worse: peak_memory>20%, ready>50%, size>0%, max_err>0.001 (for example
             ``["p50>5%", "fps<-3%"]``).
-        budget: Time limit for the whole gate (for example ``"90s", or 90``; default: 2m).
-        backends: Backends to compare, with an optional device: ort:cuda; none for the rows of --cell alone (for example
-            ``["ort", "openvino:gpu"]``; default: all installed that can read the model).
+        budget: Time limit for the whole gate, preparation included (for example ``"90s", or 90``; default: 2m).
+        backends: Backends to compare, with an optional device: ort:cuda; none for the rows of ``cells`` alone (for
+            example ``["ort", "openvino:gpu"]``; default: all installed that can read the model).
         batch: Batch sizes; each is compared with the same one (for example ``[1, 8]``; default: 1, or the model's own).
         streams: Concurrent inferences (for example ``[1, 8]``; default: 1).
         threads: Threads per process in total, or native: each runtime's default (for example ``[1, 4], or "native"``;
@@ -37,8 +37,15 @@ class GateKeywords(TypedDict, total=False):
         data: Samples that take turns as inputs, one in each call unless ``batch`` joins them: a folder of .npz, .npy,
             images or data sets, or one file (for example ``"speech/", or {"x": array}``).
         value: Constant for an input (for example ``{"sr": 16000}``).
+        generate: Generate this many tokens in each call, with a decoder that takes and gives its cache (for example
+            ``20``; default: off).
+        prompt: With ``generate``: tokens in the prompt; one table for each (for example ``[1, 8]``; default: 32).
         seed: Seed for inputs and for the measurement order (for example ``0``; default: 0).
-        allow_own_code: Let a stored run as BASE run the code and use the files that its plan names.
+        allow_own_code: Allow a stored run as BASE to run the code and use the files that its plan names.
+        cells: Your own code as a row: name=package.module:function, also of stages in order, a command that prints a
+            duration for each call, or the address of a model of a server: name=http://host:8000/v2/models/NAME (for
+            example ``{"mine": my_function}, {"mine": {"decode": decode, "model": "ort"}}, or {"mine": "./loop
+            {model}"}``).
         instances: Processes that run the model side by side, each on its own processors: compared by throughput (for
             example ``[1, 8]``; default: 1).
         min_accuracy: Minimum share of samples whose top-1 class is that of the reference; rows below it are not
@@ -79,8 +86,11 @@ class GateKeywords(TypedDict, total=False):
     shape: Mapping[str, str | int | Iterable[int]] | None
     data: Data | None
     value: Mapping[str, Any] | None
+    generate: str | int | None
+    prompt: str | int | Iterable[int] | None
     seed: int | None
     allow_own_code: bool | None
+    cells: OwnCells | None
     instances: str | int | Iterable[int] | None
     min_accuracy: str | float | None
     classes: str | Iterable[str] | None

@@ -29,14 +29,17 @@ class GateOptions:
         base: What NEW is compared with, as the user named it: a model, with settings behind an ``@``, or a stored run.
         new: The model that may have regressed, with settings behind an ``@``.
         run: What else is asked of every row.
+        given: Names of the options of ``run`` that the user gave, also with the values of their defaults: these replace
+            those of a stored run.
     """
 
     base: str
     new: str
     run: RunOptions = field(default_factory=RunOptions)
+    given: frozenset[str] = frozenset()
     limit: float = option(
         kinds.SHARE,
-        "Smallest slowdown that matters: launches go on until it is excluded, or a regression is found.",
+        "Smallest slowdown that matters: the run ends when it is excluded, or when a regression is found.",
         default=0.05,
         default_text="5%",
     )
@@ -45,9 +48,11 @@ class GateOptions:
         "Also fail if another figure gets worse: peak_memory>20%, ready>50%, size>0%, max_err>0.001.",
         default=(),
     )
-    budget: float = option(kinds.DURATION, "Time limit for the whole gate.", default=GATE_BUDGET_S, default_text="2m")
+    budget: float = option(
+        kinds.DURATION, "Time limit for the whole gate, preparation included.", default=GATE_BUDGET_S, default_text="2m"
+    )
     allow_own_code: bool = option(
-        kinds.FLAG, "Let a stored run as BASE run the code and use the files that its plan names.", default=False
+        kinds.FLAG, "Allow a stored run as BASE to run the code and use the files that its plan names.", default=False
     )
 
     @property
@@ -64,8 +69,8 @@ GATE = CommandOptions(
         COMMON: (
             "limit", "fail_on", "budget", "backends", "batch", "streams", "threads", "precision", "optimize",
         ),
-        MODELS_AND_INPUTS: ("imports", "shape", "data", "value", "seed", "allow_own_code"),
-        COMPARED: ("instances", "min_accuracy", "classes", "metric"),
+        MODELS_AND_INPUTS: ("imports", "shape", "data", "value", "generate", "prompt", "seed", "allow_own_code"),
+        COMPARED: ("cells", "instances", "min_accuracy", "classes", "metric"),
         HOW_IT_RUNS: ("cpus", "set", "io"),
         ALSO_MEASURED: ("tail", "sustain", "energy"),
         HOW_LONG: ("deadline", "warmup", "no_lock"),

@@ -38,6 +38,7 @@ class GateReport:
         seconds: Wall time of all launches.
         stopped_by: Why the launches of each table ended.
         confidence: Of a regression in any row together, of a pass, and of each interval.
+        needed_s: Which budget the launches of an interval need, where one table had too few; ``None`` where all had.
         results: The folder where its run is kept, as the user named it; ``None`` for the usual place.
     """
 
@@ -52,6 +53,7 @@ class GateReport:
     seconds: float
     stopped_by: tuple[StoppedBy, ...]
     confidence: float
+    needed_s: int | None = None
     results: str | None = None
 
     @property

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Unpack
 
 from irbench.across_runs.checked_runs import CheckedRun, read_run
-from irbench.across_runs.measured_cells import measured_graphs
+from irbench.across_runs.measured_cells import FIGURES, measured_graphs
 from irbench.api.loaded_models import Model, model_name
 from irbench.api.progress import ProgressOption, Reporter, reporting
 from irbench.errors import IrbenchError
-from irbench.features.gate.decision import GatedRow, GatedTable, UntilDecided, gated_rows
+from irbench.features.gate.decision import GatedRow, GatedTable, UntilDecided, gated_rows, pair_names
 from irbench.features.gate.keywords import GateKeywords
-from irbench.features.gate.options import GATE, GateOptions
+from irbench.features.gate.options import GATE, GATE_BUDGET_S, GateOptions
 from irbench.features.gate.report import Gate, GateReport
 from irbench.features.gate.sides import Side, Sides, read_side, with_settings
 from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import measuring
-from irbench.options.conditions import slower_than
+from irbench.notices.warnings import TooFewLaunches
+from irbench.options.conditions import Condition, slower_than
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
 from irbench.requests.resolve import require_model, resolve_bundles
@@ -40,6 +42,7 @@ from irbench.runs.results import Interrupted, Run
 from irbench.runs.run_destination import RunDestination
 from irbench.runs.stored_plan import own_code_obstacle, refuse_stored_folders, stored_options
 from irbench.spec import Timing
+from irbench.spec.generation import PROMPT
 from irbench.stats.rederive import planned_timing
 from irbench.store.folders import default_root, results_option, run_argument
 from irbench.store.listing import find_run
@@ -53,8 +56,15 @@ TIMING = Timing(min_launches=6, max_launches=40, most_blocks=30)
 What scatters on a busy machine are blocks, of which launches may therefore have many."""
 _SIZED_FOR = 0.75
 """Of the budget, what launches are sized for: where the load of the machine grows, six must still fit."""
-_NOT_FROM_PLANS = ("quick", "thorough", "name", "note", "baseline")
-"""What a stored run was asked for that says nothing of its model and settings."""
+_NOT_FROM_PLANS = ("quick", "thorough", "name", "note", "baseline", "budget", "results", "no_lock", "command")
+"""What a stored run was asked for besides its rows and their figures."""
+_MEASURED_WITH: Mapping[str, str] = {
+    "energy": "--energy",
+    "p99": "--tail",
+    "sustained": "--sustain 10s",
+    **dict.fromkeys(("first_token", "token", "tokens_per_s"), "--generate 64"),
+}
+"""By figure, the option that measures it."""
 
 
 @names_keywords(GATE)
@@ -85,7 +95,7 @@ def gate(
     """
     own, shared = GATE.read(options)
     before = str(base.folder) if isinstance(base, Run) else model_name(base)
-    request = GateOptions(before, model_name(new), RunOptions(**shared), **own)
+    request = GateOptions(before, model_name(new), RunOptions(**shared), frozenset(shared), **own)
     with reporting(progress, GATE) as reporter:
         found = gate_with(request, reporter)
     if found.report.outcome == "interrupted":
@@ -101,11 +111,16 @@ def gate_with(options: GateOptions, reporter: Reporter) -> Gate:
     watch = Stopwatch()
     asked = _asked(options)
     request = replace(checked_request(asked.run, reporter.say), side_by_side=True, is_part_of="gate")
-    request = replace(request, timing=_with_launches(request.timing))
+    request = replace(request, timing=_timing(request.timing, options.limit))
     what = " and ".join(Path(model).name for model in asked.run.models)
     with measuring(what, insist=asked.run.no_lock) as lock, scratch_folder() as folder:
         request = replace(request, batches=_batches(asked, reporter))
         request, groups = plan_run(request, asked.run, folder, reporter, keep=partial(_paired, asked))
+        if watch.elapsed_s >= options.budget:
+            raise IrbenchError(
+                f"Preparing the models took {watch.elapsed_s:.0f} s, so --budget {options.budget:g}s has no time left.",
+                hint=f"Give more, for example --budget {math.ceil(watch.elapsed_s + GATE_BUDGET_S)}s.",
+            )
         timing = request.timing
         request = replace(request, timing=replace(timing, sized_for=_SIZED_FOR * timing.budget))
         sides = asked.sides(request)
@@ -142,7 +157,7 @@ def _asked(options: GateOptions) -> _Asked:
     stored = _stored_base(base, run)
     if stored is not None:
         planned = _planned_again(options, stored)
-        base, run = Side(planned.models[0]), _with_given(planned, run)
+        base, run = replace(base, model=planned.models[0]), _with_given(planned, run, options.given)
     if _is_same_file(base.model, new.model):
         new = replace(new, model=base.model)
     if base == new:
@@ -150,7 +165,9 @@ def _asked(options: GateOptions) -> _Asked:
             f"BASE and NEW are both {base.model} with the same settings.",
             hint="Name two models, or one model with two settings: model.onnx@threads=1 model.onnx@threads=2.",
         )
-    run = replace(with_settings(run, base, new), models=(base.model, new.model))
+    run = replace(with_settings(run, base, new, options.given), models=(base.model, new.model))
+    for condition in options.conditions:
+        _require_measured(condition, run)
     return _Asked(run, base, new, stored)
 
 
@@ -210,10 +227,10 @@ def _planned_again(options: GateOptions, stored: CheckedRun) -> RunOptions:
     refused = None if options.allow_own_code else own_code_obstacle(planned)
     if refused is not None:
         raise IrbenchError(f"{options.base}: {refused.text()}.", hint="Read it, then give `--allow-own-code`.")
-    if len(planned.models) != 1 or planned.rows is not None or planned.cold or planned.generate is not None:
+    if len(planned.models) != 1 or planned.rows is not None or planned.cold:
         raise IrbenchError(
             f"{options.base} is no run of all rows of one model, which a gate measures again.",
-            hint=f"Name the model in place of the run. {_compare(options, stored)}",
+            hint=f"Name the model instead of the run. {_compare(options, stored)}",
         )
     try:
         require_model(planned.models[0], planned.imports)
@@ -224,12 +241,30 @@ def _planned_again(options: GateOptions, stored: CheckedRun) -> RunOptions:
     return planned
 
 
-def _with_given(planned: RunOptions, run: RunOptions) -> RunOptions:
-    """Return the options of a stored run, with those that were given in their place."""
-    usual = RunOptions()
-    values = {item.name: getattr(run, item.name) for item in fields(RunOptions)}
-    given = {name: value for name, value in values.items() if value != getattr(usual, name)}
-    return replace(planned, **{name: values[name] for name in _NOT_FROM_PLANS}, **given)
+def _with_given(planned: RunOptions, run: RunOptions, given: Collection[str]) -> RunOptions:
+    """Return the options of a stored run, with those in their place that the user gave."""
+    return replace(planned, **{name: getattr(run, name) for name in {*_NOT_FROM_PLANS, *given}})
+
+
+def _require_measured(condition: Condition, run: RunOptions) -> None:
+    """Refuse a condition on a figure that these options do not measure, or of which a run has one measured value."""
+    figure = condition.figure
+    needed = _MEASURED_WITH.get(figure, "")
+    if needed and not getattr(run, needed.split()[0].removeprefix("--")):
+        raise IrbenchError(
+            f"`--fail-on '{condition.text}'` needs {needed.split()[0]}, which measures {figure}.", hint=f"Add {needed}."
+        )
+    if figure == "new_shape":
+        raise IrbenchError(
+            f"`--fail-on '{condition.text}'` cannot be decided by a gate, which calls each model with one shape.",
+            hint="Compare stored runs: irbench run --shapes, then irbench compare.",
+        )
+    if not FIGURES[figure].is_judged_in_one_run:
+        raise IrbenchError(
+            f"`--fail-on '{condition.text}'` cannot be decided by a gate: a run has one value of {figure}, without an"
+            " interval.",
+            hint="Compare stored runs, four or more on each side: irbench compare.",
+        )
 
 
 def _compare(options: GateOptions, stored: CheckedRun) -> str:
@@ -241,12 +276,14 @@ def _compare(options: GateOptions, stored: CheckedRun) -> str:
     )
 
 
-def _with_launches(timing: Timing) -> Timing:
+def _timing(timing: Timing, limit: float) -> Timing:
+    """Return the numbers of a gate; what progress reports as the target of an interval is the limit."""
     return replace(
         timing,
         min_launches=TIMING.min_launches,
         max_launches=TIMING.max_launches,
         most_blocks=TIMING.most_blocks,
+        target=limit,
     )
 
 
@@ -284,11 +321,24 @@ def _report(
 ) -> GateReport:
     document = stored.document
     launches = tuple(read_launches(stored.folder, document))
+    timing = planned_timing(document.plan)
     rows: list[GatedRow] = []
-    for number, (planned, table) in enumerate(zip(groups, document.groups, strict=False)):
+    for number, planned in enumerate(groups):
+        pairs = schedule.sides.pairs_of(planned.group)
         own = [record for record in launches if record.group == number]
-        gated = GatedTable(planned.group, table, own, planned_timing(document.plan), schedule.tables)
-        rows += gated_rows(gated, schedule.sides.pairs_of(planned.group), options.conditions) if own else ()
+        found: Sequence[GatedRow]
+        if number < len(document.groups):
+            gated = GatedTable(planned.group, document.groups[number], own, timing, schedule.tables)
+            found = gated_rows(gated, pairs, options.conditions)
+        else:  # the run ended before
+            names = pair_names(planned.group, pairs)
+            found = [GatedRow(names[pair], pair.base, pair.new, "undecided") for pair in pairs]
+        prompt = planned.group.main.sizes.get(PROMPT) if len(groups) > 1 else None
+        of_table = "" if prompt is None else f" prompt {prompt}"
+        rows += [
+            replace(row, name=f"{row.name}{of_table}", outcome=row.outcome if row.is_begun else "not-measured")
+            for row in found
+        ]
     return GateReport(
         base=options.base,
         new=options.new,
@@ -301,5 +351,14 @@ def _report(
         seconds=sum(table.seconds for table in document.groups),
         stopped_by=tuple(table.stopped_by for table in document.groups),
         confidence=Timing().confidence,
+        needed_s=max(
+            (
+                warning.needed_s
+                for table in document.groups
+                for warning in table.warnings
+                if isinstance(warning, TooFewLaunches)
+            ),
+            default=None,
+        ),
         results=None if options.run.results is None else str(options.run.results),
     )

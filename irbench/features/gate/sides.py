@@ -59,22 +59,31 @@ def read_side(text: str) -> Side:
     return Side(match["model"], settings)
 
 
-def with_settings(options: RunOptions, base: Side, new: Side) -> RunOptions:
+def with_settings(options: RunOptions, base: Side, new: Side, given: Collection[str]) -> RunOptions:
     """Return options of a run that has the rows of both sides, and maybe others.
+
+    Args:
+        options: Of the run; those of a setting that the sides name are replaced.
+        base: The older side.
+        new: The newer side.
+        given: Names of the options that the user gave.
 
     Raises:
         IrbenchError: A setting has a value on one side only, or also as an option, or a value is wrong.
     """
-    usual, values = RunOptions(), dict[str, Any]()
+    values = dict[str, Any]()
     for name in {**base.settings, **new.settings}:
         option = SETTINGS[name]
-        if getattr(options, option) != getattr(usual, option):
+        if option in given:
             raise IrbenchError(f"--{option} and {name}= of a side cannot be combined.", hint="Leave one of them out.")
         both = [side.settings.get(name, _USUAL.get(name)) for side in (base, new)]
         if None in both:
             side = "BASE" if both[0] is None else "NEW"
             raise IrbenchError(f"{name} is given for one side only.", hint=f"Add @{name}=... to {side} too.")
-        values[option] = _read(option, tuple(dict.fromkeys(map(str, both))))
+        named = dict.fromkeys(map(str, both))
+        if name == "backend":  # rows of --cell are named like backends, and are there whatever backends are
+            named = dict.fromkeys([value for value in named if value not in options.cells] or ["none"])
+        values[option] = _read(option, tuple(named))
     return replace(options, **values)
 
 

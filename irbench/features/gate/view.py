@@ -78,8 +78,12 @@ def _in_rows(report: GateReport) -> str:
 
 def _why_undecided(report: GateReport) -> str:
     unmeasured = [f"{row.name} was not measured" for row in _of(report, "not-measured")]
+    if unmeasured:
+        return listing(unmeasured)
+    if report.needed_s is not None:
+        return f"too few launches fit into the budget, stopped after {report.seconds:.0f} s"
     stopped = dict.fromkeys(STOPPED_TEXTS[reason] for reason in report.stopped_by)
-    return listing(unmeasured) if unmeasured else f"{listing(stopped)} after {report.seconds:.0f} s"
+    return f"{listing(stopped)} after {report.seconds:.0f} s"
 
 
 def _of(report: GateReport, *outcomes: RowOutcome) -> Iterator[GatedRow]:
@@ -91,7 +95,7 @@ def _table(report: GateReport) -> TextTable:
         TableColumn("row", words=True, folds=True),
         TableColumn("base ms", drops=2),
         TableColumn("new ms", drops=1),
-        TableColumn("change"),
+        TableColumn("paired change"),
         TableColumn(f"{100 * report.confidence:g} % interval"),
         TableColumn("result", words=True),
         TableColumn("launches", drops=3),
@@ -119,21 +123,14 @@ def _row(row: GatedRow) -> Row:
 
 
 def _notes(report: GateReport) -> Iterator[str]:
-    if any(row.time is not None for row in report.rows):
-        yield (
-            "change: the median over launches in which both took turns, which need not be that of the two times"
-            f" beside it; both are rows of run {report.run} (irbench show {report.run}{_results_option(report)})."
-        )
     for row in report.rows:
         shown = [checked for checked in row.conditions[:1] if checked.is_significant_alone]
         yield from (checked_text(row.name, checked) for checked in (*shown, *row.conditions[1:]))
         if row.failure is not None and row.outcome == "not-measured":
             yield f"{row.name}: {row.failure.message}"
     if report.is_as_loaded and any(row.time is not None for row in report.rows):
-        yield (
-            "Other programs disturbed most blocks. Both took turns beside them: the change is that of mean times under"
-            " that load."
-        )
+        yield "Other programs ran during most of the measurement: times are means under that load."
+    yield f"Run {report.run}: irbench show {report.run}{_results_option(report)}"
 
 
 def _results_option(report: GateReport) -> str:
@@ -154,10 +151,10 @@ def _warnings(report: GateReport) -> Iterator[str]:
     if text:
         yield text
     if "budget" in report.stopped_by:
-        yield (
-            "warning: not decided, so this is not a pass (exit code 6). Give it more time with --budget, or a higher"
-            " --limit."
-        )
+        remedy = "Increase --budget or --limit"
+        if report.needed_s is not None:
+            remedy = f"The launches of an interval need about --budget {report.needed_s}s"
+        yield f"warning: not decided, so this is not a pass (exit code 6). {remedy}."
 
 
 def _percent(fraction: float) -> str:

@@ -168,6 +168,22 @@ def test_no_launch_begins_that_would_end_after_the_budget():
     assert following({"old": [10.0] * len(most), "new": most}).stopped_by == "launches"
 
 
+def test_it_ends_after_two_launches_if_the_launches_of_an_interval_do_not_fit():
+    levels = {"old": EVEN[:2], "new": times(1.0, 2)}
+    assert following(levels, seconds=2.0).cells == ("old", "new")
+    assert following(levels, seconds=96.5).stopped_by == "budget"
+    one = {"old": EVEN[:1], "new": times(1.0, 1)}
+    assert following(one, seconds=96.5).cells == ("old", "new")
+
+
+def test_a_budget_that_is_too_short_is_shown_with_the_one_that_is_needed():
+    row = judged(times(1.0, 2), base=EVEN[:2])
+    report = GateReport("a", "b", 0.05, ("time>5%",), (row,), "01", False, False, 9.0, ("budget",), 0.95, 44)
+    shown = gate_view(report)
+    assert shown.headline == "Not decided: too few launches fit into the budget, stopped after 9 s."
+    assert any("need about --budget 44s" in warning for warning in shown.warnings)
+
+
 def test_wrong_outputs_end_it_at_once():
     wrong = {"new": Failure("verify", "its outputs are wrong")}
     assert following({"old": EVEN[:1], "new": times(1.0, 1)}, failures=wrong).stopped_by == "target"
