@@ -33,9 +33,10 @@ class RunKeywords(TypedDict, total=False):
             ``["my_layers"]``).
         shape: Shape of an input, or size of a dynamic dimension: length=128; ``batch`` overrides its batch (for example
             ``{"tokens": (1, 128)}``).
-        shapes: Shapes that one session is called with, of an input or a dimension (length=128,64): one table for each,
-            with fixed and with dynamic shapes, and the cost of a new shape (for example ``{"tokens": [(1, 128), (1,
-            64)]}``).
+        shapes: Several shapes of an input, or sizes of a dimension (length=128,64): one table for each (for example
+            ``{"tokens": [(1, 128), (1, 64)]}``).
+        dynamic: With ``shapes``: also measure the graph with dynamic shapes in a session that meets all of them, and
+            the first call of a new shape.
         data: Samples that take turns as inputs, one in each call unless ``batch`` joins them: a folder of .npz, .npy,
             images or data sets, or one file (for example ``"speech/", or {"x": array}``).
         value: Constant for an input (for example ``{"sr": 16000}``).
@@ -110,6 +111,7 @@ class RunKeywords(TypedDict, total=False):
     imports: str | Iterable[str] | None
     shape: Mapping[str, str | int | Iterable[int]] | None
     shapes: str | Mapping[str, str | Iterable[Any]] | Iterable[Any] | None
+    dynamic: bool | None
     data: Data | None
     value: Mapping[str, Any] | None
     feedback: Mapping[str, str] | None

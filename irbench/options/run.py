@@ -101,15 +101,17 @@ class RunOptions:
     )
     shapes: Sweep | None = option(
         kinds.SWEEP,
-        "Shapes that one session is called with, of an input or a dimension (length=128,64): one table for each, with"
-        " fixed and with dynamic shapes, and the cost of a new shape.",
+        "Several shapes of an input, or sizes of a dimension (length=128,64): one table for each.",
         excludes={
             "min_accuracy": _ONE_SHAPE,
             "metric": _ONE_SHAPE,
             "data": "shapes are measured with generated inputs",
-            "feedback": "a decode loop has one shape",
-            "io=bound": "memory is bound to one shape",
         },
+    )
+    dynamic: bool = flag(
+        "With --shapes: also measure the graph with dynamic shapes in a session that meets all of them, and the first"
+        " call of a new shape.",
+        excludes={"feedback": "a decode loop has one shape", "io=bound": "memory is bound to one shape"},
     )
     data: DataSource | None = option(
         kinds.DATA,
@@ -242,7 +244,7 @@ class RunOptions:
         "Measure cold starts instead: process start to first output, with a cold and with a warm cache.",
         excludes={
             **dict.fromkeys(
-                ("tail", "sustain", "energy", "pace", "instances", "shapes", "feedback", "generate"), _COLD
+                ("tail", "sustain", "energy", "pace", "instances", "shapes", "dynamic", "feedback", "generate"), _COLD
             ),
             **dict.fromkeys(("objective", "max_latency", "min_accuracy", "classes", "metric"), _COLD),
             "cells": "cold starts are measured of backends",

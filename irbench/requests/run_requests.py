@@ -67,6 +67,11 @@ def refuse_contradictions(options: RunOptions) -> None:
     refuse_excluded(options, RUN.options)
     if not all(options.models):
         raise IrbenchError("The name of a model is empty.", hint="List the models: irbench models")
+    if options.dynamic and options.shapes is None:
+        raise IrbenchError(
+            "--dynamic measures a session that meets several shapes.",
+            hint="Give them, `--shapes length=64,128` for example.",
+        )
     if options.generate is None and options.prompt:
         raise IrbenchError(
             "--prompt is for generations.", hint="Say how many tokens follow it: --generate 128, for example."

@@ -206,7 +206,7 @@ def _group(request: RunRequest, backends: Mapping[str, BackendInfo], models: Seq
     workloads = tuple(prepared.model.workload for prepared in models)
     baseline = usual if request.baseline is None else named_baseline(request.baseline, cells, workloads)
     group = Group(workloads, tuple(cells), baseline, request.goal)
-    if request.sweep is not None:  # which has a row for either form
+    if request.dynamic:  # which has a row for either form
         return PlannedGroup(group, absent)
     others = {cell.id: other for cell in able if (other := _with_dynamic_shapes(cell, workloads)) is not None}
     unbound = {level: reason for prepared in models for level, reason in prepared.unbound.items()}

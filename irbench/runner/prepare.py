@@ -23,7 +23,7 @@ from irbench.runner.plan import PreparedModel, PreparedRun
 from irbench.runner.request import RunRequest
 from irbench.runner.requested_cells import BackendInfo, SizedModel, asked_cells, named_baseline
 from irbench.runner.requested_inputs import ModelData, read_data
-from irbench.spec import Artifact, Bundle, Feeding, GraphFiles, InputSpec, Precision, Workload, shape_text
+from irbench.spec import BATCH, Artifact, Bundle, Feeding, GraphFiles, InputSpec, Precision, Workload, shape_text
 from irbench.spec.generation import PROMPT, GenerationArtifact, artifacts_of, graph_bundle, graph_sizes
 from irbench.spec.requested_sizes import has_name, size_options
 from irbench.spi import Description
@@ -100,7 +100,7 @@ def _feeding(request: RunRequest, data: ModelData, sizes: Mapping[str, int], fol
 def _prepared(
     request: RunRequest, backends: Mapping[str, BackendInfo], model: SizedModel, scratch: Path, report: Report
 ) -> PreparedModel:
-    workshop = _Workshop(model, scratch, report, binds_only=request.sweep is not None)
+    workshop = _Workshop(model, scratch, report, binds_only=request.dynamic)
     forms = dict.fromkeys(_wanted(request, model.bundle, backends))
     artifacts = {(exported.label, level): workshop.make(exported, level) for exported, level in forms}
     return PreparedModel(model, artifacts, workshop.unbound)
@@ -274,14 +274,14 @@ def _digest_of(text: str) -> str:
 def compared_together(request: RunRequest, models: Sequence[SizedModel]) -> tuple[tuple[SizedModel, ...], ...]:
     """Return the models of each table, in the order of the first of each.
 
-    The batches of a model share a table, and so do models that take equal inputs and give outputs of one form. Where
-    the request says so, all models with equally many samples in turns and equally long prompts share one. Models
-    of the zoo with different names are different networks, which have tables of their own. So has every model at every
-    batch where the request says so, where samples take turns (a batch is several of them), and where rows are measured
-    alone.
+    The batches of a model at one shape share a table, and so do models that take equal inputs and give outputs of one
+    form. Where the request says so, all models with equally many samples in turns and equally long prompts share one.
+    Models of the zoo with different names are different networks, which have tables of their own. So has every model at
+    every batch where the request says so, where samples take turns (a batch is several of them), and where rows are
+    measured alone.
     """
     is_alone = request.generate is not None and not request.side_by_side
-    if request.apart or request.measures_rows_alone or request.sweep is not None or is_alone:
+    if request.apart or request.measures_rows_alone or request.dynamic or is_alone:
         return tuple((model,) for model in models)
     if request.side_by_side:
         alike: dict[tuple[int, int | None], list[SizedModel]] = {}
@@ -319,8 +319,12 @@ def _fit(known: SizedModel, model: SizedModel) -> bool:
     if first.feeding.count != second.feeding.count or len(first.feeding.samples) != len(second.feeding.samples):
         return False
     if first.bundle is second.bundle:
-        return first.feeding.count == 1
+        return first.feeding.count == 1 and _unbatched(first.sizes) == _unbatched(second.sizes)
     return _inputs(first) == _inputs(second) and _outputs(first) == _outputs(second)
+
+
+def _unbatched(sizes: Mapping[str, int]) -> Mapping[str, int]:
+    return {name: size for name, size in sizes.items() if name != BATCH}
 
 
 def _inputs(workload: Workload) -> tuple[InputSpec, ...]:

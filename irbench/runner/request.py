@@ -55,7 +55,8 @@ class RunRequest:
         io: What the timed region covers.
         options: Properties by backend name, then by key.
         shapes: Shapes given for inputs, and sizes of dynamic dimensions, by name.
-        sweep: Shapes that one session meets; ``None`` for one shape.
+        sweep: Shapes of the tables of a model; ``None`` for one shape.
+        dynamic: Whether graphs with dynamic shapes are rows as well, in sessions that meet all shapes of the sweep.
         baseline: A row's name, optionally with settings, ``ort@streams=1,model=net``; ``None`` lets the plan choose.
         allow_mixed: Whether cells are compared whose runtimes chose different precisions by themselves.
         seed: Of inputs and random orders.
@@ -115,6 +116,7 @@ class RunRequest:
     accuracy: AccuracyLimit | None = None
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     sweep: Sweep | None = None
+    dynamic: bool = False
     generate: int | None = None
     prompt: tuple[int, ...] = ()
     baseline: str | None = None

@@ -112,7 +112,7 @@ def asked_cells(
                 cell_id, artifact, name, device, load, request.io, workload=place, program=backends[name].program
             )
             requested += [RequestedCell(each, level) for each in in_environments(cell, request.environments)]
-            if request.sweep is not None and level == UNOPTIMIZED and exported is not None and is_rewritten(exported):
+            if request.dynamic and level == UNOPTIMIZED and exported is not None and is_rewritten(exported):
                 requested.append(RequestedCell(replace(cell, id=f"{cell_id}{DYNAMIC}", dynamic=True), level))
     return tuple(requested)
 

@@ -16,6 +16,7 @@ from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult, row_names
 from irbench.notices import Note
 from irbench.render.footer import incomplete, reason
+from irbench.render.formats.row_table import row_sources
 from irbench.render.interval_plot import interval_plot
 from irbench.render.line_wrapping import wrap, wrap_message
 from irbench.render.neighbour_texts import slowdown_matrix
@@ -24,6 +25,7 @@ from irbench.render.speed_table import GroupView, WhichColumns, confidence_of
 from irbench.render.table import Row, TableColumn, TextTable
 from irbench.render.table_title import title
 from irbench.render.views import Block, PlainView, Sentence
+from irbench.render.wide_table import wide_table
 from irbench.runs.run_modes import mode_views
 from irbench.store.table_outcomes import best_of_run
 
@@ -87,6 +89,8 @@ class DocumentView:
                 memory_view(group, *facts) if memory else GroupView(group, *facts, **shows, told=tuple(told))
             )
             told += group.notes
+        if not memory and (joined := _rows_of_all_shapes(document)):
+            self._groups.append(PlainView("all rows; a speedup is over the baseline of its own table", "", joined, ()))
         matrix = slowdown_matrix(document.groups, confidence_of(document.plan))
         self._groups += () if memory or matrix is None else (matrix,)
         self._groups += mode_views(document)
@@ -140,6 +144,14 @@ class DocumentView:
         )
         texts = [text for text, is_shortened in shortened if is_shortened]
         return f"{' and '.join(texts).capitalize()}: {self._call}" if texts else ""
+
+
+def _rows_of_all_shapes(document: RunDocument) -> TextTable | None:
+    """Return the rows of all tables as one where a model has tables of several shapes; otherwise ``None``."""
+    tables = [group for group in document.groups if any(cell.latency_ms is not None for cell in group.cells)]
+    if len({group.model for group in tables}) == len(tables):
+        return None
+    return wide_table([source for source in row_sources(document) if source.kind == "speed"])
 
 
 def memory_view(result: GroupResult, environment: Mapping[str, Any], plan: Mapping[str, Any]) -> PlainView:

@@ -116,7 +116,8 @@ def test_a_row_that_refuses_bound_shapes_is_soaked_with_dynamic_ones(model: Path
 @pytest.mark.ci
 def test_a_session_meets_several_shapes(tmp_path: Path) -> None:
     path = models.two_inputs(tmp_path).path
-    called = irbench("run", path, "--backends", "fake-a", "--shapes", "length=5,9", "--format", "json", *FASTEST)
+    swept = ("--shapes", "length=5,9", "--dynamic")
+    called = irbench("run", path, "--backends", "fake-a", *swept, "--format", "json", *FASTEST)
     assert called.code == 0, called.err
     tables = called.document["groups"]
     assert [found["shapes"]["tokens"] for found in tables] == [[1, 5], [1, 9]]
@@ -127,6 +128,25 @@ def test_a_session_meets_several_shapes(tmp_path: Path) -> None:
         assert dynamic["new_shape_ms"] > 0
         assert dynamic["state"] == "ok"
     assert called.document["plan"]["sweep"] == {"length": [[5], [9]]}
+
+
+@pytest.mark.ci
+def test_each_shape_has_a_table_with_a_row_for_each_batch(tmp_path: Path) -> None:
+    path = models.two_inputs(tmp_path).path
+    swept = ("--shapes", "length=5,9", "--batch", "1,2")
+    called = irbench("run", path, "--backends", "fake-a,fake-b", *swept, "--format", "json", *FASTEST)
+    assert called.code == 0, called.err
+    rows = [sorted((cell["batch"], cell["label"]) for cell in found["cells"]) for found in called.document["groups"]]
+    assert rows == [[(batch, name) for batch in (1, 2) for name in ("fake-a", "fake-b")]] * 2
+    shown = irbench("show", "latest").out
+    _, table = shown.split("all rows")
+    shapes = [line.split()[:4] for line in table.splitlines() if line.strip().startswith("fake-")]
+    assert sorted(shapes) == sorted(
+        [name, batch, "tokens", f"{batch}x{length},"]
+        for name in ("fake-a", "fake-b")
+        for batch in "12"
+        for length in "59"
+    )
 
 
 @pytest.mark.ci

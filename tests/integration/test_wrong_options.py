@@ -76,7 +76,8 @@ RUN = [
     (("--batch", "8", "--shape", "batch=4"), "--shape batch=4 and --batch 8", "Leave one"),
     (("--shape", "batch=4", "--shape", "pixels=8x3x8x8"), "contradicts the size 4", "--shape"),
     (("--shape", "batch=4x8"), "a dynamic dimension, which has one size", "--shape batch=8"),
-    (("--shapes", "batch=1,8", "--io", "bound"), "--io bound cannot be combined", "Leave one"),
+    (("--shapes", "batch=1,8", "--dynamic", "--io", "bound"), "--io bound cannot be combined", "Leave one"),
+    (("--dynamic",), "--dynamic measures a session that meets several shapes", "--shapes length=64,128"),
     (("--shapes", "pixel=1x3x8x8,2x3x8x8"), "dynamic dimension called 'pixel'", "Did you mean pixels?"),
     (("--shapes", "batch=1,1"), "has a shape twice", "--help"),
     (

@@ -285,10 +285,10 @@ THROUGHPUT = (
     *_SUSTAINED.columns,
 )  # fmt: skip
 MORE_LATENCY = (
-    Column("new_shape_ms", NUMBER, "First call of a shape in a session that has met others, with --shapes.",
+    Column("new_shape_ms", NUMBER, "First call of a shape in a session that has met others, with --dynamic.",
         speed=lambda cell: cell.new_shape_ms,
         in_speeds=ShownSpeed(120, "new shape ms", spans=_NEW_SHAPE.spans,
-            is_shown=_any(lambda cell: cell.new_shape_ms), when="with `--shapes`",
+            is_shown=_any(lambda cell: cell.new_shape_ms), when="with `--dynamic`",
             explained="the first call of this shape in a session that has met the other shapes; the median over "
             "launches ([shapes.md](shapes.md#what-a-new-shape-costs))")),
     *_NEW_SHAPE.columns,

@@ -236,8 +236,13 @@ def test_a_graph_without_dynamic_dimensions_has_no_other_form() -> None:
     assert group.others == {}
 
 
-def test_a_sweep_has_a_row_with_bound_and_one_with_dynamic_shapes() -> None:
-    (group,) = planned(sweep=("x", ((2, 3), (4, 3))), variants=("none", "basic"))
+def test_several_shapes_alone_are_run_fixed() -> None:
+    (group,) = planned(sweep=("x", ((2, 3), (4, 3))))
+    assert [cell.label for cell in group.group.cells] == ["fake-a", "fake-b"]
+
+
+def test_dynamic_shapes_are_rows_beside_those_with_bound_ones_where_they_are_asked_for() -> None:
+    (group,) = planned(sweep=("x", ((2, 3), (4, 3))), dynamic=True, variants=("none", "basic"))
     rows = {cell.label: cell for cell in group.group.cells}
     assert list(rows) == [
         *("fake-a", "fake-a dynamic", "fake-a+basic"),
