@@ -56,6 +56,11 @@ def test_each_prompt_has_a_table_of_its_own(decoder: Path) -> None:
     called = fake_runs.run(decoder, "--generate", "2", "--prompt", "3,6")
     assert called.code == 0, called.err
     assert [table["shapes"]["input_ids"] for table in called.document["groups"]] == [[1, 3], [1, 6]]
+    _, joined = irbench("show", "latest").out.split("all rows")
+    rows = [line.split() for line in joined.splitlines() if line.startswith(" ")]
+    assert rows[0][:2] == ["backend", "prompt"]
+    assert sorted(row[:2] for row in rows[1:]) == [[name, prompt] for name in ("fake-a", "fake-b") for prompt in "36"]
+
 
 
 @pytest.mark.ci
