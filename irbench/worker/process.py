@@ -11,7 +11,7 @@ import socket
 import subprocess
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Self
@@ -312,6 +312,42 @@ _REMARK = re.compile(r"[IW]\d{4} |\d{4}-\d\d-\d\d [\d:.]+: [IW] |WARNING: All lo
 _LAST_WORDS = 200
 
 
+class SharedProcess:
+    """A process for several calls one after the other, so that a runtime is imported once for all of them.
+
+    A call of another kind, and one after a failure, begin another process. Use it as a context manager: it ends the
+    process.
+    """
+
+    def __init__(self) -> None:
+        self._open = contextlib.ExitStack()
+        self._worker: Worker | None = None
+        self._kind: Hashable = None
+
+    def serves(self, kind: Hashable) -> bool:
+        """Whether a call of that kind would follow another one in its process."""
+        return self._worker is not None and kind == self._kind
+
+    def worker(self, kind: Hashable) -> Worker:
+        """Return the process for calls of a kind, begun where there is none."""
+        if self._worker is None or not self.serves(kind):
+            self.end()
+            folder = self._open.enter_context(scratch_folder())
+            self._worker, self._kind = self._open.enter_context(Worker(folder / "log")), kind
+        return self._worker
+
+    def end(self) -> None:
+        """End the process, if there is one."""
+        self._open.close()
+        self._worker = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+
 def call_in_worker(
     target: str,
     *args: Any,
@@ -322,8 +358,10 @@ def call_in_worker(
     confinement: Confinement | None = None,
     returns: Any = Any,
     says: Any = Any,
+    process: SharedProcess | None = None,
+    kind: Hashable = None,
 ) -> Any:
-    """Run one function in a fresh process and return its result.
+    """Run one function in a fresh process, or one that other calls have used, and return its result.
 
     Args:
         target: ``module:function``.
@@ -335,15 +373,16 @@ def call_in_worker(
         confinement: As of :class:`Worker`.
         returns: The type of what it returns; another answer of a confined process is refused.
         says: The type of its progress; other progress of a confined process is refused too.
+        process: That of other calls, used again where their ``kind`` is the same. Where the call fails in it after
+            another one, it is repeated in a fresh one.
+        kind: What must be the same of all calls of a process.
 
     Raises:
         IrbenchError: What the function raised, with its message, hint and exit code.
         WorkerDied: The process crashed or passed its deadline; the last line of its log is in the hint.
     """
-    with (
-        scratch_folder() as folder,
-        Worker(folder / "log", environment=environment, python=python, confinement=confinement) as worker,
-    ):
+
+    def ask(worker: Worker) -> Any:
         try:
             return worker.ask(target, *args, deadline_s=deadline_s, say=say, returns=returns, says=says)
         except WorkerDied as error:
@@ -352,3 +391,17 @@ def call_in_worker(
             last = [f"The last it said: {line[-_LAST_WORDS:]}" for line in lines[-1:]]
             hint = " ".join(filter(None, [error.hint, *last]))
             raise type(error)(error.message, hint=hint, log_tail=error.log_tail, crash=error.crash) from None
+
+    if process is not None:
+        was_used = process.serves(kind)
+        try:
+            return ask(process.worker(kind))
+        except IrbenchError as error:
+            process.end()
+            if not was_used or isinstance(error, WorkerTimedOut):
+                raise
+    with (
+        scratch_folder() as folder,
+        Worker(folder / "log", environment=environment, python=python, confinement=confinement) as worker,
+    ):
+        return ask(worker)

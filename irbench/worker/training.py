@@ -138,6 +138,7 @@ def losses_of(
                 hint=f"{did_you_mean(metric, tuple(reported))}It reports {', '.join(reported) or 'no number at all'}.",
             )
         losses.append(reported[metric])
+    session.close()  # other checks may follow in this process
     return metric, tuple(losses)
 
 

@@ -22,6 +22,7 @@ from irbench.spec.training import TrainingSettings
 from irbench.stats.run_modes.training import has_fallen, held_against, is_near, loss_check
 from irbench.worker import call_in_worker
 from irbench.worker.failures import WorkerTimedOut
+from irbench.worker.process import SharedProcess
 
 Outcome: TypeAlias = LossCheck | Failure
 
@@ -39,7 +40,8 @@ _TRAIN_LONGER = "Give more --check-steps or another --learning-rate; a model tha
 class LossChecks:
     """Checks rows of a table, and knows of those that were checked.
 
-    Rows that differ only in how batches are made compute the same, and are checked once. The first row of each batch in
+    Rows that differ only in how batches are made compute the same, and are checked once. Checks one after the other
+    share a process, unless they run code of the user's. The first row of each batch in
     fp32 is what the others of it are compared with.
 
     Args:
@@ -73,8 +75,9 @@ class LossChecks:
         measured = [cell for cell in planned.measured if cell.id in rows]
         usual = [cell for cell in planned.group.cells if _is_usual(cell)]
         firsts = (next((cell for cell in usual if cell.load.batch == own.load.batch), own) for own in measured)
-        for cell in (*firsts, *sorted(measured, key=lambda cell: not _is_usual(cell))):
-            self._check(cell, left_s - watch.elapsed_s)
+        with SharedProcess() as process:
+            for cell in (*firsts, *sorted(measured, key=lambda cell: not _is_usual(cell))):
+                self._check(cell, left_s - watch.elapsed_s, process)
         return self.known(planned)
 
     def known(self, planned: PlannedGroup) -> PlannedGroup:
@@ -82,22 +85,22 @@ class LossChecks:
         known = ((cell.id, self._known.get(computation_of(cell))) for cell in planned.measured)
         return with_outcomes(planned, {cell: outcome for cell, outcome in known if outcome is not None})
 
-    def _check(self, cell: Cell, left_s: float) -> None:
+    def _check(self, cell: Cell, left_s: float, process: SharedProcess) -> None:
         key = computation_of(cell)
         if key in self._known:
             return
-        outcome = UNCHECKED if left_s <= self._longest_s else self._checked(cell, left_s)
+        outcome = UNCHECKED if left_s <= self._longest_s else self._checked(cell, left_s, process)
         self._known[key] = outcome
         if not isinstance(outcome, Unchecked):
             self._say(loss_line(cell, outcome, self._options.check_steps))
         if isinstance(outcome, LossCheck) and _is_usual(cell):
             self._references.setdefault(cell.load.batch, outcome)
 
-    def _checked(self, cell: Cell, left_s: float) -> Outcome:
+    def _checked(self, cell: Cell, left_s: float, process: SharedProcess) -> Outcome:
         watch = Stopwatch()
         deadline_s = min(self._deadline_s, left_s)
         stages = _Stages()
-        outcome = _checked(cell, self._references.get(cell.load.batch), self._options, deadline_s, stages)
+        outcome = _checked(cell, self._references.get(cell.load.batch), self._options, deadline_s, stages, process)
         self._start_s = min(self._start_s, stages.start_s)
         self._longest_s = max(self._longest_s, watch.elapsed_s)
         if deadline_s < self._deadline_s and watch.elapsed_s >= deadline_s and isinstance(outcome, Failure):
@@ -140,13 +143,18 @@ def computation_of(cell: Cell) -> Hashable:
 
 
 def _checked(
-    cell: Cell, reference: LossCheck | None, options: TrainingOptions, deadline_s: float, stages: _Stages
+    cell: Cell,
+    reference: LossCheck | None,
+    options: TrainingOptions,
+    deadline_s: float,
+    stages: _Stages,
+    process: SharedProcess,
 ) -> Outcome:
     try:
         metric, losses = call_in_worker(
             "irbench.worker.training:losses_of", cell.backend, training_of(cell), cell.load, cell.device,
             options.check_steps, options.check_metric, deadline_s=deadline_s, returns=tuple[str, tuple[float, ...]],
-            say=stages.say, says=Stage,
+            say=stages.say, says=Stage, process=process if may_share(cell) else None, kind=_process_of(cell),
         )  # fmt: skip
     except IrbenchError as error:
         hint = more_time(deadline_s) if isinstance(error, WorkerTimedOut) else error.hint
@@ -158,6 +166,18 @@ def _checked(
         return check
     held = held_against(check, reference, options.loss_distance)
     return held if is_near(held) else too_far(held)
+
+
+def may_share(cell: Cell) -> bool:
+    """Whether the check of a cell may use a process after that of another one: code of the user may leave anything."""
+    training = training_of(cell)
+    return ":" not in training.model.source and not training.model.imports and not training.data.is_function
+
+
+def _process_of(cell: Cell) -> Hashable:
+    """Return what is the same for all of a process: TensorFlow's threads and options are chosen once."""
+    load = cell.load
+    return cell.backend, cell.device, load.threads, load.cpus, tuple(sorted(load.options.items()))
 
 
 def not_falling(check: LossCheck) -> Failure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Unpack
@@ -37,6 +38,7 @@ from irbench.features.train.options import (
 from irbench.features.train.schedule import EqualLaunches
 from irbench.features.train.step_traces import TRACED_STEPS, XPROF
 from irbench.features.train.training_rows import TrainingRows, combinations_of
+from irbench.measure.clock import Stopwatch
 from irbench.measure.lock import measuring
 from irbench.options.option import names_keywords
 from irbench.options.run import RunOptions
@@ -96,6 +98,7 @@ def measure_training(
 
     A run that was ``begun`` goes on after its last launch, with what its checks of losses gave.
     """
+    watch = Stopwatch()
     options = replace(options, data=_from_any_folder(options.data))
     asked, trained = training_request(model, options, shared)
     combinations_of(options, asked.threads, options.design)
@@ -110,11 +113,13 @@ def measure_training(
             planned = with_outcomes(planned, known)
         else:
             checks = LossChecks(options, request.timing.deadline, reporter.say)
-            planned = checks.check(planned, {cell.id for cell in planned.measured})
+            left_s = math.inf if shared.budget is None else max(0.0, shared.budget - watch.elapsed_s)
+            planned = checks.check(planned, {cell.id for cell in planned.measured}, left_s)
         _require_some(planned)
         destination = RunDestination(shared.results) if begun is None else begun.destination
         schedule = EqualLaunches(options.launches)
-        return measure_planned(request.with_budget_for(1, 1), (planned,), folder, destination, lock, reporter, schedule)
+        request = request.with_budget_for(1, 1)
+        return measure_planned(request, (planned,), folder, destination, lock, reporter, schedule, watch)
 
 
 def _silent(_line: str) -> None: ...

@@ -153,3 +153,21 @@ def test_a_check_that_takes_more_than_what_was_left_is_ended_and_counts_as_not_m
     planned = checks.check(table(BOTH), {"tf-cpu-b32-fp32"}, left_s=0.5 * CHECK_S)
     assert deadlines == [0.5 * CHECK_S]
     assert set(planned.absent.values()) == {UNCHECKED}
+
+
+def test_checks_share_a_process_of_equal_threads_unless_they_run_code_of_the_user(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shared: list[tuple[object, object]] = []
+
+    def call(*_: object, process: object, kind: object, **_others: object) -> tuple[str, tuple[float, ...]]:
+        shared.append((process, kind))
+        return "loss", FALLING.losses
+
+    monkeypatch.setattr(loss_checks, "call_in_worker", call)
+    all_checked(table(BOTH), BOTH)
+    (first, kind), (second, other) = shared
+    assert first is second is not None
+    assert kind == other
+    own = TrainingRows(BOTH, TrainedModel("net.py:make"), FACTS, DATA, threads=(2,), cpus=None, seed=0).group()
+    assert not any(loss_checks.may_share(cell) for cell in own.group.cells)
