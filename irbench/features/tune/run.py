@@ -202,7 +202,7 @@ class Tuner:
         request = replace(
             rows.request,
             timing=with_requested(rows.probe, rows.request.timing),
-            budget_s=max(0.0, self._left_s),
+            budget_s=options.budget,
             is_part_of=SEARCH_RUN,
             name=f"{options.run.name} search".strip() if options.run.name else "",
         )
@@ -215,7 +215,8 @@ class Tuner:
         self._reporter.say(
             searching_text(settings, batches, self._searched_for, limit_ms, options.budget, samples, prepared_s)
         )
-        return self._measured(request, replace(kept, group=replace(kept.group, baseline=self._defaults[0])), schedule)
+        kept = replace(kept, group=replace(kept.group, baseline=self._defaults[0]))
+        return self._measured(request, kept, schedule, watch=self._watch)
 
     @property
     def _searched_for(self) -> str:
@@ -247,18 +248,17 @@ class Tuner:
         return self._options.budget - self._watch.elapsed_s
 
     def _confirm(self, finalists: Finalists, search: StoredRun, serving: ServingPlan | None) -> StoredRun:
-        left_s = max(1.0, self._left_s)
         request = replace(
             self._rows.request,
             timing=self._plan.timing_of(len(finalists.planned.measured)),
             rows=tuple(cell.id for cell in finalists.planned.group.cells),
-            budget_s=left_s,
+            budget_s=self._options.budget,
             baseline=None,
             serving=serving,
             search_run=search.document.run_id,
             note=self._options.run.note or f"confirms the search of {search.document.run_id}",
         )
-        return self._measured(request, finalists.planned)
+        return self._measured(request, finalists.planned, watch=self._watch)
 
     def _with_flips(self, report: TuningReport, confirmation: StoredRun) -> TuningReport:
         if not self._options.flip_map:
@@ -331,11 +331,12 @@ class Tuner:
         schedule: LaunchSchedule = UNTIL_PRECISE,
         *,
         quietly: bool = False,
+        watch: Stopwatch | None = None,
     ) -> StoredRun:
         destination = RunDestination(self._options.run.results)
         request = request.with_budget_for(1, 1)
         reporter = replace(self._reporter, say=lambda _line: None) if quietly else self._reporter
-        return measure_planned(request, (planned,), self._scratch, destination, self._lock, reporter, schedule)
+        return measure_planned(request, (planned,), self._scratch, destination, self._lock, reporter, schedule, watch)
 
 
 def _milliseconds(seconds: float | None) -> float | None:
