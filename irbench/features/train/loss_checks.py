@@ -66,10 +66,13 @@ class LossChecks:
         """What the quickest check took until its first step; 0 where none came to that."""
         return self._start_s if math.isfinite(self._start_s) else 0.0
 
-    def check(self, planned: PlannedGroup, rows: Collection[str], left_s: float = math.inf) -> PlannedGroup:
+    def check(
+        self, planned: PlannedGroup, rows: Collection[str], left_s: float = math.inf, whatever: Collection[str] = ()
+    ) -> PlannedGroup:
         """Check some rows, and the first in fp32 of their batches; return what :meth:`known` does.
 
-        All of it ends within ``left_s``: rows without time for a check as long as the longest before fail for that.
+        All of it ends within ``left_s``: rows without time for a check as long as the longest before fail for that,
+        except those that are checked ``whatever`` is left.
         """
         watch = Stopwatch()
         measured = [cell for cell in planned.measured if cell.id in rows]
@@ -77,7 +80,7 @@ class LossChecks:
         firsts = (next((cell for cell in usual if cell.load.batch == own.load.batch), own) for own in measured)
         with SharedProcess() as process:
             for cell in (*firsts, *sorted(measured, key=lambda cell: not _is_usual(cell))):
-                self._check(cell, left_s - watch.elapsed_s, process)
+                self._check(cell, math.inf if cell.id in whatever else left_s - watch.elapsed_s, process)
         return self.known(planned)
 
     def known(self, planned: PlannedGroup) -> PlannedGroup:

@@ -114,7 +114,8 @@ def measure_training(
         else:
             checks = LossChecks(options, request.timing.deadline, reporter.say)
             left_s = math.inf if shared.budget is None else max(0.0, shared.budget - watch.elapsed_s)
-            planned = checks.check(planned, {cell.id for cell in planned.measured}, left_s)
+            ids = [cell.id for cell in planned.measured]
+            planned = checks.check(planned, ids, left_s, ids[:1])  # without a row that trains there is nothing to time
         _require_some(planned)
         destination = RunDestination(shared.results) if begun is None else begun.destination
         schedule = EqualLaunches(options.launches)

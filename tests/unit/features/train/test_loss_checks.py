@@ -171,3 +171,12 @@ def test_checks_share_a_process_of_equal_threads_unless_they_run_code_of_the_use
     assert kind == other
     own = TrainingRows(BOTH, TrainedModel("net.py:make"), FACTS, DATA, threads=(2,), cpus=None, seed=0).group()
     assert not any(loss_checks.may_share(cell) for cell in own.group.cells)
+
+
+def test_a_row_is_checked_whatever_is_left_where_that_is_asked_and_the_others_are_not(deadlines: list[float]) -> None:
+    checks = LossChecks(BOTH, DEADLINE_S, lambda _text: None)
+    planned = table(BOTH)
+    fp32, mixed = (cell.id for cell in planned.group.cells)
+    planned = checks.check(planned, {fp32, mixed}, 0.5 * CHECK_S, {fp32})
+    assert deadlines == [DEADLINE_S]
+    assert planned.absent == {mixed: UNCHECKED}
