@@ -22,7 +22,7 @@ from irbench.system.file_states import require_utf8
 
 LARGEST_BYTES = 1 << 28
 """Of a file: what the most pixels that Pillow decodes without a warning take in 24 bits."""
-_MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 """How Pillow calls an image with so many channels."""
 _SMALLER = "Make it smaller, or remove it."
 _WHITE = 255
@@ -54,7 +54,7 @@ def read_image(file: Path, model_input: ModelInput, sizes: Mapping[str, int]) ->
             hint=f"Give one: --shape {model_input.name}={_example(model_input)}",
         )
     height, width = map(int, shape)
-    pixels = _decoded(file, _MODES[int(channels)], (width, height)).reshape(height, width, int(channels))
+    pixels = _decoded(file, MODES[int(channels)], (width, height)).reshape(height, width, int(channels))
     return _scaled(np.asarray(np.moveaxis(pixels, -1, axis), order="C"), model_input.spec)
 
 

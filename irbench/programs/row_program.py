@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from irbench.core import registry
 from irbench.core.plain_text import plain
 from irbench.errors import IrbenchError
+from irbench.programs import image_program
 from irbench.programs.decoder_program import decoder_caller, named_graphs
+from irbench.programs.image_program import ImageReading
 from irbench.spec import Cell, Load, TensorSpec
 from irbench.spec.generation import GenerationArtifact, GenerationGraph
 from irbench.spi import Refusal, Usage, UsageWriter, UsedModel
@@ -84,12 +86,12 @@ def run_all(model, batches):
         outputs[place::{instances}] = part
     return outputs'''
 
-_MAIN = '''\
+_EXAMPLE = '''\
 def example():
     """Return inputs of the right types and shapes, all zeros; put your own in their place."""
-    return {{name: numpy.zeros(shape, dtype) for name, (dtype, shape) in INPUTS.items()}}
+    return {name: numpy.zeros(shape, dtype) for name, (dtype, shape) in INPUTS.items()}'''
 
-
+_MAIN = """\
 def main():
     model = open_model()
 {body}
@@ -98,7 +100,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()'''
+    main()"""
 
 _ONE_AT_A_TIME = """\
 caller = Caller(model)
@@ -146,7 +148,13 @@ def graph_places(cell: Cell) -> dict[str, GenerationGraph | None]:
     return {f"{GRAPH_FOLDER}/{part}/{name}": graph for part, graph in graphs.items()}
 
 
-def row_program(cell: Cell, batch: int, heading: ProgramHeading, processors: Sequence[Sequence[int]] = ()) -> str:
+def row_program(
+    cell: Cell,
+    batch: int,
+    heading: ProgramHeading,
+    processors: Sequence[Sequence[int]] = (),
+    images: ImageReading | None = None,
+) -> str:
     """Return the program of a row that a backend runs.
 
     Args:
@@ -154,6 +162,7 @@ def row_program(cell: Cell, batch: int, heading: ProgramHeading, processors: Seq
         batch: Samples of each call.
         heading: Its docstring.
         processors: Those of each of its processes, where it runs in several.
+        images: How images became its inputs; ``None`` where it was given something else.
 
     Raises:
         IrbenchError: Its backend does not tell how its runtime is used, or not for such a row.
@@ -181,8 +190,9 @@ def row_program(cell: Cell, batch: int, heading: ProgramHeading, processors: Seq
         raise IrbenchError(f"There is no program for {cell.label}: {refusal.message}", hint=refusal.hint) from refusal
     queues = bool(usage.run_all) and not isinstance(artifact, GenerationArtifact)
     parts += tuple(_concurrency(cell.load, usage.run_all if queues else "", processors))
-    head = (docstring(heading), _preamble(cell.load, usage, has_own_queue=queues), tensors(cell))
-    return "\n\n".join((*head, "\n" + "\n\n\n".join((*parts, _main(cell.load))))) + "\n"
+    imports = () if images is None else image_program.IMPORTS
+    head = (docstring(heading), _preamble(cell.load, usage, imports, has_own_queue=queues), tensors(cell))
+    return "\n\n".join((*head, "\n" + "\n\n\n".join((*parts, *_main(cell.load, images))))) + "\n"
 
 
 def _require_passed_caches(cell: Cell) -> None:
@@ -258,7 +268,7 @@ def _quoted(text: str) -> str:
     return plain(text).replace("\\", "\\\\").replace('"', "'")
 
 
-def _preamble(load: Load, usage: Usage, *, has_own_queue: bool) -> str:
+def _preamble(load: Load, usage: Usage, others: Sequence[str], *, has_own_queue: bool) -> str:
     """Return the imports, behind all that must be set before them."""
     variables = {**_thread_variables(load.threads), **usage.environment}
     settings: list[str] = []
@@ -267,7 +277,7 @@ def _preamble(load: Load, usage: Usage, *, has_own_queue: bool) -> str:
         settings += ["os.environ.update({  # before the runtime is imported", *lines, "})"]
     if load.cpus is not None and load.instances == 1:
         settings += [f"os.sched_setaffinity(0, {set(load.cpus)!r})  # the processors that were measured"]
-    imports = {"import time", "from pathlib import Path", "import numpy", *usage.imports.split("\n")} - {""}
+    imports = {"import time", "from pathlib import Path", "import numpy", *others, *usage.imports.split("\n")} - {""}
     if load.streams > 1 and not has_own_queue:
         imports |= {"from concurrent.futures import ThreadPoolExecutor"}
     if load.instances > 1:
@@ -308,7 +318,11 @@ def _names(specs: Sequence[TensorSpec]) -> tuple[str, ...]:
     return tuple(spec.name for spec in specs)
 
 
-def _main(load: Load) -> str:
-    calls = 8 * load.concurrency
-    body = _ONE_AT_A_TIME if load.concurrency == 1 else _MANY_AT_A_TIME.format(calls=calls)
-    return _MAIN.format(body=textwrap.indent(body, "    "))
+def _main(load: Load, images: ImageReading | None) -> Iterator[str]:
+    is_single = load.concurrency == 1
+    body = _ONE_AT_A_TIME if is_single else _MANY_AT_A_TIME.format(calls=8 * load.concurrency)
+    yield _EXAMPLE
+    if images is not None:
+        yield images.functions(several=not is_single)
+        body = f"if sys.argv[1:]:\n    return show_images(model, sys.argv[1:])\n{body}"
+    yield _MAIN.format(body=textwrap.indent(body, "    "))

@@ -15,8 +15,10 @@ from irbench.core.result import GroupResult, RunDocument
 from irbench.core.row import CellResult, distinguish, name_of
 from irbench.core.run_kinds import run_kind
 from irbench.core.suggestions import did_you_mean
+from irbench.data.sample_reading import find_samples
 from irbench.errors import IrbenchError
 from irbench.exporter.foreign import from_onnx_file
+from irbench.programs.image_program import ImageReading
 from irbench.programs.own_program import own_program
 from irbench.programs.row_program import ProgramHeading, row_program
 from irbench.requests.graph_files import exported_from
@@ -27,7 +29,7 @@ from irbench.runs.stored_plan import measuring_command, stored_options
 from irbench.spec import Bundle, Cell, Workload
 from irbench.store import bundles
 from irbench.system import host
-from irbench.system.file_states import is_file
+from irbench.system.file_states import exists, is_file
 
 Choice = Literal["named", "winner", "fastest"]
 """Why a row is taken: it was named; it is the winner; no row is decided to be, and it looks fastest."""
@@ -296,7 +298,20 @@ def program_of_cell(cell: Cell, workload: Workload, title: str, row: CellResult 
     shares: tuple[tuple[int, ...], ...] = ()
     if cell.load.instances > 1:
         shares = cpu_shares(host.allowance(cell.load.cpus).cpus, cell.load.instances)
-    return row_program(cell, workload.batch, heading, shares)
+    return row_program(cell, workload.batch, heading, shares, _images(cell, workload))
+
+
+def _images(cell: Cell, workload: Workload) -> ImageReading | None:
+    """Return how images became the inputs of a row; ``None`` where it was given something else."""
+    source = workload.feeding.source
+    if cell.artifact is None or not source or not exists(Path(source)) or find_samples(Path(source)).kind != "image":
+        return None
+    return ImageReading(workload, cell.artifact)
+
+
+def reads_images(planned: PlannedRow) -> bool:
+    """Whether the program of a row reads images."""
+    return planned.cell.program is None and _images(planned.cell, planned.workload) is not None
 
 
 def settings_texts(cell: Cell, row: CellResult | None = None) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import fake_runs
@@ -15,7 +17,8 @@ import programs
 import pytest
 from decoders import write_decoder
 from front_door import Called, irbench
-from onnx import numpy_helper
+from onnx import TensorProto, helper, numpy_helper
+from PIL import Image
 
 GENEROUS = ("--tolerance", "1000")
 """Speed is compared and printed, and may be anything on a busy machine."""
@@ -267,3 +270,74 @@ def test_a_search_refuses_a_folder_that_it_could_not_write_before_it_begins(mode
     refused = irbench("tune", model, "--backends", "ort", "--slo", "p99<=50ms", "--deploy", tmp_path / "other")
     assert refused.code == 2
     assert "Leave --deploy out" in refused.err
+
+
+def write_photos(folder: Path) -> list[Path]:
+    folder.mkdir()
+    draw = np.random.default_rng(5)
+    sizes = {"landscape.png": (31, 57), "portrait.jpg": (90, 40), "grey.png": (16, 16)}
+    for name, size in sizes.items():
+        pixels = draw.integers(0, 256, size if name == "grey.png" else (*size, 3), np.uint8)
+        Image.fromarray(pixels).save(folder / name)
+    return sorted(folder.iterdir())
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("options", [(), ("--streams", "2"), ("--batch", "2")], ids=["one", "streams", "batch"])
+def test_the_program_of_an_image_model_reads_photos_as_they_were_read_for_the_measurement(
+    options: tuple[str, ...], model: Path, tmp_path: Path
+):
+    photos = write_photos(tmp_path / "photos")
+    run(model, "--backends", "ort", "--data", "photos", "--threads", "1", *options)
+    folder = tmp_path / "winner"
+    deploy(irbench("show", "--format", "json").document["groups"][0]["cells"][0]["label"], folder)
+    require_agreement(folder)
+    program = programs.loaded(folder)
+    batch = 2 if "--batch" in options else 1
+    (name,) = program.INPUTS
+    for call in range(len(photos) // batch):
+        stored = np.load(folder / "check" / f"inputs-{call}.npz")["0"]
+        read = program.read_images(photos[batch * call : batch * (call + 1)])[name]
+        assert read.dtype == stored.dtype
+        np.testing.assert_array_equal(read, stored)
+    command = [sys.executable, str(folder / "infer.py"), *map(str, photos)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert [line.partition(":")[0] for line in said.splitlines()] == list(map(str, photos))
+    assert "pillow" in (folder / "requirements.txt").read_text()
+
+
+@pytest.mark.ci
+def test_images_in_the_layout_of_tensorflow_are_read_for_both_graphs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("IRBENCH_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("IRBENCH_RESULTS", str(tmp_path / "results"))
+    (tmp_path / "small.py").write_text(KERAS)
+    photos = write_photos(tmp_path / "photos")
+    run(Path("small.py:build"), "--backends", "tf,ort", "--data", "photos", "--threads", "1")
+    for row in ("tf", "ort"):
+        deploy(row, tmp_path / row)
+        stored = np.load(tmp_path / row / "check" / "inputs-0.npz")["0"]
+        command = (
+            f"import infer, numpy; numpy.save('read.npy', infer.read_images(['{photos[0]}'])[next(iter(infer.INPUTS))])"
+        )
+        subprocess.run([sys.executable, "-c", command], check=True, cwd=tmp_path / row)
+        np.testing.assert_array_equal(np.load(tmp_path / row / "read.npy"), stored)
+
+
+def write_step(path: Path) -> Path:
+    """Write a step of a recurrent network, whose new state is the next step's."""
+    nodes = [helper.make_node("Add", ["x", "h0"], ["sum"]), helper.make_node("Tanh", ["sum"], ["h"])]
+    given, state, found = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 8]) for name in ("x", "h0", "h"))
+    graph = helper.make_graph(nodes, "step", [given, state], [found])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+@pytest.mark.ci
+def test_a_loop_that_is_fed_its_outputs_is_checked_step_by_step(model: Path, tmp_path: Path):
+    run(write_step(tmp_path / "step.onnx"), "--backends", "ort", "--threads", "1", "--feedback", "h=h0")
+    deploy("ort", tmp_path / "winner")
+    require_agreement(tmp_path / "winner")
+    measured = json.loads((tmp_path / "winner" / "check" / "measured.json").read_text())
+    assert measured["feedback"] == {"h0": "h"}
+    assert measured["calls"] > 1

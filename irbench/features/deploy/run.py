@@ -24,7 +24,7 @@ from irbench.programs.own_program import own_module
 from irbench.programs.row_program import INFER_FILE, graph_places
 from irbench.requests.user_code import program_files
 from irbench.runner.reference import ReferenceOutputs, expected_outputs
-from irbench.runs.stored_rows import PlannedRow, StoredRow, find_row, planned_row, program_of_row
+from irbench.runs.stored_rows import PlannedRow, StoredRow, find_row, planned_row, program_of_row, reads_images
 from irbench.spec import Artifact
 from irbench.spec.generation import GenerationArtifact
 from irbench.spi import Array
@@ -100,7 +100,7 @@ def write_deployment(run: str, row: str | None, output: Path, results: Path | No
             calls = _write_check(stored, planned, expected, made)
             reference = "" if expected.source is None else expected.source.text()
             (made / "README.md").write_text(card(stored, planned, reference), encoding="utf-8")
-            (made / "requirements.txt").write_text("\n".join(_requirements(stored)) + "\n", encoding="utf-8")
+            (made / "requirements.txt").write_text("\n".join(_requirements(stored, planned)) + "\n", encoding="utf-8")
             _put(made, output)
     return Deployment(output, document.run_id, stored.model, stored.name, stored.choice, calls, sum(sizes))
 
@@ -229,12 +229,12 @@ def _speed(stored: StoredRow) -> dict[str, Any]:
     }
 
 
-def _requirements(stored: StoredRow) -> Iterator[str]:
+def _requirements(stored: StoredRow, planned: PlannedRow) -> Iterator[str]:
     """Yield the distributions that the program imports, with the versions of the run."""
     row = stored.row
     environment = row.environment.distributions if row.environment is not None else {}
     versions = {**(stored.document.environment.get("distributions") or {}), **environment}
-    names = ["numpy"]
+    names = ["numpy", *(["pillow"] if reads_images(planned) else [])]
     if row.program is None:
         names.append(registry.describe(registry.BACKENDS, row.backend).distribution)
     else:
