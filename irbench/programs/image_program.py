@@ -62,7 +62,7 @@ class ImageReading:
         inputs = model_inputs(bundle, workload.batch)
         (place,) = (place for place, each in enumerate(inputs) if is_image_input(each))
         image, tensor = inputs[place], inputs[place].spec.tensor
-        shape = list(tensor.bind(workload.sizes).shape)
+        shape = [int(size) for size in tensor.bind(workload.sizes).shape]
         batch_axis = image.batch_axis
         if batch_axis is not None:
             shape.pop(batch_axis)

@@ -279,6 +279,12 @@ def program_of_row(stored: StoredRow, planned: PlannedRow) -> str:
     Raises:
         IrbenchError: There is none for its backend, or for such a row.
     """
+    if stored.row.stages:
+        raise IrbenchError(
+            f"{stored.name} is a pipeline of stages, which is a program already:"
+            f" {', '.join(stage.name for stage in stored.row.stages)}.",
+            hint="Deploy a row of the backend that its model stage names, and call infer.call in place of that stage.",
+        )
     title = f"Run {stored.model} as {stored.name} of run {stored.document.run_id}, without irbench."
     return program_of_cell(planned.cell, planned.workload, title, stored.row)
 

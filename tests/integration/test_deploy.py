@@ -144,6 +144,17 @@ def test_a_decoder_is_deployed_with_its_loop_and_passes_its_caches_on(model: Pat
 
 
 @pytest.mark.ci
+def test_a_decoder_whose_runtime_kept_its_caches_is_refused_with_what_to_measure_instead(model: Path, tmp_path: Path):
+    decoder = write_decoder(tmp_path / "decoder.onnx")
+    run(decoder, "--backends", "ort", "--generate", "4", "--prompt", "4", "--io", "bound", "--threads", "1")
+    refused = irbench("deploy", "latest", "-o", tmp_path / "winner")
+    assert refused.code == 2
+    assert "its runtime kept the caches between calls" in refused.err
+    assert "--io copy" in refused.err
+    assert not (tmp_path / "winner").exists()
+
+
+@pytest.mark.ci
 def test_another_graph_in_the_folder_is_found_by_its_check(model: Path, tmp_path: Path):
     run(model, "--backends", "ort", "--threads", "1")
     folder = tmp_path / "winner"
@@ -341,3 +352,39 @@ def test_a_loop_that_is_fed_its_outputs_is_checked_step_by_step(model: Path, tmp
     measured = json.loads((tmp_path / "winner" / "check" / "measured.json").read_text())
     assert measured["feedback"] == {"h0": "h"}
     assert measured["calls"] > 1
+
+
+STAGES = """\
+def normalise(inputs):
+    return inputs
+
+
+stages = {"normalise": normalise, "model": "ort"}
+"""
+
+
+@pytest.mark.ci
+def test_a_pipeline_of_stages_is_refused_and_the_row_of_its_model_is_deployed(model: Path, tmp_path: Path):
+    (tmp_path / "service.py").write_text(STAGES)
+    run(model, "--backends", "ort", "--cell", "mine=service.py:stages", "--threads", "1")
+    refused = irbench("deploy", "latest", "mine", "-o", tmp_path / "mine")
+    assert refused.code == 2
+    assert "mine is a pipeline of stages, which is a program already: normalise, model" in refused.err
+    assert "Deploy a row of the backend that its model stage names" in refused.err
+    assert not (tmp_path / "mine").exists()
+    deploy("ort", tmp_path / "ort")
+    require_agreement(tmp_path / "ort")
+
+
+@pytest.mark.ci
+def test_a_row_of_two_versions_is_deployed_with_the_version_of_its_environment(model: Path, tmp_path: Path):
+    called = irbench(
+        "ab", model, "--backend", "ort", "--b", sys.executable, *fake_runs.FASTEST, "--threads", "1", "--format", "json"
+    )
+    assert called.code == 0, called.err
+    (table,) = called.document["groups"]
+    row = next(row for row in table["cells"] if row["environment"]["key"] == "b")
+    deploy(row["label"], tmp_path / "winner")
+    require_agreement(tmp_path / "winner")
+    version = row["environment"]["distributions"]["onnxruntime"]
+    assert f"onnxruntime=={version}" in (tmp_path / "winner" / "requirements.txt").read_text()
